@@ -1,0 +1,76 @@
+"""Joining and leaving the processes of a job."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Sequence
+
+import jax
+
+from solver.cluster import failure
+from solver.cluster.launcher import Launch, LaunchError, visible_gpu_ids
+
+HEARTBEAT_SECONDS = 20  # a process that vanished without a word is given up after this long
+JOIN_SECONDS = 300
+LAUNCHER_PREFIXES = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NTASKS", "SLURM_STEP_NODELIST", "OMPI_COMM_WORLD_SIZE")
+SEEN_BY_JAX = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", "CUDA_VISIBLE_DEVICES")
+
+
+def join(launch: Launch) -> None:
+    """Meet the other processes; afterwards `jax.devices()` are those of the whole job.
+
+    Raises:
+        LaunchError: JAX sees another number of processes than the launcher started.
+    """
+    if launch.processes > 1:
+        _meet(launch)
+    if jax.process_count() != launch.processes:
+        raise LaunchError(
+            f"{launch.by} started {launch.processes} processes, but JAX joined {jax.process_count()}; "
+            "each would compute alone"
+        )
+
+
+def _meet(launch: Launch) -> None:
+    assert launch.coordinator is not None
+    host = launch.coordinator.rpartition(":")[0]
+    _bypass_proxies(host)
+    # the preemption service would swallow SIGTERM in C++ before Python sees it
+    jax.config.update("jax_enable_preemption_service", False)
+    try:
+        jax.distributed.initialize(
+            coordinator_address=launch.coordinator,
+            num_processes=launch.processes,
+            process_id=launch.process,
+            local_device_ids=visible_gpu_ids(os.environ, launch),
+            initialization_timeout=JOIN_SECONDS,
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+        )
+    except RuntimeError as error:
+        first = str(error).strip().splitlines()[0]
+        raise LaunchError(f"process {launch.process} could not join at {launch.coordinator}: {first}") from error
+    failure.watch()
+
+
+def _bypass_proxies(host: str) -> None:
+    """gRPC would send the processes' own traffic to a proxy set for the web, and hang."""
+    for name in ("no_proxy", "no_grpc_proxy"):
+        known = os.environ.get(name, "")
+        os.environ[name] = ",".join([*filter(None, [known]), host])
+
+
+def report(launch: Launch, mesh_devices: Sequence[jax.Device]) -> list[str]:
+    """What this job runs on: the first lines of its log."""
+    kinds = sorted({f"{d.platform} ({d.device_kind})" for d in mesh_devices})
+    local = [d.id for d in jax.local_devices()]
+    launcher = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k in (*LAUNCHER_PREFIXES, *SEEN_BY_JAX)]
+    return [
+        f"processes: {jax.process_count()} by {launch.by}"
+        + (f" at {launch.coordinator}" if launch.coordinator else "")
+        + f"; this is {jax.process_index()} on {socket.gethostname()}, Python {platform.python_version()}, "
+        f"jax {jax.__version__}",
+        f"devices: {len(mesh_devices)} in use of {jax.device_count()}, {', '.join(kinds)}; local here: {local}",
+        f"environment: {' '.join(launcher) or 'nothing set by a launcher'}",
+    ]

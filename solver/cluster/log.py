@@ -1,0 +1,36 @@
+"""The run's log: lines on standard output and, once there is a directory, in its log.txt; on the first process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+LOGGER = logging.getLogger("slabwave")
+
+
+def start_log(quiet: bool) -> None:
+    """Send the log to standard output; `quiet` (every process but the first) keeps only errors."""
+    LOGGER.setLevel(logging.ERROR if quiet else logging.INFO)
+    LOGGER.propagate = False
+    for handler in list(LOGGER.handlers):
+        LOGGER.removeHandler(handler)
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(_Plain())
+    LOGGER.addHandler(handler)
+    logging.captureWarnings(True)
+    warnings.simplefilter("default")
+
+
+def log_to(path: Path) -> None:
+    """Also append the log to a file, with the time of each line."""
+    handler = logging.FileHandler(path, mode="a", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
+    LOGGER.addHandler(handler)
+
+
+class _Plain(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
+        return prefix + record.getMessage()

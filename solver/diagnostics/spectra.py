@@ -1,0 +1,71 @@
+"""Shell spectra, and sums over modes."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import PartitionSpec
+from jaxtyping import Array, Complex, Float
+
+from solver.grid import Grid
+from solver.mesh import SLAB
+
+
+def mean_square(u_hat: Complex[Array, "..."], grid: Grid) -> Float[Array, ""]:
+    """⟨|u|²⟩ over the box, summed over components, by Parseval: Σ_k |û|². One all-reduce."""
+    return jnp.sum(grid.mode_weights() * _absolute_square(u_hat))
+
+
+def weighted_mean_square(u_hat: Complex[Array, "..."], weight: Array, grid: Grid) -> Float[Array, ""]:
+    """Σ_k weight(k) |û|², summed over components; `weight` broadcasts against coefficients."""
+    return jnp.sum(weight * grid.mode_weights() * _absolute_square(u_hat))
+
+
+def shell_width(grid: Grid) -> float:
+    """Thickness Δk of the spectrum's shells: the finest spacing that every direction resolves [1/length]."""
+    return max(grid.fundamental)
+
+
+def shell_wavenumbers(grid: Grid) -> np.ndarray:
+    """Centres of the shells, k = 0, Δk, 2Δk, … up to the largest retained |k| (a corner of the box of modes)."""
+    corner = math.sqrt(sum((grid.fundamental[a] * grid.layout.highest_mode(a)) ** 2 for a in range(grid.dimensions)))
+    return np.arange(int(corner / shell_width(grid) + 0.5) + 1) * shell_width(grid)
+
+
+def shell_spectrum(u_hat: Complex[Array, "..."], grid: Grid) -> Float[Array, "shells"]:
+    """E(k) = ½ Σ |û|² over each shell |k| ∈ [k − Δk/2, k + Δk/2), divided by nothing.
+
+    The sum of all shells is the energy ½⟨|u|²⟩: multiply by 1/Δk for a density. Leading axes are summed.
+
+    Args:
+        u_hat: coefficients `(..., *grid.spectral_shape)`.
+        grid: where they live.
+
+    Returns:
+        One value per entry of `shell_wavenumbers(grid)`, on every device. One all-reduce of the shells.
+    """
+    energy = 0.5 * _absolute_square(u_hat).reshape(-1, *grid.spectral_shape).sum(axis=0) * grid.mode_weights()
+    return sum_over_shells(energy, grid)
+
+
+def sum_over_shells(density: Float[Array, "..."], grid: Grid) -> Float[Array, "shells"]:
+    """Σ of a mode density over each shell; the density must already carry `grid.mode_weights()`."""
+    shells = len(shell_wavenumbers(grid))
+    index = jnp.floor(jnp.sqrt(grid.k_squared()) / shell_width(grid) + 0.5).astype(jnp.int32)
+
+    def local(values: Array, shell: Array) -> Array:
+        total = jax.ops.segment_sum(values.ravel(), shell.ravel(), num_segments=shells)
+        return jax.lax.psum(total, SLAB)
+
+    split = grid.spectral_sharding.spec
+    if split == PartitionSpec():  # one dimension: nothing is split, nothing to add up
+        return jax.ops.segment_sum(density.ravel(), index.ravel(), num_segments=shells)
+    summed = jax.shard_map(local, mesh=grid.mesh, in_specs=(split, split), out_specs=PartitionSpec())
+    return summed(density, index)
+
+
+def _absolute_square(u_hat: Array) -> Array:
+    return u_hat.real**2 + u_hat.imag**2

@@ -1,0 +1,63 @@
+"""The Kuramoto–Sivashinsky equation in one, two and three dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Complex
+
+from solver.diagnostics import mean_square, weighted_mean_square
+from solver.equations.base import Equation, advection_rate
+from solver.operators import gradient, hermitian
+
+
+@dataclass(frozen=True)
+class KuramotoSivashinsky(Equation):
+    """u_t = −∇²u − ∇⁴u − ½|∇u|², with the mean of u removed.
+
+    Modes with |k| < 1 grow at the rate k² − k⁴, at most ¼ at |k| = 1/√2; the nonlinearity moves their energy to
+    the damped ones. Boxes much longer than 2π√2 are chaotic. The linear part is stiff, up to k_max⁴: take an
+    exponential integrator. A right-hand side costs one inverse transform per dimension and one forward.
+
+    Args:
+        grid: one to three dimensions, real fields.
+
+    Source: Kuramoto, Prog. Theor. Phys. Suppl. 64 (1978) 346; Sivashinsky, Acta Astronaut. 4 (1977) 1177.
+    """
+
+    name: ClassVar[str] = "kuramoto-sivashinsky"
+    units: ClassVar[dict[str, str]] = {"energy": "u^2", "mean_square_gradient": "u^2/length^2", "cfl": "1"}
+
+    def from_physical(self, u: Array) -> Array:
+        return self._without_mean(self.transform.forward(u))
+
+    def linear(self) -> Array:
+        k2 = self.grid.k_squared()
+        return k2 - k2 * k2
+
+    def nonlinear(self, u_hat: Complex[Array, "1 ..."], t: Array) -> Complex[Array, "1 ..."]:
+        """−½|∇u|² without its mean."""
+        slope = self._slope(u_hat)
+        return self._without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]))
+
+    def constrain(self, u_hat: Array) -> Array:
+        return hermitian(u_hat, self.grid)
+
+    def rate(self, field: Array) -> Array:
+        # a crest moves at speed ∇u: differentiate the equation once to see it advect
+        return advection_rate(self._slope(field), self.grid)
+
+    def series(self, field: Array, dt: Array) -> dict[str, Array]:
+        return {
+            "energy": 0.5 * mean_square(field, self.grid),
+            "mean_square_gradient": weighted_mean_square(field, self.grid.k_squared(), self.grid),
+            "cfl": dt * self.rate(field),
+        }
+
+    def _slope(self, u_hat: Array) -> Array:
+        return self.transform.inverse(gradient(u_hat[0], self.grid))
+
+    def _without_mean(self, u_hat: Array) -> Array:
+        return jnp.where(self.grid.k_squared() == 0, 0, u_hat)

@@ -1,0 +1,6 @@
+"""Distributed Fourier transforms: local stages, exchange, pruning, partitioning rules, gradients."""
+
+from solver.fft.pipeline import forward_local, inverse_local
+from solver.fft.transform import Transform, fftn, ifftn, irfftn, rfftn
+
+__all__ = ["Transform", "fftn", "forward_local", "ifftn", "inverse_local", "irfftn", "rfftn"]

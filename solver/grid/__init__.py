@@ -1,0 +1,17 @@
+"""Shape, lengths, coordinates, wavenumbers and retained modes of a periodic box, and fields made from outside data."""
+
+from solver.grid.arrays import from_device_pieces, from_global, from_process_local, gather, local_slices
+from solver.grid.grid import Grid, sample
+from solver.grid.layout import DEALIASING, Layout
+
+__all__ = [
+    "DEALIASING",
+    "Grid",
+    "Layout",
+    "from_device_pieces",
+    "from_global",
+    "from_process_local",
+    "gather",
+    "local_slices",
+    "sample",
+]

@@ -1,0 +1,106 @@
+"""Fields that span processes, made from data that lies outside JAX: three ways in, one way out.
+
+========================  =====================================  ==============================================
+function                  each process passes                     take it when
+========================  =====================================  ==============================================
+`from_global`             the whole field (or a reader of it)     it fits in every host's memory, or can be read
+                                                                  by index
+`from_process_local`      its own block, as `local_slices` says   each process has computed or read its own part
+`from_device_pieces`      one piece for each of its devices       the pieces already lie on the devices
+========================  =====================================  ==============================================
+
+All give the same array: values at the grid points, x split over the mesh. None of them communicates; only `gather`
+brings a whole field to every host, and only when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jaxtyping import Array
+
+from solver.grid.grid import Grid
+
+Index = tuple[slice, ...]
+
+
+def from_global(values: np.ndarray | Callable[[Index], np.ndarray], grid: Grid, components: int | None = None) -> Array:
+    """Field from the whole array, or from a function that reads any block of it.
+
+    Args:
+        values: `(…, *grid.physical_shape)`, the same on every process; or `read(index)`, called once for each of
+            this process's devices with the block's slices, so that nothing else is ever read.
+        grid: where it is to live.
+        components: leading size, needed with a function only; None for a scalar field.
+
+    Returns:
+        Array of the values' dtype on the grid's mesh.
+
+    Raises:
+        ValueError: a shape that is not the grid's.
+    """
+    if callable(values):
+        shape = (*([] if components is None else [components]), *grid.physical_shape)
+        return jax.make_array_from_callback(shape, grid.sharding(len(shape)), values)
+    _check("a global array", values.shape, grid.physical_shape, grid)
+    return jax.make_array_from_callback(values.shape, grid.sharding(values.ndim), lambda index: values[index])
+
+
+def local_slices(grid: Grid) -> Index:
+    """Which part of a field at the points this process's devices hold: slices of x, y, z.
+
+    Raises:
+        ValueError: this process's devices are not neighbours in the mesh, so that its part is not one block.
+    """
+    indices = grid.physical_sharding.addressable_devices_indices_map(grid.physical_shape).values()
+    spans = sorted(index[0].indices(grid.physical_shape[0])[:2] for index in indices if index)
+    if any(before[1] != after[0] for before, after in zip(spans, spans[1:], strict=False) if before != after):
+        raise ValueError(f"this process holds x in {spans}, which is not one block; use from_device_pieces")
+    return (slice(spans[0][0], spans[-1][1]), *(slice(0, n) for n in grid.physical_shape[1:]))
+
+
+def from_process_local(block: np.ndarray, grid: Grid) -> Array:
+    """Field from each process's own block, `whole[..., *local_slices(grid)]`.
+
+    Raises:
+        ValueError: a block of another shape than this process holds.
+    """
+    here = tuple(s.stop - s.start for s in local_slices(grid))
+    _check("a process's block", block.shape, here, grid)
+    shape = (*block.shape[: block.ndim - grid.dimensions], *grid.physical_shape)
+    return jax.make_array_from_process_local_data(grid.sharding(len(shape)), block, shape)
+
+
+def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Array:
+    """Field from one piece per device of this process, in the mesh's order of devices.
+
+    Raises:
+        ValueError: another number of pieces than devices, or pieces of another shape than a slab.
+    """
+    mine = [d for d in grid.mesh.devices.flat if d.process_index == jax.process_index()]
+    if len(pieces) != len(mine):
+        raise ValueError(f"{len(pieces)} pieces for the {len(mine)} devices of process {jax.process_index()}")
+    slab = grid.physical_sharding.shard_shape(grid.physical_shape)
+    for piece in pieces:
+        _check("a device's piece", piece.shape, slab, grid)
+    leading = pieces[0].shape[: pieces[0].ndim - grid.dimensions]
+    shape = (*leading, *grid.physical_shape)
+    placed = [jax.device_put(piece, device) for piece, device in zip(pieces, mine, strict=True)]
+    return jax.make_array_from_single_device_arrays(shape, grid.sharding(len(shape)), placed)
+
+
+def gather(array: Array) -> np.ndarray:
+    """The whole array on every process, as NumPy. Costs an all-gather and a full copy on each host."""
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return np.asarray(array)
+    return np.asarray(multihost_utils.process_allgather(array, tiled=True))
+
+
+def _check(what: str, given: Sequence[int], needed: Sequence[int], grid: Grid) -> None:
+    if tuple(given[len(given) - grid.dimensions :]) != tuple(needed) or len(given) < grid.dimensions:
+        raise ValueError(f"{what} of shape {list(given)}; its last axes must be {list(needed)} on this grid")
+
+

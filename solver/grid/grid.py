@@ -1,0 +1,244 @@
+"""A periodic box: points, wavenumbers, and where each lives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jaxtyping import Array
+
+from solver.grid.layout import Layout
+from solver.mesh import device_mesh, slab_count, slab_sharding
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Periodic box [0, L)^d with equally spaced points, split in slabs over a device mesh.
+
+    Physical arrays have shape `(..., *grid.physical_shape)`, spectral arrays `(..., *grid.spectral_shape)` in the
+    transposed layout of `solver.grid.layout`; both are split along the first of these axes. A coefficient
+    belongs to u(x) = Σ_k û(k) exp(i k·x).
+
+    Args:
+        shape: points per axis, 1 to 3 axes (with `three-halves`: modes per axis).
+        lengths: box lengths, one for all axes or one each; 2π by default.
+        dealias: `two-thirds`, `three-halves` or `none`.
+        precision: `float64` or `float32`.
+        real: whether fields are real (half of the last axis is stored) or complex.
+        mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
+
+    Raises:
+        ValueError: a grid that these devices cannot split, lengths that are not positive, or float64 asked for
+            while JAX is limited to 32 bits.
+    """
+
+    shape: tuple[int, ...]
+    lengths: float | Sequence[float] = 2 * math.pi
+    dealias: str = "two-thirds"
+    precision: str = "float64"
+    real: bool = True
+    mesh: Mesh = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        store = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
+        store("shape", tuple(int(n) for n in self.shape))
+        lengths = self.lengths if isinstance(self.lengths, Sequence) else [self.lengths] * len(self.shape)
+        store("lengths", tuple(float(length) for length in lengths))
+        if len(self.lengths) != len(self.shape) or min(self.lengths) <= 0:  # type: ignore[arg-type]
+            raise ValueError(f"lengths {list(lengths)}: {len(self.shape)} positive numbers are needed")
+        if self.precision not in ("float32", "float64"):
+            raise ValueError(f"precision {self.precision!r}: float32 or float64 is needed")
+        if self.precision == "float64" and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+            raise ValueError(
+                'precision float64 needs jax.config.update("jax_enable_x64", True) before the grid is made'
+            )
+        if self.mesh is None:
+            store("mesh", device_mesh([0]) if len(self.shape) == 1 else device_mesh())
+        _ = self.layout
+
+    # ---- what it is -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Modes and shapes, as whole numbers."""
+        return Layout(self.shape, self.dealias, self.real, slab_count(self.mesh))
+
+    @cached_property
+    def as_real(self) -> Grid:
+        """The same box for real fields."""
+        return replace(self, real=True)
+
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions in space."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of real numbers on this grid."""
+        return np.dtype(self.precision)
+
+    @property
+    def complex_dtype(self) -> np.dtype:
+        """Of coefficients."""
+        return np.result_type(self.dtype, np.complex64)
+
+    @property
+    def physical_dtype(self) -> np.dtype:
+        """Of fields at the grid points."""
+        return self.dtype if self.real else self.complex_dtype
+
+    @property
+    def physical_shape(self) -> tuple[int, ...]:
+        """Points per axis on which fields are sampled."""
+        return self.layout.points
+
+    @property
+    def spectral_shape(self) -> tuple[int, ...]:
+        """Shape of the coefficients as stored, with padding."""
+        return self.layout.spectral_shape
+
+    @cached_property
+    def spacing(self) -> tuple[float, ...]:
+        """Distance between points [length]."""
+        return tuple(length / n for length, n in zip(self.lengths, self.physical_shape, strict=True))  # type: ignore[arg-type]
+
+    @cached_property
+    def fundamental(self) -> tuple[float, ...]:
+        """2π/L per axis [1/length]."""
+        return tuple(2 * math.pi / length for length in self.lengths)  # type: ignore[union-attr]
+
+    @cached_property
+    def k_max(self) -> float:
+        """Largest wavenumber retained in every direction: the smallest of the axes' largest [1/length]."""
+        return min(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions))
+
+    # ---- where it lives ---------------------------------------------------------------------------------------
+
+    def sharding(self, ndim: int | None = None) -> NamedSharding:
+        """Of an array with `ndim` axes whose last ones are in space (physical or spectral: the rule is the same)."""
+        return slab_sharding(self.mesh, self.dimensions if ndim is None else ndim, self.dimensions)
+
+    @property
+    def physical_sharding(self) -> NamedSharding:
+        """Of a scalar field at the points: x is split."""
+        return self.sharding()
+
+    @property
+    def spectral_sharding(self) -> NamedSharding:
+        """Of a scalar field's coefficients: ky is split."""
+        return self.sharding()
+
+    def is_spectral(self, shape: Sequence[int]) -> bool:
+        """Whether an array of this shape holds coefficients of this grid."""
+        return tuple(shape[-self.dimensions :]) == self.spectral_shape
+
+    def is_physical(self, shape: Sequence[int]) -> bool:
+        """Whether an array of this shape holds values at the points of this grid."""
+        return tuple(shape[-self.dimensions :]) == self.physical_shape
+
+    def logical_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Shape without padding of an array stored on this grid; other shapes are returned as they are."""
+        if self.is_spectral(shape):
+            return (*shape[: len(shape) - self.dimensions], *self.layout.logical_spectral_shape)
+        return tuple(shape)
+
+    # ---- coordinates and wavenumbers --------------------------------------------------------------------------
+
+    def coordinates(self) -> tuple[np.ndarray, ...]:
+        """x, y, z as broadcastable vectors [length]: shapes (Nx, 1, 1), (1, Ny, 1), (1, 1, Nz)."""
+        return tuple(
+            self._along(a, np.arange(n) * self.spacing[a], range(self.dimensions))
+            for a, n in enumerate(self.physical_shape)
+        )
+
+    def meshgrid(self) -> tuple[Array, ...]:
+        """x, y, z as full arrays of `physical_shape`; made under jit, every device fills only its own block."""
+        shape = self.physical_shape
+        fill = lambda: tuple(jnp.broadcast_to(c, shape) for c in self.coordinates())  # noqa: E731
+        return jax.jit(fill, out_shardings=self.physical_sharding)()
+
+    def wavenumbers(self) -> tuple[np.ndarray, ...]:
+        """kx, ky, kz as vectors that broadcast against spectral arrays [1/length]; zero in the padding."""
+        return tuple(self._wavenumber(a, drop_nyquist=False) for a in range(self.dimensions))
+
+    def derivative_wavenumbers(self) -> tuple[np.ndarray, ...]:
+        """As `wavenumbers`, with the Nyquist modes at zero.
+
+        The Nyquist mode stands for +N/2 and -N/2 alike, so its odd derivatives have no definite sign.
+        """
+        return tuple(self._wavenumber(a, drop_nyquist=True) for a in range(self.dimensions))
+
+    def k_squared(self) -> Array:
+        """|k|² on every stored mode [1/length²]; zero in the padding. Inside jit it is fused, never stored."""
+        return self.on_modes(lambda: sum(k * k for k in map(jnp.asarray, self.wavenumbers())))
+
+    def inverse_k_squared(self) -> Array:
+        """1/|k|², and 0 where k = 0 [length²]."""
+
+        def fill() -> Array:
+            k2 = sum(k * k for k in map(jnp.asarray, self.wavenumbers()))
+            return jnp.where(k2 == 0, 0, 1 / jnp.where(k2 == 0, 1, k2))
+
+        return self.on_modes(fill)
+
+    def mode_weights(self) -> np.ndarray:
+        """How often each stored mode counts in a sum over all k: 2 where -k is not stored, 1 otherwise, 0 padding.
+
+        A vector product that broadcasts against spectral arrays: Σ_k |û|² = sum(mode_weights · |û|²).
+        """
+        axis = self.dimensions - 1
+        weights = np.ones(self._stored_length(0), self.dtype).reshape([-1] + [1] * (self.dimensions - 1))
+        weights[self.layout.logical_spectral_shape[0] :] = 0
+        if not self.real:
+            return weights
+        n = self.layout.mode_numbers(axis)
+        twice = np.where((n == 0) | (2 * n == self.shape[axis]), 1, 2)
+        return weights * self._along(axis, twice, self.layout.order)
+
+    def on_modes(self, fill: Callable[[], Array]) -> Array:
+        """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""
+        return jax.jit(
+            lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding
+        )()
+
+    def _wavenumber(self, axis: int, *, drop_nyquist: bool) -> np.ndarray:
+        n = self.layout.mode_numbers(axis).copy()
+        position = self.layout.nyquist(axis)
+        if drop_nyquist and position is not None:
+            n[position] = 0
+        return self._along(axis, n * self.fundamental[axis], self.layout.order)
+
+    def _stored_length(self, position: int) -> int:
+        return self.spectral_shape[position]
+
+    def _along(self, axis: int, values: np.ndarray, order: Sequence[int]) -> np.ndarray:
+        """`values` laid along the place that `axis` has in `order`, padded with zeros where that is stored padded."""
+        position = list(order).index(axis)
+        shape = [1] * self.dimensions
+        if tuple(order) == self.layout.order and self.dimensions > 1:
+            values = np.concatenate([values, np.zeros(self._stored_length(position) - len(values))])
+        shape[position] = len(values)
+        return values.astype(self.dtype).reshape(shape)
+
+
+def sample(fn: Callable[..., Array], grid: Grid) -> Array:
+    """Evaluate `fn(x, y, z)` at the grid points; every device fills only its own block.
+
+    `fn` may return a tuple, stacked as components in front: `(component, x, y, z)`.
+    """
+
+    def fill() -> Array:
+        values = fn(*(jnp.asarray(c) for c in grid.coordinates()))
+        if not isinstance(values, tuple):
+            return jnp.broadcast_to(values, grid.physical_shape).astype(grid.physical_dtype)
+        return jnp.stack([jnp.broadcast_to(v, grid.physical_shape) for v in values]).astype(grid.physical_dtype)
+
+    ndim = jax.eval_shape(fill).ndim
+    return jax.jit(fill, out_shardings=grid.sharding(ndim))()

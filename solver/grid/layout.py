@@ -1,0 +1,133 @@
+"""Which modes are kept, and in which order and shape they are stored: whole numbers only, no arrays.
+
+Physical axes are numbered as in the array: 0 is x. Spectral arrays are stored in the order that one exchange
+leaves: `(ky, kz, kx)` in three dimensions, `(ky, kx)` in two, `(kx,)` in one. The first of these is the axis
+split over the devices; it is padded with zeros to a multiple of their number. For real fields the last physical
+axis holds the non-negative modes only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+DEALIASING = ("two-thirds", "three-halves", "none")
+STORAGE_ORDER = {1: (0,), 2: (1, 0), 3: (1, 2, 0)}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Modes and array shapes of one grid, split over `slabs` devices.
+
+    Args:
+        shape: points per axis; with `three-halves`, modes per axis.
+        dealias: `two-thirds` keeps |n| < N/3, strictly, on each axis; `three-halves` keeps |n| < N/2 and forms
+            products on 3N/2 points; `none` keeps every mode, the Nyquist mode included.
+        real: real fields (half of the last axis is stored) or complex ones.
+        slabs: number of devices.
+
+    Raises:
+        ValueError: a shape, rule or number of slabs that cannot work; the message names what can.
+    """
+
+    shape: tuple[int, ...]
+    dealias: str = "two-thirds"
+    real: bool = True
+    slabs: int = 1
+
+    def __post_init__(self) -> None:
+        if len(self.shape) not in STORAGE_ORDER or min(self.shape) < 2:
+            raise ValueError(f"shape {list(self.shape)}: one to three sides of at least 2 points are needed")
+        if self.dealias not in DEALIASING:
+            raise ValueError(f"dealias {self.dealias!r}: known here are {', '.join(DEALIASING)}")
+        if self.dealias == "three-halves" and any(n % 2 for n in self.shape):
+            raise ValueError(f"shape {list(self.shape)}: three-halves needs even sides, 3N/2 must be whole")
+        if self.slabs not in self.possible_slabs(self.slabs):
+            raise ValueError(self._cannot_split())
+
+    def _cannot_split(self) -> str:
+        counts = ", ".join(map(str, self.possible_slabs(max(64, self.slabs))))
+        if len(self.shape) == 1:
+            return f"a one-dimensional grid on {self.slabs} devices: it can use one"
+        return (
+            f"{self.slabs} devices cannot split the grid {list(self.shape)}: they must divide its {self.points[0]} "
+            f"planes along x and be no more than its {self.retained[1]} retained ky; possible are {counts}"
+        )
+
+    def possible_slabs(self, limit: int) -> list[int]:
+        """Device counts up to `limit` that can split this grid."""
+        if len(self.shape) == 1:
+            return [1]
+        return [p for p in range(1, min(limit, self.retained[1]) + 1) if self.points[0] % p == 0]
+
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions in space."""
+        return len(self.shape)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Physical axis found at each position of a spectral array."""
+        return STORAGE_ORDER[self.dimensions]
+
+    @cached_property
+    def points(self) -> tuple[int, ...]:
+        """Points per axis on which products are formed; the shape of physical arrays."""
+        if self.dealias == "three-halves":
+            return tuple(3 * n // 2 for n in self.shape)
+        return self.shape
+
+    def highest_mode(self, axis: int) -> int:
+        """Largest retained |n| along a physical axis."""
+        n = self.shape[axis]
+        return {"two-thirds": (n - 1) // 3, "three-halves": (n - 1) // 2, "none": n // 2}[self.dealias]
+
+    def is_half(self, axis: int) -> bool:
+        """True for the axis of a real field that holds only the modes n >= 0."""
+        return self.real and axis == self.dimensions - 1
+
+    @cached_property
+    def retained(self) -> tuple[int, ...]:
+        """Number of modes kept along each physical axis."""
+        return tuple(len(self.mode_numbers(axis)) for axis in range(self.dimensions))
+
+    def mode_numbers(self, axis: int) -> np.ndarray:
+        """Retained integers n along a physical axis, in the order stored: 0, 1, …, -2, -1."""
+        highest = self.highest_mode(axis)
+        if self.is_half(axis):
+            return np.arange(highest + 1)
+        if self.dealias == "none":
+            return np.fft.ifftshift(np.arange(self.shape[axis]) - self.shape[axis] // 2)
+        return np.r_[0 : highest + 1, -highest:0]
+
+    def nyquist(self, axis: int) -> int | None:
+        """Position of the Nyquist mode among `mode_numbers`, or None where it is not kept."""
+        if self.dealias == "none" and self.shape[axis] % 2 == 0:
+            return self.shape[axis] // 2
+        return None
+
+    @cached_property
+    def padded(self) -> int:
+        """Stored length of the split spectral axis: the retained modes, and zeros up to a multiple of `slabs`."""
+        return math.ceil(self.retained[self.order[0]] / self.slabs) * self.slabs
+
+    @cached_property
+    def logical_spectral_shape(self) -> tuple[int, ...]:
+        """Shape of a spectral array without its padding."""
+        return tuple(self.retained[axis] for axis in self.order)
+
+    @cached_property
+    def spectral_shape(self) -> tuple[int, ...]:
+        """Shape of a spectral array as stored."""
+        return (self.padded, *self.logical_spectral_shape[1:])
+
+    def exchange_bytes(self, itemsize: int = 16) -> int:
+        """Bytes that all devices together send in one transform of one component (`itemsize`: a complex number).
+
+        Each device keeps 1/P of its modes and sends the rest: itemsize · Nx · Ky · Kz · (P - 1)/P, Ky padded.
+        """
+        others = math.prod(self.spectral_shape[:-1])
+        return itemsize * self.points[0] * others * (self.slabs - 1) // self.slabs

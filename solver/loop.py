@@ -1,0 +1,221 @@
+"""Stepping: chunks of steps as one compiled call each, and pauses between them that yield the state.
+
+The number of steps in a chunk is an argument of the compiled program, so where a chunk ends changes neither the
+program nor the bits of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from solver.equations.base import PeriodicSystem
+from solver.steppers.base import State, Stepper
+
+TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
+
+
+class BlowUp(FloatingPointError):
+    """The solution is no longer finite, or CFL control has driven the step to nothing."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When something is due: at every multiple of a number of steps, of an interval of time, or of either.
+
+    Args:
+        every_steps: number of steps between, if any.
+        every_time: time between, if any; steps are shortened to meet its multiples.
+    """
+
+    every_steps: int | None = None
+    every_time: float | None = None
+
+    def due(self, state: State) -> bool:
+        """Whether this state is one of those asked for. Depends on nothing but the state."""
+        if self.every_steps and int(state.step) % self.every_steps == 0:
+            return True
+        if not self.every_time:
+            return False
+        nearest = round(float(state.t) / self.every_time) * self.every_time
+        return abs(float(state.t) - nearest) <= TOLERANCE * max(float(state.dt), 0.0)
+
+    def steps_left(self, step: int) -> int | None:
+        """Steps until the next multiple."""
+        return self.every_steps - step % self.every_steps if self.every_steps else None
+
+    def next_time(self, t: float, tolerance: float) -> float:
+        """The next multiple in time that lies beyond `t`."""
+        if not self.every_time:
+            return math.inf
+        multiple = math.floor(t / self.every_time)
+        while multiple * self.every_time <= t + tolerance:
+            multiple += 1
+        return multiple * self.every_time
+
+
+def evolve(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    *,
+    end: float,
+    step: float | None = None,
+    cfl: float | None = None,
+    pauses: Sequence[Schedule] = (),
+    chunk: int | Callable[[], int] = 1000,
+) -> Iterator[State]:
+    """Advance a state in time; a generator that yields it at the start, at each pause, and at `end`.
+
+    Args:
+        equation, stepper: from `solver.equations` and `solver.steppers`, or your own.
+        state: from `initial_state` or a checkpoint; it stays valid.
+        end: time to stop at; the last step is shortened to meet it.
+        step: fixed time step, or
+        cfl: CFL number dt · equation.rate to keep; dt is then chosen anew at each step, at the price of one
+            evaluation of `rate`.
+        pauses: schedules at whose multiples the state is to be yielded.
+        chunk: the most steps between two yields, or a function that says so each time. Never changes the result.
+
+    Yields:
+        States. Each is valid until the generator is advanced, since its buffers are then reused: copy what you keep
+        (`jax.tree.map(jnp.copy, state)`), or write it out.
+
+    Raises:
+        ValueError: both or neither of `step` and `cfl`, or one that is not positive.
+        BlowUp: the solution stopped being finite; nothing of it is yielded.
+        TypeError: an equation that the stepper cannot step.
+    """
+    stepper.check(equation)
+    control = cfl if step is None else step
+    if (step is None) == (cfl is None) or not (control and control > 0 and math.isfinite(control)):
+        raise ValueError(f"step={step}, cfl={cfl}: one of them is needed, a positive number")
+    state = _own(state)
+    if step is not None and float(state.dt) != step:
+        state = _count_from_here(state, np.float64(step))
+    yield state
+    while not _reached(state, end, step):
+        target = min([end, *(p.next_time(float(state.t), _slack(state, step)) for p in pauses)])
+        limits = [chunk() if callable(chunk) else chunk, *(p.steps_left(int(state.step)) for p in pauses)]
+        steps = max(1, min(n for n in limits if n is not None))
+        if step is None:
+            state = _to_target_by_cfl(equation, stepper, state, steps, target, float(control))
+        else:
+            state = _to_target_by_count(equation, stepper, state, steps, target, float(step))
+        yield state
+
+
+def _slack(state: State, step: float | None) -> float:
+    return TOLERANCE * (step if step is not None else float(state.dt))
+
+
+def _reached(state: State, target: float, step: float | None) -> bool:
+    return float(state.t) >= target - _slack(state, step)
+
+
+def _to_target_by_count(
+    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, step: float
+) -> State:
+    """At most `steps` full steps; or, where less than one is left to the target, the one shortened step to it."""
+    whole = math.floor((target - float(state.t_reference)) / step + TOLERANCE)
+    full = whole - int(state.step - state.step_reference)
+    if full >= 1:
+        steps = min(steps, full)
+        dt, t_reference, step_reference = step, state.t_reference, state.step_reference
+        counted = state.step + steps - step_reference
+        t = t_reference + counted * np.float64(step)
+    else:
+        steps, dt = 1, target - float(state.t)
+        t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
+    field, history, sound = _fixed_steps(
+        equation, stepper, state.field, state.history, np.int64(steps), np.float64(dt),
+        state.t_reference, state.step - state.step_reference,
+    )  # fmt: skip
+    after = state.replace(
+        field=field, history=history, t=t, step=state.step + steps, dt=np.float64(step),
+        t_reference=t_reference, step_reference=step_reference,
+    )  # fmt: skip
+    return _checked(after, bool(sound), before=state)
+
+
+def _own(state: State) -> State:
+    """A copy whose buffers the compiled chunks may reuse; what the caller holds stays valid."""
+    return jax.tree.map(lambda x: jnp.copy(x) if isinstance(x, jax.Array) else x, state)
+
+
+def _count_from_here(state: State, dt: Any) -> State:
+    """Times are counted in units of dt: a new size of step starts a count of its own."""
+    return state.replace(t_reference=np.float64(state.t), step_reference=state.step, dt=dt)
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+def _fixed_steps(
+    equation: Any, stepper: Any, field: Array, history: Any, steps: Any, dt: Any, t_reference: Any, counted: Any
+) -> tuple[Array, Any, Array]:
+    dt = jnp.asarray(dt, equation.grid.dtype)
+    coefficients = stepper.coefficients(equation, dt)
+
+    def body(i: Array, carry: tuple[Array, Any]) -> Any:
+        t = t_reference + (counted + i) * dt
+        return stepper.step(equation, *carry, t.astype(dt.dtype), dt, coefficients)
+
+    field, history = jax.lax.fori_loop(0, steps, body, (field, history))
+    return field, history, _is_finite(field)
+
+
+def _to_target_by_cfl(
+    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, cfl: float
+) -> State:
+    field, history, t, dt, done, sound = _cfl_steps(
+        equation, stepper, state.field, state.history, np.int64(steps), np.float64(cfl),
+        np.float64(state.t), np.float64(state.dt), np.float64(target),
+    )  # fmt: skip
+    step = state.step + np.int64(done)
+    after = state.replace(field=field, history=history, t=np.float64(t), dt=np.float64(dt), step=step)
+    return _checked(_count_from_here(after, after.dt), bool(sound), before=state)
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+def _cfl_steps(
+    equation: Any, stepper: Any, field: Array, history: Any, steps: Any, cfl: Any, t: Any, dt: Any, target: Any
+) -> tuple[Any, ...]:
+    def go_on(carry: tuple[Any, ...]) -> Array:
+        _, _, t, _, done, sound = carry
+        return (done < steps) & (t < target) & sound
+
+    def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        field, history, t, _, done, _ = carry
+        chosen = cfl / equation.rate(field).astype(t.dtype)
+        last = t + chosen * (1 + TOLERANCE) >= target
+        dt = jnp.where(last, target - t, chosen)
+        sound = jnp.isfinite(dt) & (t + dt > t)
+        short = dt.astype(equation.grid.dtype)
+        coefficients = stepper.coefficients(equation, short)
+        field, history = stepper.step(equation, field, history, t.astype(short.dtype), short, coefficients)
+        usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
+        return field, history, jnp.where(last, target, t + dt), usual, done + 1, sound
+
+    start = (field, history, jnp.asarray(t), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
+    field, history, t, dt, done, sound = jax.lax.while_loop(go_on, body, start)
+    return field, history, t, dt, done, sound & _is_finite(field)
+
+
+def _is_finite(field: Array) -> Array:
+    return jnp.all(jnp.isfinite(field))
+
+
+def _checked(after: State, sound: bool, before: State) -> State:
+    if sound:
+        return after
+    raise BlowUp(
+        f"the solution blew up between step {before.step} (t = {float(before.t):.6g}) and step {after.step} "
+        f"(t = {float(after.t):.6g}); take a smaller step, or more points where the smallest scales are not resolved"
+    )

@@ -1,0 +1,107 @@
+"""Derivatives, curl, Leray projection and Poisson solve, on coefficients. None of them communicates but `hermitian`."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex
+
+from solver.grid import Grid
+
+
+def gradient(f_hat: Complex[Array, "..."], grid: Grid) -> Complex[Array, "d ..."]:
+    """∇f: i k f̂ for each direction, stacked in front. Nyquist modes give zero."""
+    return jnp.stack([1j * k * f_hat for k in grid.derivative_wavenumbers()])
+
+
+def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "..."]:
+    """∇·u: Σ_j i k_j û_j of a vector field with as many components as dimensions.
+
+    Raises:
+        ValueError: another number of components.
+    """
+    _check_vector(u_hat, grid)
+    return 1j * sum(k * u for k, u in zip(grid.derivative_wavenumbers(), u_hat, strict=True))
+
+
+def curl(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "c ..."]:
+    """∇×u: three components in 3-D, the one out of the plane (∂x v − ∂y u) in 2-D.
+
+    Raises:
+        ValueError: not a vector field in two or three dimensions.
+    """
+    _check_vector(u_hat, grid)
+    if grid.dimensions == 2:
+        kx, ky = grid.derivative_wavenumbers()
+        return 1j * (kx * u_hat[1] - ky * u_hat[0])[None]
+    if grid.dimensions == 3:
+        kx, ky, kz = grid.derivative_wavenumbers()
+        u, v, w = u_hat
+        return 1j * jnp.stack([ky * w - kz * v, kz * u - kx * w, kx * v - ky * u])
+    raise ValueError("curl of a one-dimensional field: two or three dimensions are needed")
+
+
+def project_solenoidal(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "d ..."]:
+    """Remove the compressible part of a vector field (Leray projection).
+
+    Computes û − k (k·û)/|k|² for every retained mode; the mean flow, k = 0, is kept.
+
+    Args:
+        u_hat: coefficients, one component per dimension, any sharding.
+        grid: supplies the wavenumbers k [1/length].
+
+    Returns:
+        Same shape, dtype and sharding, divergence-free to round-off. No communication.
+
+    Raises:
+        ValueError: not one component per dimension.
+
+    Source: Canuto, Hussaini, Quarteroni & Zang, Spectral Methods (2007).
+    """
+    _check_vector(u_hat, grid)
+    wavenumbers = grid.derivative_wavenumbers()
+    k2 = sum(k * k for k in map(jnp.asarray, wavenumbers))
+    k_dot_u = sum(k * u for k, u in zip(wavenumbers, u_hat, strict=True))
+    pressure = k_dot_u / jnp.where(k2 == 0, 1, k2)
+    return jnp.stack([u - k * pressure for k, u in zip(wavenumbers, u_hat, strict=True)])
+
+
+def solve_poisson(f_hat: Complex[Array, "..."], grid: Grid) -> Complex[Array, "..."]:
+    """φ with ∇²φ = f − ⟨f⟩ and ⟨φ⟩ = 0: φ̂ = −f̂/|k|², all modes kept."""
+    return -f_hat * grid.inverse_k_squared()
+
+
+def hermitian(u_hat: Complex[Array, "..."], grid: Grid) -> Complex[Array, "..."]:
+    """Make the coefficients of a real field exactly conjugate-symmetric.
+
+    On the plane where the half axis has n = 0 (and on its Nyquist plane, if kept), k and −k are both stored.
+    Transforms to points read only the part û(k) = conj û(−k) of it, so the rest is unseen: a linear part that
+    amplifies it (Kuramoto–Sivashinsky) would let round-off there grow without bound. Gathers that one plane.
+    """
+    if grid.dimensions == 1 or not grid.real:
+        return u_hat
+    half = grid.dimensions - 1
+    position = u_hat.ndim - grid.dimensions + grid.layout.order.index(half)
+    planes = [p for p in (0, grid.layout.nyquist(half)) if p is not None]
+    for plane in planes:
+        at = (slice(None),) * position + (plane,)
+        u_hat = u_hat.at[at].set(_symmetric(u_hat[at], grid))
+    return u_hat
+
+
+def _symmetric(plane: Complex[Array, "..."], grid: Grid) -> Complex[Array, "..."]:
+    """½(û(k) + conj û(−k)) on a plane that holds k and −k along each of its axes."""
+    mirrored = jnp.conj(plane)
+    axes = [a for a in grid.layout.order if a != grid.dimensions - 1]
+    for i, axis in enumerate(reversed(axes)):
+        stored = plane.shape[plane.ndim - 1 - i]
+        kept = grid.layout.retained[axis]
+        opposite = np.r_[0, kept - 1 : 0 : -1, kept:stored]
+        mirrored = jnp.take(mirrored, opposite, axis=plane.ndim - 1 - i)
+    return 0.5 * (plane + mirrored)
+
+
+def _check_vector(u_hat: Array, grid: Grid) -> None:
+    needed = (grid.dimensions, *grid.spectral_shape)
+    if u_hat.shape != needed:
+        raise ValueError(f"vector field of shape {list(u_hat.shape)}; this grid needs {list(needed)}")
