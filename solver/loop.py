@@ -102,7 +102,7 @@ def evolve(
     if step is not None and float(state.dt) != step:
         state = _count_from_here(state, np.float64(step))
     yield state
-    while not _reached(state, end, step):
+    while not reached(state, end, step):
         target = min([end, *(p.next_time(float(state.t), _slack(state, step)) for p in pauses)])
         limits = [chunk() if callable(chunk) else chunk, *(p.steps_left(int(state.step)) for p in pauses)]
         steps = max(1, min(n for n in limits if n is not None))
@@ -117,7 +117,8 @@ def _slack(state: State, step: float | None) -> float:
     return TOLERANCE * (step if step is not None else float(state.dt))
 
 
-def _reached(state: State, target: float, step: float | None) -> bool:
+def reached(state: State, target: float, step: float | None) -> bool:
+    """Whether a state stands at or beyond a time, but for a billionth of a step."""
     return float(state.t) >= target - _slack(state, step)
 
 

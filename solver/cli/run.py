@@ -1,0 +1,227 @@
+"""`run` and `resume`: from a run file to a finished simulation."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from solver import assemble
+from solver.cli.main import FINISHED, STOPPED_EARLY
+from solver.cli.outputs import Outputs
+from solver.cli.progress import Pace, Progress, duration
+from solver.cluster import (
+    LOGGER,
+    Launch,
+    StopRequest,
+    available_cores,
+    barrier,
+    find_launch,
+    forced_cpu_devices,
+    is_first,
+    join,
+    keep_freed_memory,
+    largest,
+    log_to,
+    report,
+    require_same,
+    set_up_jax,
+    start_log,
+)
+from solver.config import Config, ConfigError, changed_physics, load
+from solver.io import (
+    CheckpointError,
+    RunDirectory,
+    load_checkpoint,
+    lock,
+    newest_valid,
+    record_provenance,
+    remove_leftovers,
+    set_aside,
+    write_text,
+)
+from solver.loop import evolve, reached
+from solver.mesh import device_mesh
+from solver.steppers import State
+
+
+def run(options: argparse.Namespace) -> int:
+    """`run FILE [--resume] [key=value …]`."""
+    set_up_jax("auto", None)
+    config = assemble.resolve(load(options.file, assemble.schema(), options.overrides))
+    directory = RunDirectory(Path(config.output.directory))
+    if not options.resume and (traces := directory.traces()):
+        raise ConfigError(
+            f"{directory.path} already holds a run ({', '.join(traces)}); continue it with --resume, "
+            "or choose another output.directory"
+        )
+    if options.resume and directory.run_file.exists():
+        _refuse_other_physics(directory, config)
+    return _simulate(config, directory, options)
+
+
+def resume(options: argparse.Namespace) -> int:
+    """`resume DIR [key=value …]`."""
+    set_up_jax("auto", None)
+    directory = RunDirectory(Path(options.directory))
+    if not directory.run_file.exists():
+        raise ConfigError(f"{directory.path} holds no run: {directory.run_file} does not exist")
+    config = assemble.resolve(load(directory.run_file, assemble.schema(), options.overrides))
+    # the directory may have been moved since: what was named now is where the run goes on
+    config = replace(config, output=replace(config.output, directory=str(directory.path)))
+    _refuse_other_physics(directory, config)
+    return _simulate(config, directory, options)
+
+
+def _refuse_other_physics(directory: RunDirectory, config: Config) -> None:
+    before = assemble.resolve(load(directory.run_file, assemble.schema()))
+    changed = changed_physics(before, config)
+    if changed:
+        raise ConfigError(
+            f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only time.end, [devices] and "
+            "output schedules may change when it is continued"
+        )
+
+
+def _simulate(config: Config, directory: RunDirectory, options: argparse.Namespace) -> int:
+    launch = find_launch(os.environ, options.coordinator, options.processes, options.process)
+    start_log(quiet=launch.process != 0)
+    notes = _choose_devices(config, launch)
+    keep_freed_memory()
+    join(launch)
+    mesh = device_mesh(config.devices.use)
+    assemble.check_device_count(config, mesh.size)
+    require_same(config.to_toml(), "run file")
+    run = assemble.Assembly(config, mesh)
+    held = _take_directory(directory, config, list(mesh.devices.flat))
+    for line in [*report(launch, list(mesh.devices.flat)), *notes, _summary(run)]:
+        LOGGER.info(line)
+    state, resumed_at = _first_state(run, directory)
+    code = _advance(run, directory, state, resumed_at)
+    del held
+    return code
+
+
+# ---- devices ----------------------------------------------------------------------------------------------------
+
+
+def _choose_devices(config: Config, launch: Launch) -> list[str]:
+    """Settle platform and virtual devices, and refuse a count that cannot split the grid while that costs nothing."""
+    section = config.devices
+    forced = forced_cpu_devices(os.environ)
+    if forced is not None:
+        set_up_jax(section.platform, None)
+        notes = [f"devices: {forced[1]} fixes {forced[0]} on the CPU; devices.virtual = {section.virtual!r} is ignored"]
+        count = forced[0]
+    else:
+        cores = available_cores(os.environ, launch)
+        count = _fitting(config, launch, cores) if section.virtual == "auto" else section.virtual
+        set_up_jax(section.platform, count)
+        notes = []
+    if section.platform == "cpu" or section.virtual != "auto":
+        in_use = len(section.use) if section.use else count * launch.processes
+        assemble.check_device_count(config, in_use)
+    return notes
+
+
+def _fitting(config: Config, launch: Launch, cores: int) -> int:
+    """Most virtual devices per process, up to one per core, that can split the grid."""
+    possible = set(assemble.possible_device_counts(config, cores * launch.processes))
+    counts = [n for n in range(1, cores + 1) if n * launch.processes in possible]
+    return max(counts, default=1)
+
+
+def _summary(run: assemble.Assembly) -> str:
+    config, grid = run.config, run.grid
+    control = f"step = {config.time.step:g}" if config.time.step else f"cfl = {config.time.cfl:g}"
+    shape = "×".join(map(str, grid.shape))
+    return (
+        f"{config.title or 'untitled'}: {config.equation.name} on {shape} {grid.dealias}, {grid.precision}, "
+        f"{config.time.stepper}, {control}, until t = {config.time.end:g}"
+    )
+
+
+# ---- directory and first state ------------------------------------------------------------------------------------
+
+
+def _take_directory(directory: RunDirectory, config: Config, devices: list[Any]) -> Any:
+    """Make the directory this run's; the returned handle holds it."""
+    held = None
+    if is_first():
+        directory.path.mkdir(parents=True, exist_ok=True)
+        held = lock(directory.path)
+        if held is None:
+            raise ConfigError(f"{directory.path}: another process is writing this run; wait for it, or stop it")
+        for folder in (directory.checkpoints, directory.snapshots):
+            remove_leftovers(folder)
+        write_text(directory.run_file, config.to_toml())
+        record_provenance(directory.provenance, devices)
+        log_to(directory.log)
+    barrier("run directory")
+    return held
+
+
+def _first_state(run: assemble.Assembly, directory: RunDirectory) -> tuple[State, int | None]:
+    """From the newest valid checkpoint, if there are any; never from the start where all of them are damaged."""
+    path, damaged = newest_valid(directory.checkpoints)
+    for bad, problems in damaged.items():
+        LOGGER.error("checkpoint %s is damaged and not used: %s", bad.name, "; ".join(problems))
+    if path is None:
+        if damaged:
+            raise CheckpointError(
+                f"{directory.checkpoints}: none of its {len(damaged)} checkpoints is valid; the run is not started "
+                "over, move the directory away to do that"
+            )
+        LOGGER.info("starting from %s", run.config.initial.name)
+        return run.start(), None
+    if is_first():
+        for bad in damaged:
+            LOGGER.error("kept aside as %s", set_aside(bad).name)
+    barrier("damaged checkpoints set aside")
+    state = load_checkpoint(path, run.state_shapes(), run.grid)
+    LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
+    return state, int(state.step)
+
+
+# ---- stepping -----------------------------------------------------------------------------------------------------
+
+
+def _advance(run: assemble.Assembly, directory: RunDirectory, state: State, resumed_at: int | None) -> int:
+    time_section = run.config.time
+    outputs = Outputs(run, directory, resumed_at)
+    stop, pace = StopRequest(), Pace()
+    stop.listen()
+    progress = Progress(time_section.end, state, active=is_first())
+    began = mark = time.monotonic()
+    first_step = previous = int(state.step)
+    schedules = [s for s in outputs.schedules.values() if s is not None]
+    states = evolve(
+        run.equation, run.stepper, state, end=time_section.end, step=time_section.step, cfl=time_section.cfl,
+        pauses=schedules, chunk=pace,
+    )  # fmt: skip
+    del state
+    try:
+        for now in states:
+            stopping, seconds = largest([stop.received is not None, time.monotonic() - mark])
+            pace.learn(int(now.step) - previous, seconds)
+            done = reached(now, time_section.end, time_section.step)
+            outputs.write(now, start=resumed_at is None and int(now.step) == first_step, end=done)
+            if stopping and not done:
+                return _stop_early(outputs, now, stop)
+            progress.show(now)
+            mark, previous = time.monotonic(), int(now.step)
+    finally:
+        progress.close()
+    took = time.monotonic() - began
+    LOGGER.info("finished: step %d, t = %.6g, in %s; %s", previous, float(now.t), duration(took), directory.path)
+    return FINISHED
+
+
+def _stop_early(outputs: Outputs, state: State, stop: StopRequest) -> int:
+    path = outputs.checkpoint(state)
+    LOGGER.warning("stopped early by %s at step %d; continue from %s", stop.received, int(state.step), path)
+    return STOPPED_EARLY
+

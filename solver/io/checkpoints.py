@@ -1,0 +1,338 @@
+"""Checkpoints: a state as logical, unpadded arrays, one file per process and a manifest.
+
+    checkpoints/step-00000200/manifest.json      shapes, slices, sizes, checksums, scalars, resolved run file
+                              process-00000.h5   this process's pieces, `<leaf>/<first index>`
+
+Everything is written in a folder beside, brought to the disk, and renamed: a checkpoint is complete or absent.
+Arrays are stored by logical mode and grid indices, so any number of devices can load them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import jax
+import numpy as np
+
+from solver.cluster import any_process, barrier, is_first
+from solver.grid import Grid
+from solver.io.files import PARTIAL, checksum, partial_path, publish, sync, write_text
+
+FORMAT = 1
+NAME = re.compile(r"step-(\d{8,})")
+MANIFEST = "manifest.json"
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that cannot be written, read, or believed."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One entry of a state, by its path in the tree."""
+
+    name: str
+    value: Any
+
+    @property
+    def is_key(self) -> bool:
+        """A random key."""
+        return jax.dtypes.issubdtype(getattr(self.value, "dtype", np.float64), jax.dtypes.prng_key)
+
+    def on_grid(self, grid: Grid) -> bool:
+        """An array spread over the devices, rather than a number."""
+        shape = getattr(self.value, "shape", ())
+        return not self.is_key and len(shape) > grid.dimensions and (grid.is_spectral(shape) or grid.is_physical(shape))
+
+
+def leaves_of(state: Any) -> list[Leaf]:
+    """A state's entries with their names, such as `field` or `conserved/mass`."""
+    with_paths = jax.tree_util.tree_flatten_with_path(state)[0]
+    return [Leaf(jax.tree_util.keystr(path, simple=True, separator="/"), value) for path, value in with_paths]
+
+
+# ---- writing ----------------------------------------------------------------------------------------------------
+
+
+def save_checkpoint(folder: Path | str, state: Any, grid: Grid, run_file: str = "") -> Path:
+    """Write a state as `folder/step-<step>`; collective: every process of the job calls it.
+
+    Args:
+        folder: of the run's checkpoints.
+        state: a `State`, or any pytree with an entry `step`.
+        grid: on which its arrays live.
+        run_file: the resolved run file, kept in the manifest.
+
+    Returns:
+        The checkpoint's folder.
+
+    Raises:
+        CheckpointError: some process could not write; nothing is left under the final name.
+        FileExistsError: there is a checkpoint of this step.
+    """
+    folder = Path(folder)
+    final = folder / f"step-{int(state.step):08d}"
+    if final.exists():
+        raise FileExistsError(f"{final} exists; a checkpoint is never overwritten")
+    partial = partial_path(final)
+    if is_first():
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+    barrier(f"checkpoint folder {final.name}")
+    leaves = leaves_of(state)
+    error = _write_own_file(partial, leaves, grid)
+    if any_process(error is not None):
+        _give_up(partial, error)
+    if is_first():
+        _write_manifest(partial, leaves, grid, run_file)
+        sync(partial)
+        publish(partial, final)
+    barrier(f"checkpoint {final.name}")
+    return final
+
+
+def _give_up(partial: Path, error: Exception | None) -> None:
+    barrier("checkpoint failed")
+    if is_first():
+        shutil.rmtree(partial, ignore_errors=True)
+    raise CheckpointError(f"{partial}: {error or 'another process could not write its part'}") from error
+
+
+def _write_own_file(partial: Path, leaves: Sequence[Leaf], grid: Grid) -> Exception | None:
+    """This process's pieces, and a note of them for the manifest."""
+    path = partial / f"process-{jax.process_index():05d}.h5"
+    try:
+        pieces: dict[str, list[dict[str, Any]]] = {}
+        with h5py.File(path, "w") as file:
+            for leaf in leaves:
+                if leaf.on_grid(grid):
+                    pieces[leaf.name] = list(_write_pieces(file, leaf, grid, path.name))
+        sync(path)
+        note = {"name": path.name, "size": path.stat().st_size, "sha256": checksum(path), "pieces": pieces}
+        write_text(path.with_suffix(".json"), json.dumps(note))
+    except OSError as error:
+        return error
+    return None
+
+
+def _write_pieces(file: h5py.File, leaf: Leaf, grid: Grid, name: str) -> Any:
+    logical = grid.logical_shape(leaf.value.shape)
+    for shard in leaf.value.addressable_shards:
+        if shard.replica_id != 0:
+            continue
+        start = [s.indices(n)[0] for s, n in zip(shard.index, leaf.value.shape, strict=True)]
+        count = [min(n, total - a) for n, total, a in zip(shard.data.shape, logical, start, strict=True)]
+        if min(count) <= 0:
+            continue  # nothing but padding
+        dataset = f"{leaf.name}/{'-'.join(map(str, start))}"
+        file[dataset] = np.asarray(shard.data)[tuple(slice(0, n) for n in count)]
+        yield {"file": name, "dataset": dataset, "start": start, "shape": count}
+
+
+def _write_manifest(partial: Path, leaves: Sequence[Leaf], grid: Grid, run_file: str) -> None:
+    notes = []
+    for path in sorted(partial.glob("process-*.json")):
+        notes.append(json.loads(path.read_text()))
+        path.unlink()
+    arrays, values = {}, {}
+    for leaf in leaves:
+        if leaf.on_grid(grid):
+            arrays[leaf.name] = {
+                "shape": list(grid.logical_shape(leaf.value.shape)),
+                "dtype": str(leaf.value.dtype),
+                "pieces": [piece for note in notes for piece in note["pieces"].get(leaf.name, [])],
+            }
+        else:
+            values[leaf.name] = _as_json(leaf)
+    body = {
+        "format": FORMAT,
+        "step": values["step"]["value"],
+        "t": values.get("t", {}).get("value"),
+        "dt": values.get("dt", {}).get("value"),
+        "values": values,
+        "arrays": arrays,
+        "files": {note["name"]: {"size": note["size"], "sha256": note["sha256"]} for note in notes},
+        "run_file": run_file,
+    }
+    write_text(partial / MANIFEST, json.dumps({**body, "sha256": _digest(body)}, indent=1))
+
+
+def _as_json(leaf: Leaf) -> dict[str, Any]:
+    if leaf.is_key:
+        data = np.asarray(jax.random.key_data(leaf.value))
+        return {"key": str(jax.random.key_impl(leaf.value)), "value": data.tolist(), "dtype": str(data.dtype)}
+    value = np.asarray(leaf.value)
+    return {"value": value.tolist(), "dtype": str(value.dtype)}
+
+
+def _digest(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+# ---- finding and checking ---------------------------------------------------------------------------------------
+
+
+def list_checkpoints(folder: Path | str) -> list[Path]:
+    """Complete checkpoints, oldest first; not checked."""
+    folder = Path(folder)
+    found = [p for p in folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()] if folder.is_dir() else []
+    return sorted(found, key=step_of)
+
+
+def step_of(path: Path) -> int:
+    """Step in a checkpoint's name."""
+    match = NAME.fullmatch(path.name)
+    assert match is not None
+    return int(match[1])
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A checkpoint's manifest.
+
+    Raises:
+        CheckpointError: missing, unreadable, altered, or of a format this version does not know.
+    """
+    try:
+        body = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        claimed = body.pop("sha256")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise CheckpointError(f"{path / MANIFEST}: {type(error).__name__}: {error}") from error
+    if _digest(body) != claimed:
+        raise CheckpointError(f"{path / MANIFEST}: its checksum does not match")
+    if body["format"] != FORMAT:
+        raise CheckpointError(f"{path / MANIFEST}: format {body['format']}; this version reads {FORMAT}")
+    return body
+
+
+def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:
+    """What is wrong with a checkpoint, as lines; empty if nothing. Of its files, checks every `parts`-th."""
+    try:
+        files = read_manifest(path)["files"]
+    except CheckpointError as error:
+        return [str(error)]
+    problems = []
+    for name in sorted(files)[part::parts]:
+        file, claimed = path / name, files[name]
+        if not file.is_file():
+            problems.append(f"{file}: missing")
+        elif file.stat().st_size != claimed["size"]:
+            problems.append(f"{file}: {file.stat().st_size} bytes instead of {claimed['size']}")
+        elif checksum(file) != claimed["sha256"]:
+            problems.append(f"{file}: its checksum does not match")
+    return problems
+
+
+def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]]:
+    """The newest checkpoint that is whole, and the newer ones that are not, with what is wrong with them.
+
+    Collective: each process checks its share of the files.
+    """
+    damaged: dict[Path, list[str]] = {}
+    for path in reversed(list_checkpoints(folder)):
+        problems = verify(path, jax.process_index(), jax.process_count())
+        if not any_process(bool(problems)):
+            return path, damaged
+        damaged[path] = problems or ["another process found its files damaged"]
+    return None, damaged
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged checkpoint out of the way; it is kept. First process only."""
+    number = 0
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    os.replace(path, aside)
+    return aside
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what an interrupted writing left beside. First process only."""
+    for path in folder.glob(f".*{PARTIAL}"):
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+
+
+def keep_newest(folder: Path, keep: int) -> None:
+    """Delete all but the newest `keep`, once the newest of all has been read back and found whole. Collective."""
+    paths = list_checkpoints(folder)
+    if len(paths) <= keep:
+        return
+    problems = verify(paths[-1], jax.process_index(), jax.process_count())
+    if any_process(bool(problems)):
+        raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
+    if is_first():
+        for path in paths[:-keep]:
+            doomed = partial_path(path)
+            os.replace(path, doomed)  # out of sight first: never half a checkpoint under a valid name
+            shutil.rmtree(doomed)
+    barrier(f"kept {paths[-1].name}")
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------
+
+
+def load_checkpoint(path: Path | str, like: Any, grid: Grid) -> Any:
+    """A state from a checkpoint, on this grid's devices, however many wrote it.
+
+    Each process opens only the files that hold parts of its own slabs.
+
+    Args:
+        path: one checkpoint's folder.
+        like: a state, or its shapes from `jax.eval_shape`, as the equation and stepper in use make it.
+        grid: on which it is to live.
+
+    Raises:
+        CheckpointError: an entry is missing, or has another shape or dtype; the message names it.
+    """
+    path = Path(path)
+    manifest = read_manifest(path)
+    structure = jax.tree_util.tree_structure(like)
+    loaded = [_load_leaf(path, manifest, leaf, grid) for leaf in leaves_of(like)]
+    return jax.tree_util.tree_unflatten(structure, loaded)
+
+
+def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> Any:
+    if leaf.on_grid(grid):
+        return _load_array(path, manifest["arrays"].get(leaf.name), leaf, grid)
+    entry = manifest["values"].get(leaf.name)
+    if entry is None:
+        raise CheckpointError(f"{path}: has no {leaf.name!r}")
+    value = np.asarray(entry["value"], entry["dtype"])
+    return jax.random.wrap_key_data(value, impl=entry["key"]) if "key" in entry else value[()]
+
+
+def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid) -> jax.Array:
+    stored = leaf.value.shape
+    needed = {"shape": list(grid.logical_shape(stored)), "dtype": str(leaf.value.dtype)}
+    if entry is None or {k: entry[k] for k in needed} != needed:
+        found = "nothing" if entry is None else f"{entry['dtype']}{entry['shape']}"
+        raise CheckpointError(f"{path}: {leaf.name!r} holds {found}; {needed['dtype']}{needed['shape']} is needed")
+
+    def block(index: tuple[slice, ...]) -> np.ndarray:
+        low = [s.indices(n)[0] for s, n in zip(index, stored, strict=True)]
+        high = [s.indices(n)[1] for s, n in zip(index, stored, strict=True)]
+        values = np.zeros([b - a for a, b in zip(low, high, strict=True)], leaf.value.dtype)
+        for piece in entry["pieces"]:
+            _copy_overlap(path, piece, low, high, values)
+        return values
+
+    return jax.make_array_from_callback(stored, grid.sharding(len(stored)), block)
+
+
+def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> None:
+    begin = [max(a, s) for a, s in zip(low, piece["start"], strict=True)]
+    stop = [min(b, s + n) for b, s, n in zip(high, piece["start"], piece["shape"], strict=True)]
+    if any(a >= b for a, b in zip(begin, stop, strict=True)):
+        return
+    source = tuple(slice(a - s, b - s) for a, b, s in zip(begin, stop, piece["start"], strict=True))
+    target = tuple(slice(a - l, b - l) for a, b, l in zip(begin, stop, low, strict=True))
+    with h5py.File(path / piece["file"], "r") as file:
+        into[target] = file[piece["dataset"]][source]

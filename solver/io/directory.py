@@ -1,0 +1,114 @@
+"""A run's directory: what lies where, whether it is taken, and what made it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from solver.io.files import write_text
+
+PACKAGES = ("slabwave", "jax", "jaxlib", "numpy", "h5py", "jaxdecomp", "mpi4py")
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Names of a run's files."""
+
+    path: Path
+
+    @property
+    def run_file(self) -> Path:
+        """The resolved run file."""
+        return self.path / "config.toml"
+
+    @property
+    def provenance(self) -> Path:
+        """Versions, devices, command lines."""
+        return self.path / "provenance.json"
+
+    @property
+    def log(self) -> Path:
+        """The log."""
+        return self.path / "log.txt"
+
+    @property
+    def series(self) -> Path:
+        """Scalars against time."""
+        return self.path / "series.csv"
+
+    @property
+    def spectra(self) -> Path:
+        """Shell spectra against time."""
+        return self.path / "spectra.h5"
+
+    @property
+    def snapshots(self) -> Path:
+        """Fields."""
+        return self.path / "snapshots"
+
+    @property
+    def checkpoints(self) -> Path:
+        """States."""
+        return self.path / "checkpoints"
+
+    def traces(self) -> list[str]:
+        """Names in the directory that show a run was here; empty if it is free."""
+        files = (self.run_file, self.series, self.spectra, self.snapshots, self.checkpoints)
+        return [path.name for path in files if path.exists()]
+
+
+def record_provenance(path: Path, devices: Sequence[jax.Device]) -> None:
+    """Write what this start runs with; what earlier starts of the run had stays under `earlier`."""
+    try:
+        before = json.loads(path.read_text())
+        earlier = [*before.pop("earlier"), before]
+    except (OSError, ValueError, KeyError):
+        earlier = []
+    write_text(path, json.dumps({**_this_start(devices), "earlier": earlier}, indent=1) + "\n")
+
+
+def _this_start(devices: Sequence[jax.Device]) -> dict[str, Any]:
+    return {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "command": sys.argv,
+        "python": platform.python_version(),
+        "versions": {name: version for name in PACKAGES if (version := _version(name))},
+        "git": _git_revision(),
+        "host": platform.node(),
+        "processes": jax.process_count(),
+        "devices": [f"{d.platform}:{d.id} {d.device_kind}" for d in devices],
+        "environment": {k: v for k, v in sorted(os.environ.items()) if k == "XLA_FLAGS" or k.startswith("SLURM_")},
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _git_revision() -> str | None:
+    """Of the source this package runs from, `-dirty` where it was changed since; None outside a checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
