@@ -1,0 +1,44 @@
+"""Slabwave: distributed Fourier spectral methods in JAX.
+
+Importing this package touches no device, sets no JAX flag, and does not even import JAX until a name is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name → module that defines it
+_NAMES = {
+    "Equation": "solver.equations",
+    "Grid": "solver.grid",
+    "Schedule": "solver.loop",
+    "SplitEquation": "solver.equations",
+    "State": "solver.steppers",
+    "device_mesh": "solver.mesh",
+    "evolve": "solver.loop",
+    "from_device_pieces": "solver.grid",
+    "from_global": "solver.grid",
+    "from_process_local": "solver.grid",
+    "gather": "solver.grid",
+    "initial_state": "solver.steppers",
+    "sample": "solver.grid",
+    "show_sharding": "solver.mesh",
+}
+_ROOMS = ("diagnostics", "equations", "fft", "initial", "io", "operators", "steppers")
+
+__all__ = sorted([*_NAMES, *_ROOMS])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"solver.{name}")
+    raise AttributeError(f"module 'solver' has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return __all__

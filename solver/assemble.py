@@ -14,17 +14,23 @@ from functools import cached_property
 from typing import Any
 
 import jax
-from jax.sharding import AbstractMesh, AxisType, Mesh
+from jax.sharding import AbstractMesh, AxisType
 from jaxtyping import Array
 
 from solver import initial
 from solver.config import REQUIRED, Config, ConfigError, Every, Length, Parameter, Schema
 from solver.config.values import parameters_of
-from solver.equations import KuramotoSivashinsky, NavierStokes, PeriodicSystem, SchroedingerPoisson, SplitEquation
+from solver.equations import (
+    KuramotoSivashinsky,
+    NavierStokes,
+    PeriodicSystem,
+    SchroedingerPoisson,
+    SplitEquation,
+)
 from solver.grid import Grid, Layout
 from solver.io import describe_field, read_field
 from solver.loop import Schedule
-from solver.mesh import SLAB
+from solver.mesh import SLAB, AnyMesh
 from solver.steppers import ETDRK4, IFRK4, State, Stepper, Strang, initial_state
 
 EQUATIONS: dict[str, type[PeriodicSystem]] = {
@@ -77,9 +83,7 @@ INITIALS: dict[str, InitialField] = {
 
 def schema() -> Schema:
     """What a run file may say, for `config`."""
-    equations = {
-        name: {k: p for k, p in parameters_of(cls).items() if k != "grid"} for name, cls in EQUATIONS.items()
-    }
+    equations = {name: {k: p for k, p in parameters_of(cls).items() if k != "grid"} for name, cls in EQUATIONS.items()}
     return Schema(equations, {name: field.parameters for name, field in INITIALS.items()}, sorted(STEPPERS))
 
 
@@ -162,15 +166,19 @@ def _layout(config: Config, devices: int) -> Layout:
     return Layout(config.grid.shape, config.grid.dealias or "two-thirds", real, devices)
 
 
+def abstract_assembly(config: Config, devices: int) -> Assembly:
+    """The objects of a run on a mesh of no particular devices: enough to trace with, not to compute."""
+    return Assembly(config, AbstractMesh((devices,), (SLAB,), axis_types=(AxisType.Auto,)))
+
+
 def rehearse(config: Config, devices: int) -> State:
     """Go through the making of a run on an abstract mesh; returns the state's shapes. Touches no device.
 
     Raises:
         ConfigError: whatever the grid, equation, initial field or stepper refuse.
     """
-    mesh = AbstractMesh((devices,), (SLAB,), axis_types=(AxisType.Auto,))
+    run = abstract_assembly(config, devices)
     try:
-        run = Assembly(config, mesh)  # type: ignore[arg-type]
         if config.initial.name == "file":
             return run.state_shapes()
         return jax.eval_shape(run.start)
@@ -183,7 +191,7 @@ class Assembly:
     """The objects that a resolved run file names, on a device mesh."""
 
     config: Config
-    mesh: Mesh
+    mesh: AnyMesh
 
     @cached_property
     def grid(self) -> Grid:

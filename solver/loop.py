@@ -159,7 +159,14 @@ def _count_from_here(state: State, dt: Any) -> State:
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
 def _fixed_steps(
-    equation: Any, stepper: Any, field: Array, history: Any, steps: Any, dt: Any, t_reference: Any, counted: Any
+    equation: Any,
+    stepper: Any,
+    field: Array,
+    history: Any,
+    steps: Any,
+    dt: Any,
+    t_reference: Any,
+    counted: Any,
 ) -> tuple[Array, Any, Array]:
     dt = jnp.asarray(dt, equation.grid.dtype)
     coefficients = stepper.coefficients(equation, dt)
@@ -186,7 +193,15 @@ def _to_target_by_cfl(
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
 def _cfl_steps(
-    equation: Any, stepper: Any, field: Array, history: Any, steps: Any, cfl: Any, t: Any, dt: Any, target: Any
+    equation: Any,
+    stepper: Any,
+    field: Array,
+    history: Any,
+    steps: Any,
+    cfl: Any,
+    t: Any,
+    dt: Any,
+    target: Any,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
         _, _, t, _, done, sound = carry

@@ -8,13 +8,14 @@ rule places them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 SLAB = "slab"
+AnyMesh: TypeAlias = Mesh | AbstractMesh  # an abstract mesh names no devices: enough to trace with
 
 
 def device_mesh(use: Sequence[int] | None = None, *, devices: Sequence[jax.Device] | None = None) -> Mesh:
@@ -54,7 +55,7 @@ def _check_indices(use: Sequence[int], available: int) -> None:
         )
 
 
-def slab_count(mesh: Mesh) -> int:
+def slab_count(mesh: AnyMesh) -> int:
     """Number of slabs that the mesh makes.
 
     Raises:
@@ -66,7 +67,7 @@ def slab_count(mesh: Mesh) -> int:
     return mesh.shape[SLAB]
 
 
-def slab_sharding(mesh: Mesh, ndim: int, dimensions: int) -> NamedSharding:
+def slab_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding:
     """Sharding of an array whose last `dimensions` axes are in space: split along the first of those.
 
     Leading axes (components, batches) are whole on every device. In one dimension nothing is split.

@@ -9,12 +9,12 @@ from jaxtyping import Array, Complex
 from solver.grid import Grid
 
 
-def gradient(f_hat: Complex[Array, "..."], grid: Grid) -> Complex[Array, "d ..."]:
+def gradient(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, "d ..."]:
     """∇f: i k f̂ for each direction, stacked in front. Nyquist modes give zero."""
     return jnp.stack([1j * k * f_hat for k in grid.derivative_wavenumbers()])
 
 
-def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "..."]:
+def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, ...]:
     """∇·u: Σ_j i k_j û_j of a vector field with as many components as dimensions.
 
     Raises:
@@ -66,12 +66,12 @@ def project_solenoidal(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Ar
     return jnp.stack([u - k * pressure for k, u in zip(wavenumbers, u_hat, strict=True)])
 
 
-def solve_poisson(f_hat: Complex[Array, "..."], grid: Grid) -> Complex[Array, "..."]:
+def solve_poisson(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
     """φ with ∇²φ = f − ⟨f⟩ and ⟨φ⟩ = 0: φ̂ = −f̂/|k|², all modes kept."""
     return -f_hat * grid.inverse_k_squared()
 
 
-def hermitian(u_hat: Complex[Array, "..."], grid: Grid) -> Complex[Array, "..."]:
+def hermitian(u_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
     """Make the coefficients of a real field exactly conjugate-symmetric.
 
     On the plane where the half axis has n = 0 (and on its Nyquist plane, if kept), k and −k are both stored.
@@ -89,7 +89,7 @@ def hermitian(u_hat: Complex[Array, "..."], grid: Grid) -> Complex[Array, "..."]
     return u_hat
 
 
-def _symmetric(plane: Complex[Array, "..."], grid: Grid) -> Complex[Array, "..."]:
+def _symmetric(plane: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
     """½(û(k) + conj û(−k)) on a plane that holds k and −k along each of its axes."""
     mirrored = jnp.conj(plane)
     axes = [a for a in grid.layout.order if a != grid.dimensions - 1]

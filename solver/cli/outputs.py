@@ -35,9 +35,7 @@ class Outputs:
 
     def __init__(self, run: Assembly, directory: RunDirectory, resumed_at: int | None) -> None:
         self.run, self.directory = run, directory
-        self.schedules = {
-            kind: run.schedule(kind) for kind in ("series", "spectra", "snapshots", "checkpoints")
-        }
+        self.schedules = {kind: run.schedule(kind) for kind in ("series", "spectra", "snapshots", "checkpoints")}
         equation = run.equation
         self._row = jax.jit(equation.series)
         self._conserved = jax.jit(equation.conserved)

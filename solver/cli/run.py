@@ -224,4 +224,3 @@ def _stop_early(outputs: Outputs, state: State, stop: StopRequest) -> int:
     path = outputs.checkpoint(state)
     LOGGER.warning("stopped early by %s at step %d; continue from %s", stop.received, int(state.step), path)
     return STOPPED_EARLY
-

@@ -47,13 +47,15 @@ def require_same(text: str, what: str) -> None:
         return
     mine = np.frombuffer(text.encode(), np.uint8)
     length = int(largest([len(mine)])[0])
-    padded = np.zeros(length, np.uint8)
+    padded: np.ndarray = np.zeros(length, np.uint8)
     padded[: len(mine)] = mine
     everyone = np.asarray(multihost_utils.process_allgather(padded)).reshape(-1, length)
     texts = [bytes(row).rstrip(b"\0").decode() for row in everyone]
     for process, other in enumerate(texts):
         if other != texts[0]:
-            raise Disagreement(f"process {process} was given another {what} than process 0: {_differs(texts[0], other)}")
+            raise Disagreement(
+                f"process {process} was given another {what} than process 0: {_differs(texts[0], other)}"
+            )
 
 
 def _differs(first: str, other: str) -> str:

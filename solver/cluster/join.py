@@ -14,7 +14,13 @@ from solver.cluster.launcher import Launch, LaunchError, visible_gpu_ids
 
 HEARTBEAT_SECONDS = 20  # a process that vanished without a word is given up after this long
 JOIN_SECONDS = 300
-LAUNCHER_PREFIXES = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NTASKS", "SLURM_STEP_NODELIST", "OMPI_COMM_WORLD_SIZE")
+LAUNCHER_PREFIXES = (
+    "SLURM_JOB_ID",
+    "SLURM_STEP_ID",
+    "SLURM_NTASKS",
+    "SLURM_STEP_NODELIST",
+    "OMPI_COMM_WORLD_SIZE",
+)
 SEEN_BY_JAX = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", "CUDA_VISIBLE_DEVICES")
 
 

@@ -138,7 +138,11 @@ def first_host(node_list: str) -> str:
     """First host of a Slurm node list; Slurm itself reads it, since names such as `n[01-02]-ib` are easily misread."""
     try:
         names = subprocess.run(
-            ["scontrol", "show", "hostnames", node_list], capture_output=True, text=True, check=True, timeout=30
+            ["scontrol", "show", "hostnames", node_list],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
         ).stdout.split()
         return names[0]
     except (OSError, subprocess.SubprocessError, IndexError):

@@ -218,7 +218,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         if key not in expected:
             raise ConfigError(f"{key}: unknown key{nearest(key, expected)}")
     values = read_table({k: v for k, v in table.items() if k in plain}, plain, "")
-    chosen = {key: _read_named(table.get(key, {}), known, key) for key, known in named.items()}
+    chosen: dict[str, Any] = {key: _read_named(table.get(key, {}), known, key) for key, known in named.items()}
     config = Config(**values, **chosen)
     _check_numbers(config, schema)
     return config
@@ -244,7 +244,11 @@ def _check_numbers(config: Config, schema: Schema) -> None:
     lengths = config.grid.lengths
     if lengths is not None and len(lengths) != len(shape):
         raise ConfigError(f"grid.lengths has {len(lengths)} entries; grid.shape has {len(shape)}, as many are needed")
-    positive = {"time.step": time.step, "time.cfl": time.cfl, "output.checkpoints.keep": config.output.checkpoints.keep}
+    positive = {
+        "time.step": time.step,
+        "time.cfl": time.cfl,
+        "output.checkpoints.keep": config.output.checkpoints.keep,
+    }
     for kind in ("series", "spectra", "snapshots", "checkpoints"):
         every = getattr(config.output, kind)
         if every is not None:

@@ -14,12 +14,12 @@ from solver.grid import Grid
 from solver.mesh import SLAB
 
 
-def mean_square(u_hat: Complex[Array, "..."], grid: Grid) -> Float[Array, ""]:
+def mean_square(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
     """⟨|u|²⟩ over the box, summed over components, by Parseval: Σ_k |û|². One all-reduce."""
     return jnp.sum(grid.mode_weights() * _absolute_square(u_hat))
 
 
-def weighted_mean_square(u_hat: Complex[Array, "..."], weight: Array, grid: Grid) -> Float[Array, ""]:
+def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) -> Float[Array, ""]:
     """Σ_k weight(k) |û|², summed over components; `weight` broadcasts against coefficients."""
     return jnp.sum(weight * grid.mode_weights() * _absolute_square(u_hat))
 
@@ -35,7 +35,7 @@ def shell_wavenumbers(grid: Grid) -> np.ndarray:
     return np.arange(int(corner / shell_width(grid) + 0.5) + 1) * shell_width(grid)
 
 
-def shell_spectrum(u_hat: Complex[Array, "..."], grid: Grid) -> Float[Array, "shells"]:
+def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:
     """E(k) = ½ Σ |û|² over each shell |k| ∈ [k − Δk/2, k + Δk/2), divided by nothing.
 
     The sum of all shells is the energy ½⟨|u|²⟩: multiply by 1/Δk for a density. Leading axes are summed.
@@ -51,7 +51,7 @@ def shell_spectrum(u_hat: Complex[Array, "..."], grid: Grid) -> Float[Array, "sh
     return sum_over_shells(energy, grid)
 
 
-def sum_over_shells(density: Float[Array, "..."], grid: Grid) -> Float[Array, "shells"]:
+def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shells]:
     """Σ of a mode density over each shell; the density must already carry `grid.mode_weights()`."""
     shells = len(shell_wavenumbers(grid))
     index = jnp.floor(jnp.sqrt(grid.k_squared()) / shell_width(grid) + 0.5).astype(jnp.int32)

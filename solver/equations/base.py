@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, shell_spectrum
@@ -78,9 +79,12 @@ class PeriodicSystem(ABC):
 
     # ---- what is reported -------------------------------------------------------------------------------------
 
-    def series(self, field: Array, dt: Array) -> dict[str, Array]:
+    def series(self, field: Array, dt: ArrayLike) -> dict[str, Array]:
         """One row of series.csv: scalars by column name. `units` names their units."""
-        return {"energy": 0.5 * mean_square(self.coefficients(field), self.grid), "cfl": dt * self.rate(field)}
+        return {
+            "energy": 0.5 * mean_square(self.coefficients(field), self.grid),
+            "cfl": dt * self.rate(field),
+        }
 
     def spectra(self, field: Array) -> dict[str, Array]:
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`."""
@@ -117,7 +121,7 @@ class Equation(PeriodicSystem):
         """L(k) [1/time], real or complex, broadcastable against `(component, *grid.spectral_shape)`."""
 
     @abstractmethod
-    def nonlinear(self, u_hat: Array, t: Array) -> Array:
+    def nonlinear(self, u_hat: Array, t: ArrayLike) -> Array:
         """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is)."""
 
     def constrain(self, u_hat: Array) -> Array:
@@ -149,10 +153,10 @@ class SplitEquation(PeriodicSystem):
         """V at the points [1/time], from |ψ|²: a kick leaves it unchanged."""
 
     @abstractmethod
-    def drift(self, psi: Array, dt: Array) -> Array:
+    def drift(self, psi: Array, dt: ArrayLike) -> Array:
         """exp(−i T dt) ψ."""
 
-    def kick(self, psi: Array, potential: Array, dt: Array) -> Array:
+    def kick(self, psi: Array, potential: Array, dt: ArrayLike) -> Array:
         """exp(−i V dt) ψ."""
         return psi * jnp.exp(-1j * dt * potential)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Complex
 
 from solver.diagnostics import mean_square, weighted_mean_square
@@ -37,7 +38,7 @@ class KuramotoSivashinsky(Equation):
         k2 = self.grid.k_squared()
         return k2 - k2 * k2
 
-    def nonlinear(self, u_hat: Complex[Array, "1 ..."], t: Array) -> Complex[Array, "1 ..."]:
+    def nonlinear(self, u_hat: Complex[Array, "1 ..."], t: ArrayLike) -> Complex[Array, "1 ..."]:
         """−½|∇u|² without its mean."""
         slope = self._slope(u_hat)
         return self._without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]))
@@ -49,7 +50,7 @@ class KuramotoSivashinsky(Equation):
         # a crest moves at speed ∇u: differentiate the equation once to see it advect
         return advection_rate(self._slope(field), self.grid)
 
-    def series(self, field: Array, dt: Array) -> dict[str, Array]:
+    def series(self, field: Array, dt: ArrayLike) -> dict[str, Array]:
         return {
             "energy": 0.5 * mean_square(field, self.grid),
             "mean_square_gradient": weighted_mean_square(field, self.grid.k_squared(), self.grid),

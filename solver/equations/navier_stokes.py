@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Complex
 
 from solver.diagnostics import mean_square, weighted_mean_square
@@ -57,7 +58,7 @@ class NavierStokes(Equation):
     def linear(self) -> Array:
         return -self.viscosity * self.grid.k_squared()
 
-    def nonlinear(self, u_hat: Complex[Array, "d ..."], t: Array) -> Complex[Array, "d ..."]:
+    def nonlinear(self, u_hat: Complex[Array, "d ..."], t: ArrayLike) -> Complex[Array, "d ..."]:
         """−P[∇·(u u)], P the Leray projection."""
         u = self.transform.inverse(u_hat)
         flux_hat = self.transform.forward(_trace_free_flux(u))
@@ -75,7 +76,7 @@ class NavierStokes(Equation):
     def rate(self, field: Array) -> Array:
         return advection_rate(self.transform.inverse(field), self.grid)
 
-    def series(self, field: Array, dt: Array) -> dict[str, Array]:
+    def series(self, field: Array, dt: ArrayLike) -> dict[str, Array]:
         enstrophy = self._enstrophy(field)
         dissipation = 2 * self.viscosity * enstrophy
         return {

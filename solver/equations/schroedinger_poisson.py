@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics import shell_spectrum, weighted_mean_square
@@ -63,7 +64,7 @@ class SchroedingerPoisson(SplitEquation):
         density_hat = to_real.forward(_density(psi))
         return to_real.inverse(self.coupling * solve_poisson(density_hat, self.grid.as_real))
 
-    def drift(self, psi: Complex[Array, "1 ..."], dt: Array) -> Complex[Array, "1 ..."]:
+    def drift(self, psi: Complex[Array, "1 ..."], dt: ArrayLike) -> Complex[Array, "1 ..."]:
         """exp(i dt ∇²/2) ψ, exactly. One complex transform each way."""
         phase = jnp.exp(-0.5j * dt * self.grid.k_squared())
         return self.transform.inverse(phase * self.transform.forward(psi))
@@ -77,7 +78,7 @@ class SchroedingerPoisson(SplitEquation):
         kinetic, potential = self._energies(field)
         return {"mass": jnp.mean(_density(field)), "energy": kinetic + potential}
 
-    def series(self, field: Array, dt: Array) -> dict[str, Array]:
+    def series(self, field: Array, dt: ArrayLike) -> dict[str, Array]:
         kinetic, potential = self._energies(field)
         return {
             "mass": jnp.mean(_density(field)),
@@ -109,5 +110,3 @@ class SchroedingerPoisson(SplitEquation):
 
 def _density(psi: Array) -> Array:
     return psi.real**2 + psi.imag**2
-
-

@@ -20,12 +20,11 @@ from jax.core import ShapedArray
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array
 
 from solver.fft.pipeline import forward_local, inverse_local
 from solver.grid.layout import Layout
-from solver.mesh import SLAB, slab_sharding
+from solver.mesh import SLAB, AnyMesh, slab_sharding
 
 forward_p = Primitive("slabwave_forward")
 inverse_p = Primitive("slabwave_inverse")
@@ -34,19 +33,19 @@ inverse_p = Primitive("slabwave_inverse")
 RULES = {2: "... x y -> ... k v", 3: "... x y z -> ... k w v"}
 
 
-def forward(u: Array, layout: Layout, mesh: Mesh) -> Array:
+def forward(u: Array, layout: Layout, mesh: AnyMesh) -> Array:
     """Coefficients of `u`; see `solver.fft.Transform`."""
     _refuse_inside_shard_map()
     return _apply(forward_p, u, layout, mesh)
 
 
-def inverse(u_hat: Array, layout: Layout, mesh: Mesh) -> Array:
+def inverse(u_hat: Array, layout: Layout, mesh: AnyMesh) -> Array:
     """Field with the coefficients `u_hat`; see `solver.fft.Transform`."""
     _refuse_inside_shard_map()
     return _apply(inverse_p, u_hat, layout, mesh)
 
 
-def _apply(primitive: Primitive, u: Array, layout: Layout, mesh: Mesh) -> Array:
+def _apply(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh) -> Array:
     """The primitive with both sides on the mesh: jit cannot see the devices that a primitive needs inside."""
     pin = lambda v: jax.lax.with_sharding_constraint(v, slab_sharding(mesh, v.ndim, layout.dimensions))  # noqa: E731
     return pin(primitive.bind(pin(u), layout=layout, mesh=mesh))
@@ -73,12 +72,12 @@ def _real(dtype: Any) -> np.dtype:
 
 
 @forward_p.def_abstract_eval
-def _forward_shape(u: ShapedArray, *, layout: Layout, mesh: Mesh) -> ShapedArray:
+def _forward_shape(u: ShapedArray, *, layout: Layout, mesh: AnyMesh) -> ShapedArray:
     return ShapedArray((*u.shape[: u.ndim - layout.dimensions], *layout.spectral_shape), _complex(u.dtype))
 
 
 @inverse_p.def_abstract_eval
-def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: Mesh) -> ShapedArray:
+def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: AnyMesh) -> ShapedArray:
     dtype = _real(u_hat.dtype) if layout.real else u_hat.dtype
     return ShapedArray((*u_hat.shape[: u_hat.ndim - layout.dimensions], *layout.points), dtype)
 
@@ -86,21 +85,11 @@ def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: Mesh) -> ShapedA
 # ---- partitioning ---------------------------------------------------------------------------------------------
 
 
-def _partitioned(local: Callable[..., Array], layout: Layout, mesh: Mesh, ndim: int) -> Callable[[Array], Array]:
+def _partitioned(local: Callable[..., Array], layout: Layout, mesh: AnyMesh, ndim: int) -> Callable[[Array], Array]:
     """`local` as an operation on global arrays, input and output pinned to the slab sharding."""
-
-    def split(on: Any) -> NamedSharding:
-        return slab_sharding(on, ndim, layout.dimensions)
-
-    def pinned(u: Array) -> Array:
-        # unpinned, Shardy leaves the result replicated and gathers it
-        u = jax.lax.with_sharding_constraint(u, split(mesh))
-        return jax.lax.with_sharding_constraint(operation(u), split(mesh))
-
-    if layout.slabs == 1:
-        operation: Callable[[Array], Array] = lambda u: local(u, layout, None)  # noqa: E731
-        return pinned
-    operation = custom_partitioning(lambda u: local(u, layout, None))
+    whole = lambda u: local(u, layout, None)  # noqa: E731
+    split = lambda on: slab_sharding(on, ndim, layout.dimensions)  # noqa: E731
+    operation = custom_partitioning(whole)
 
     def partition(on: Any, operands: Any, result: Any) -> Any:
         return on, lambda u: local(u, layout, SLAB), split(on), (split(on),)
@@ -108,20 +97,27 @@ def _partitioned(local: Callable[..., Array], layout: Layout, mesh: Mesh, ndim: 
     operation.def_partition(
         partition=partition,
         infer_sharding_from_operands=lambda on, operands, result: split(on),
-        sharding_rule=RULES[layout.dimensions],
+        sharding_rule=RULES.get(layout.dimensions),
     )
+    chosen = whole if layout.slabs == 1 else operation
+
+    def pinned(u: Array) -> Array:
+        # unpinned, Shardy leaves the result replicated and gathers it
+        u = jax.lax.with_sharding_constraint(u, split(mesh))
+        return jax.lax.with_sharding_constraint(chosen(u), split(mesh))
+
     return pinned
 
 
 def _lower(local: Callable[..., Array]) -> Callable[..., Any]:
-    def traced(u: Array, *, layout: Layout, mesh: Mesh) -> Array:
+    def traced(u: Array, *, layout: Layout, mesh: AnyMesh) -> Array:
         return _partitioned(local, layout, mesh, u.ndim)(u)
 
     return mlir.lower_fun(traced, multiple_results=False)
 
 
 @functools.cache
-def _compiled(primitive: Primitive, layout: Layout, mesh: Mesh) -> Callable[[Array], Array]:
+def _compiled(primitive: Primitive, layout: Layout, mesh: AnyMesh) -> Callable[[Array], Array]:
     return jax.jit(lambda u: primitive.bind(u, layout=layout, mesh=mesh))
 
 
@@ -131,7 +127,7 @@ def _register(primitive: Primitive, local: Callable[..., Array], transpose: Call
     mlir.register_lowering(primitive, _lower(local))
     ad.deflinear2(primitive, transpose)
 
-    def batch(operands: Any, axes: Any, *, layout: Layout, mesh: Mesh) -> tuple[Array, int]:
+    def batch(operands: Any, axes: Any, *, layout: Layout, mesh: AnyMesh) -> tuple[Array, int]:
         moved = jnp.moveaxis(operands[0], axes[0], 0)
         return primitive.bind(moved, layout=layout, mesh=mesh), 0
 
@@ -152,7 +148,7 @@ def _weights(layout: Layout) -> np.ndarray:
     return np.concatenate([twice, np.ones(shape[position] - len(n))]).reshape(shape)
 
 
-def _forward_transpose(ct: Any, u: Any, *, layout: Layout, mesh: Mesh) -> list[Any]:
+def _forward_transpose(ct: Any, u: Any, *, layout: Layout, mesh: AnyMesh) -> list[Any]:
     """Σ over stored k of c(k) exp(-i k·x)/N: the inverse of conj(c), which counts each mode `weights` times."""
     if type(ct) is ad.Zero:
         return [ad.Zero(u.aval)]
@@ -163,7 +159,7 @@ def _forward_transpose(ct: Any, u: Any, *, layout: Layout, mesh: Mesh) -> list[A
     return [jnp.conj(_apply(inverse_p, jnp.conj(ct), layout, mesh)) * scale]
 
 
-def _inverse_transpose(ct: Any, u_hat: Any, *, layout: Layout, mesh: Mesh) -> list[Any]:
+def _inverse_transpose(ct: Any, u_hat: Any, *, layout: Layout, mesh: AnyMesh) -> list[Any]:
     """JAX's convention for a real function of complex coefficients: conj of N · weights · forward(ct)."""
     if type(ct) is ad.Zero:
         return [ad.Zero(u_hat.aval)]

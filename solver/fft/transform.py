@@ -83,9 +83,7 @@ def rfftn(u: Array, *, dimensions: int | None = None, mesh: Mesh | None = None, 
     return primitive.forward(u, layout, mesh) * _forward_factor(norm, layout)
 
 
-def irfftn(
-    u_hat: Array, shape: Sequence[int], *, mesh: Mesh | None = None, norm: str | None = None
-) -> Array:
+def irfftn(u_hat: Array, shape: Sequence[int], *, mesh: Mesh | None = None, norm: str | None = None) -> Array:
     """Inverse of `rfftn`; `shape` is the shape of the field, whose last side the half spectrum does not tell."""
     layout, mesh = _free_layout(shape, None, mesh, real=True)
     _check_shape("coefficients", u_hat.shape, layout.spectral_shape)
@@ -106,9 +104,7 @@ def ifftn(u_hat: Array, *, dimensions: int | None = None, mesh: Mesh | None = No
     return primitive.inverse(u_hat, layout, mesh) / _forward_factor(norm, layout)
 
 
-def _free_layout(
-    shape: Sequence[int], dimensions: int | None, mesh: Mesh | None, *, real: bool
-) -> tuple[Layout, Mesh]:
+def _free_layout(shape: Sequence[int], dimensions: int | None, mesh: Mesh | None, *, real: bool) -> tuple[Layout, Mesh]:
     mesh = device_mesh() if mesh is None else mesh
     d = min(len(shape), 3) if dimensions is None else dimensions
     layout = Layout(tuple(shape[len(shape) - d :]), "none", real, slab_count(mesh))

@@ -16,6 +16,7 @@ brings a whole field to every host, and only when it is called.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import jax
 import numpy as np
@@ -57,7 +58,7 @@ def local_slices(grid: Grid) -> Index:
     """
     indices = grid.physical_sharding.addressable_devices_indices_map(grid.physical_shape).values()
     spans = sorted(index[0].indices(grid.physical_shape[0])[:2] for index in indices if index)
-    if any(before[1] != after[0] for before, after in zip(spans, spans[1:], strict=False) if before != after):
+    if any(before[1] != after[0] for before, after in pairwise(spans) if before != after):
         raise ValueError(f"this process holds x in {spans}, which is not one block; use from_device_pieces")
     return (slice(spans[0][0], spans[-1][1]), *(slice(0, n) for n in grid.physical_shape[1:]))
 
@@ -102,5 +103,3 @@ def gather(array: Array) -> np.ndarray:
 def _check(what: str, given: Sequence[int], needed: Sequence[int], grid: Grid) -> None:
     if tuple(given[len(given) - grid.dimensions :]) != tuple(needed) or len(given) < grid.dimensions:
         raise ValueError(f"{what} of shape {list(given)}; its last axes must be {list(needed)} on this grid")
-
-

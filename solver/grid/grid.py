@@ -10,11 +10,11 @@ from functools import cached_property
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import NamedSharding
 from jaxtyping import Array
 
 from solver.grid.layout import Layout
-from solver.mesh import device_mesh, slab_count, slab_sharding
+from solver.mesh import AnyMesh, device_mesh, slab_count, slab_sharding
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Grid:
     dealias: str = "two-thirds"
     precision: str = "float64"
     real: bool = True
-    mesh: Mesh = field(default=None)  # type: ignore[assignment]
+    mesh: AnyMesh = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         store = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
@@ -204,9 +204,7 @@ class Grid:
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""
-        return jax.jit(
-            lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding
-        )()
+        return jax.jit(lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding)()
 
     def _wavenumber(self, axis: int, *, drop_nyquist: bool) -> np.ndarray:
         n = self.layout.mode_numbers(axis).copy()

@@ -51,7 +51,9 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
     names = [datasets] if isinstance(datasets, str) else list(datasets)
     shape, is_complex = describe_field(path, names)
     if shape[-grid.dimensions :] != grid.physical_shape or len(shape) - grid.dimensions not in (0, 1):
-        raise ValueError(f"{path}: the field's shape is {list(shape)}; this grid has {list(grid.physical_shape)} points")
+        raise ValueError(
+            f"{path}: the field's shape is {list(shape)}; this grid has {list(grid.physical_shape)} points"
+        )
     if is_complex and grid.real:
         raise ValueError(f"{path}: the field is complex; this grid holds real ones")
     components = shape[0] if len(shape) > grid.dimensions else 1

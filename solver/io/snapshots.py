@@ -29,7 +29,12 @@ def snapshot_path(folder: Path, step: int) -> Path:
 
 
 def write_snapshot(
-    path: Path, fields: Mapping[str, jax.Array], grid: Grid, step: int, t: float, attributes: Mapping[str, Any]
+    path: Path,
+    fields: Mapping[str, jax.Array],
+    grid: Grid,
+    step: int,
+    t: float,
+    attributes: Mapping[str, Any],
 ) -> None:
     """Write real fields `grid.physical_shape` by name; collective. An existing snapshot of the step is left alone."""
     if path.exists():

@@ -39,7 +39,10 @@ def write_xdmf(snapshot: Path, names: Sequence[str], grid: Grid, t: float) -> No
     for vector in _vectors(names, grid.dimensions):
         _join(mesh, vector, snapshot.name, sides, grid)
     ElementTree.indent(root)
-    write_text(snapshot.with_suffix(".xdmf"), '<?xml version="1.0"?>\n' + ElementTree.tostring(root, "unicode") + "\n")
+    write_text(
+        snapshot.with_suffix(".xdmf"),
+        '<?xml version="1.0"?>\n' + ElementTree.tostring(root, "unicode") + "\n",
+    )
 
 
 def _item(file: str, dataset: str, dimensions: str, grid: Grid) -> Element:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import PeriodicSystem
@@ -31,7 +32,7 @@ class State:
         t_reference, step_reference: where the counting of times began.
     """
 
-    field: Array
+    field: Any
     history: Any = ()
     conserved: dict[str, Any] = field(default_factory=dict)
     key: Any = ()
@@ -55,11 +56,13 @@ class Stepper(ABC):
         name: in run files.
         order: of the error in dt.
         takes: the kind of equation it can step.
+        stages_held: fields that a step holds at once besides the state, for estimates of memory.
     """
 
     name: ClassVar[str]
     order: ClassVar[int]
-    takes: ClassVar[type[PeriodicSystem]]
+    takes: ClassVar[type]
+    stages_held: ClassVar[int]
 
     def check(self, equation: PeriodicSystem) -> None:
         """Raises TypeError where the equation has not the form that this method needs."""
@@ -71,11 +74,11 @@ class Stepper(ABC):
         return ()
 
     @abstractmethod
-    def coefficients(self, equation: Any, dt: Array) -> Any:
+    def coefficients(self, equation: Any, dt: ArrayLike) -> Any:
         """Arrays that depend on dt alone; computed once where the step is fixed, at every step where it is not."""
 
     @abstractmethod
-    def step(self, equation: Any, field: Array, history: Any, t: Array, dt: Array, coefficients: Any) -> Any:
+    def step(self, equation: Any, field: Array, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any) -> Any:
         """Field and history one step of size dt later."""
 
 
@@ -115,4 +118,3 @@ def _check_field(u: Array, equation: PeriodicSystem) -> None:
         raise ValueError(f"initial field of shape {list(shape)}; {equation.name} on this grid needs {list(needed)}")
     if equation.real and jnp.iscomplexobj(u):
         raise ValueError(f"initial field of dtype {u.dtype}; {equation.name} needs a real one")
-

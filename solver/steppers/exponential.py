@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation, PeriodicSystem
+from solver.equations.base import Equation
 from solver.steppers.base import Stepper
 
 TAYLOR_TERMS = 20  # at |z| = 1 the first term left out is below 1/(23!), far below round-off
@@ -27,9 +28,10 @@ class ETDRK4(Stepper):
 
     name: ClassVar[str] = "etdrk4"
     order: ClassVar[int] = 4
-    takes: ClassVar[type[PeriodicSystem]] = Equation
+    takes: ClassVar[type] = Equation
+    stages_held: ClassVar[int] = 5
 
-    def coefficients(self, equation: Equation, dt: Array) -> tuple[Array, ...]:
+    def coefficients(self, equation: Equation, dt: ArrayLike) -> tuple[Array, ...]:
         """exp(L dt/2), ½ φ1(L dt/2) dt, and the weights dt·(φ1 − 3φ2 + 4φ3), dt·(2φ2 − 4φ3), dt·(4φ3 − φ2)."""
         z = dt * equation.linear()
         half_phi1 = 0.5 * dt * phi_functions(0.5 * z)[0]
@@ -42,8 +44,8 @@ class ETDRK4(Stepper):
         equation: Equation,
         field: Array,
         history: tuple[()],
-        t: Array,
-        dt: Array,
+        t: ArrayLike,
+        dt: ArrayLike,
         coefficients: tuple[Array, ...],
     ) -> tuple[Array, tuple[()]]:
         E, Q, first, middle, last = coefficients

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation, PeriodicSystem
+from solver.equations.base import Equation
 from solver.steppers.base import Stepper
 
 
@@ -24,14 +25,21 @@ class IFRK4(Stepper):
 
     name: ClassVar[str] = "ifrk4"
     order: ClassVar[int] = 4
-    takes: ClassVar[type[PeriodicSystem]] = Equation
+    takes: ClassVar[type] = Equation
+    stages_held: ClassVar[int] = 3
 
-    def coefficients(self, equation: Equation, dt: Array) -> Array:
+    def coefficients(self, equation: Equation, dt: ArrayLike) -> Array:
         """E = exp(L dt/2)."""
         return jnp.exp(0.5 * dt * equation.linear())
 
     def step(
-        self, equation: Equation, field: Array, history: tuple[()], t: Array, dt: Array, coefficients: Array
+        self,
+        equation: Equation,
+        field: Array,
+        history: tuple[()],
+        t: ArrayLike,
+        dt: ArrayLike,
+        coefficients: Array,
     ) -> tuple[Array, tuple[()]]:
         N, E, u = equation.nonlinear, coefficients, field
         a = N(u, t)

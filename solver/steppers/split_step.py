@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import PeriodicSystem, SplitEquation
+from solver.equations.base import SplitEquation
 from solver.steppers.base import Stepper
 
 
@@ -23,16 +24,23 @@ class Strang(Stepper):
 
     name: ClassVar[str] = "strang"
     order: ClassVar[int] = 2
-    takes: ClassVar[type[PeriodicSystem]] = SplitEquation
+    takes: ClassVar[type] = SplitEquation
+    stages_held: ClassVar[int] = 1
 
     def start(self, equation: SplitEquation, field: Array) -> Array:
         return equation.potential(field)
 
-    def coefficients(self, equation: SplitEquation, dt: Array) -> tuple[()]:
+    def coefficients(self, equation: SplitEquation, dt: ArrayLike) -> tuple[()]:
         return ()
 
     def step(
-        self, equation: SplitEquation, field: Array, history: Array, t: Array, dt: Array, coefficients: tuple[()]
+        self,
+        equation: SplitEquation,
+        field: Array,
+        history: Array,
+        t: ArrayLike,
+        dt: ArrayLike,
+        coefficients: tuple[()],
     ) -> tuple[Array, Array]:
         psi = equation.kick(field, history, dt / 2)
         psi = equation.drift(psi, dt)

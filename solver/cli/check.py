@@ -1,0 +1,63 @@
+"""`check FILE`: validate, and print what a run would need. Nothing runs and no device is touched."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from solver import assemble
+from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
+from solver.config import Config, load
+from solver.plan import Plan, make_plan
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print the plan for the devices asked for, or for those a run here would use on the CPU."""
+    set_up_jax("auto", None)
+    config = assemble.resolve(load(options.file, assemble.schema(), options.overrides))
+    devices = options.devices or _devices_here(config)
+    assemble.check_device_count(config, devices)
+    run = assemble.abstract_assembly(config, devices)
+    plan = make_plan(run.equation, run.stepper, assemble.rehearse(config, devices))
+    print(config.to_toml())
+    for line in plan_lines(plan):
+        print(line)
+    return 0
+
+
+def _devices_here(config: Config) -> int:
+    section = config.devices
+    if section.use:
+        return len(section.use)
+    forced = forced_cpu_devices(os.environ)
+    if forced is not None:
+        return forced[0]
+    if section.virtual != "auto":
+        return int(section.virtual)
+    return max(assemble.possible_device_counts(config, available_cores(os.environ, Launch("check"))))
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """The plan in words."""
+    per_step = plan.transforms
+    ways = {True: "forward", False: "inverse"}
+    transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
+    return [
+        f"# devices:      {plan.devices} slabs; possible here: {_shortened(plan.possible)}",
+        f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
+        f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
+        f"# transforms:   {transforms} per step, in {plan.exchanges} exchanges",
+        f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
+        f"# memory:       {plan.state_bytes / 2**20:.4g} MiB of state and about {plan.peak_bytes / 2**20:.4g} MiB at "
+        "the peak of a step, per device",
+        f"# decomposition: {plan.advice}",
+    ]
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
+
+
+def _shortened(counts: list[int]) -> str:
+    shown = ", ".join(map(str, counts[:12]))
+    return shown + (f", … {counts[-1]}" if len(counts) > 12 else "")

@@ -1,0 +1,193 @@
+"""Run files: what is accepted, what is refused, and in which words."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from solver import assemble
+from solver.config import ConfigError, changed_physics, load, parse
+
+RUNS = Path(__file__).parents[2] / "runs"
+DEMO = RUNS / "taylor_green.toml"
+
+
+def demo(*overrides):
+    return load(DEMO, assemble.schema(), overrides)
+
+
+@pytest.mark.parametrize("path", sorted(RUNS.glob("*.toml")), ids=lambda p: p.stem)
+def test_every_case_resolves_and_its_resolved_file_says_the_same(path, tmp_path):
+    config = assemble.resolve(load(path, assemble.schema()))
+    written = tmp_path / "config.toml"
+    written.write_text(config.to_toml())
+    again = assemble.resolve(load(written, assemble.schema()))
+    assert again == config
+    assert config.title
+    assert config.reference
+
+
+def test_the_demo_has_exactly_the_documented_keys():
+    table = tomllib.loads(DEMO.read_text())
+    assert list(table) == [
+        "title",
+        "reference",
+        "grid",
+        "equation",
+        "initial",
+        "time",
+        "devices",
+        "random",
+        "output",
+    ]
+    assert set(table["devices"]) == {"platform", "virtual", "decomposition"}
+    assert set(table["output"]) == {"directory", "series", "spectra", "snapshots", "checkpoints"}
+
+
+def test_override_values_are_toml_and_else_strings():
+    config = demo("grid.shape=[32, 16, 8]", "output.directory=some where/else", "equation.viscosity=1")
+    assert config.grid.shape == (32, 16, 8)
+    assert config.output.directory == "some where/else"
+    assert config.equation.parameters["viscosity"] == 1.0
+    assert type(config.equation.parameters["viscosity"]) is float
+
+
+def test_setting_one_of_step_and_cfl_drops_the_other():
+    config = demo("time.cfl=0.5")
+    assert (config.time.step, config.time.cfl) == (None, 0.5)
+    config = demo("time.cfl=0.5", "time.step=0.1")
+    assert (config.time.step, config.time.cfl) == (0.1, None)
+
+
+def test_an_inline_table_replaces_the_whole_table():
+    config = demo("output.series={every_time=0.25}")
+    assert config.output.series.every_steps is None
+    assert config.output.series.every_time == 0.25
+    config = demo("output.checkpoints.keep=7")
+    assert (config.output.checkpoints.every_steps, config.output.checkpoints.keep) == (200, 7)
+
+
+def test_lengths_in_words():
+    config = demo('grid.lengths=["2 pi", "0.5pi", 3]')
+    assert [length.value for length in config.grid.lengths] == pytest.approx([6.283185307, 1.570796327, 3.0])
+
+
+REFUSED = {
+    "misspelt key": (["grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
+    "misspelt section": (["gird.shape=[1]"], "gird: unknown key; did you mean 'grid'?"),
+    "wrong type": (["time.step=fast"], "time.step = 'fast': a number is needed"),
+    "boolean is no number": (["time.step=true"], "time.step = True: a number is needed"),
+    "float is no integer": (["random.seed=1.5"], "random.seed = 1.5: an integer is needed"),
+    "infinite": (["time.end=inf"], "time.end = inf: a number is needed"),
+    "negative step": (["time.step=-0.1"], "time.step = -0.1: a positive number is needed"),
+    "misspelt choice": (["grid.dealias=two-third"], "did you mean 'two-thirds'?"),
+    "misspelt equation": (["equation.name=navier-stoke"], "did you mean 'navier-stokes'?"),
+    "misspelt parameter": (
+        ["equation.viscocity=1"],
+        "equation.viscocity: unknown key; did you mean 'viscosity'?",
+    ),
+    "unknown stepper": (["time.stepper=rk4"], "time.stepper = 'rk4': unknown; did you mean 'ifrk4'?"),
+    "bad length": (['grid.lengths=["2 pie", 1, 1]'], "'2 pie' is not a length"),
+    "negative length": (["grid.lengths=[1, 1, -1]"], "grid.lengths[2] = -1: a positive length is needed"),
+    "too few lengths": (["grid.lengths=[1, 1]"], "grid.lengths has 2 entries; grid.shape has 3"),
+    "no table": (["output.series=5"], "output.series = 5: a table is needed"),
+    "zero interval": (["output.series={every_steps=0}"], "output.series.every_steps = 0: a positive number"),
+    "not an override": (["grid"], "'grid': an override is written section.key=value"),
+    "through a value": (["title.x=1"], "'title' is not a table"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_by_itself(case):
+    overrides, message = REFUSED[case]
+    with pytest.raises(ConfigError) as error:
+        demo(*overrides)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+NOT_TOGETHER = {
+    "stepper": (["time.stepper=strang"], "navier-stokes is stepped by etdrk4, ifrk4"),
+    "initial": (
+        ["initial={name='gaussian'}"],
+        "navier-stokes starts from beltrami, file, random-phase, taylor-green",
+    ),
+    "dimension": (["grid.shape=[64]", "grid.lengths=[1]"], "navier-stokes in 1 dimensions: 2 or 3 are known"),
+    "initial's dimension": (
+        ["grid.shape=[16, 16]", "grid.lengths=[1, 1]", "initial={name='beltrami'}"],
+        "beltrami on a grid of 2 dimensions",
+    ),
+    "four sides": (["grid.shape=[4, 4, 4, 4]", "grid.lengths=[1, 1, 1, 1]"], "one to three sides"),
+    "negative viscosity": (["equation.viscosity=-1"], "viscosity -1.0: zero or more is needed"),
+    "missing file": (["initial={name='file', path='no.h5', datasets=['u']}"], "no.h5: no such file"),
+    "pencil": (["devices.decomposition=pencil"], "not available in this version"),
+    "phase shift": (["grid.dealias=phase-shift"], "not available in this version"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_TOGETHER)
+def test_refused_for_what_does_not_go_together(case):
+    overrides, message = NOT_TOGETHER[case]
+    with pytest.raises(ConfigError) as error:
+        assemble.resolve(demo(*overrides))
+    assert message in str(error.value)
+
+
+def test_both_or_neither_of_step_and_cfl():
+    table = tomllib.loads(DEMO.read_text())
+    table["time"]["cfl"] = 0.5
+    with pytest.raises(ConfigError, match="both are given"):
+        parse(table, assemble.schema())
+    del table["time"]["cfl"], table["time"]["step"]
+    with pytest.raises(ConfigError, match="neither is given"):
+        parse(table, assemble.schema())
+
+
+def test_missing_keys_are_named():
+    table = tomllib.loads(DEMO.read_text())
+    del table["equation"]["viscosity"]
+    with pytest.raises(ConfigError, match=r"equation.viscosity is missing: a number is needed"):
+        parse(table, assemble.schema())
+    del table["equation"]
+    with pytest.raises(ConfigError, match=r"equation.name is missing: one of .*navier-stokes"):
+        parse(table, assemble.schema())
+
+
+@pytest.mark.parametrize(("text", "message"), [(None, "no such run file"), ("[grid\n", "not TOML")])
+def test_unreadable_file(tmp_path, text, message):
+    path = tmp_path / "run.toml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load(path, assemble.schema())
+
+
+def test_what_may_change_when_a_run_is_continued():
+    before = demo()
+    free = demo("time.end=99", "devices.virtual=4", "output.series={every_steps=1}", "output.directory=x", "title=x")
+    assert changed_physics(before, free) == []
+    changed = changed_physics(before, demo("equation.viscosity=1", "time.step=0.5"))
+    assert changed == ["equation.viscosity: 0.005 → 1.0", "time.step: 0.01 → 0.5"]
+
+
+def test_split_step_equations_keep_all_modes_unless_told_otherwise():
+    overrides = [
+        "equation={name='schroedinger-poisson', coupling=1}",
+        "initial={name='gaussian'}",
+        "time.stepper=strang",
+        "grid={shape=[8, 8, 8]}",
+    ]
+    assert assemble.resolve(demo(*overrides)).grid.dealias == "none"
+    with pytest.raises(ConfigError, match="would lose mass"):
+        assemble.resolve(demo(*overrides, "grid.dealias=two-thirds"))
+    with pytest.raises(ConfigError, match=r"coupling -1\.0"):
+        assemble.resolve(demo(*overrides, "equation.coupling=-1"))
+
+
+def test_device_counts_that_work_are_named():
+    config = assemble.resolve(
+        demo("grid.shape=[48, 32, 40]", "grid.lengths=[1, 1, 1]", "initial={name='random-phase'}")
+    )
+    assemble.check_device_count(config, 8)  # 21 retained ky on 8 devices: padded, no error
+    with pytest.raises(ConfigError, match=r"7 devices cannot split .* possible are 1, 2, 3, 4, 6, 8, 12, 16$"):
+        assemble.check_device_count(config, 7)
