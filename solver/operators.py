@@ -1,7 +1,13 @@
-"""Derivatives, curl, Leray projection and Poisson solve, on coefficients. None of them communicates but `hermitian`."""
+"""Derivatives, curl, Leray projection and Poisson solve, on coefficients. None of them communicates but `hermitian`.
+
+Each is compiled: eagerly, JAX would take a split array's components apart on the host.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex
@@ -9,11 +15,13 @@ from jaxtyping import Array, Complex
 from solver.grid import Grid
 
 
+@partial(jax.jit, static_argnames="grid")
 def gradient(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, "d ..."]:
     """∇f: i k f̂ for each direction, stacked in front. Nyquist modes give zero."""
     return jnp.stack([1j * k * f_hat for k in grid.derivative_wavenumbers()])
 
 
+@partial(jax.jit, static_argnames="grid")
 def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, ...]:
     """∇·u: Σ_j i k_j û_j of a vector field with as many components as dimensions.
 
@@ -24,6 +32,7 @@ def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, ...
     return 1j * sum(k * u for k, u in zip(grid.derivative_wavenumbers(), u_hat, strict=True))
 
 
+@partial(jax.jit, static_argnames="grid")
 def curl(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "c ..."]:
     """∇×u: three components in 3-D, the one out of the plane (∂x v − ∂y u) in 2-D.
 
@@ -41,6 +50,7 @@ def curl(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "c ..."]:
     raise ValueError("curl of a one-dimensional field: two or three dimensions are needed")
 
 
+@partial(jax.jit, static_argnames="grid")
 def project_solenoidal(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "d ..."]:
     """Remove the compressible part of a vector field (Leray projection).
 
@@ -66,11 +76,13 @@ def project_solenoidal(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Ar
     return jnp.stack([u - k * pressure for k, u in zip(wavenumbers, u_hat, strict=True)])
 
 
+@partial(jax.jit, static_argnames="grid")
 def solve_poisson(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
     """φ with ∇²φ = f − ⟨f⟩ and ⟨φ⟩ = 0: φ̂ = −f̂/|k|², all modes kept."""
     return -f_hat * grid.inverse_k_squared()
 
 
+@partial(jax.jit, static_argnames="grid")
 def hermitian(u_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
     """Make the coefficients of a real field exactly conjugate-symmetric.
 

@@ -35,13 +35,13 @@ RULES = {2: "... x y -> ... k v", 3: "... x y z -> ... k w v"}
 
 def forward(u: Array, layout: Layout, mesh: AnyMesh) -> Array:
     """Coefficients of `u`; see `solver.fft.Transform`."""
-    _refuse_inside_shard_map()
+    refuse_inside_shard_map()
     return _apply(forward_p, u, layout, mesh)
 
 
 def inverse(u_hat: Array, layout: Layout, mesh: AnyMesh) -> Array:
     """Field with the coefficients `u_hat`; see `solver.fft.Transform`."""
-    _refuse_inside_shard_map()
+    refuse_inside_shard_map()
     return _apply(inverse_p, u_hat, layout, mesh)
 
 
@@ -51,8 +51,8 @@ def _apply(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh) -> Arr
     return pin(primitive.bind(pin(u), layout=layout, mesh=mesh))
 
 
-def _refuse_inside_shard_map() -> None:
-    """Inside a manual region the operation would silently transform each block by itself."""
+def refuse_inside_shard_map() -> None:
+    """Raises ValueError inside a manual region, where the operation would silently transform each block alone."""
     if SLAB in getattr(jax.sharding.get_abstract_mesh(), "manual_axes", ()):
         raise ValueError(
             f"a global transform was called inside a shard_map over {SLAB!r}, on one device's block; "

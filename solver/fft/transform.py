@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array
 
 from solver.fft import primitive
 from solver.grid import Grid, Layout
 from solver.mesh import device_mesh, slab_count
+
+AnyArray: TypeAlias = Array | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -29,19 +33,20 @@ class Transform:
 
     grid: Grid
 
-    def forward(self, u: Array) -> Array:
+    def forward(self, u: AnyArray) -> Array:
         """Coefficients `(..., *grid.spectral_shape)` of fields `(..., *grid.physical_shape)`.
 
         Raises:
             ValueError: another shape, or complex input on a grid for real fields.
         """
         grid = self.grid
+        primitive.refuse_inside_shard_map()
         _check_shape("a field", u.shape, grid.physical_shape)
         if grid.real and jnp.iscomplexobj(u):
             raise ValueError(f"a field of dtype {u.dtype} on a grid for real fields; make the grid with real=False")
-        return primitive.forward(u.astype(grid.physical_dtype), grid.layout, grid.mesh)
+        return primitive.forward(jnp.asarray(u, grid.physical_dtype), grid.layout, grid.mesh)
 
-    def inverse(self, u_hat: Array) -> Array:
+    def inverse(self, u_hat: AnyArray) -> Array:
         """Fields `(..., *grid.physical_shape)` with coefficients `(..., *grid.spectral_shape)`.
 
         On a grid for real fields the imaginary part that modes on the plane k = 0 of the half axis would give is
@@ -51,8 +56,9 @@ class Transform:
             ValueError: another shape.
         """
         grid = self.grid
+        primitive.refuse_inside_shard_map()
         _check_shape("coefficients", u_hat.shape, grid.spectral_shape)
-        return primitive.inverse(u_hat.astype(grid.complex_dtype), grid.layout, grid.mesh)
+        return primitive.inverse(jnp.asarray(u_hat, grid.complex_dtype), grid.layout, grid.mesh)
 
 
 def _check_shape(what: str, given: Sequence[int], needed: tuple[int, ...]) -> None:
@@ -63,7 +69,7 @@ def _check_shape(what: str, given: Sequence[int], needed: tuple[int, ...]) -> No
 # ---- NumPy's names ----------------------------------------------------------------------------------------------
 
 
-def rfftn(u: Array, *, dimensions: int | None = None, mesh: Mesh | None = None, norm: str | None = None) -> Array:
+def rfftn(u: AnyArray, *, dimensions: int | None = None, mesh: Mesh | None = None, norm: str | None = None) -> Array:
     """All modes of real fields, as `numpy.fft.rfftn` over the last `dimensions` axes, in the transposed layout.
 
     Args:
@@ -80,28 +86,32 @@ def rfftn(u: Array, *, dimensions: int | None = None, mesh: Mesh | None = None, 
         ValueError: shapes that the devices cannot split, or an unknown norm.
     """
     layout, mesh = _free_layout(u.shape, dimensions, mesh, real=True)
-    return primitive.forward(u, layout, mesh) * _forward_factor(norm, layout)
+    return primitive.forward(jnp.asarray(u), layout, mesh) * _forward_factor(norm, layout)
 
 
-def irfftn(u_hat: Array, shape: Sequence[int], *, mesh: Mesh | None = None, norm: str | None = None) -> Array:
+def irfftn(u_hat: AnyArray, shape: Sequence[int], *, mesh: Mesh | None = None, norm: str | None = None) -> Array:
     """Inverse of `rfftn`; `shape` is the shape of the field, whose last side the half spectrum does not tell."""
     layout, mesh = _free_layout(shape, None, mesh, real=True)
     _check_shape("coefficients", u_hat.shape, layout.spectral_shape)
-    return primitive.inverse(u_hat, layout, mesh) / _forward_factor(norm, layout)
+    return primitive.inverse(jnp.asarray(u_hat), layout, mesh) / _forward_factor(norm, layout)
 
 
-def fftn(u: Array, *, dimensions: int | None = None, mesh: Mesh | None = None, norm: str | None = None) -> Array:
+def fftn(u: AnyArray, *, dimensions: int | None = None, mesh: Mesh | None = None, norm: str | None = None) -> Array:
     """All modes of complex fields, as `numpy.fft.fftn`, in the transposed layout `(..., ky, kz, kx)`. See `rfftn`."""
     layout, mesh = _free_layout(u.shape, dimensions, mesh, real=False)
-    return primitive.forward(u.astype(jnp.result_type(u, jnp.complex64)), layout, mesh) * _forward_factor(norm, layout)
+    return primitive.forward(jnp.asarray(u, jnp.result_type(u, jnp.complex64)), layout, mesh) * _forward_factor(
+        norm, layout
+    )
 
 
-def ifftn(u_hat: Array, *, dimensions: int | None = None, mesh: Mesh | None = None, norm: str | None = None) -> Array:
+def ifftn(
+    u_hat: AnyArray, *, dimensions: int | None = None, mesh: Mesh | None = None, norm: str | None = None
+) -> Array:
     """Inverse of `fftn`: from `(..., ky, kz, kx)` to `(..., x, y, z)`."""
     d = min(u_hat.ndim, 3) if dimensions is None else dimensions
     stored = u_hat.shape[-d:]
     layout, mesh = _free_layout((stored[-1], *stored[:-1]), None, mesh, real=False)
-    return primitive.inverse(u_hat, layout, mesh) / _forward_factor(norm, layout)
+    return primitive.inverse(jnp.asarray(u_hat), layout, mesh) / _forward_factor(norm, layout)
 
 
 def _free_layout(shape: Sequence[int], dimensions: int | None, mesh: Mesh | None, *, real: bool) -> tuple[Layout, Mesh]:

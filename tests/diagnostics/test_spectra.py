@@ -1,0 +1,44 @@
+"""Shell spectra."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.diagnostics import mean_square, shell_spectrum, shell_wavenumbers
+
+
+@pytest.mark.parametrize("real", [True, False])
+@pytest.mark.parametrize("shape", [(32,), (16, 24), (16, 24, 12)], ids=str)
+def test_shells_add_up_to_the_energy(make_grid, shape, real):
+    grid = make_grid(shape, devices=1 if len(shape) == 1 else 4, real=real)
+    noise = jax.random.normal(jax.random.key(0), (2, *shape), grid.physical_dtype)
+    u_hat = sw.fft.Transform(grid).forward(noise)
+    spectrum = shell_spectrum(u_hat, grid)
+    assert spectrum.shape == shell_wavenumbers(grid).shape
+    np.testing.assert_allclose(spectrum.sum(), 0.5 * mean_square(u_hat, grid), rtol=1e-13)
+
+
+def test_a_mode_lands_in_its_shell(make_grid):
+    grid = make_grid((16, 24, 18), devices=4)
+    u = sw.sample(lambda x, y, z: 3 * jnp.cos(2 * x + 2 * y - z) + 0 * z, grid)  # |k| = 3
+    spectrum = np.array(shell_spectrum(sw.fft.Transform(grid).forward(u), grid))
+    np.testing.assert_allclose(spectrum[3], 0.5 * 9 / 2, rtol=1e-13)
+    spectrum[3] = 0
+    assert np.abs(spectrum).max() < 1e-28
+
+
+def test_shells_follow_the_box(make_grid):
+    grid = make_grid((16, 16, 16), devices=4, lengths=[1.0, 2.0, 2.0])
+    assert shell_wavenumbers(grid)[1] == pytest.approx(2 * np.pi)
+
+
+def test_the_same_on_any_number_of_devices(make_grid):
+    noise = np.random.default_rng(0).normal(size=(16, 24, 18))
+    spectra = []
+    for devices in (1, 2, 4):
+        grid = make_grid((16, 24, 18), devices=devices)
+        spectra.append(shell_spectrum(sw.fft.Transform(grid).forward(noise), grid))
+    np.testing.assert_allclose(spectra[1], spectra[0], rtol=1e-13)
+    np.testing.assert_allclose(spectra[2], spectra[0], rtol=1e-13)

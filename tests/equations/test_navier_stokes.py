@@ -1,0 +1,144 @@
+"""Navier–Stokes: exact solutions, published numbers, costs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import initial
+from solver.equations import NavierStokes
+from solver.plan import transforms_in_step
+from solver.steppers import ETDRK4, IFRK4
+
+
+def run(equation, u, end, step, stepper=None):
+    stepper = stepper or IFRK4()
+    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, u), end=end, step=step)
+    return state
+
+
+@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4()], ids=lambda s: s.name)
+def test_two_dimensional_taylor_green_decays_exactly(make_grid, stepper):
+    grid = make_grid((32, 24), lengths=3.0)
+    u = initial.taylor_green(grid)
+    state = run(NavierStokes(grid, viscosity=0.03), u, 1.0, 0.02, stepper)
+    decay = np.exp(-0.03 * 2 * (2 * np.pi / 3) ** 2)
+    np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field), decay * u, atol=2e-14)
+
+
+def test_beltrami_flow_decays_exactly(make_grid):
+    grid = make_grid((24, 24, 24), devices=4)
+    u = initial.beltrami(grid, (1.0, 0.8, 0.6))
+    state = run(NavierStokes(grid, viscosity=0.1), u, 1.0, 0.02)
+    np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field), np.exp(-0.1) * u, atol=5e-14)
+
+
+def test_nonlinearity_against_the_advective_form(make_grid):
+    """−P[u·∇u] formed the other way, on a random solenoidal field."""
+    grid = make_grid((24, 16, 20), devices=4, lengths=[1.0, 2.0, 3.0])
+    equation = NavierStokes(grid, viscosity=0.0)
+    u_hat = equation.from_physical(initial.random_phase(grid, jax.random.key(0), 3, True, peak=8.0))
+    transform = sw.fft.Transform(grid)
+    u = transform.inverse(u_hat)
+    gradients = [transform.inverse(sw.operators.gradient(component, grid)) for component in u_hat]
+    advection = jnp.stack([jnp.sum(u * g, axis=0) for g in gradients])
+    expected = -sw.operators.project_solenoidal(transform.forward(advection), grid)
+    got = equation.nonlinear(u_hat, 0.0)
+    assert float(jnp.max(jnp.abs(got - expected))) < 1e-14 * float(jnp.max(jnp.abs(expected))) * 100
+    # inviscid, dealiased: the nonlinearity neither makes nor takes energy
+    weights = grid.mode_weights()
+    transfer = float(jnp.sum(weights * jnp.real(jnp.conj(u_hat) * got)))
+    assert abs(transfer) < 1e-14 * float(jnp.sum(weights * jnp.abs(u_hat) * jnp.abs(got)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "reynolds", "step", "expected"),
+    [
+        (48, 100, 0.01, {2.0: {"energy": 0.1090476}, 5.0: {"energy": 0.0739643, "enstrophy": 0.6484036}}),
+        (64, 1600, 0.01, {4.0: {"energy": 0.1215275, "enstrophy": 1.602317}}),
+    ],
+    ids=["Re 100", "Re 1600"],
+)
+def test_taylor_green_against_an_independent_code(make_grid, n, reynolds, step, expected):
+    """Values of an independent FFTW solver with the same modes, to the digits it printed."""
+    grid = make_grid((n, n, n), devices=2)
+    equation, stepper = NavierStokes(grid, viscosity=1 / reynolds), IFRK4()
+    state = sw.initial_state(equation, stepper, initial.taylor_green(grid))
+    series = jax.jit(equation.series)
+    seen = 0
+    pauses = [sw.Schedule(every_time=1.0)]
+    for now in sw.evolve(equation, stepper, state, end=max(expected), step=step, pauses=pauses):
+        for name, value in expected.get(float(now.t), {}).items():
+            assert float(series(now.field, now.dt)[name]) == pytest.approx(value, rel=1e-5 if n == 48 else 2e-6)
+            seen += 1
+    assert seen == sum(len(v) for v in expected.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(32, 32, 32), (48, 32, 40)], ids=str)
+def test_the_same_flow_on_any_number_of_devices(make_grid, shape):
+    fields = []
+    for devices in (1, 2, 4, 8):
+        grid = make_grid(shape, devices=devices, lengths=[6.0, 5.0, 4.0])
+        equation = NavierStokes(grid, viscosity=0.01)
+        u = initial.random_phase(grid, jax.random.key(3), 3, True)
+        state = run(equation, u, 0.2, 0.01)
+        assert int(state.step) == 20
+        fields.append(np.asarray(state.field)[:, : grid.layout.retained[1]])
+    scale = np.abs(fields[0]).max()
+    for field in fields[1:]:
+        assert np.abs(field - fields[0]).max() < 1e-12 * scale
+
+
+@pytest.mark.parametrize(("shape", "per_rhs"), [((16, 16, 16), (3, 5)), ((16, 16), (2, 2))], ids=["3-D", "2-D"])
+def test_cost_of_a_step(make_grid, shape, per_rhs):
+    grid = make_grid(shape, devices=2)
+    equation = NavierStokes(grid, viscosity=0.01)
+    state = sw.initial_state(equation, IFRK4(), initial.taylor_green(grid))
+    calls = transforms_in_step(equation, IFRK4(), state)
+    assert [c.batch for c in calls if not c.forward] == [per_rhs[0]] * 4
+    assert [c.batch for c in calls if c.forward] == [per_rhs[1]] * 4
+
+
+def test_a_compiled_chunk_makes_two_exchanges_per_right_hand_side(make_grid):
+    import re
+
+    from solver.loop import _fixed_steps
+
+    grid = make_grid((32, 24, 16))
+    equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
+    state = sw.initial_state(equation, stepper, initial.random_phase(grid, jax.random.key(0), 3, True))
+    lowered = _fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0)
+    found = re.findall(r"(all-to-all|all-gather|collective-permute)(?:-start)?\(", lowered.compile().as_text())
+    assert sorted(set(found)) == ["all-to-all"]
+    assert len(found) == 2 * 4
+
+
+def test_diagnostics_of_a_known_flow(make_grid):
+    grid = make_grid((24, 24, 24), devices=4)
+    equation = NavierStokes(grid, viscosity=0.02)
+    state = sw.initial_state(equation, IFRK4(), initial.taylor_green(grid))
+    row = {k: float(v) for k, v in equation.series(state.field, 0.1).items()}
+    assert list(equation.units) == ["energy", "enstrophy", "dissipation", "max_divergence", "cfl", "kmax_eta"]
+    assert row["energy"] == pytest.approx(0.125)
+    assert row["enstrophy"] == pytest.approx(0.375)
+    assert row["dissipation"] == pytest.approx(2 * 0.02 * 0.375)
+    assert row["max_divergence"] < 1e-13
+    dx = 2 * np.pi / 24
+    x = np.arange(24) * dx
+    u = np.abs(np.sin(x)[:, None] * np.cos(x)) + np.abs(np.cos(x)[:, None] * np.sin(x))
+    assert row["cfl"] == pytest.approx(0.1 * u.max() / dx)
+    assert row["kmax_eta"] == pytest.approx(7 * (0.02**3 / 0.015) ** 0.25)
+    assert equation.warnings({"kmax_eta": 0.9})
+    assert not equation.warnings({"kmax_eta": 1.1})
+
+
+def test_wrong_parameters_are_refused(make_grid):
+    with pytest.raises(ValueError, match=r"viscosity -1.0: zero or more"):
+        NavierStokes(make_grid((16, 16), devices=2), viscosity=-1.0)
+    with pytest.raises(ValueError, match="navier-stokes in 1 dimensions: 2 or 3"):
+        NavierStokes(make_grid((16,), devices=1), viscosity=1.0)
+    with pytest.raises(ValueError, match="real=True"):
+        NavierStokes(make_grid((16, 16), devices=2, real=False), viscosity=1.0)

@@ -1,0 +1,212 @@
+"""Distributed transforms against NumPy, and what the compiled program communicates."""
+
+import re
+from collections import Counter
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+import solver as sw
+from solver.grid import Layout
+
+SHAPES = [(48, 32, 40), (16, 9, 7), (16, 24), (24, 15), (32,), (9,)]
+COLLECTIVES = re.compile(r"(all-to-all|all-gather|all-reduce|collective-permute|reduce-scatter)(?:-start)?\(")
+
+
+def collectives(fn, *arguments):
+    return Counter(COLLECTIVES.findall(jax.jit(fn).lower(*arguments).compile().as_text()))
+
+
+def random_field(grid, leading=(2,), seed=0):
+    shape = (*leading, *grid.physical_shape)
+    field = jax.random.normal(jax.random.key(seed), shape, grid.physical_dtype)
+    return jax.device_put(field, grid.sharding(len(shape)))
+
+
+def numpy_coefficients(u, grid):
+    """Dense transform, retained modes picked, axes in the order stored."""
+    d = grid.dimensions
+    axes = range(u.ndim - d, u.ndim)
+    full = (np.fft.rfftn if grid.real else np.fft.fftn)(np.asarray(u), axes=axes) / np.prod(grid.physical_shape)
+    for axis in range(d):
+        full = np.take(full, grid.layout.mode_numbers(axis), axis=u.ndim - d + axis)
+    return full.transpose(*range(u.ndim - d), *(u.ndim - d + a for a in grid.layout.order))
+
+
+@pytest.mark.parametrize("dealias", ["two-thirds", "three-halves", "none"])
+@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_agrees_with_numpy(make_grid, shape, real, dealias):
+    if dealias == "three-halves" and any(n % 2 for n in shape):
+        pytest.skip("three-halves needs even sides")
+    possible = Layout(shape, dealias, real).possible_slabs(8)
+    for devices in sorted({1, possible[len(possible) // 2], possible[-1]}):
+        grid = make_grid(shape, devices=devices, real=real, dealias=dealias)
+        transform = sw.fft.Transform(grid)
+        u = random_field(grid)
+        u_hat = transform.forward(u)
+        kept = grid.layout.logical_spectral_shape[0]
+        expected = numpy_coefficients(u, grid)
+        stored = np.moveaxis(np.asarray(u_hat), u_hat.ndim - grid.dimensions, 0)
+        np.testing.assert_allclose(np.moveaxis(stored[:kept], 0, u_hat.ndim - grid.dimensions), expected, atol=1e-15)
+        assert not stored[kept:].any(), "padding must be zero"
+        # the inverse: transforming a retained field there and back changes nothing
+        kept_field = transform.inverse(u_hat)
+        np.testing.assert_allclose(transform.inverse(transform.forward(kept_field)), kept_field, atol=1e-14)
+        if dealias == "none":
+            np.testing.assert_allclose(kept_field, u, atol=1e-14)
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
+@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
+@pytest.mark.parametrize("shape", [(48, 32, 40), (32, 48)], ids=str)
+@pytest.mark.parametrize("batch", [(), (3,), (2, 5)], ids=str)
+def test_one_exchange_per_batched_transform_and_no_gather(make_grid, shape, real, dealias, batch):
+    grid = make_grid(shape, real=real, dealias=dealias)
+    transform = sw.fft.Transform(grid)
+    u = random_field(grid, batch)
+    u_hat = transform.forward(u)
+    assert collectives(transform.forward, u) == {"all-to-all": 1}
+    assert collectives(transform.inverse, u_hat) == {"all-to-all": 1}
+    assert collectives(jax.vmap(transform.forward), random_field(grid, (4, *batch))) == {"all-to-all": 1}
+    # neighbours in the same program do not make it move data again
+    assert collectives(lambda v: transform.inverse(2 * transform.forward(jnp.sin(v))), u) == {"all-to-all": 2}
+
+
+def test_the_exchange_moves_the_retained_modes_alone(make_grid):
+    grid = make_grid((48, 32, 40))
+    text = jax.jit(sw.fft.Transform(grid).forward).lower(random_field(grid, ())).compile().as_text()
+    line = next(line for line in text.splitlines() if re.search(r"all-to-all(-start)?\(", line))
+    pieces = re.findall(r"c128\[([\d,]+)\]", line.split(" all-to-all(")[0])
+    sent = sum(int(np.prod([int(n) for n in piece.split(",")])) for piece in pieces) * 16  # on one device
+    assert sent * 8 * 7 // 8 == grid.layout.exchange_bytes()  # 8 devices, each keeps an eighth
+    assert grid.layout.exchange_bytes() == 16 * 48 * 24 * 14 * 7 // 8
+
+
+def test_coefficients_do_not_depend_on_the_resolution(make_grid):
+    def mode(*axes):
+        return 3 + 2 * jnp.cos(axes[0] + 2 * axes[1])
+
+    for shape in [(16, 12), (32, 48)]:
+        grid = make_grid(shape, devices=2)
+        u_hat = np.asarray(sw.fft.Transform(grid).forward(sw.sample(mode, grid)))
+        np.testing.assert_allclose([u_hat[0, 0], u_hat[2, 1]], [3, 1], atol=1e-14)
+
+
+def test_input_that_lies_otherwise_is_moved_not_misread(make_grid):
+    grid = make_grid((16, 12, 10), devices=4)
+    u = random_field(grid)
+    expected = sw.fft.Transform(grid).forward(u)
+    np.testing.assert_array_equal(sw.fft.Transform(grid).forward(np.asarray(u)), expected)
+    for spec in (jax.P(), jax.P(None, None, "slab")):
+        other = jax.device_put(u, jax.NamedSharding(grid.mesh, spec))
+        np.testing.assert_array_equal(jax.jit(sw.fft.Transform(grid).forward)(other), expected)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
+@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
+@pytest.mark.parametrize("shape", [(4, 6, 5), (8, 7)], ids=str)
+def test_gradients_against_finite_differences(make_grid, shape, real, dealias, devices):
+    grid = make_grid(shape, devices=devices, real=real, dealias=dealias)
+    transform = sw.fft.Transform(grid)
+    u = random_field(grid, ())
+    check_grads(transform.forward, (u,), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
+    check_grads(transform.inverse, (transform.forward(u),), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
+
+
+def test_gradient_of_an_energy_equals_the_dense_one(make_grid):
+    grid = make_grid((8, 12, 10), devices=4)
+    u = random_field(grid, ())
+    weights = jax.random.normal(jax.random.key(1), grid.spectral_shape)
+
+    def energy(v):
+        return jnp.sum(weights * jnp.abs(sw.fft.Transform(grid).forward(v)) ** 2)
+
+    def dense(v):
+        full = jnp.fft.rfftn(v) / v.size
+        for axis in range(3):
+            full = jnp.take(full, grid.layout.mode_numbers(axis), axis=axis)
+        kept = grid.layout.logical_spectral_shape[0]
+        return jnp.sum(weights[:kept] * jnp.abs(full.transpose(1, 2, 0)) ** 2)
+
+    np.testing.assert_allclose(jax.grad(energy)(u), jax.grad(dense)(np.asarray(u)), atol=1e-14)
+
+
+def test_inside_a_shard_map_the_global_transform_refuses_and_the_local_one_works(make_grid):
+    grid = make_grid((16, 12, 10), devices=4)
+    u = random_field(grid, ())
+    spec = grid.physical_sharding.spec
+
+    def mapped(fn):
+        return jax.jit(jax.shard_map(fn, mesh=grid.mesh, in_specs=spec, out_specs=spec))
+
+    with pytest.raises(ValueError, match="forward_local"):
+        mapped(sw.fft.Transform(grid).forward)(u)
+    local = mapped(lambda v: sw.fft.forward_local(v, grid.layout, "slab"))(u)
+    np.testing.assert_array_equal(local, sw.fft.Transform(grid).forward(u))
+
+
+@pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
+@pytest.mark.parametrize("shape", [(16, 8, 10), (8, 6)], ids=str)
+def test_free_functions_use_numpys_norms(shape, norm):
+    mesh = sw.device_mesh([0, 1])
+    order = (1, 2, 0) if len(shape) == 3 else (1, 0)
+    axes = tuple(range(1, len(shape) + 1))
+    u = np.random.default_rng(0).normal(size=(2, *shape))
+    moved = (0, *(a + 1 for a in order))
+    options = {"mesh": mesh, "norm": norm}
+    d = len(shape)
+    np.testing.assert_allclose(
+        sw.fft.rfftn(u, dimensions=d, **options), np.fft.rfftn(u, axes=axes, norm=norm).transpose(moved), atol=1e-12
+    )
+    c = u + 1j * np.roll(u, 1)
+    np.testing.assert_allclose(
+        sw.fft.fftn(c, dimensions=d, **options), np.fft.fftn(c, axes=axes, norm=norm).transpose(moved), atol=1e-12
+    )
+    np.testing.assert_allclose(sw.fft.irfftn(sw.fft.rfftn(u, dimensions=d, **options), shape, **options), u, atol=1e-14)
+    np.testing.assert_allclose(
+        sw.fft.ifftn(sw.fft.fftn(c, dimensions=d, **options), dimensions=d, **options), c, atol=1e-14
+    )
+
+
+def test_wrong_input_is_named(make_grid):
+    grid = make_grid((16, 12, 10), devices=4)
+    transform = sw.fft.Transform(grid)
+    with pytest.raises(ValueError, match=r"a field of shape \[16, 12, 11\] .* \[16, 12, 10\]"):
+        transform.forward(jnp.zeros((16, 12, 11)))
+    with pytest.raises(ValueError, match="complex128 on a grid for real fields"):
+        transform.forward(jnp.zeros((16, 12, 10), complex))
+    with pytest.raises(ValueError, match="coefficients of shape"):
+        transform.inverse(jnp.zeros((16, 12, 10), complex))
+    with pytest.raises(ValueError, match="norm 'orto'"):
+        sw.fft.rfftn(jnp.zeros((16, 8, 8)), norm="orto")
+    with pytest.raises(ValueError, match="cannot split"):
+        sw.fft.rfftn(jnp.zeros((16, 9, 8)))
+
+
+def test_float32_stays_float32(make_grid):
+    grid = make_grid((16, 8, 8), devices=4, precision="float32")
+    u_hat = sw.fft.Transform(grid).forward(random_field(grid))
+    assert u_hat.dtype == jnp.complex64
+    assert sw.fft.Transform(grid).inverse(u_hat).dtype == jnp.float32
+
+
+def test_agrees_with_jaxdecomp(make_grid):
+    """The second library's complex slab transform, on the same devices; it knows cubes of divisible sides only."""
+    jaxdecomp = pytest.importorskip("jaxdecomp")
+    grid = make_grid((16, 16, 16), devices=4, real=False, dealias="none")
+    u = random_field(grid, ())
+    mesh = jax.make_mesh((4, 1), ("slab", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2, devices=jax.devices()[:4])
+    there = jax.NamedSharding(mesh, jax.P("slab", "y"))
+    theirs = jaxdecomp.fft.pfft3d(jax.device_put(np.asarray(u), there))
+    # theirs comes transposed in an order that depends on the decomposition: find it by axes of a plane wave
+    ours = np.asarray(sw.fft.Transform(grid).forward(u)) * u.size
+    dense = np.fft.fftn(np.asarray(u))
+    orders = [(0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0)]
+    order = next(o for o in orders if np.allclose(np.asarray(theirs), dense.transpose(o), atol=1e-9))
+    back = np.argsort(order)
+    np.testing.assert_allclose(ours.transpose(np.argsort((1, 2, 0))), np.asarray(theirs).transpose(back), atol=1e-11)

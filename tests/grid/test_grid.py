@@ -1,0 +1,110 @@
+"""Boxes: retained modes, coordinates, wavenumbers, weights, and where they live."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.grid import Layout
+
+
+@pytest.mark.parametrize(("n", "highest"), [(48, 15), (64, 21), (7, 2), (8, 2), (9, 2), (10, 3), (96, 31)])
+def test_two_thirds_keeps_modes_strictly_below_a_third(n, highest):
+    layout = Layout((n, n))
+    assert layout.highest_mode(0) == highest == max(m for m in range(n) if 3 * m < n)
+    assert set(layout.mode_numbers(0)) == set(range(-highest, highest + 1))
+    assert list(layout.mode_numbers(1)) == list(range(highest + 1))
+
+
+@pytest.mark.parametrize("n", [6, 7])
+def test_none_keeps_every_mode_in_numpys_order(n):
+    layout = Layout((n, n), "none", real=False)
+    np.testing.assert_array_equal(layout.mode_numbers(0), np.fft.fftfreq(n) * n)
+    np.testing.assert_array_equal(Layout((n, n), "none").mode_numbers(1), np.abs(np.fft.rfftfreq(n) * n))
+
+
+def test_three_halves_counts_modes_and_forms_products_on_more_points():
+    layout = Layout((8, 12), "three-halves")
+    assert layout.points == (12, 18)
+    assert [layout.highest_mode(a) for a in (0, 1)] == [3, 5]
+
+
+def test_padding_is_a_multiple_of_the_devices():
+    layout = Layout((48, 32, 40), slabs=8)
+    assert layout.logical_spectral_shape == (21, 14, 31)
+    assert layout.spectral_shape == (24, 14, 31)
+
+
+@pytest.mark.parametrize("slabs", [5, 6, 16])
+def test_counts_that_cannot_split_are_refused_with_those_that_can(slabs):
+    with pytest.raises(ValueError, match=r"possible are 1, 2, 4, 8$"):
+        Layout((32, 24, 16), slabs=slabs)
+
+
+def test_coordinates_and_meshgrid_agree_and_are_split(make_grid):
+    grid = make_grid((16, 24, 4), lengths=[1.0, 2.0, 3.0])
+    for axis, (vector, full) in enumerate(zip(grid.coordinates(), grid.meshgrid(), strict=True)):
+        n = grid.shape[axis]
+        np.testing.assert_allclose(vector.ravel(), np.arange(n) * (axis + 1) / n)
+        np.testing.assert_array_equal(np.broadcast_to(vector, grid.shape), full)
+        assert {s.data.shape for s in full.addressable_shards} == {(2, 24, 4)}
+
+
+def test_meshgrid_is_never_whole_on_a_device(make_grid):
+    grid = make_grid((64, 24, 16))
+    compiled = jax.jit(lambda: grid.meshgrid()[0] * 2, out_shardings=grid.physical_sharding).lower().compile()
+    whole = 64 * 24 * 16 * 8
+    assert compiled.memory_analysis().temp_size_in_bytes <= whole / 8
+
+
+def test_wavenumbers_differentiate(make_grid):
+    grid = make_grid((16, 12, 10), devices=4, lengths=[1.0, 2.0, 5.0])
+    kx, ky, kz = (2 * np.pi * m / length for m, length in zip((2, -3, 1), grid.lengths, strict=True))
+    u = sw.sample(lambda x, y, z: jnp.sin(kx * x + ky * y + kz * z), grid)
+    transform = sw.fft.Transform(grid)
+    u_hat = transform.forward(u)
+    expected = sw.sample(lambda x, y, z: jnp.cos(kx * x + ky * y + kz * z), grid)
+    for k, number in zip(grid.wavenumbers(), (kx, ky, kz), strict=True):
+        np.testing.assert_allclose(transform.inverse(1j * k * u_hat), number * expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(8, 6, 10), (8, 9, 7), (16, 12), (24, 7)])
+@pytest.mark.parametrize("real", [True, False])
+@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
+def test_weights_count_every_mode_once(make_grid, shape, real, dealias):
+    """Parseval: Σ weights |û|² is the mean square of the retained part."""
+    grid = make_grid(shape, devices=2, real=real, dealias=dealias)
+    transform = sw.fft.Transform(grid)
+    noise = jax.random.normal(jax.random.key(0), shape, grid.physical_dtype)
+    u_hat = transform.forward(noise)
+    u = transform.inverse(u_hat)
+    mean_square = np.sum(grid.mode_weights() * np.abs(u_hat) ** 2)
+    np.testing.assert_allclose(mean_square, np.mean(np.abs(np.asarray(u)) ** 2), rtol=1e-13)
+
+
+def test_bad_grids_are_refused():
+    with pytest.raises(ValueError, match="3 positive numbers"):
+        sw.Grid((8, 8, 8), lengths=[1.0, 2.0])
+    with pytest.raises(ValueError, match="precision 'double'"):
+        sw.Grid((8, 8, 8), precision="double")
+    with pytest.raises(ValueError, match="three-halves needs even sides"):
+        sw.Grid((8, 7), dealias="three-halves")
+    with pytest.raises(ValueError, match=r"distinct indices from 0 to 7"):
+        sw.device_mesh([0, 0])
+    with pytest.raises(ValueError, match="8 devices"):
+        sw.device_mesh([9])
+
+
+def test_float64_without_x64_is_refused_not_truncated():
+    with jax.enable_x64(False), pytest.raises(ValueError, match="jax_enable_x64"):
+        sw.Grid((8, 8))
+
+
+def test_sampling_the_same_on_any_number_of_devices(make_grid):
+    fields = [
+        np.asarray(sw.sample(lambda x, y: jnp.sin(x) * jnp.exp(jnp.cos(3 * y)), make_grid((16, 10), devices=n)))
+        for n in (1, 2, 4)
+    ]
+    np.testing.assert_allclose(fields[1], fields[0], rtol=1e-14)
+    np.testing.assert_allclose(fields[2], fields[0], rtol=1e-14)

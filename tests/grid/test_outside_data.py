@@ -1,0 +1,56 @@
+"""Three ways to make a process-spanning field from outside data, and the way out."""
+
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.grid import local_slices
+
+WHOLE = np.random.default_rng(0).normal(size=(3, 16, 12, 4))
+
+
+@pytest.fixture
+def grid(make_grid):
+    return make_grid((16, 12, 4), devices=4)
+
+
+def test_all_ways_give_the_same_array(grid):
+    pieces = np.split(WHOLE, 4, axis=1)
+    block = WHOLE[(slice(None), *local_slices(grid))]
+    made = [
+        sw.from_global(WHOLE, grid),
+        sw.from_global(lambda index: WHOLE[index], grid, components=3),
+        sw.from_process_local(block, grid),
+        sw.from_device_pieces(pieces, grid),
+    ]
+    for array in made:
+        assert array.sharding == grid.sharding(4)
+        np.testing.assert_array_equal(sw.gather(array), WHOLE)
+
+
+def test_a_reader_is_asked_for_nothing_but_slabs(grid):
+    asked = []
+
+    def read(index):
+        asked.append(WHOLE[index].shape)
+        return WHOLE[index]
+
+    sw.from_global(read, grid, components=3)
+    assert asked == [(3, 4, 12, 4)] * 4
+
+
+def test_wrong_shapes_are_refused(grid):
+    with pytest.raises(ValueError, match=r"\[16, 12, 4\]"):
+        sw.from_global(WHOLE[:, :8], grid)
+    with pytest.raises(ValueError, match=r"a process's block of shape \[3, 8, 12, 4\]"):
+        sw.from_process_local(WHOLE[:, :8], grid)
+    with pytest.raises(ValueError, match="3 pieces for the 4 devices"):
+        sw.from_device_pieces([WHOLE] * 3, grid)
+    with pytest.raises(ValueError, match=r"a device's piece of shape \[3, 16, 12, 4\]"):
+        sw.from_device_pieces([WHOLE] * 4, grid)
+
+
+def test_show_sharding_names_devices_and_blocks(grid):
+    text = sw.show_sharding(sw.from_global(WHOLE, grid))
+    assert "float64[3, 16, 12, 4]" in text
+    assert "[0:3, 12:16, 0:12, 0:4]" in text

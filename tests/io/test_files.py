@@ -1,0 +1,182 @@
+"""Series, spectra, snapshots, fields read in."""
+
+import xml.etree.ElementTree as ElementTree
+
+import h5py
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray
+
+import solver as sw
+from solver.io import Series, Spectra, describe_field, lock, verify_data, write_snapshot
+
+UNITS = {"energy": "length^2/time^2", "cfl": "1"}
+
+
+def row(step):
+    return {"step": step, "t": 0.1 * step, "dt": 0.1, "energy": 1 / 3 + step, "cfl": 1e-300}
+
+
+def test_series_reads_back_exactly(tmp_path):
+    series = Series(tmp_path / "series.csv", UNITS)
+    series.begin()
+    series.append(row(0))
+    series.append(row(3))
+    lines = (tmp_path / "series.csv").read_text().splitlines()
+    assert lines[0] == "# units: step [1], t [time], dt [time], energy [length^2/time^2], cfl [1]"
+    assert lines[1] == "step,t,dt,energy,cfl"
+    assert [float(v) for v in lines[3].split(",")] == list(row(3).values())
+    assert lines[3].startswith("3,")
+
+
+def test_resuming_drops_later_and_torn_rows_and_repeats_none(tmp_path):
+    path = tmp_path / "series.csv"
+    series = Series(path, UNITS)
+    series.begin()
+    for step in (0, 10, 20, 30):
+        series.append(row(step))
+    whole = path.read_text()
+    path.write_text(whole[:-9])  # the last row was being written when the process was killed
+    again = Series(path, UNITS)
+    again.resume(20)
+    for step in (20, 30):
+        again.append(row(step))
+    assert path.read_text() == whole
+
+
+def test_a_series_of_other_columns_is_refused(tmp_path):
+    Series(tmp_path / "series.csv", {"mass": "1"}).begin()
+    with pytest.raises(ValueError, match="its columns are"):
+        Series(tmp_path / "series.csv", UNITS).resume(0)
+
+
+def test_spectra_resume(tmp_path):
+    k = np.arange(4.0)
+    spectra = Spectra(tmp_path / "spectra.h5", k)
+    for step in (0, 5, 10):
+        spectra.append(step, 0.1 * step, {"energy": k * step})
+    again = Spectra(tmp_path / "spectra.h5", k)
+    again.resume(5)
+    again.append(5, 0.5, {"energy": k})
+    again.append(10, 1.0, {"energy": k * 100})
+    with h5py.File(tmp_path / "spectra.h5") as file:
+        np.testing.assert_array_equal(file["step"], [0, 5, 10])
+        np.testing.assert_array_equal(file["energy"][1], k * 5)
+        np.testing.assert_array_equal(file["energy"][2], k * 100)
+        assert file["energy"].dims[1][0].name == "/k"
+
+
+@pytest.fixture
+def snapshot(tmp_path, make_grid):
+    grid = make_grid((16, 12, 8), devices=4, lengths=[1.0, 2.0, 3.0])
+    u = sw.sample(lambda x, y, z: (x + 10 * y + 100 * z, x * y, y * z), grid)
+    fields = {f"velocity_{a}": u[i] for i, a in enumerate("xyz")}
+    path = tmp_path / "step-00000007.h5"
+    write_snapshot(path, fields, grid, 7, 0.25, {"title": "t"})
+    return path, grid, u
+
+
+def test_a_snapshot_opens_in_xarray(snapshot):
+    path, grid, u = snapshot
+    with xarray.open_dataset(path, engine="h5netcdf") as data:
+        assert data["velocity_x"].dims == ("x", "y", "z")
+        np.testing.assert_array_equal(data["velocity_x"], u[0])
+        np.testing.assert_allclose(data["y"], np.arange(12) / 6)
+        assert float(data["time"]) == 0.25
+        assert data.attrs["step"] == 7
+
+
+def test_an_xdmf_file_names_data_that_is_there(snapshot):
+    path, grid, _ = snapshot
+    root = ElementTree.parse(path.with_suffix(".xdmf")).getroot()
+    items = [item for item in root.iter("DataItem") if item.get("Format") == "HDF"]
+    assert len(items) == 3 + 3 + 3
+    with h5py.File(path) as file:
+        for item in items:
+            name, dataset = item.text.split(":")
+            assert name == path.name
+            assert item.get("Dimensions") == " ".join(map(str, file[dataset].shape))
+    assert root.find(".//Time").get("Value") == "0.25"
+    geometry = [item.text.split(":/")[1] for item in root.find(".//Geometry")]
+    assert geometry == ["z", "y", "x"], "the contiguous axis comes first"
+    assert root.find(".//Attribute[@Name='velocity']").get("AttributeType") == "Vector"
+
+
+def test_damage_in_a_snapshot_is_found(snapshot):
+    path, _, _ = snapshot
+    assert verify_data(path) == []
+    with h5py.File(path) as file:
+        offset = file["velocity_y"].id.get_chunk_info(3).byte_offset
+    data = bytearray(path.read_bytes())
+    data[offset + 11] ^= 1
+    path.write_bytes(bytes(data))
+    assert len(verify_data(path)) == 1
+
+
+def test_an_existing_snapshot_is_left_alone(snapshot):
+    path, grid, _ = snapshot
+    before = path.read_bytes()
+    write_snapshot(path, {"velocity_x": jnp.zeros(grid.shape)}, grid, 7, 0.5, {})
+    assert path.read_bytes() == before
+
+
+def test_fields_are_read_block_by_block(snapshot, make_grid, monkeypatch):
+    path, _, u = snapshot
+    grid = make_grid((16, 12, 8), devices=2)
+    names = ["velocity_x", "velocity_y", "velocity_z"]
+    sizes = []
+    original = h5py.Dataset.__getitem__
+
+    def spy(self, index):
+        value = original(self, index)
+        sizes.append(np.shape(value))
+        return value
+
+    monkeypatch.setattr(h5py.Dataset, "__getitem__", spy)
+    field = sw.io.read_field(path, names, grid)
+    assert set(sizes) == {(8, 12, 8)}
+    np.testing.assert_array_equal(field, u)
+    assert field.sharding == grid.sharding(4)
+
+
+def test_fields_in_one_data_set(tmp_path, make_grid):
+    values = np.random.default_rng(0).normal(size=(2, 8, 6))
+    with h5py.File(tmp_path / "u.h5", "w") as file:
+        file["flow/u"] = values
+        file["psi"] = values[0] + 1j * values[1]
+    assert describe_field(tmp_path / "u.h5", ["flow/u"]) == ((2, 8, 6), False)
+    np.testing.assert_array_equal(sw.io.read_field(tmp_path / "u.h5", "flow/u", make_grid((8, 6), devices=2)), values)
+    complex_grid = make_grid((8, 6), devices=2, real=False)
+    np.testing.assert_array_equal(
+        sw.io.read_field(tmp_path / "u.h5", "psi", complex_grid)[0, :, 0].imag, values[1, :, 0]
+    )
+    with pytest.raises(ValueError, match="the field is complex"):
+        sw.io.read_field(tmp_path / "u.h5", "psi", make_grid((8, 6), devices=2))
+    with pytest.raises(ValueError, match=r"shape is \[2, 8, 6\]; this grid has \[8, 8\]"):
+        sw.io.read_field(tmp_path / "u.h5", "flow/u", make_grid((8, 8), devices=2))
+    with pytest.raises(ValueError, match=r"no data set 'v'; it has flow/u, psi"):
+        describe_field(tmp_path / "u.h5", ["v"])
+    with pytest.raises(ValueError, match="no such file"):
+        describe_field(tmp_path / "w.h5", ["v"])
+    (tmp_path / "text.h5").write_text("no")
+    with pytest.raises(ValueError, match="not an HDF5 file"):
+        describe_field(tmp_path / "text.h5", ["v"])
+
+
+def test_a_directory_is_held_by_one(tmp_path):
+    held = lock(tmp_path)
+    assert lock(tmp_path) is None
+    held.close()
+    assert lock(tmp_path) is not None
+
+
+def test_random_numbers_do_not_depend_on_the_devices(make_grid):
+    """The counter-based generator, split over devices, gives the bits of one device."""
+
+    def draw(grid):
+        fill = jax.jit(lambda k: jax.random.normal(k, grid.shape), out_shardings=grid.physical_sharding)
+        return np.asarray(fill(jax.random.key(5)))
+
+    np.testing.assert_array_equal(draw(make_grid((16, 12, 8), devices=4)), draw(make_grid((16, 12, 8), devices=1)))

@@ -1,0 +1,146 @@
+"""Chunks, pauses, schedules, CFL control, blow-up."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.equations import KuramotoSivashinsky, NavierStokes, SchroedingerPoisson
+from solver.loop import BlowUp, _fixed_steps
+from solver.steppers import ETDRK4, IFRK4, Strang
+
+
+@pytest.fixture
+def flow(make_grid):
+    grid = make_grid((16, 16, 16), devices=2)
+    equation = NavierStokes(grid, viscosity=0.02)
+    return equation, IFRK4(), sw.initial_state(equation, IFRK4(), sw.initial.taylor_green(grid))
+
+
+def times(problem, **options):
+    return [(int(s.step), float(s.t)) for s in sw.evolve(*problem, **options)]
+
+
+def test_pauses_come_at_multiples_of_steps_and_at_exact_times(flow):
+    pauses = [sw.Schedule(every_steps=4), sw.Schedule(every_time=0.25)]
+    seen = times(flow, end=0.6, step=0.1, pauses=pauses)
+    # 0.25 and 0.5 are met exactly, by shortened steps, and the count of times begins anew there
+    assert seen == [(0, 0.0), (3, 0.25), (4, 0.25 + 0.1), (6, 0.5), (7, 0.5 + 1 * 0.1)]
+
+
+def test_times_are_counted_not_accumulated(flow):
+    *_, last = times(flow, end=0.7, step=0.1, chunk=3)
+    assert last == (7, 7 * 0.1)
+    assert sum([0.1] * 7) != 7 * 0.1
+
+
+def test_a_target_within_a_billionth_of_a_step_counts_as_reached(flow):
+    seen = times(flow, end=0.3 + 1e-12, step=0.1)
+    assert seen[-1][0] == 3
+    seen = times(flow, end=0.3 + 1e-6, step=0.1)
+    assert seen[-1] == (4, 0.3 + 1e-6)
+
+
+def problems(make_grid):
+    grid = make_grid((16, 12, 10), devices=2)
+    flow = NavierStokes(grid, viscosity=0.02)
+    yield flow, IFRK4(), sw.initial.random_phase(grid, jax.random.key(0), 3, True), {"step": 0.02}
+    yield flow, ETDRK4(), sw.initial.random_phase(grid, jax.random.key(0), 3, True), {"cfl": 0.4}
+    front = KuramotoSivashinsky(make_grid((24, 16), devices=2, lengths=12.0))
+    yield front, ETDRK4(), sw.initial.random_phase(front.grid, jax.random.key(0), peak=1.0), {"step": 0.05}
+    wave = SchroedingerPoisson(make_grid((16, 12, 10), devices=2, real=False, dealias="none"), coupling=3.0)
+    yield wave, Strang(), sw.initial.random_phase(wave.grid, jax.random.key(0), peak=1.5), {"step": 0.02}
+
+
+@pytest.mark.parametrize("which", range(4), ids=["ifrk4 step", "etdrk4 cfl", "etdrk4 step", "strang step"])
+def test_where_chunks_end_changes_no_bit(make_grid, which):
+    equation, stepper, u, control = list(problems(make_grid))[which]
+    start = sw.initial_state(equation, stepper, u)
+    ends = []
+    for chunk in (1, 7, 1000):
+        *_, state = sw.evolve(equation, stepper, start, end=0.31, chunk=chunk, **control)
+        ends.append(jax.tree.map(np.asarray, state))
+    for other in ends[1:]:
+        jax.tree.map(np.testing.assert_array_equal, other, ends[0])
+
+
+def test_a_second_chunk_does_not_compile_again(flow):
+    list(sw.evolve(*flow, end=0.1, step=0.02, chunk=1))
+    compiled = _fixed_steps._cache_size()
+    list(sw.evolve(*flow, end=0.3, step=0.01, chunk=5, pauses=[sw.Schedule(every_time=0.13)]))
+    assert _fixed_steps._cache_size() == compiled
+
+
+def test_the_callers_state_stays_valid(flow):
+    equation, stepper, state = flow
+    before = np.asarray(state.field)
+    list(sw.evolve(equation, stepper, state, end=0.1, step=0.05))
+    np.testing.assert_array_equal(state.field, before)
+
+
+def test_cfl_keeps_its_number_and_meets_targets(flow):
+    equation, stepper, state = flow
+    rate = jax.jit(equation.rate)
+    before, seen = None, []
+    for now in sw.evolve(equation, stepper, state, end=1.0, cfl=0.5, pauses=[sw.Schedule(every_time=0.3)], chunk=1):
+        if before is not None:
+            taken = float(now.t) - before[0]
+            assert taken <= 0.5 / before[1] * (1 + 1e-8)
+            seen.append(taken * before[1])
+        before = float(now.t), float(rate(now.field))
+    assert max(seen) == pytest.approx(0.5, rel=1e-8)
+    hits = [t for _, t in times(flow, end=1.0, cfl=0.5, pauses=[sw.Schedule(every_time=0.3)])]
+    assert {0.3, 2 * 0.3, 3 * 0.3, 1.0} <= set(hits)
+
+
+def test_cfl_of_a_field_at_rest_goes_straight_to_the_end(make_grid):
+    equation = NavierStokes(make_grid((16, 16), devices=2), viscosity=0.1)
+    state = sw.initial_state(equation, IFRK4(), jnp.zeros((2, 16, 16)))
+    assert times((equation, IFRK4(), state), end=2.0, cfl=0.5) == [(0, 0.0), (1, 2.0)]
+
+
+@pytest.mark.parametrize("control", [{"step": 1.0}, {"cfl": 50.0}], ids=str)
+def test_a_blow_up_is_raised_and_never_yielded(make_grid, control):
+    grid = make_grid((16, 16), devices=2)
+    equation = NavierStokes(grid, viscosity=0.0)
+    u = 30 * sw.initial.random_phase(grid, jax.random.key(0), 2, True)
+    state = sw.initial_state(equation, IFRK4(), u)
+    seen = []
+
+    def watch():
+        for now in sw.evolve(equation, IFRK4(), state, end=1e4, chunk=1, **control):
+            seen.append(bool(jnp.all(jnp.isfinite(now.field))))
+
+    with pytest.raises(BlowUp, match=r"blew up between step \d+ \(t = .*\) and step"):
+        watch()
+    assert all(seen)
+    assert len(seen) > 1
+
+
+@pytest.mark.parametrize(
+    "control", [{}, {"step": 0.1, "cfl": 0.5}, {"step": -1.0}, {"cfl": 0.0}, {"step": math.nan}], ids=str
+)
+def test_wrong_control_is_refused(flow, control):
+    with pytest.raises(ValueError, match="one of them is needed, a positive number"):
+        next(sw.evolve(*flow, end=1.0, **control))
+
+
+def test_schedules_depend_on_the_state_alone():
+    state = sw.State(field=None, t=np.float64(0.6), dt=np.float64(0.1), step=np.int64(6))
+    assert sw.Schedule(every_time=0.2).due(state)  # 3 · 0.2 is not 0.6 in binary
+    assert not sw.Schedule(every_time=0.25).due(state)
+    assert sw.Schedule(every_steps=3).due(state)
+    assert not sw.Schedule(every_steps=4).due(state)
+    assert not sw.Schedule().due(state)
+
+
+def test_float32_runs_in_float32_with_exact_times(make_grid):
+    grid = make_grid((16, 16, 16), devices=2, precision="float32")
+    equation = NavierStokes(grid, viscosity=0.02)
+    start = sw.initial_state(equation, IFRK4(), sw.initial.taylor_green(grid))
+    *_, state = sw.evolve(equation, IFRK4(), start, end=0.7, step=0.1)
+    assert state.field.dtype == jnp.complex64
+    assert float(state.t) == 7 * 0.1
