@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from solver.config import ConfigError, nearest
 
@@ -14,6 +15,8 @@ COMMANDS = {
     "verify": "compare every checksum in a run's directory",
     "plot": "figures of a run's series, spectra and slices",
 }
+OVERRIDABLE = ("run", "resume", "check")
+OVERRIDE = re.compile(r"[A-Za-z_][\w.]*\s*=")
 EPILOG = """exit codes: 0 finished; 2 wrong command line or run file, occupied directory, missing input;
 3 the solution blew up; 75 stopped early with a checkpoint written; anything else is a failure"""
 
@@ -32,7 +35,13 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     words = [a for a in arguments if not a.startswith("-")]
     if words and words[0] not in COMMANDS:
         raise ConfigError(f"{words[0]!r}: unknown command{nearest(words[0], COMMANDS)}")
-    return _parser().parse_args(arguments)
+    # overrides may stand anywhere, also on both sides of an option, which argparse cannot read
+    overrides = [a for a in arguments if OVERRIDE.match(a)]
+    options = _parser().parse_args([a for a in arguments if not OVERRIDE.match(a)])
+    if overrides and options.command not in OVERRIDABLE:
+        raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")
+    options.overrides = overrides
+    return options
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,8 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         made[name].add_argument("file", help="run file (TOML)")
     for name in ("resume", "info", "verify", "plot"):
         made[name].add_argument("directory", help="a run's directory")
-    for name in ("run", "resume", "check"):
-        made[name].add_argument("overrides", nargs="*", metavar="section.key=value", help="override a key")
+    for name in OVERRIDABLE:
+        made[name].epilog = "section.key=value, any number of them, override keys of the run file"
     made["run"].add_argument("--resume", action="store_true", help="continue from the newest valid checkpoint, if any")
     made["check"].add_argument("--devices", type=int, metavar="N", help="plan for so many devices")
     for name in ("run", "resume"):

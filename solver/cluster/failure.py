@@ -1,11 +1,14 @@
 """When one process fails, all of them end, within seconds and with its message.
 
-JAX's own shutdown waits for processes that will never come. So a failing process leaves its message with the
-coordination service, where a thread of each other process waits for it, and then ends at once, without cleaning up.
+JAX's own shutdown waits for processes that will never come. So a failing process leaves its message for each of the
+others with the coordination service, where a thread of theirs waits for it, and then ends at once, without cleaning
+up. A process that leaves in order releases its own thread first: a thread still waiting in C++ when the interpreter
+ends would abort it.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -14,7 +17,8 @@ from typing import Any
 
 import jax
 
-KEY = "slabwave/failure"
+KEY = "slabwave/failure/{}"
+LEAVE = "leave"
 WAIT_MILLISECONDS = 1_000_000_000
 NOTICE_SECONDS = 1.0  # the coordinator lives in process 0: it stays until the others have read its message
 
@@ -32,20 +36,32 @@ def _client() -> Any:
 def watch() -> None:
     """Start the thread that ends this process when another one reports a failure."""
     client = _client()
-    if client is not None:
-        threading.Thread(target=_wait_for_failure, args=(client,), name="slabwave-failure", daemon=True).start()
+    if client is None:
+        return
+    mine = KEY.format(jax.process_index())
+    thread = threading.Thread(target=_wait_for_failure, args=(client, mine), name="slabwave-failure", daemon=True)
+    thread.start()
+    atexit.register(_release, client, mine, thread)
 
 
-def _wait_for_failure(client: Any) -> None:
+def _wait_for_failure(client: Any, mine: str) -> None:
     try:
-        message = client.blocking_key_value_get(KEY, WAIT_MILLISECONDS)
+        message = client.blocking_key_value_get(mine, WAIT_MILLISECONDS)
     except Exception:
         return  # the service is gone: the job is over, or JAX's own heartbeat ends this process
-    code, process, text = message.split(" ", 2)
-    if int(process) == jax.process_index():
+    if message == LEAVE:
         return
+    code, process, text = message.split(" ", 2)
     print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
     os._exit(int(code))
+
+
+def _release(client: Any, mine: str, thread: threading.Thread) -> None:
+    try:
+        client.key_value_set(mine, LEAVE)
+    except Exception:
+        return  # a failure was reported just now: the thread is ending this process
+    thread.join(timeout=10)
 
 
 def end_all(code: int, message: str) -> None:
@@ -53,13 +69,19 @@ def end_all(code: int, message: str) -> None:
     client = _client()
     if client is None:
         sys.exit(code)
-    one_line = " ".join(message.split())
-    try:
-        client.key_value_set(KEY, f"{code} {jax.process_index()} {one_line}")
-        time.sleep(NOTICE_SECONDS)
-    except Exception as error:
-        # another process was first; its message is the one that counts
-        print(f"slabwave: {str(error).splitlines()[0]}", file=sys.stderr)
+    text = f"{code} {jax.process_index()} {' '.join(message.split())}"
+    for process in range(jax.process_count()):
+        if process != jax.process_index():
+            _tell(client, process, text)
+    time.sleep(NOTICE_SECONDS)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _tell(client: Any, process: int, text: str) -> None:
+    try:
+        client.key_value_set(KEY.format(process), text)
+    except Exception as error:
+        # it has left already, or heard of another failure first
+        print(f"slabwave: process {process} could not be told: {str(error).splitlines()[0]}", file=sys.stderr)

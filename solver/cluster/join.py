@@ -41,8 +41,7 @@ def join(launch: Launch) -> None:
 
 def _meet(launch: Launch) -> None:
     assert launch.coordinator is not None
-    host = launch.coordinator.rpartition(":")[0]
-    _bypass_proxies(host)
+    _forget_proxies()
     # the preemption service would swallow SIGTERM in C++ before Python sees it
     jax.config.update("jax_enable_preemption_service", False)
     try:
@@ -60,11 +59,10 @@ def _meet(launch: Launch) -> None:
     failure.watch()
 
 
-def _bypass_proxies(host: str) -> None:
-    """gRPC would send the processes' own traffic to a proxy set for the web, and hang."""
-    for name in ("no_proxy", "no_grpc_proxy"):
-        known = os.environ.get(name, "")
-        os.environ[name] = ",".join([*filter(None, [known]), host])
+def _forget_proxies() -> None:
+    """gRPC would send the processes' own traffic to a proxy set for the web, and hang; nothing here needs one."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
 
 
 def report(launch: Launch, mesh_devices: Sequence[jax.Device]) -> list[str]:
