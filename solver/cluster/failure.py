@@ -20,7 +20,7 @@ import jax
 KEY = "slabwave/failure/{}"
 LEAVE = "leave"
 WAIT_MILLISECONDS = 1_000_000_000
-NOTICE_SECONDS = 1.0  # the coordinator lives in process 0: it stays until the others have read its message
+NOTICE_SECONDS = 1.0  # so long a failing process stays, for the others to read its message
 
 
 def _client() -> Any:
@@ -53,6 +53,9 @@ def _wait_for_failure(client: Any, mine: str) -> None:
         return
     code, process, text = message.split(" ", 2)
     print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
+    if jax.process_index() == 0:
+        # the service lives in this process, and JAX aborts those that find it gone: leave last
+        time.sleep(2 * NOTICE_SECONDS)
     os._exit(int(code))
 
 

@@ -1,0 +1,321 @@
+"""The command line as a user meets it: exit codes, one line of error, nothing lost."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import xarray
+
+ROOT = Path(__file__).parents[2]
+DEMO = str(ROOT / "runs" / "taylor_green.toml")
+SMALL = ["grid.shape=[24,16,20]", "devices.virtual=2", "time.end=0.4", "output.checkpoints.every_steps=10"]
+
+
+def slabwave(*arguments, environment=None, cwd=None, timeout=240):
+    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+    return subprocess.run(
+        [sys.executable, "-m", "solver", *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+        env={**clean, "PYTHONPATH": str(ROOT), **(environment or {})}, cwd=cwd,
+    )  # fmt: skip
+
+
+def run_small(folder, *overrides, **options):
+    return slabwave("run", DEMO, *SMALL, f"output.directory={folder}", *overrides, **options)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    done = run_small(folder, "output.snapshots.every_time=0.2", "output.spectra.every_time=0.1")
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def checkpoint_arrays(path):
+    manifest = json.loads((path / "manifest.json").read_text())
+    arrays = {}
+    for name, entry in manifest["arrays"].items():
+        arrays[name] = np.full(entry["shape"], np.nan, entry["dtype"])
+        for piece in entry["pieces"]:
+            at = tuple(slice(a, a + n) for a, n in zip(piece["start"], piece["shape"], strict=True))
+            with h5py.File(path / piece["file"]) as file:
+                arrays[name][at] = file[piece["dataset"]][:]
+    return arrays, manifest
+
+
+def assert_same_run(a, b, step):
+    first, second = (checkpoint_arrays(folder / "checkpoints" / f"step-{step:08d}") for folder in (a, b))
+    assert first[0].keys() == second[0].keys()
+    for name in first[0]:
+        np.testing.assert_array_equal(first[0][name], second[0][name])
+    assert first[1]["values"] == second[1]["values"]
+    assert (a / "series.csv").read_text() == (b / "series.csv").read_text()
+
+
+def test_a_run_leaves_what_is_promised(finished):
+    folder, done = finished
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("processes: 1 by one process")
+    assert "devices: 2 in use of 2, cpu" in lines[1]
+    assert "finished: step 40, t = 0.4" in lines[-1]
+    assert {p.name for p in folder.iterdir() if not p.name.startswith(".")} == {
+        "config.toml", "provenance.json", "log.txt", "series.csv", "spectra.h5", "snapshots", "checkpoints",
+    }  # fmt: skip
+    resolved = tomllib.loads((folder / "config.toml").read_text())
+    assert resolved["grid"]["shape"] == [24, 16, 20]
+    assert resolved["initial"] == {"name": "taylor-green", "amplitude": 1.0}
+    provenance = json.loads((folder / "provenance.json").read_text())
+    assert {"versions", "devices", "git", "command", "environment"} <= set(provenance)
+    names = sorted(p.name for p in (folder / "snapshots").iterdir())
+    assert names == [f"step-000000{n}.{e}" for n in ("00", "20", "40") for e in ("h5", "xdmf")]
+    assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == [f"step-000000{n}" for n in (20, 30, 40)], (
+        "keep = 3"
+    )
+    with xarray.open_dataset(folder / "snapshots" / "step-00000040.h5", engine="h5netcdf") as data:
+        assert data["velocity_x"].shape == (24, 16, 20)
+    with h5py.File(folder / "spectra.h5") as file:
+        np.testing.assert_allclose(file["t"][:], [0, 0.1, 0.2, 0.3, 0.4], atol=1e-12)
+        energy = file["energy"][:].sum(axis=1)
+    with (folder / "series.csv").open() as file:
+        assert next(file).startswith("# units: step [1], t [time], dt [time], energy [length^2/time^2]")
+        rows = list(csv.DictReader(file))
+    assert [int(row["step"]) for row in rows] == [0, 10, 20, 30, 40]
+    np.testing.assert_allclose([float(row["energy"]) for row in rows], energy, rtol=1e-13)
+    assert float(rows[0]["energy"]) == pytest.approx(0.125)
+    assert "step 40" in (folder / "log.txt").read_text()
+
+
+def test_interrupted_and_continued_gives_the_same_bits(finished, tmp_path):
+    folder, _ = finished
+    schedules = ["output.snapshots.every_time=0.2", "output.spectra.every_time=0.1"]
+    assert run_small(tmp_path / "run", *schedules, "time.end=0.2").returncode == 0
+    done = slabwave("resume", tmp_path / "run", "time.end=0.4")
+    assert done.returncode == 0, done.stderr
+    assert "continuing from step-00000020" in done.stdout
+    assert_same_run(tmp_path / "run", folder, 40)
+    assert len(json.loads((tmp_path / "run" / "provenance.json").read_text())["earlier"]) == 1
+
+
+@pytest.mark.slow
+def test_killed_at_a_random_moment_and_continued_gives_the_same_bits(finished, tmp_path):
+    folder, _ = finished
+    schedules = ["output.snapshots.every_time=0.2", "output.spectra.every_time=0.1"]
+    command = [sys.executable, "-m", "solver", "run", DEMO, *SMALL, f"output.directory={tmp_path}/run", *schedules]
+    rng = np.random.default_rng()
+    for _ in range(3):
+        victim = subprocess.Popen([*command, "--resume"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "run" / "series.csv").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(rng.uniform(0, 4))
+        victim.kill()
+        victim.communicate()
+    done = slabwave("run", DEMO, *SMALL, f"output.directory={tmp_path}/run", *schedules, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(tmp_path / "run", folder, 40)
+    assert not list((tmp_path / "run").rglob("*.partial"))
+    assert slabwave("verify", tmp_path / "run").returncode == 0
+
+
+def test_a_second_run_may_not_take_the_directory(finished):
+    folder, _ = finished
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*")}
+    done = run_small(folder)
+    assert done.returncode == 2
+    assert "already holds a run" in done.stderr
+    assert "--resume" in done.stderr
+    assert {p: p.stat().st_mtime_ns for p in folder.rglob("*")} == before
+
+
+def test_resuming_a_finished_run_changes_nothing_but_notes(finished):
+    folder, _ = finished
+    kept = ["series.csv", "spectra.h5", "checkpoints/step-00000040/manifest.json", "snapshots/step-00000040.h5"]
+    before = [(folder / name).read_bytes() for name in kept]
+    done = slabwave("resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert [(folder / name).read_bytes() for name in kept] == before
+
+
+def test_other_physics_may_not_continue_it(finished):
+    folder, _ = finished
+    done = slabwave("resume", folder, "equation.viscosity=0.1")
+    assert done.returncode == 2
+    assert "equation.viscosity: 0.005 → 0.1" in done.stderr
+    done = run_small(folder, "--resume", "grid.shape=[24,16,24]")
+    assert done.returncode == 2
+    assert "grid.shape: [24, 16, 20] → [24, 16, 24]" in done.stderr
+
+
+def test_the_resolved_file_reproduces_the_run(finished, tmp_path):
+    folder, _ = finished
+    done = slabwave("run", folder / "config.toml", f"output.directory={tmp_path}/run")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(tmp_path / "run", folder, 40)
+
+
+def test_damaged_checkpoints(finished, tmp_path):
+    assert run_small(tmp_path / "run").returncode == 0
+    checkpoints = tmp_path / "run" / "checkpoints"
+    data = checkpoints / "step-00000040" / "process-00000.h5"
+    data.write_bytes(data.read_bytes()[:-1])
+    verified = slabwave("verify", tmp_path / "run")
+    assert verified.returncode == 1
+    assert re.search(r"DAMAGED\s+checkpoints/step-00000040", verified.stdout)
+    done = slabwave("resume", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert "step-00000040 is damaged and not used" in done.stdout
+    assert "continuing from step-00000030" in done.stdout
+    assert (checkpoints / "step-00000040.damaged-0").is_dir(), "kept aside"
+    assert_same_run(tmp_path / "run", finished[0], 40)
+    for path in checkpoints.glob("step-000000??/manifest.json"):
+        path.write_text("{}")
+    series = (tmp_path / "run" / "series.csv").read_bytes()
+    done = slabwave("resume", tmp_path / "run", "time.end=0.5")
+    assert done.returncode not in (0, 2, 3, 75)
+    assert "none of its 3 checkpoints is valid; the run is not started over" in done.stderr
+    assert (tmp_path / "run" / "series.csv").read_bytes() == series
+
+
+def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path):
+    blow = ["initial.amplitude=30", "time.step=0.05", "time.end=400", "output.checkpoints.every_steps=1"]
+    done = run_small(tmp_path / "run", *blow)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "blew up between step" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert slabwave("verify", tmp_path / "run").returncode == 0
+    last = max((tmp_path / "run" / "checkpoints").iterdir())
+    assert np.isfinite(checkpoint_arrays(last)[0]["field"]).all()
+    rows = (tmp_path / "run" / "series.csv").read_text()
+    assert "nan" not in rows
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["SIGTERM", "SIGUSR1"])
+def test_a_signal_stops_early_with_a_checkpoint(tmp_path, number, finished):
+    command = [sys.executable, "-m", "solver", "run", DEMO, *SMALL, "time.end=50", f"output.directory={tmp_path}/run"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "run" / "checkpoints" / "step-00000010").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 75, err
+    step = int(re.search(rf"stopped early by {number.name} at step (\d+)", out)[1])
+    assert (tmp_path / "run" / "checkpoints" / f"step-{step:08d}" / "manifest.json").exists()
+    if step < 40:
+        assert slabwave("resume", tmp_path / "run", "time.end=0.4").returncode == 0
+        assert_same_run(tmp_path / "run", finished[0], 40)
+
+
+WRONG = {
+    "no command": ([], "required: COMMAND"),
+    "unknown command": (["rnu", "x"], "'rnu': unknown command; did you mean 'run'?"),
+    "unknown option": (["run", DEMO, "--foo"], "unrecognized arguments: --foo"),
+    "stray word": (["run", DEMO, "foo"], "unrecognized arguments: foo"),
+    "missing file": (["run", "nowhere.toml"], "nowhere.toml: no such run file"),
+    "misspelt key": (["run", DEMO, "grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
+    "impossible split": (["run", DEMO, "devices.virtual=7"], "possible are 1, 2, 4, 8, 16, 32"),
+    "unsplittable x": (
+        ["check", DEMO, "grid.shape=[30,32,32]", "--devices", "4"],
+        "possible are 1, 2, 3, 5, 6, 10, 15",
+    ),
+    "no such run": (["resume", "nowhere"], "nowhere holds no run"),
+    "info of nothing": (["info", "nowhere"], "nowhere holds no run"),
+    "overrides where none go": (["info", "nowhere", "a.b=1"], "info takes no overrides"),
+    "half an address": (["run", DEMO, "--processes", "2"], "go together; one is missing"),
+    "missing input": (["run", DEMO, "initial={name='file',path='no.h5',datasets=['u']}"], "no.h5: no such file"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_one_line_and_exit_code_2(case, tmp_path):
+    arguments, message = WRONG[case]
+    done = slabwave(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.startswith("slabwave: error: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+def test_debug_adds_the_traceback():
+    assert "Traceback" in slabwave("run", "nowhere.toml", "--debug").stderr
+
+
+def test_devices_fixed_by_the_environment_win(tmp_path):
+    flag = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    done = run_small(tmp_path / "run", "time.end=0.01", environment=flag)
+    assert done.returncode == 0, done.stderr
+    assert "devices: 4 in use of 4" in done.stdout
+    assert "XLA_FLAGS fixes 4" in done.stdout
+    done = run_small(tmp_path / "run2", "time.end=0.01", environment={"JAX_NUM_CPU_DEVICES": "1"})
+    assert "devices: 1 in use of 1" in done.stdout
+
+
+def test_a_subset_of_the_devices(tmp_path):
+    done = run_small(tmp_path / "run", "time.end=0.01", "devices.virtual=3", "devices.use=[2,0]")
+    assert done.returncode == 0, done.stderr
+    assert "devices: 2 in use of 3" in done.stdout
+
+
+def test_check_info_verify_plot(finished):
+    folder, _ = finished
+    done = slabwave("check", DEMO, "--devices", "8")
+    assert done.returncode == 0, done.stderr
+    assert "12 inverse, 20 forward per step, in 8 exchanges" in re.sub(r" +", " ", done.stdout)
+    assert tomllib.loads(done.stdout)["grid"]["shape"] == [64, 64, 64], "the output is itself a run file"
+    done = slabwave("info", folder)
+    assert "step 40, t = 0.4: finished" in done.stdout
+    assert "navier-stokes (viscosity = 0.005)" in done.stdout
+    done = slabwave("verify", folder)
+    assert done.returncode == 0
+    assert "7 checked, 0 damaged" in done.stdout
+    done = slabwave("plot", folder)
+    assert done.returncode == 0, done.stderr
+    figures = {p.name for p in (folder / "figures").iterdir()}
+    assert {"series.png", "spectra.png", "step-00000040.png"} <= figures
+    assert (folder / "figures" / "series.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_starting_from_a_snapshot(finished, tmp_path):
+    folder, _ = finished
+    names = "['velocity_x','velocity_y','velocity_z']"
+    path = folder / "snapshots" / "step-00000020.h5"
+    done = run_small(tmp_path / "run", f"initial={{name='file',path='{path}',datasets={names}}}", "time.end=0.2")
+    assert done.returncode == 0, done.stderr
+    with h5py.File(folder / "snapshots" / "step-00000040.h5") as a:
+        with h5py.File(tmp_path / "run" / "snapshots" / "step-00000020.h5") as b:
+            np.testing.assert_allclose(b["velocity_x"][:], a["velocity_x"][:], atol=1e-13)
+    wrong = run_small(
+        tmp_path / "other", f"initial={{name='file',path='{path}',datasets={names}}}", "grid.shape=[24,16,24]"
+    )
+    assert wrong.returncode == 2
+    assert "has shape [3, 24, 16, 20]; real values on [24, 16, 24] points are needed" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("case", "overrides", "columns"),
+    [
+        ("fuzzy_dark_matter", ["grid.shape=[16,16,16]", "time.end=0.1"], ["mass", "mass_drift", "energy_drift"]),
+        ("kuramoto_sivashinsky", ["grid.shape=[32,32]", "grid.lengths=[12,12]", "time.end=1"], ["energy", "cfl"]),
+        ("taylor_green_512", ["grid.shape=[16,16,16]", "time.end=0.5", "devices.virtual=2"], ["kmax_eta"]),
+    ],
+)
+def test_every_case_runs_small(tmp_path, case, overrides, columns):
+    done = slabwave("run", ROOT / "runs" / f"{case}.toml", *overrides, f"output.directory={tmp_path}/run")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "run" / "series.csv").open() as file:
+        next(file)
+        rows = list(csv.DictReader(file))
+    assert set(columns) <= set(rows[0])
+    if "mass_drift" in columns:
+        assert abs(float(rows[-1]["mass_drift"])) < 1e-13

@@ -1,0 +1,79 @@
+"""The plan that `check` prints, against compiled programs."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import assemble
+from solver.config import load
+from solver.loop import _fixed_steps
+from solver.plan import make_plan
+
+RUNS = Path(__file__).parents[2] / "runs"
+CASES = {
+    "taylor_green": ["grid.shape=[48,32,40]", "initial={name='random-phase'}"],
+    "fuzzy_dark_matter": ["grid.shape=[32,32,24]"],
+    "kuramoto_sivashinsky": ["grid.shape=[32,24,24]", "grid.lengths=[9,9,9]"],
+}
+
+
+def compiled_and_planned(case, devices):
+    config = assemble.resolve(load(RUNS / f"{case}.toml", assemble.schema(), CASES[case]))
+    plan = make_plan(*_problem(config, devices), assemble.rehearse(config, devices))
+    run = assemble.Assembly(config, sw.device_mesh(range(devices)))
+    state = run.start()
+    lowered = _fixed_steps.lower(run.equation, run.stepper, state.field, state.history, np.int64(1), 0.1, 0.0, 0)
+    return lowered.compile(), plan
+
+
+def _problem(config, devices):
+    run = assemble.abstract_assembly(config, devices)
+    return run.equation, run.stepper
+
+
+def all_to_all_bytes(text):
+    import re
+
+    total = 0
+    for line in text.splitlines():
+        match = re.match(r"\s*%all-to-all\S* = (.*?) all-to-all(?:-start)?\(", line)
+        if match:
+            for kind, sides in re.findall(r"(c128|f64)\[([\d,]+)\]", match[1]):
+                total += {"c128": 16, "f64": 8}[kind] * int(np.prod([int(n) for n in sides.split(",")]))
+    return total
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exchanges_and_bytes_are_those_of_the_compiled_step(case):
+    devices = 4
+    compiled, plan = compiled_and_planned(case, devices)
+    text = compiled.as_text()
+    assert text.count(" all-to-all(") + text.count(" all-to-all-start(") == plan.exchanges
+    received_by_all = all_to_all_bytes(text) * devices
+    assert received_by_all * (devices - 1) // devices == plan.exchanged_bytes
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("case", CASES)
+def test_memory_is_estimated_within_a_third(case, devices):
+    compiled, plan = compiled_and_planned(case, devices)
+    analysis = compiled.memory_analysis()
+    used = analysis.argument_size_in_bytes + analysis.temp_size_in_bytes
+    assert plan.state_bytes == pytest.approx(analysis.argument_size_in_bytes, abs=200)
+    assert plan.peak_bytes == pytest.approx(used, rel=1 / 3), (plan.peak_bytes, used)
+
+
+def test_a_plan_touches_no_device(monkeypatch):
+    def touched(*arguments, **options):
+        raise AssertionError("a device was asked for")
+
+    monkeypatch.setattr(jax, "devices", touched)
+    config = assemble.resolve(load(RUNS / "taylor_green_512.toml", assemble.schema()))
+    plan = make_plan(*_problem(config, 256), assemble.rehearse(config, 256))
+    assert plan.physical_block == (2, 512, 512)
+    assert plan.spectral == (341, 171, 341)
+    assert plan.transforms == {False: 12, True: 20}
+    assert plan.exchanged_bytes == 32 * 16 * 512 * 512 * 171 * 255 // 256

@@ -1,0 +1,209 @@
+"""Several real processes that meet by explicit address, two virtual devices each."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "runs"
+TAYLOR_GREEN = [str(RUNS / "taylor_green.toml"), "grid.shape=[48,32,40]", "time.end=0.2"]
+FUZZY = [str(RUNS / "fuzzy_dark_matter.toml"), "grid.shape=[16,16,12]", "grid.lengths=[12,12,12]", "time.end=0.2"]
+FLAME = [str(RUNS / "kuramoto_sivashinsky.toml"), "grid.shape=[48,40]", "grid.lengths=[12,10]", "time.end=1"]
+
+pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def start(words, processes=2, devices=2, python=("-m", "solver"), each=lambda i: []):
+    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+    address = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", str(processes)]
+    return [
+        subprocess.Popen(
+            [sys.executable, *python, *words, f"devices.virtual={devices}", *each(i), *address, "--process", str(i)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "PYTHONPATH": str(ROOT)},
+        )
+        for i in range(processes)
+    ]  # fmt: skip
+
+
+def finish(started, timeout=200):
+    outputs = []
+    for process in started:
+        try:
+            outputs.append(process.communicate(timeout=timeout))
+        except subprocess.TimeoutExpired:
+            for p in started:
+                p.kill()
+            raise
+    return [p.returncode for p in started], [o for o, _ in outputs], [e for _, e in outputs]
+
+
+def alone(words, devices, directory):
+    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+    done = subprocess.run(
+        [sys.executable, "-m", "solver", "run", *words, f"devices.virtual={devices}", f"output.directory={directory}"],
+        capture_output=True, text=True, env={**clean, "PYTHONPATH": str(ROOT)}, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def newest(directory):
+    return max((directory / "checkpoints").glob("step-*"))
+
+
+def field(checkpoint):
+    entry = json.loads((checkpoint / "manifest.json").read_text())["arrays"]["field"]
+    whole = np.full(entry["shape"], np.nan, entry["dtype"])
+    for piece in entry["pieces"]:
+        at = tuple(slice(a, a + n) for a, n in zip(piece["start"], piece["shape"], strict=True))
+        with h5py.File(checkpoint / piece["file"]) as file:
+            whole[at] = file[piece["dataset"]][:]
+    return whole
+
+
+@pytest.mark.parametrize("words", [TAYLOR_GREEN, FUZZY, FLAME], ids=["flow", "wave", "flame"])
+def test_two_processes_agree_with_one(tmp_path, words):
+    codes, outputs, errors = finish(start(["run", *words, f"output.directory={tmp_path}/two"]))
+    assert codes == [0, 0], errors
+    assert "processes: 2 by explicit address" in outputs[0]
+    assert "devices: 4 in use of 4" in outputs[0]
+    assert "finished" not in outputs[1], "the first process alone writes the log"
+    alone(words, 1, tmp_path / "one")
+    two, one = newest(tmp_path / "two"), newest(tmp_path / "one")
+    assert two.name == one.name == "step-00000020"
+    assert sorted(p.name for p in two.glob("*.h5")) == ["process-00000.h5", "process-00001.h5"]
+    assert np.abs(field(two) - field(one)).max() < 1e-12 * np.abs(field(one)).max()
+    final = f"snapshots/{one.name}.h5"
+    with h5py.File(tmp_path / "two" / final) as a, h5py.File(tmp_path / "one" / final) as b:
+        assert set(a) == set(b)
+        for name in a:
+            np.testing.assert_allclose(a[name][()], b[name][()], atol=1e-12)
+
+
+def test_a_killed_process_ends_all_and_the_run_continues_to_the_same_bits(tmp_path):
+    words = [*TAYLOR_GREEN, "time.end=0.6", "output.checkpoints={every_steps=10,keep=2}"]
+    codes, _, errors = finish(start(["run", *words, f"output.directory={tmp_path}/whole"]))
+    assert codes == [0, 0], errors
+    broken = start(["run", *words, f"output.directory={tmp_path}/run"])
+    deadline = time.monotonic() + 90
+    while not (tmp_path / "run" / "checkpoints" / "step-00000010").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    broken[1].send_signal(signal.SIGKILL)
+    began = time.monotonic()
+    codes, _, _ = finish(broken, timeout=60)
+    assert time.monotonic() - began < 45, "the other must give up within its heartbeat"
+    assert codes[0] not in (0, 2, 3, 75)
+    codes, outputs, errors = finish(start(["run", *words, f"output.directory={tmp_path}/run", "--resume"]))
+    assert codes == [0, 0], errors
+    assert re.search(r"continuing from step-0000(0010|0020|0030|0040|0050)", outputs[0])
+    np.testing.assert_array_equal(field(newest(tmp_path / "run")), field(newest(tmp_path / "whole")))
+    assert (tmp_path / "run" / "series.csv").read_text() == (tmp_path / "whole" / "series.csv").read_text()
+
+
+def test_different_run_files_are_refused_and_nothing_is_written(tmp_path):
+    started = start(
+        ["run", *TAYLOR_GREEN, f"output.directory={tmp_path}/run"], each=lambda i: [f"equation.viscosity={0.01 + i}"]
+    )
+    codes, _, errors = finish(started, timeout=90)
+    assert codes == [2, 2]
+    assert any("process 1 was given another run file than process 0: 'viscosity = 1.01'" in e for e in errors)
+    assert not (tmp_path / "run").exists()
+
+
+FAULT = """
+import sys
+import solver.io.checkpoints as checkpoints
+import jax
+original = checkpoints._write_own_file
+def failing(*arguments):
+    if jax.process_index() == {process}:
+        raise RuntimeError("the disk of process {process} is on fire")
+    return original(*arguments)
+checkpoints._write_own_file = failing
+from solver.cli.main import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("process", [0, 1])
+def test_an_error_in_one_process_ends_all_with_its_message(tmp_path, process):
+    python = ("-c", FAULT.format(process=process))
+    words = ["run", *TAYLOR_GREEN, "output.checkpoints.every_steps=5", f"output.directory={tmp_path}/run"]
+    began = time.monotonic()
+    codes, _, errors = finish(start(words, python=python), timeout=90)
+    assert codes == [1, 1]
+    assert "RuntimeError: the disk of process" in errors[process]
+    assert f"process {process} failed: RuntimeError: the disk of process {process} is on fire" in errors[1 - process]
+    assert time.monotonic() - began < 60
+    assert not list((tmp_path / "run" / "checkpoints").glob("step-*"))
+
+
+def test_a_signal_to_one_process_stops_all_with_a_checkpoint(tmp_path):
+    words = ["run", *TAYLOR_GREEN, "time.end=90", "output.checkpoints.every_steps=5"]
+    started = start([*words, f"output.directory={tmp_path}/run"])
+    deadline = time.monotonic() + 90
+    while not (tmp_path / "run" / "checkpoints" / "step-00000005").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    started[1].send_signal(signal.SIGTERM)
+    codes, outputs, errors = finish(started, timeout=60)
+    assert codes == [75, 75], errors
+    step = int(re.search(r"stopped early by .* at step (\d+)", outputs[0])[1])
+    assert (tmp_path / "run" / "checkpoints" / f"step-{step:08d}" / "manifest.json").exists()
+
+
+OUTSIDE = """
+import sys, jax, numpy as np
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_num_cpu_devices", 2)
+port, process = sys.argv[1:]
+jax.distributed.initialize(f"127.0.0.1:{port}", 2, int(process))
+import solver as sw
+from solver.grid import local_slices
+grid = sw.Grid((16, 12, 8))
+whole = np.random.default_rng(0).normal(size=(2, 16, 12, 8))
+mine = whole[(slice(None), *local_slices(grid))]
+assert mine.shape == (2, 8, 12, 8)
+for made in (sw.from_global(whole, grid), sw.from_process_local(mine, grid),
+             sw.from_device_pieces(np.split(mine, 2, axis=1), grid)):
+    assert not made.is_fully_addressable
+    np.testing.assert_array_equal(sw.gather(made), whole)
+try:
+    sw.device_mesh([0, 1])
+except ValueError as error:
+    assert "leave processes [1] without a device" in str(error)
+else:
+    raise AssertionError
+spectrum = sw.diagnostics.shell_spectrum(sw.fft.Transform(grid).forward(made), grid)
+np.testing.assert_allclose(float(spectrum.sum()), float(np.asarray(spectrum).sum()))
+print("OK")
+"""
+
+
+def test_fields_from_outside_data_span_processes():
+    port = str(free_port())
+    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", OUTSIDE, port, str(i)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**clean, "PYTHONPATH": str(ROOT)},
+        )
+        for i in range(2)
+    ]  # fmt: skip
+    codes, outputs, errors = finish(started, timeout=90)
+    assert codes == [0, 0], errors
+    assert all("OK" in o for o in outputs)
