@@ -30,3 +30,8 @@ def make_grid():
         return Grid(shape, mesh=device_mesh(range(devices)), **options)
 
     return make
+
+
+def pytest_collection_modifyitems(items):
+    """Fast tests first."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)

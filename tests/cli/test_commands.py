@@ -292,12 +292,11 @@ def test_starting_from_a_snapshot(finished, tmp_path):
     path = folder / "snapshots" / "step-00000020.h5"
     done = run_small(tmp_path / "run", f"initial={{name='file',path='{path}',datasets={names}}}", "time.end=0.2")
     assert done.returncode == 0, done.stderr
-    with h5py.File(folder / "snapshots" / "step-00000040.h5") as a:
-        with h5py.File(tmp_path / "run" / "snapshots" / "step-00000020.h5") as b:
-            np.testing.assert_allclose(b["velocity_x"][:], a["velocity_x"][:], atol=1e-13)
-    wrong = run_small(
-        tmp_path / "other", f"initial={{name='file',path='{path}',datasets={names}}}", "grid.shape=[24,16,24]"
-    )
+    there, here = (f / "snapshots" / f"step-000000{n}.h5" for f, n in ((folder, 40), (tmp_path / "run", 20)))
+    with h5py.File(there) as a, h5py.File(here) as b:
+        np.testing.assert_allclose(b["velocity_x"][:], a["velocity_x"][:], atol=1e-13)
+    start = f"initial={{name='file',path='{path}',datasets={names}}}"
+    wrong = run_small(tmp_path / "other", start, "grid.shape=[24,16,24]")
     assert wrong.returncode == 2
     assert "has shape [3, 24, 16, 20]; real values on [24, 16, 24] points are needed" in wrong.stderr
 

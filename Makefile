@@ -1,0 +1,34 @@
+# `make demo` and `make test` do their own set-up, in .venv; neither needs root.
+PYTHON ?= python3
+BIN := .venv/bin
+.DELETE_ON_ERROR:
+
+.PHONY: demo test fast lint setup clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,plot]'
+	touch $@
+
+demo: setup
+	$(BIN)/slabwave run runs/taylor_green.toml --resume
+	$(BIN)/slabwave plot output/taylor-green
+	@echo "figures are in output/taylor-green/figures, fields in output/taylor-green/snapshots"
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+fast: lint
+	$(BIN)/python -m pytest -m "not slow"
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache *.egg-info
