@@ -88,26 +88,36 @@ def _spectra(plt: Any, path: Path, target: Path) -> list[Path]:
 
 def _slice(plt: Any, path: Path, target: Path) -> list[Path]:
     with h5py.File(path, "r") as file:
-        scales = {name for name in "xyz" if name in file} | {"time"}
-        names = [name for name in file if name not in scales]
+        axes_there = [name for name in "xyz" if name in file]
+        names = [name for name in file if name not in (*axes_there, "time")]
         t = float(file.attrs["time"])
-        # a quarter of the way up: symmetric flows often vanish in the mid-plane
-        planes = {
-            name: file[name][..., file[name].shape[-1] // 4] if file[name].ndim == 3 else file[name][:]
-            for name in names
-        }
-        x = file["x"][:]
+        planes = {name: _plane(file[name]) for name in names}
+        sides = [file[name][:] for name in axes_there]
     figure, axes = plt.subplots(1, len(names), figsize=(4.2 * len(names), 3.6), squeeze=False, layout="constrained")
     for axis, (name, plane) in zip(axes.flat, planes.items(), strict=True):
         if plane.ndim == 1:
-            axis.plot(x, plane, lw=1.2)
+            axis.plot(sides[0], plane, lw=1.2)
+            axis.set(xlabel="x")
         else:
-            largest = np.abs(plane).max() or 1.0
-            signed = plane.min() < 0
-            limits = {"vmin": -largest, "vmax": largest, "cmap": "RdBu_r"} if signed else {"vmin": 0, "cmap": "magma"}
-            figure.colorbar(axis.imshow(plane.T, origin="lower", **limits), ax=axis, shrink=0.8)
-        axis.set(title=f"{name}, t = {t:.3g}")
+            _image(figure, axis, plane, sides)
+        axis.set(title=f"{name.replace('_', ' ')}, t = {t:.3g}")
     return _save(plt, figure, target)
+
+
+def _plane(data: h5py.Dataset) -> np.ndarray:
+    """All of a field in one or two dimensions; in three a plane a quarter of the way up, since symmetric flows often
+    vanish in the middle."""
+    return data[..., data.shape[-1] // 4] if data.ndim == 3 else data[:]
+
+
+def _image(figure: Any, axis: Any, plane: np.ndarray, sides: list[np.ndarray]) -> None:
+    """Signed fields around white, densities from black."""
+    largest = np.abs(plane).max() or 1.0
+    colours = {"vmin": -largest, "cmap": "RdBu_r"} if plane.min() < 0 else {"vmin": 0, "cmap": "magma"}
+    box = [0, sides[0][1] * len(sides[0]), 0, sides[1][1] * len(sides[1])]
+    image = axis.imshow(plane.T, origin="lower", extent=box, vmax=largest, **colours)
+    figure.colorbar(image, ax=axis, shrink=0.8)
+    axis.set(xlabel="x", ylabel="y")
 
 
 def _save(plt: Any, figure: Any, target: Path) -> list[Path]:
