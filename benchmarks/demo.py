@@ -104,15 +104,16 @@ def table(rounds: int, steps: int) -> str:
     for name in VARIANTS:
         times = [r["ms"] for r in results[name]]
         lines.append(
-            f"| {name} | {median(name, 'ms'):.1f} | {min(times):.1f}–{max(times):.1f} | {median(name, 'ms') / base:.2f} "
+            f"| {name} | {median(name, 'ms'):.1f} | {min(times):.1f}–{max(times):.1f} "
+            f"| {median(name, 'ms') / base:.2f} "
             f"| {median(name, 'program_mib'):.1f} | {median(name, 'words'):.1f} | {median(name, 'rss_mib'):.0f} |"
         )
     about = (
         f"`python benchmarks/demo.py --rounds {rounds} --steps {steps}` on {time.strftime('%Y-%m-%d')}; {processor()}; "
         f"Python {platform.python_version()}, jax {jax.__version__}, numpy {numpy.__version__}. "
-        f"64³ points, float64, IFRK4 (4 right-hand sides, 32 real transforms per step), medians of {rounds} processes each, "
-        "variants alternating. The program's peak is its arguments and scratch as XLA's memory analysis gives them, all "
-        "devices together; resident memory includes Python, JAX and the compiler."
+        "64³ points, float64, IFRK4 (4 right-hand sides, 32 real transforms per step), medians of "
+        f"{rounds} processes each, variants alternating. The program's peak is its arguments and scratch as XLA's "
+        "memory analysis gives them, all devices together; resident memory includes Python, JAX and the compiler."
     )
     return f"# The demo: time per step and peak memory\n\n{about}\n\n" + "\n".join(lines) + "\n"
 

@@ -29,8 +29,10 @@ class Pace:
 
     def learn(self, steps: int, seconds: float) -> None:
         """Take in what a chunk took; the first is not counted."""
+        if steps == 0:
+            return
         self._seen += 1
-        if self._seen > 1 and steps > 0:
+        if self._seen > 1:
             wanted = CHUNK_SECONDS * steps / max(seconds, 1e-6)
             self.steps = max(1, min(int(wanted), 4 * self.steps + 1))
 
@@ -65,7 +67,8 @@ class Progress:
         text = self._text(state, now)
         if self.live:
             width = shutil.get_terminal_size().columns - 1
-            sys.stdout.write("\r" + f"{self._bar(state)} {text}"[:width].ljust(width))
+            bar = self._bar(state, width=min(24, max(4, width - len(text) - len("[] 100 % "))))
+            sys.stdout.write("\r" + f"{bar} {text}"[:width].ljust(width))
             sys.stdout.flush()
         else:
             LOGGER.info(text)
@@ -82,7 +85,7 @@ class Progress:
         left = f", {duration(seconds * (self.end - float(state.t)) / advance)} left" if advance > 0 else ""
         return f"step {int(state.step)}  t = {float(state.t):.6g}  dt = {float(state.dt):.3g}  {speed}{left}"
 
-    def _bar(self, state: State, width: int = 24) -> str:
+    def _bar(self, state: State, width: int) -> str:
         whole = self.end - self._begin[2]
         done = (float(state.t) - self._begin[2]) / whole if whole > 0 else 1.0
         filled = int(width * min(1.0, done))

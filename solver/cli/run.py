@@ -89,6 +89,8 @@ def _refuse_other_physics(directory: RunDirectory, config: Config) -> None:
 def _simulate(config: Config, directory: RunDirectory, options: argparse.Namespace) -> int:
     launch = find_launch(os.environ, options.coordinator, options.processes, options.process)
     start_log(quiet=launch.process != 0)
+    stop = StopRequest()
+    stop.listen()
     notes = _choose_devices(config, launch)
     keep_freed_memory()
     join(launch)
@@ -99,9 +101,10 @@ def _simulate(config: Config, directory: RunDirectory, options: argparse.Namespa
     held = _take_directory(directory, config, list(mesh.devices.flat))
     for line in [*report(launch, list(mesh.devices.flat)), *notes, _summary(run)]:
         LOGGER.info(line)
-    state, resumed_at = _first_state(run, directory)
-    code = _advance(run, directory, state, resumed_at)
-    del held
+    stop.listen()  # again: joining replaces the handlers
+    code = _advance(run, directory, stop)
+    if held is not None:
+        held.close()
     return code
 
 
@@ -189,11 +192,11 @@ def _first_state(run: assemble.Assembly, directory: RunDirectory) -> tuple[State
 # ---- stepping -----------------------------------------------------------------------------------------------------
 
 
-def _advance(run: assemble.Assembly, directory: RunDirectory, state: State, resumed_at: int | None) -> int:
+def _advance(run: assemble.Assembly, directory: RunDirectory, stop: StopRequest) -> int:
     time_section = run.config.time
+    state, resumed_at = _first_state(run, directory)
     outputs = Outputs(run, directory, resumed_at)
-    stop, pace = StopRequest(), Pace()
-    stop.listen()
+    pace = Pace()
     progress = Progress(time_section.end, state, active=is_first())
     began = mark = time.monotonic()
     first_step = previous = int(state.step)
@@ -202,7 +205,7 @@ def _advance(run: assemble.Assembly, directory: RunDirectory, state: State, resu
         run.equation, run.stepper, state, end=time_section.end, step=time_section.step, cfl=time_section.cfl,
         pauses=schedules, chunk=pace,
     )  # fmt: skip
-    del state
+    del state  # the loop has a copy of its own
     try:
         for now in states:
             stopping, seconds = largest([stop.received is not None, time.monotonic() - mark])
@@ -222,5 +225,6 @@ def _advance(run: assemble.Assembly, directory: RunDirectory, state: State, resu
 
 def _stop_early(outputs: Outputs, state: State, stop: StopRequest) -> int:
     path = outputs.checkpoint(state)
-    LOGGER.warning("stopped early by %s at step %d; continue from %s", stop.received, int(state.step), path)
+    cause = stop.received or "a signal to another process"
+    LOGGER.warning("stopped early by %s at step %d; continue from %s", cause, int(state.step), path)
     return STOPPED_EARLY

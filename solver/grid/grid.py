@@ -194,7 +194,7 @@ class Grid:
         A vector product that broadcasts against spectral arrays: Σ_k |û|² = sum(mode_weights · |û|²).
         """
         axis = self.dimensions - 1
-        weights = np.ones(self._stored_length(0), self.dtype).reshape([-1] + [1] * (self.dimensions - 1))
+        weights = np.ones(self.spectral_shape[0], self.dtype).reshape([-1] + [1] * (self.dimensions - 1))
         weights[self.layout.logical_spectral_shape[0] :] = 0
         if not self.real:
             return weights
@@ -213,15 +213,12 @@ class Grid:
             n[position] = 0
         return self._along(axis, n * self.fundamental[axis], self.layout.order)
 
-    def _stored_length(self, position: int) -> int:
-        return self.spectral_shape[position]
-
     def _along(self, axis: int, values: np.ndarray, order: Sequence[int]) -> np.ndarray:
         """`values` laid along the place that `axis` has in `order`, padded with zeros where that is stored padded."""
         position = list(order).index(axis)
         shape = [1] * self.dimensions
         if tuple(order) == self.layout.order and self.dimensions > 1:
-            values = np.concatenate([values, np.zeros(self._stored_length(position) - len(values))])
+            values = np.concatenate([values, np.zeros(self.spectral_shape[position] - len(values))])
         shape[position] = len(values)
         return values.astype(self.dtype).reshape(shape)
 

@@ -36,14 +36,19 @@ def numpy_coefficients(u, grid):
     return full.transpose(*range(u.ndim - d), *(u.ndim - d + a for a in grid.layout.order))
 
 
-@pytest.mark.parametrize("dealias", ["two-thirds", "three-halves", "none"])
-@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+CASES = [
+    pytest.param(shape, real, dealias, id=f"{'x'.join(map(str, shape))} {'r2c' if real else 'c2c'} {dealias}")
+    for shape in SHAPES
+    for real in (True, False)
+    for dealias in ("two-thirds", "three-halves", "none")
+    if dealias != "three-halves" or not any(n % 2 for n in shape)
+]
+
+
+@pytest.mark.parametrize(("shape", "real", "dealias"), CASES)
 def test_agrees_with_numpy(make_grid, shape, real, dealias):
-    if dealias == "three-halves" and any(n % 2 for n in shape):
-        pytest.skip("three-halves needs even sides")
     possible = Layout(shape, dealias, real).possible_slabs(8)
-    for devices in sorted({1, possible[len(possible) // 2], possible[-1]}):
+    for devices in sorted({1, possible[-1]}):
         grid = make_grid(shape, devices=devices, real=real, dealias=dealias)
         transform = sw.fft.Transform(grid)
         u = random_field(grid)
@@ -63,7 +68,7 @@ def test_agrees_with_numpy(make_grid, shape, real, dealias):
 @pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
 @pytest.mark.parametrize("dealias", ["two-thirds", "none"])
 @pytest.mark.parametrize("shape", [(48, 32, 40), (32, 48)], ids=str)
-@pytest.mark.parametrize("batch", [(), (3,), (2, 5)], ids=str)
+@pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
 def test_one_exchange_per_batched_transform_and_no_gather(make_grid, shape, real, dealias, batch):
     grid = make_grid(shape, real=real, dealias=dealias)
     transform = sw.fft.Transform(grid)
