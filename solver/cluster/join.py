@@ -28,14 +28,17 @@ def join(launch: Launch) -> None:
     """Meet the other processes; afterwards `jax.devices()` are those of the whole job.
 
     Raises:
-        LaunchError: JAX sees another number of processes than the launcher started.
+        LaunchError: JAX sees another number of processes than the launcher started, or no device of the platform.
     """
     if launch.processes > 1:
         _meet(launch)
-    if jax.process_count() != launch.processes:
+    try:
+        joined = jax.process_count()
+    except RuntimeError as error:
+        raise LaunchError(f"JAX finds no devices as asked for: {' '.join(str(error).split())[:300]}") from error
+    if joined != launch.processes:
         raise LaunchError(
-            f"{launch.by} started {launch.processes} processes, but JAX joined {jax.process_count()}; "
-            "each would compute alone"
+            f"{launch.by} started {launch.processes} processes, but JAX joined {joined}; each would compute alone"
         )
 
 

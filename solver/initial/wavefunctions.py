@@ -86,7 +86,8 @@ def solitons(
     Raises:
         ValueError: another dimension, no coupling, or lists of different lengths.
 
-    Source: Schive, Chiueh & Broadhurst, Nature Phys. 10 (2014) 496 (the fit, to 2 % in density).
+    Source: Schive, Chiueh & Broadhurst, Nature Phys. 10 (2014) 496 (the fit; within 5 % of the
+    ground state in density up to 2 r_c).
     """
     if grid.dimensions != 3 or not coupling > 0:
         raise ValueError(f"solitons in {grid.dimensions} dimensions with coupling {coupling}: 3, and g > 0, are needed")

@@ -247,6 +247,14 @@ def test_wrong_input_is_one_line_and_exit_code_2(case, tmp_path):
     assert not list(tmp_path.iterdir()), "nothing is written"
 
 
+def test_a_platform_that_is_not_here_is_named(tmp_path):
+    done = run_small(tmp_path / "run", "devices.platform=tpu")
+    assert done.returncode == 2
+    assert "JAX finds no devices as asked for" in done.stderr
+    assert "tpu" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_debug_adds_the_traceback():
     assert "Traceback" in slabwave("run", "nowhere.toml", "--debug").stderr
 

@@ -116,6 +116,15 @@ def test_a_compiled_chunk_makes_two_exchanges_per_right_hand_side(make_grid):
     assert len(found) == 2 * 4
 
 
+def test_three_halves_of_n_modes_is_two_thirds_of_three_n_half_points(make_grid):
+    ends = []
+    for shape, dealias in [((16, 16, 12), "three-halves"), ((24, 24, 18), "two-thirds")]:
+        grid = make_grid(shape, devices=4, dealias=dealias)
+        assert grid.physical_shape == (24, 24, 18)
+        ends.append(run(NavierStokes(grid, viscosity=0.01), initial.taylor_green(grid), 0.1, 0.02).field)
+    np.testing.assert_array_equal(ends[0], ends[1])
+
+
 def test_diagnostics_of_a_known_flow(make_grid):
     grid = make_grid((24, 24, 24), devices=4)
     equation = NavierStokes(grid, viscosity=0.02)
