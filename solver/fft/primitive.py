@@ -46,7 +46,11 @@ def inverse(u_hat: Array, layout: Layout, mesh: AnyMesh) -> Array:
 
 
 def _apply(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh) -> Array:
-    """The primitive with both sides on the mesh: jit cannot see the devices that a primitive needs inside."""
+    """The primitive, with both sides pinned to their slabs.
+
+    Unpinned, Shardy leaves the result replicated and gathers it; and `jit` cannot see the devices that a primitive
+    needs inside.
+    """
     pin = lambda v: jax.lax.with_sharding_constraint(v, slab_sharding(mesh, v.ndim, layout.dimensions))  # noqa: E731
     return pin(primitive.bind(pin(u), layout=layout, mesh=mesh))
 
@@ -85,10 +89,12 @@ def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: AnyMesh) -> Shap
 # ---- partitioning ---------------------------------------------------------------------------------------------
 
 
-def _partitioned(local: Callable[..., Array], layout: Layout, mesh: AnyMesh, ndim: int) -> Callable[[Array], Array]:
-    """`local` as an operation on global arrays, input and output pinned to the slab sharding."""
+def _partitioned(local: Callable[..., Array], layout: Layout, ndim: int) -> Callable[[Array], Array]:
+    """`local` as an operation on global arrays."""
     whole = lambda u: local(u, layout, None)  # noqa: E731
     split = lambda on: slab_sharding(on, ndim, layout.dimensions)  # noqa: E731
+    if layout.slabs == 1:
+        return whole
     operation = custom_partitioning(whole)
 
     def partition(on: Any, operands: Any, result: Any) -> Any:
@@ -97,21 +103,14 @@ def _partitioned(local: Callable[..., Array], layout: Layout, mesh: AnyMesh, ndi
     operation.def_partition(
         partition=partition,
         infer_sharding_from_operands=lambda on, operands, result: split(on),
-        sharding_rule=RULES.get(layout.dimensions),
+        sharding_rule=RULES[layout.dimensions],
     )
-    chosen = whole if layout.slabs == 1 else operation
-
-    def pinned(u: Array) -> Array:
-        # unpinned, Shardy leaves the result replicated and gathers it
-        u = jax.lax.with_sharding_constraint(u, split(mesh))
-        return jax.lax.with_sharding_constraint(chosen(u), split(mesh))
-
-    return pinned
+    return operation
 
 
 def _lower(local: Callable[..., Array]) -> Callable[..., Any]:
     def traced(u: Array, *, layout: Layout, mesh: AnyMesh) -> Array:
-        return _partitioned(local, layout, mesh, u.ndim)(u)
+        return _partitioned(local, layout, u.ndim)(u)
 
     return mlir.lower_fun(traced, multiple_results=False)
 
