@@ -35,13 +35,14 @@ def test_resuming_drops_later_and_torn_rows_and_repeats_none(tmp_path):
     path = tmp_path / "series.csv"
     series = Series(path, UNITS)
     series.begin()
-    for step in (0, 10, 20, 30):
+    for step in (0, 10, 20, 30, 40):
         series.append(row(step))
     whole = path.read_text()
     path.write_text(whole[:-9])  # the last row was being written when the process was killed
     again = Series(path, UNITS)
     again.resume(20)
-    for step in (20, 30):
+    assert path.read_text() == whole[: whole.index("30,")]
+    for step in (20, 30, 40):
         again.append(row(step))
     assert path.read_text() == whole
 
