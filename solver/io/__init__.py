@@ -1,18 +1,17 @@
 """Files: checkpoints, snapshots, series, spectra, and fields read in. HDF5, CSV, XDMF."""
 
-from solver.io.checkpoints import (
+from solver.io.checkpoint_store import (
     CheckpointError,
     keep_newest,
     list_checkpoints,
-    load_checkpoint,
     newest_valid,
     read_manifest,
     remove_leftovers,
-    save_checkpoint,
     set_aside,
     step_of,
     verify,
 )
+from solver.io.checkpoints import load_checkpoint, save_checkpoint
 from solver.io.directory import RunDirectory, record_provenance
 from solver.io.fields import describe_field, read_field
 from solver.io.files import lock, write_text

@@ -9,10 +9,7 @@ Arrays are stored by logical mode and grid indices, so any number of devices can
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,15 +22,8 @@ import numpy as np
 
 from solver.cluster import any_process, barrier, is_first
 from solver.grid import Grid
-from solver.io.files import PARTIAL, checksum, partial_path, publish, sync, write_text
-
-FORMAT = 1
-NAME = re.compile(r"step-(\d{8,})")
-MANIFEST = "manifest.json"
-
-
-class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be written, read, or believed."""
+from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest
+from solver.io.files import checksum, partial_path, publish, sync, write_text
 
 
 @dataclass(frozen=True)
@@ -163,7 +153,7 @@ def _write_manifest(partial: Path, leaves: Sequence[Leaf], grid: Grid, run_file:
         "files": {note["name"]: {"size": note["size"], "sha256": note["sha256"]} for note in notes},
         "run_file": run_file,
     }
-    write_text(partial / MANIFEST, json.dumps({**body, "sha256": _digest(body)}, indent=1))
+    write_text(partial / MANIFEST, json.dumps({**body, "sha256": digest(body)}, indent=1))
 
 
 def _as_json(leaf: Leaf) -> dict[str, Any]:
@@ -172,108 +162,6 @@ def _as_json(leaf: Leaf) -> dict[str, Any]:
         return {"key": str(jax.random.key_impl(leaf.value)), "value": data.tolist(), "dtype": str(data.dtype)}
     value = np.asarray(leaf.value)
     return {"value": value.tolist(), "dtype": str(value.dtype)}
-
-
-def _digest(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-
-
-# ---- finding and checking ---------------------------------------------------------------------------------------
-
-
-def list_checkpoints(folder: Path | str) -> list[Path]:
-    """Complete checkpoints, oldest first; not checked."""
-    folder = Path(folder)
-    found = [p for p in folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()] if folder.is_dir() else []
-    return sorted(found, key=step_of)
-
-
-def step_of(path: Path) -> int:
-    """Step in a checkpoint's name."""
-    match = NAME.fullmatch(path.name)
-    assert match is not None
-    return int(match[1])
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """A checkpoint's manifest.
-
-    Raises:
-        CheckpointError: missing, unreadable, altered, or of a format this version does not know.
-    """
-    try:
-        body = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        claimed = body.pop("sha256")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise CheckpointError(f"{path / MANIFEST}: {type(error).__name__}: {error}") from error
-    if _digest(body) != claimed:
-        raise CheckpointError(f"{path / MANIFEST}: its checksum does not match")
-    if body["format"] != FORMAT:
-        raise CheckpointError(f"{path / MANIFEST}: format {body['format']}; this version reads {FORMAT}")
-    return body
-
-
-def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:
-    """What is wrong with a checkpoint, as lines; empty if nothing. Of its files, checks every `parts`-th."""
-    try:
-        files = read_manifest(path)["files"]
-    except CheckpointError as error:
-        return [str(error)]
-    problems = []
-    for name in sorted(files)[part::parts]:
-        file, claimed = path / name, files[name]
-        if not file.is_file():
-            problems.append(f"{file}: missing")
-        elif file.stat().st_size != claimed["size"]:
-            problems.append(f"{file}: {file.stat().st_size} bytes instead of {claimed['size']}")
-        elif checksum(file) != claimed["sha256"]:
-            problems.append(f"{file}: its checksum does not match")
-    return problems
-
-
-def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]]:
-    """The newest checkpoint that is whole, and the newer ones that are not, with what is wrong with them.
-
-    Collective: each process checks its share of the files.
-    """
-    damaged: dict[Path, list[str]] = {}
-    for path in reversed(list_checkpoints(folder)):
-        problems = verify(path, jax.process_index(), jax.process_count())
-        if not any_process(bool(problems)):
-            return path, damaged
-        damaged[path] = problems or ["another process found its files damaged"]
-    return None, damaged
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a damaged checkpoint out of the way; it is kept. First process only."""
-    number = 0
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    os.replace(path, aside)
-    return aside
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Delete what an interrupted writing left beside. First process only."""
-    for path in folder.glob(f".*{PARTIAL}"):
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
-
-
-def keep_newest(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep`, once the newest of all has been read back and found whole. Collective."""
-    paths = list_checkpoints(folder)
-    if len(paths) <= keep:
-        return
-    problems = verify(paths[-1], jax.process_index(), jax.process_count())
-    if any_process(bool(problems)):
-        raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
-    if is_first():
-        for path in paths[:-keep]:
-            doomed = partial_path(path)
-            os.replace(path, doomed)  # out of sight first: never half a checkpoint under a valid name
-            shutil.rmtree(doomed)
-    barrier(f"kept {paths[-1].name}")
 
 
 # ---- reading ----------------------------------------------------------------------------------------------------

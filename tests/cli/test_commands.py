@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import pytest
 import xarray
+from helpers import read_checkpoint
 
 ROOT = Path(__file__).parents[2]
 DEMO = str(ROOT / "runs" / "taylor_green.toml")
@@ -41,20 +42,8 @@ def finished(tmp_path_factory):
     return folder, done
 
 
-def checkpoint_arrays(path):
-    manifest = json.loads((path / "manifest.json").read_text())
-    arrays = {}
-    for name, entry in manifest["arrays"].items():
-        arrays[name] = np.full(entry["shape"], np.nan, entry["dtype"])
-        for piece in entry["pieces"]:
-            at = tuple(slice(a, a + n) for a, n in zip(piece["start"], piece["shape"], strict=True))
-            with h5py.File(path / piece["file"]) as file:
-                arrays[name][at] = file[piece["dataset"]][:]
-    return arrays, manifest
-
-
 def assert_same_run(a, b, step):
-    first, second = (checkpoint_arrays(folder / "checkpoints" / f"step-{step:08d}") for folder in (a, b))
+    first, second = (read_checkpoint(folder / "checkpoints" / f"step-{step:08d}") for folder in (a, b))
     assert first[0].keys() == second[0].keys()
     for name in first[0]:
         np.testing.assert_array_equal(first[0][name], second[0][name])
@@ -194,7 +183,7 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
     assert slabwave("verify", tmp_path / "run").returncode == 0
     last = max((tmp_path / "run" / "checkpoints").iterdir())
-    assert np.isfinite(checkpoint_arrays(last)[0]["field"]).all()
+    assert np.isfinite(read_checkpoint(last)[0]["field"]).all()
     rows = (tmp_path / "run" / "series.csv").read_text()
     assert "nan" not in rows
 

@@ -1,6 +1,5 @@
 """Several real processes that meet by explicit address, two virtual devices each."""
 
-import json
 import os
 import re
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from helpers import read_checkpoint
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "runs"
@@ -67,13 +67,7 @@ def newest(directory):
 
 
 def field(checkpoint):
-    entry = json.loads((checkpoint / "manifest.json").read_text())["arrays"]["field"]
-    whole = np.full(entry["shape"], np.nan, entry["dtype"])
-    for piece in entry["pieces"]:
-        at = tuple(slice(a, a + n) for a, n in zip(piece["start"], piece["shape"], strict=True))
-        with h5py.File(checkpoint / piece["file"]) as file:
-            whole[at] = file[piece["dataset"]][:]
-    return whole
+    return read_checkpoint(checkpoint)[0]["field"]
 
 
 @pytest.mark.parametrize("words", [TAYLOR_GREEN, FUZZY, FLAME], ids=["flow", "wave", "flame"])

@@ -1,6 +1,5 @@
 """The batch script on a real Slurm of two nodes."""
 
-import json
 import os
 import re
 import signal
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import read_checkpoint
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -48,20 +48,6 @@ def submit(slurm, tmp_path, *overrides, nodes=2, options=()):
     )  # fmt: skip
 
 
-def arrays(checkpoint):
-    import h5py
-
-    manifest = json.loads((checkpoint / "manifest.json").read_text())
-    whole = {}
-    for name, entry in manifest["arrays"].items():
-        whole[name] = np.full(entry["shape"], np.nan, entry["dtype"])
-        for piece in entry["pieces"]:
-            at = tuple(slice(a, a + n) for a, n in zip(piece["start"], piece["shape"], strict=True))
-            with h5py.File(checkpoint / piece["file"]) as file:
-                whole[name][at] = file[piece["dataset"]][:]
-    return whole
-
-
 def test_a_run_on_two_nodes(slurm, tmp_path):
     job = submit(slurm, tmp_path, "time.end=0.2")
     ended = slurm.wait(job, ENDED)
@@ -74,7 +60,7 @@ def test_a_run_on_two_nodes(slurm, tmp_path):
     assert output.count("finished: step 20") == 1
     checkpoint = tmp_path / "run" / "checkpoints" / "step-00000020"
     assert {p.name for p in checkpoint.glob("process-*.h5")} == {"process-00000.h5", "process-00001.h5"}
-    assert np.isfinite(arrays(checkpoint)["field"]).all()
+    assert np.isfinite(read_checkpoint(checkpoint)[0]["field"]).all()
 
 
 def test_a_killed_task_ends_the_job_and_the_same_line_continues_it_to_the_bit(slurm, tmp_path):
@@ -97,7 +83,10 @@ def test_a_killed_task_ends_the_job_and_the_same_line_continues_it_to_the_bit(sl
     output = (tmp_path / "out.txt").read_text()
     assert ended["JobState"] == "COMPLETED", output
     assert "continuing from step-000000" in output
-    a, b = (arrays(folder / "run" / "checkpoints" / "step-00000060") for folder in (tmp_path, tmp_path / "whole"))
+    a, b = (
+        read_checkpoint(folder / "run" / "checkpoints" / "step-00000060")[0]
+        for folder in (tmp_path, tmp_path / "whole")
+    )
     assert a.keys() == b.keys()
     for name in a:
         np.testing.assert_array_equal(a[name], b[name])
