@@ -13,9 +13,13 @@ The inverse goes back the same way. `axis_name=None` runs the same pipeline on a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import jax.numpy as jnp
 from jax import lax
+from jax.experimental.layout import Layout as ArrayLayout
+from jax.experimental.layout import with_layout_constraint
 from jaxtyping import Array
 
 from solver.grid.layout import Layout
@@ -24,14 +28,14 @@ from solver.grid.layout import Layout
 def forward_local(u: Array, layout: Layout, axis_name: str | None) -> Array:
     """Coefficients û(k) = (1/N) Σ_x u(x) exp(-i k·x) of this device's ky, from its slab of x."""
     last = layout.dimensions - 1
-    u_hat = _truncate(jnp.fft.rfft(u) if layout.real else jnp.fft.fft(u), layout, last)
+    u_hat = _truncate(_fft(jnp.fft.rfft, u) if layout.real else _fft(jnp.fft.fft, u), layout, last)
     if layout.dimensions == 3:
-        u_hat = _truncate(jnp.fft.fft(jnp.swapaxes(u_hat, -1, -2)), layout, 1)
+        u_hat = _truncate(_fft(jnp.fft.fft, jnp.swapaxes(u_hat, -1, -2)), layout, 1)
     u_hat = u_hat * (1 / math.prod(layout.points))
     if layout.dimensions == 1:
         return u_hat
     u_hat = _exchange(_pad_end(u_hat, layout.padded), layout, axis_name)
-    return _truncate(jnp.fft.fft(u_hat), layout, 0)
+    return _truncate(_fft(jnp.fft.fft, u_hat), layout, 0)
 
 
 def inverse_local(u_hat: Array, layout: Layout, axis_name: str | None) -> Array:
@@ -40,17 +44,32 @@ def inverse_local(u_hat: Array, layout: Layout, axis_name: str | None) -> Array:
     scale = math.prod(layout.points)
     if layout.dimensions == 1:
         return _inverse_last(u_hat * scale, layout)
-    u = jnp.fft.ifft(_extend(u_hat, layout, 0)) * scale
+    u = _fft(jnp.fft.ifft, _extend(u_hat, layout, 0)) * scale
     u = _exchange(u, layout, axis_name)[..., : layout.retained[layout.order[0]]]
     if layout.dimensions == 3:
-        u = jnp.swapaxes(jnp.fft.ifft(_extend(u, layout, 1)), -1, -2)
+        u = jnp.swapaxes(_fft(jnp.fft.ifft, _extend(u, layout, 1)), -1, -2)
     return _inverse_last(u, layout)
 
 
 def _inverse_last(u_hat: Array, layout: Layout) -> Array:
     last = layout.dimensions - 1
     full = _extend(u_hat, layout, last)
-    return jnp.fft.irfft(full, n=layout.points[last]) if layout.real else jnp.fft.ifft(full)
+    if not layout.real:
+        return _fft(jnp.fft.ifft, full)
+    return _fft(partial(jnp.fft.irfft, n=layout.points[last]), full)
+
+
+def _fft(transform: Callable[[Array], Array], u: Array) -> Array:
+    """A transform along the last axis, its operand and result held row-major.
+
+    Left free, XLA (seen with jaxlib 0.12, batches on several devices) folds a neighbouring transposition into the
+    layout of one of them, and its CPU kernel then fails at run time: "IsMonotonicWithDim0Major".
+    """
+    return _row_major(transform(_row_major(u)))
+
+
+def _row_major(u: Array) -> Array:
+    return with_layout_constraint(u, ArrayLayout(major_to_minor=tuple(range(u.ndim))))
 
 
 def _truncate(u_hat: Array, layout: Layout, axis: int) -> Array:
