@@ -117,7 +117,8 @@ def _lower(local: Callable[..., Array]) -> Callable[..., Any]:
 
 @functools.cache
 def _compiled(primitive: Primitive, layout: Layout, mesh: AnyMesh) -> Callable[[Array], Array]:
-    return jax.jit(lambda u: primitive.bind(u, layout=layout, mesh=mesh))
+    """For calls outside of `jit`."""
+    return jax.jit(lambda u: _apply(primitive, u, layout, mesh))
 
 
 def _register(primitive: Primitive, local: Callable[..., Array], transpose: Callable[..., Any]) -> None:
