@@ -2,6 +2,7 @@
 
 from solver.diagnostics.spectra import (
     mean_square,
+    shell_index,
     shell_spectrum,
     shell_wavenumbers,
     shell_width,
@@ -11,6 +12,7 @@ from solver.diagnostics.spectra import (
 
 __all__ = [
     "mean_square",
+    "shell_index",
     "shell_spectrum",
     "shell_wavenumbers",
     "shell_width",

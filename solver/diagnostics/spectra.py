@@ -35,6 +35,11 @@ def shell_wavenumbers(grid: Grid) -> np.ndarray:
     return np.arange(int(corner / shell_width(grid) + 0.5) + 1) * shell_width(grid)
 
 
+def shell_index(grid: Grid) -> Array:
+    """Number of the shell that each stored mode lies in."""
+    return jnp.floor(jnp.sqrt(grid.k_squared()) / shell_width(grid) + 0.5).astype(jnp.int32)
+
+
 def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:
     """E(k) = ½ Σ |û|² over each shell |k| ∈ [k − Δk/2, k + Δk/2), divided by nothing.
 
@@ -54,7 +59,7 @@ def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shell
 def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shells]:
     """Σ of a mode density over each shell; the density must already carry `grid.mode_weights()`."""
     shells = len(shell_wavenumbers(grid))
-    index = jnp.floor(jnp.sqrt(grid.k_squared()) / shell_width(grid) + 0.5).astype(jnp.int32)
+    index = shell_index(grid)
 
     def local(values: Array, shell: Array) -> Array:
         total = jax.ops.segment_sum(values.ravel(), shell.ravel(), num_segments=shells)

@@ -140,12 +140,11 @@ def _register(primitive: Primitive, local: Callable[..., Array], transpose: Call
 def _weights(layout: Layout) -> np.ndarray:
     """How often each stored mode of a half spectrum counts, as a vector along its place in spectral arrays."""
     axis = layout.dimensions - 1
-    n = layout.mode_numbers(axis)
-    twice = np.where((n == 0) | (2 * n == layout.points[axis]), 1.0, 2.0)
+    twice = layout.half_axis_weights()
     position = layout.order.index(axis)
     shape = [1] * layout.dimensions
     shape[position] = layout.spectral_shape[position]
-    return np.concatenate([twice, np.ones(shape[position] - len(n))]).reshape(shape)
+    return np.concatenate([twice, np.ones(shape[position] - len(twice))]).reshape(shape)
 
 
 def _forward_transpose(ct: Any, u: Any, *, layout: Layout, mesh: AnyMesh) -> list[Any]:

@@ -198,9 +198,7 @@ class Grid:
         weights[self.layout.logical_spectral_shape[0] :] = 0
         if not self.real:
             return weights
-        n = self.layout.mode_numbers(axis)
-        twice = np.where((n == 0) | (2 * n == self.shape[axis]), 1, 2)
-        return weights * self._along(axis, twice, self.layout.order)
+        return weights * self._along(axis, self.layout.half_axis_weights(), self.layout.order)
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""

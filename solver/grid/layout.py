@@ -109,6 +109,12 @@ class Layout:
             return self.shape[axis] // 2
         return None
 
+    def half_axis_weights(self) -> np.ndarray:
+        """Along the last physical axis, how many modes of a real field each stored one stands for: itself and −n."""
+        axis = self.dimensions - 1
+        n = self.mode_numbers(axis)
+        return np.where((n == 0) | (2 * n == self.points[axis]), 1.0, 2.0)
+
     @cached_property
     def padded(self) -> int:
         """Stored length of the split spectral axis: the retained modes, and zeros up to a multiple of `slabs`."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from solver.diagnostics import shell_spectrum, shell_wavenumbers, shell_width
+from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.operators import project_solenoidal
@@ -61,7 +61,7 @@ def random_phase(
         u_hat = project_solenoidal(u_hat, grid) if solenoidal else u_hat
         found = shell_spectrum(u_hat, grid)
         gain = jnp.sqrt(jnp.where(found > 0, wanted / jnp.where(found > 0, found, 1), 0)).at[0].set(0)
-        u_hat = u_hat * _per_mode(gain, grid)
+        u_hat = u_hat * gain[shell_index(grid)]
         total = jnp.sum(shell_spectrum(u_hat, grid))
         return transform.inverse(u_hat * jnp.sqrt(energy / total))
 
@@ -73,8 +73,3 @@ def _prescribed(k: np.ndarray, peak: float, slope: float) -> np.ndarray:
     relative = k / peak
     with np.errstate(under="ignore"):
         return np.where(k > 0, relative**slope * np.exp(-0.5 * slope * relative**2), 0)
-
-
-def _per_mode(per_shell: Array, grid: Grid) -> Array:
-    shell = jnp.floor(jnp.sqrt(grid.k_squared()) / shell_width(grid) + 0.5).astype(jnp.int32)
-    return per_shell[shell]

@@ -61,26 +61,15 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
 
         def read(index: tuple[slice, ...]) -> np.ndarray:
             chosen = range(components)[index[0]]
-            parts = [_component(file, names, c, len(shape) > grid.dimensions)[index[1:]] for c in chosen]
+            if len(names) > 1:
+                parts = [file[names[c]][index[1:]] for c in chosen]
+            elif len(shape) > grid.dimensions:
+                parts = [file[names[0]][(c, *index[1:])] for c in chosen]
+            else:
+                parts = [file[names[0]][index[1:]]]
             return np.stack(parts).astype(grid.physical_dtype)
 
         return from_global(read, grid, components)
-
-
-class _Component:
-    """One component of a data set, sliced lazily."""
-
-    def __init__(self, data: h5py.Dataset, leading: tuple[int, ...]) -> None:
-        self.data, self.leading = data, leading
-
-    def __getitem__(self, index: tuple[slice, ...]) -> np.ndarray:
-        return self.data[(*self.leading, *index)]
-
-
-def _component(file: h5py.File, names: Sequence[str], component: int, stacked: bool) -> _Component:
-    if len(names) > 1:
-        return _Component(file[names[component]], ())
-    return _Component(file[names[0]], (component,) if stacked else ())
 
 
 def _datasets(file: h5py.File) -> list[str]:
