@@ -7,6 +7,7 @@ on an abstract mesh: everything that could refuse a run file does so before a de
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +28,11 @@ from solver.equations import (
     SchroedingerPoisson,
     SplitEquation,
 )
+from solver.fft import Method
 from solver.grid import Grid, Layout
 from solver.io import describe_field, read_field
 from solver.loop import Schedule
-from solver.mesh import SLAB, AnyMesh
+from solver.mesh import AnyMesh, mesh_axes
 from solver.steppers import ETDRK4, IFRK4, State, Stepper, Strang, initial_state
 
 EQUATIONS: dict[str, type[PeriodicSystem]] = {
@@ -99,21 +101,17 @@ def resolve(config: Config) -> Config:
     dealias = config.grid.dealias or ("none" if issubclass(equation, SplitEquation) else "two-thirds")
     config = replace(config, grid=replace(config.grid, lengths=lengths, dealias=dealias))
     _check_names(config, equation)
-    rehearse(config, 1)
+    mesh = config.devices.mesh
+    rehearse(config, math.prod(mesh) if mesh else 1)
     return config
 
 
 def _refuse_unavailable(config: Config) -> None:
     devices = config.devices
-    later = {
-        "devices.decomposition": (devices.decomposition, "slab"),
-        "devices.engine": (devices.engine, "slabwave"),
-        "devices.mesh": (devices.mesh, None),
-    }
-    for key, (given, available) in later.items():
-        if given != available:
-            needed = "leave it out" if available is None else f"{available!r} is needed"
-            raise ConfigError(f"{key} = {given!r}: not available in this version; {needed}")
+    if devices.mesh is not None and devices.decomposition != "pencil":
+        raise ConfigError(f"devices.mesh = {list(devices.mesh)} fixes pencils: decomposition = 'pencil' is needed")
+    if devices.mesh is not None and (len(devices.mesh) != 2 or min(devices.mesh) < 1):
+        raise ConfigError(f"devices.mesh = {list(devices.mesh)}: two positive sides are needed, such as [4, 2]")
     if config.grid.dealias == "phase-shift":
         raise ConfigError(
             "grid.dealias = 'phase-shift': not available in this version; two-thirds, three-halves or none is needed"
@@ -148,27 +146,75 @@ def _check_file(config: Config, equation: type[PeriodicSystem]) -> None:
         )
 
 
-def possible_device_counts(config: Config, limit: int) -> list[int]:
-    """Numbers of devices up to `limit` that can split the grid."""
-    return _layout(config, 1).possible_slabs(limit)
+def preferred_device_count(config: Config, cores: int, processes: int = 1) -> int:
+    """Devices per process, at most one per core, that can split the grid; 1 if none. Even shares are preferred."""
+    fitting = [n for n in range(1, cores + 1) if _fits(config, n * processes)]
+    even = [n for n in fitting if _splits_evenly(config, n * processes)]
+    return max(even or fitting, default=1)
 
 
 def check_device_count(config: Config, devices: int) -> None:
     """Raises ConfigError where the grid cannot be split over so many devices; the message names what can."""
     try:
-        _layout(config, devices)
+        Method(config.devices.engine).check(_layout(config, devices), _abstract_mesh(config, devices))
     except ValueError as error:
         raise ConfigError(f"grid.shape: {error}") from None
 
 
+def _fits(config: Config, devices: int) -> bool:
+    try:
+        _layout(config, devices)
+    except ValueError:
+        return False
+    return True
+
+
+def _splits_evenly(config: Config, devices: int) -> bool:
+    layout = _layout(config, devices)
+    return layout.padded_points == layout.points
+
+
 def _layout(config: Config, devices: int) -> Layout:
     real = EQUATIONS[config.equation.name].real
-    return Layout(config.grid.shape, config.grid.dealias or "two-thirds", real, devices)
+    shape = mesh_shape(config, devices) or (devices, 1)
+    return Layout(config.grid.shape, config.grid.dealias or "two-thirds", real, *shape)
+
+
+def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
+    """Sides of the device mesh; None where it has one axis.
+
+    Of pencils those that split the grid evenly are preferred, then those nearest to a square, then more slabs.
+
+    Raises:
+        ValueError: `devices.mesh` is not that many devices, or no two sides can split the grid.
+    """
+    section = config.devices
+    if section.decomposition == "slab":
+        return (devices, 1) if section.engine == "jaxdecomp" else None  # which expects two axes
+    if section.mesh is not None:
+        mesh_axes(devices, section.mesh)
+        return section.mesh[0], section.mesh[1]
+    real, dealias = EQUATIONS[config.equation.name].real, config.grid.dealias or "two-thirds"
+    whole = Layout(config.grid.shape, dealias, real)
+    sides = [(p, devices // p) for p in range(1, devices + 1) if devices % p == 0]
+    sides = [(p, c) for p, c in sides if p <= whole.most_slabs and c <= whole.most_columns]
+    if not sides:
+        raise ValueError(
+            f"{devices} devices as pencils of the grid {list(whole.shape)}: a product of at most {whole.most_slabs} "
+            f"slabs and at most {whole.most_columns} pencils in each is needed"
+        )
+    uneven = lambda side: whole.points[0] % side[0] + whole.points[1] % side[1] > 0  # noqa: E731
+    return min(sides, key=lambda side: (uneven(side), abs(side[0] - side[1]), -side[0]))
 
 
 def abstract_assembly(config: Config, devices: int) -> Assembly:
     """The objects of a run on a mesh of no particular devices: enough to trace with, not to compute."""
-    return Assembly(config, AbstractMesh((devices,), (SLAB,), axis_types=(AxisType.Auto,)))
+    return Assembly(config, _abstract_mesh(config, devices))
+
+
+def _abstract_mesh(config: Config, devices: int) -> AbstractMesh:
+    axes = mesh_axes(devices, mesh_shape(config, devices))
+    return AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
 
 
 def rehearse(config: Config, devices: int) -> State:
@@ -177,8 +223,8 @@ def rehearse(config: Config, devices: int) -> State:
     Raises:
         ConfigError: whatever the grid, equation, initial field or stepper refuse.
     """
-    run = abstract_assembly(config, devices)
     try:
+        run = abstract_assembly(config, devices)
         if config.initial.name == "file":
             return run.state_shapes()
         return jax.eval_shape(run.start)
@@ -204,6 +250,7 @@ class Assembly:
             precision=section.precision,
             real=EQUATIONS[self.config.equation.name].real,
             mesh=self.mesh,
+            engine=self.config.devices.engine,
         )
 
     @cached_property

@@ -1,12 +1,13 @@
 """The device mesh, and how arrays are split over it.
 
 A slab decomposition has one mesh axis, `slab`. Physical arrays `(..., x, y, z)` are split along x and spectral
-arrays `(..., ky, kz, kx)` along ky: in both, the split axis is the first of the axes in space, so that one
-rule places them all.
+arrays `(..., ky, kz, kx)` along ky: in both, the split axis is the first of the axes in space. A pencil
+decomposition has a second mesh axis, `pencil`, which splits the second of them: y, and kz. One rule places all.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -15,22 +16,31 @@ import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 SLAB = "slab"
+PENCIL = "pencil"
 AnyMesh: TypeAlias = Mesh | AbstractMesh  # an abstract mesh names no devices: enough to trace with
 
 
-def device_mesh(use: Sequence[int] | None = None, *, devices: Sequence[jax.Device] | None = None) -> Mesh:
-    """One-axis mesh, named `slab`, over all devices of the job or a subset.
+def device_mesh(
+    use: Sequence[int] | None = None,
+    *,
+    devices: Sequence[jax.Device] | None = None,
+    shape: Sequence[int] | None = None,
+    axis_type: AxisType = AxisType.Auto,
+) -> Mesh:
+    """Mesh over all devices of the job or a subset: one axis, `slab`, or two, `slab` and `pencil`.
 
     Args:
         use: indices into the job's global device list; all of them if None.
         devices: the devices themselves, instead of `use`.
+        shape: `(slabs, pencils in each)` for a pencil decomposition; one axis if None.
+        axis_type: Auto, or Explicit where shardings are to be part of the arrays' types.
 
     Returns:
-        A mesh with an Auto axis. Devices keep the order given, so neighbours in the list hold neighbouring slabs.
+        A mesh. Devices keep the order given, so neighbours in the list hold neighbouring parts.
 
     Raises:
-        ValueError: an index out of range or named twice, or a process of the job left without a device
-            (it could not take part in any computation).
+        ValueError: an index out of range or named twice, a shape that is not that many devices, or a process of the
+            job left without a device (it could not take part in any computation).
     """
     if devices is None:
         everything = jax.devices()
@@ -43,7 +53,22 @@ def device_mesh(use: Sequence[int] | None = None, *, devices: Sequence[jax.Devic
             f"devices {list(use) if use is not None else devices} leave processes {sorted(idle)} without a device; "
             f"name at least one device of each of the {jax.process_count()} processes, or start fewer processes"
         )
-    return Mesh(np.array(devices), (SLAB,), axis_types=(AxisType.Auto,))
+    axes = mesh_axes(len(devices), shape)
+    return Mesh(np.array(devices).reshape(tuple(axes.values())), tuple(axes), axis_types=(axis_type,) * len(axes))
+
+
+def mesh_axes(devices: int, shape: Sequence[int] | None) -> dict[str, int]:
+    """Names and sizes of the mesh's axes.
+
+    Raises:
+        ValueError: a shape that is not two sides, or whose product is not the number of devices.
+    """
+    if shape is None:
+        return {SLAB: devices}
+    if len(shape) != 2 or min(shape) < 1 or math.prod(shape) != devices:
+        fit = ", ".join(str([p, devices // p]) for p in range(1, devices + 1) if devices % p == 0)
+        raise ValueError(f"mesh {list(shape)} for {devices} devices: two sides are needed, such as {fit}")
+    return {SLAB: shape[0], PENCIL: shape[1]}
 
 
 def _check_indices(use: Sequence[int], available: int) -> None:
@@ -55,27 +80,52 @@ def _check_indices(use: Sequence[int], available: int) -> None:
         )
 
 
-def slab_count(mesh: AnyMesh) -> int:
-    """Number of slabs that the mesh makes.
+def mesh_parts(mesh: AnyMesh) -> tuple[int, int]:
+    """Number of slabs that the mesh makes, and of pencils in each.
 
     Raises:
-        ValueError: the mesh has no axis named `slab`, or another axis beside it with more than one device.
+        ValueError: the mesh has no axis named `slab`, or one that is neither `slab` nor `pencil`.
     """
-    others = [f"{name}={size}" for name, size in mesh.shape.items() if name != SLAB and size > 1]
+    others = [name for name, size in mesh.shape.items() if name not in (SLAB, PENCIL) and size > 1]
     if SLAB not in mesh.shape or others:
-        raise ValueError(f"mesh axes are {dict(mesh.shape)}; a slab decomposition needs one axis, named {SLAB!r}")
-    return mesh.shape[SLAB]
+        raise ValueError(
+            f"mesh axes are {dict(mesh.shape)}; a slab decomposition needs one axis, named {SLAB!r}, "
+            f"a pencil decomposition also one named {PENCIL!r} (solver.device_mesh makes both)"
+        )
+    return mesh.shape[SLAB], mesh.shape.get(PENCIL, 1)
 
 
-def slab_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding:
-    """Sharding of an array whose last `dimensions` axes are in space: split along the first of those.
+def split_axes(mesh: AnyMesh) -> tuple[str, ...]:
+    """Names of the mesh axes that split arrays, in the order of the axes they split."""
+    return (SLAB, PENCIL) if PENCIL in mesh.shape else (SLAB,)
+
+
+def is_explicit(mesh: AnyMesh) -> bool:
+    """Whether shardings over this mesh are part of the arrays' types."""
+    return AxisType.Explicit in mesh.axis_types
+
+
+def spatial_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding:
+    """Sharding of an array whose last `dimensions` axes are in space: the first is split, with pencils the second too.
 
     Leading axes (components, batches) are whole on every device. In one dimension nothing is split.
     """
-    leading = ndim - dimensions
     if dimensions == 1:
         return NamedSharding(mesh, PartitionSpec())
-    return NamedSharding(mesh, PartitionSpec(*[None] * leading, SLAB))
+    return NamedSharding(mesh, PartitionSpec(*[None] * (ndim - dimensions), *split_axes(mesh)))
+
+
+def even_sharding(mesh: AnyMesh, shape: Sequence[int], dimensions: int) -> NamedSharding:
+    """`spatial_sharding` as far as the mesh divides the shape: JAX gives arrays at rest parts of one size only.
+
+    An axis that the devices do not divide stays whole, with a copy on each of them.
+    """
+    split = spatial_sharding(mesh, len(shape), dimensions)
+    parts = [
+        name if name is not None and n % mesh.shape[name] == 0 else None
+        for name, n in zip(split.spec, shape, strict=False)
+    ]
+    return NamedSharding(mesh, PartitionSpec(*parts))
 
 
 def show_sharding(array: jax.Array) -> str:

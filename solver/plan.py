@@ -12,20 +12,22 @@ import jax
 import numpy as np
 
 from solver.equations import PeriodicSystem
-from solver.fft.primitive import forward_p, inverse_p
-from solver.grid import Grid
+from solver.fft.blocked import BLOCK_BYTES
+from solver.fft.primitive import forward_p, inverse_p, pointwise_p
+from solver.grid import Grid, Layout
 from solver.steppers import State, Stepper
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Costs of a run on a number of devices.
+    """Costs of a run on `slabs` × `columns` devices.
 
     `transforms` counts transforms of one component, by True for forward and False for inverse.
     """
 
-    devices: int
-    possible: list[int]
+    slabs: int
+    columns: int
+    most_slabs: int
     physical: tuple[int, ...]
     physical_block: tuple[int, ...]
     spectral: tuple[int, ...]
@@ -56,19 +58,20 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
     for call in calls:
         counts[call.forward] += call.batch
     layout = grid.layout
-    state_bytes = _bytes((state.field, state.history)) // layout.slabs
+    state_bytes = _bytes((state.field, state.history)) // layout.devices
     return Plan(
-        devices=layout.slabs,
-        possible=layout.possible_slabs(10**5),
+        slabs=layout.slabs,
+        columns=layout.columns,
+        most_slabs=layout.most_slabs,
         physical=grid.physical_shape,
-        physical_block=grid.physical_sharding.shard_shape(grid.physical_shape),
+        physical_block=tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True)),
         spectral=layout.logical_spectral_shape,
         spectral_block=grid.spectral_sharding.shard_shape(grid.spectral_shape),
         transforms=dict(counts),
-        exchanges=len(calls) if layout.slabs > 1 else 0,
+        exchanges=len(calls) * ((layout.slabs > 1) + (layout.columns > 1)),
         exchanged_bytes=sum(call.exchanged_bytes for call in calls),
         state_bytes=state_bytes,
-        peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.slabs,
+        peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices,
         advice=_advice(grid),
     )
 
@@ -88,26 +91,34 @@ def _step_function(equation: Any, stepper: Stepper) -> Any:
 
 def _calls(jaxpr: Any) -> Iterator[Call]:
     for equation in jaxpr.eqns:
-        if equation.primitive in (forward_p, inverse_p):
-            yield _call(equation)
+        if equation.primitive in (forward_p, inverse_p, pointwise_p):
+            yield from _transforms(equation)
         for parameter in equation.params.values():
             inner = getattr(parameter, "jaxpr", None)
             if inner is not None:
-                yield from _calls(inner)
+                yield from _calls(getattr(inner, "jaxpr", inner))
 
 
-def _call(equation: Any) -> Call:
+def _transforms(equation: Any) -> Iterator[Call]:
+    given, result = equation.invars[0].aval, equation.outvars[0].aval
     layout = equation.params["layout"]
-    is_forward = equation.primitive is forward_p
-    points, modes = equation.invars[0].aval, equation.outvars[0].aval
-    if not is_forward:
-        points, modes = modes, points
-    batch = math.prod(points.shape[: points.ndim - layout.dimensions])
+    in_blocks = equation.primitive is pointwise_p and layout.dimensions == 3 and layout.columns == 1
+    if equation.primitive is not forward_p:
+        yield _call(False, layout, given, in_blocks)
+    if equation.primitive is not inverse_p:
+        yield _call(True, layout, result, in_blocks)
+
+
+def _call(forward: bool, layout: Layout, modes: Any, in_blocks: bool) -> Call:
+    batch = math.prod(modes.shape[: modes.ndim - layout.dimensions])
     itemsize = modes.dtype.itemsize
-    # in flight at once: the field, and what is sent and received, x not yet pruned
-    exchanged = itemsize * layout.points[0] * math.prod(layout.spectral_shape[:-1])
-    working = points.dtype.itemsize * math.prod(layout.points) + 2 * exchanged
-    return Call(is_forward, batch, batch * layout.exchange_bytes(itemsize), batch * working)
+    # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
+    exchanged = itemsize * layout.padded_points[0] * math.prod(layout.spectral_shape[:-1])
+    point_size = itemsize // 2 if layout.real else itemsize
+    fields = batch * point_size * math.prod(layout.points)
+    if in_blocks:
+        fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
+    return Call(forward, batch, batch * layout.exchange_bytes(itemsize), fields + 2 * batch * exchanged)
 
 
 def _peak_bytes(equation: PeriodicSystem, stepper: Stepper, state: State, calls: list[Call]) -> int:
@@ -126,7 +137,11 @@ def _advice(grid: Grid) -> str:
     layout = grid.layout
     if grid.dimensions == 1:
         return "one device: a one-dimensional grid is not split"
-    most = min(layout.points[0], layout.retained[layout.order[0]])
+    most, pencils = layout.most_slabs, layout.most_slabs * layout.most_columns
+    if layout.columns > 1:
+        return f"pencil: two exchanges per transform; it stops at {pencils} devices, slabs at {most}"
     if layout.slabs * 2 <= most:
         return f"slab: one exchange per transform; it stops at {most} devices"
-    return f"slab is near its end, {most} devices: beyond, a pencil decomposition is needed (not in this version)"
+    if grid.dimensions == 2:
+        return f"slab, near its end of {most} devices"
+    return f"slab, near its end of {most} devices; pencils reach {pencils}: devices.decomposition = 'pencil'"

@@ -1,5 +1,6 @@
 """Eight virtual devices, double precision, and every annotated shape and type checked at run time."""
 
+import math
 import os
 
 import jax
@@ -18,16 +19,19 @@ with jaxtyping.install_import_hook("solver", "typecheck.check"):
     import solver.loop
     import solver.plan  # noqa: F401
 
+from jax.sharding import AxisType  # noqa: E402
+
 from solver.grid import Grid  # noqa: E402
 from solver.mesh import device_mesh  # noqa: E402
 
 
 @pytest.fixture
 def make_grid():
-    """Grid on the first `devices` of the eight."""
+    """Grid on the first `devices` of the eight, in slabs or, with `mesh_shape`, in pencils."""
 
-    def make(shape, devices=8, **options):
-        return Grid(shape, mesh=device_mesh(range(devices)), **options)
+    def make(shape, devices=8, mesh_shape=None, axis_type=AxisType.Auto, **options):
+        devices = math.prod(mesh_shape) if mesh_shape else devices
+        return Grid(shape, mesh=device_mesh(range(devices), shape=mesh_shape, axis_type=axis_type), **options)
 
     return make
 

@@ -1,8 +1,11 @@
 """What several tests need."""
 
 import json
+import re
+from collections import Counter
 
 import h5py
+import jax
 import numpy as np
 
 
@@ -17,3 +20,38 @@ def read_checkpoint(path):
             with h5py.File(path / piece["file"]) as file:
                 arrays[name][at] = file[piece["dataset"]][:]
     return arrays, manifest
+
+
+COLLECTIVES = re.compile(r"(all-to-all|all-gather|all-reduce|collective-permute|reduce-scatter)(?:-start)?\(")
+
+
+def collectives(fn, *arguments):
+    return Counter(COLLECTIVES.findall(jax.jit(fn).lower(*arguments).compile().as_text()))
+
+
+def random_field(grid, leading=(2,), seed=0):
+    shape = (*leading, *grid.physical_shape)
+    field = jax.random.normal(jax.random.key(seed), shape, grid.physical_dtype)
+    return jax.device_put(field, grid.field_sharding(len(shape)))
+
+
+def numpy_coefficients(u, grid):
+    """Dense transform, retained modes picked, axes in the order stored."""
+    d = grid.dimensions
+    axes = range(u.ndim - d, u.ndim)
+    full = (np.fft.rfftn if grid.real else np.fft.fftn)(np.asarray(u), axes=axes) / np.prod(grid.physical_shape)
+    for axis in range(d):
+        full = np.take(full, grid.layout.mode_numbers(axis), axis=u.ndim - d + axis)
+    return full.transpose(*range(u.ndim - d), *(u.ndim - d + a for a in grid.layout.order))
+
+
+def all_to_all_bytes(text):
+    """Bytes that one device's all-to-alls in a compiled program handle, its own part included, by instruction."""
+    found = []
+    for line in text.splitlines():
+        match = re.match(r"\s*%all-to-all\S* = (.*?) all-to-all(?:-start)?\(", line)
+        if match:
+            pieces = re.findall(r"(c128|c64|f64|f32)\[([\d,]+)\]", match[1])
+            sizes = {"c128": 16, "c64": 8, "f64": 8, "f32": 4}
+            found.append(sum(sizes[kind] * int(np.prod([int(n) for n in sides.split(",")])) for kind, sides in pieces))
+    return found

@@ -34,7 +34,7 @@ def _devices_here(config: Config) -> int:
         return forced[0]
     if section.virtual != "auto":
         return int(section.virtual)
-    return max(assemble.possible_device_counts(config, available_cores(os.environ, Launch("check"))))
+    return assemble.preferred_device_count(config, available_cores(os.environ, Launch("check")))
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -43,7 +43,7 @@ def plan_lines(plan: Plan) -> list[str]:
     ways = {True: "forward", False: "inverse"}
     transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
     return [
-        f"# devices:      {plan.devices} slabs; possible here: {_shortened(plan.possible)}",
+        f"# devices:      {_split(plan)}; possible here: 1 to {plan.most_slabs} slabs",
         f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
         f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
         f"# transforms:   {transforms} per step, in {plan.exchanges} exchanges",
@@ -58,6 +58,5 @@ def _shape(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape))
 
 
-def _shortened(counts: list[int]) -> str:
-    shown = ", ".join(map(str, counts[:12]))
-    return shown + (f", … {counts[-1]}" if len(counts) > 12 else "")
+def _split(plan: Plan) -> str:
+    return f"{plan.slabs} slabs" if plan.columns == 1 else f"{plan.slabs} slabs × {plan.columns} pencils"

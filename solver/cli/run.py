@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from solver import assemble
 from solver.cli.main import FINISHED, STOPPED_EARLY
 from solver.cli.outputs import Outputs
@@ -94,8 +96,9 @@ def _simulate(config: Config, directory: RunDirectory, options: argparse.Namespa
     notes = _choose_devices(config, launch)
     keep_freed_memory()
     join(launch)
-    mesh = device_mesh(config.devices.use)
-    assemble.check_device_count(config, mesh.size)
+    devices = len(config.devices.use or jax.devices())
+    assemble.check_device_count(config, devices)
+    mesh = device_mesh(config.devices.use, shape=assemble.mesh_shape(config, devices))
     require_same(config.to_toml(), "run file")
     run = assemble.Assembly(config, mesh)
     held = _take_directory(directory, config, list(mesh.devices.flat))
@@ -121,20 +124,14 @@ def _choose_devices(config: Config, launch: Launch) -> list[str]:
         count = forced[0]
     else:
         cores = available_cores(os.environ, launch)
-        count = _fitting(config, launch, cores) if section.virtual == "auto" else section.virtual
+        wanted = section.virtual
+        count = assemble.preferred_device_count(config, cores, launch.processes) if wanted == "auto" else wanted
         set_up_jax(section.platform, count)
         notes = []
     if section.platform == "cpu" or section.virtual != "auto":
         in_use = len(section.use) if section.use else count * launch.processes
         assemble.check_device_count(config, in_use)
     return notes
-
-
-def _fitting(config: Config, launch: Launch, cores: int) -> int:
-    """Most virtual devices per process, up to one per core, that can split the grid."""
-    possible = set(assemble.possible_device_counts(config, cores * launch.processes))
-    counts = [n for n in range(1, cores + 1) if n * launch.processes in possible]
-    return max(counts, default=1)
 
 
 def _summary(run: assemble.Assembly) -> str:

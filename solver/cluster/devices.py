@@ -50,10 +50,11 @@ def keep_freed_memory() -> None:
     By default each is given back and mapped anew, and the page faults cost more than the arithmetic on it.
     Only where glibc is the C library; elsewhere nothing happens.
     """
-    M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+    M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return
     mallopt(M_MMAP_MAX, 0)
+    mallopt(M_ARENA_MAX, 1)  # an arena of a thread holds no block above 64 MiB: those would be mapped anew after all
     mallopt(M_TRIM_THRESHOLD, 2**31 - 1)

@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Complex, Float
 
 from solver.grid import Grid
-from solver.mesh import SLAB
+from solver.mesh import split_axes
 
 
 def mean_square(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
@@ -63,7 +63,7 @@ def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shel
 
     def local(values: Array, shell: Array) -> Array:
         total = jax.ops.segment_sum(values.ravel(), shell.ravel(), num_segments=shells)
-        return jax.lax.psum(total, SLAB)
+        return jax.lax.psum(total, split_axes(grid.mesh))
 
     split = grid.spectral_sharding.spec
     if split == PartitionSpec():  # one dimension: nothing is split, nothing to add up

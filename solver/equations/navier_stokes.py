@@ -60,8 +60,7 @@ class NavierStokes(Equation):
 
     def nonlinear(self, u_hat: Complex[Array, "d ..."], t: ArrayLike) -> Complex[Array, "d ..."]:
         """−P[∇·(u u)], P the Leray projection."""
-        u = self.transform.inverse(u_hat)
-        flux_hat = self.transform.forward(_trace_free_flux(u))
+        flux_hat = self.transform.pointwise(_trace_free_flux, u_hat)
         return -project_solenoidal(self._flux_divergence(flux_hat), self.grid)
 
     def _flux_divergence(self, flux_hat: Array) -> Array:

@@ -1,114 +1,97 @@
-"""What one device does in a transform: local FFTs, pruning, and the exchange in between.
+"""What one device does in a transform: local FFTs, pruning, and the exchanges in between.
 
-Forward, in three dimensions, on a slab of x:
+Forward, in three dimensions, on a slab of x and on a pencil of x and y (P slabs, C pencils in each):
 
-    (…, x/P, y, z) ──FFT z, keep kz──▶ (…, x/P, kz, y) ──FFT y, keep ky──▶ (…, x/P, kz, ky)
-                   ──exchange──▶ (…, ky/P, kz, x) ──FFT x, keep kx──▶ (…, ky/P, kz, kx)
+    slab    (…, x/P, y, z) ──FFT y z, keep ky kz──▶ (…, x/P, ky, kz)
+                           ──exchange──▶ (…, ky/P, kz, x) ──FFT x, keep kx──▶ (…, ky/P, kz, kx)
 
-Modes that are not retained are dropped as soon as their axis is transformed, so the exchange moves
-16·Nx·Ky·Kz·(P-1)/P bytes in float64. Every FFT runs along the last, contiguous axis: XLA's kernels demand it.
-The inverse goes back the same way. `axis_name=None` runs the same pipeline on a whole array, without exchange.
+    pencil  (…, x/P, y/C, z) ──FFT z, keep kz──▶ (…, x/P, y/C, kz)
+                             ──exchange in the slab──▶ (…, x/P, kz/C, y) ──FFT y, keep ky──▶ (…, x/P, kz/C, ky)
+                             ──exchange across slabs──▶ (…, ky/P, kz/C, x) ──FFT x, keep kx──▶ (…, ky/P, kz/C, kx)
+
+Modes that are not retained are dropped as soon as their axis is transformed, so the exchange of slabs moves
+16·Nx·Ky·Kz·(P-1)/P bytes in float64. Every FFT runs along the last, contiguous axes: XLA's kernels demand it.
+Axes that the devices do not divide are padded: padding is cut off before an axis is transformed, whatever it holds,
+and comes out as zeros. The inverse goes back the same way. Without axis names the same steps act on a whole array.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
+from typing import TypeAlias
 
-import jax.numpy as jnp
-from jax import lax
-from jax.experimental.layout import Layout as ArrayLayout
-from jax.experimental.layout import with_layout_constraint
 from jaxtyping import Array
 
+from solver.fft.stages import exchange, extend, fft, resize, to_modes, to_points, truncate, unscaled_ifft
 from solver.grid.layout import Layout
 
-
-def forward_local(u: Array, layout: Layout, axis_name: str | None) -> Array:
-    """Coefficients û(k) = (1/N) Σ_x u(x) exp(-i k·x) of this device's ky, from its slab of x."""
-    last = layout.dimensions - 1
-    u_hat = _truncate(_fft(jnp.fft.rfft, u) if layout.real else _fft(jnp.fft.fft, u), layout, last)
-    if layout.dimensions == 3:
-        u_hat = _truncate(_fft(jnp.fft.fft, jnp.swapaxes(u_hat, -1, -2)), layout, 1)
-    u_hat = u_hat * (1 / math.prod(layout.points))
-    if layout.dimensions == 1:
-        return u_hat
-    u_hat = _exchange(_pad_end(u_hat, layout.padded), layout, axis_name)
-    return _truncate(_fft(jnp.fft.fft, u_hat), layout, 0)
+AxisNames: TypeAlias = str | tuple[str, ...] | None  # mesh axes that split x (and y); None: the array is whole
 
 
-def inverse_local(u_hat: Array, layout: Layout, axis_name: str | None) -> Array:
-    """Field u(x) = Σ_k û(k) exp(i k·x) on this device's slab of x, from its ky."""
-    # jnp's inverse transforms divide by each length; one factor puts all of them back
-    scale = math.prod(layout.points)
-    if layout.dimensions == 1:
-        return _inverse_last(u_hat * scale, layout)
-    u = _fft(jnp.fft.ifft, _extend(u_hat, layout, 0)) * scale
-    u = _exchange(u, layout, axis_name)[..., : layout.retained[layout.order[0]]]
-    if layout.dimensions == 3:
-        u = jnp.swapaxes(_fft(jnp.fft.ifft, _extend(u, layout, 1)), -1, -2)
-    return _inverse_last(u, layout)
+def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None) -> Array:
+    """Coefficients û(k) = f Σ_x u(x) exp(-i k·x) of this device's ky (and kz), from its block of points.
 
+    For use inside a `shard_map` whose mesh axes split x (and y).
 
-def _inverse_last(u_hat: Array, layout: Layout) -> Array:
-    last = layout.dimensions - 1
-    full = _extend(u_hat, layout, last)
-    if not layout.real:
-        return _fft(jnp.fft.ifft, full)
-    return _fft(partial(jnp.fft.irfft, n=layout.points[last]), full)
-
-
-def _fft(transform: Callable[[Array], Array], u: Array) -> Array:
-    """A transform along the last axis, its operand and result held row-major.
-
-    Left free, XLA (seen with jaxlib 0.12, batches on several devices) folds a neighbouring transposition into the
-    layout of one of them, and its CPU kernel then fails at run time: "IsMonotonicWithDim0Major".
+    Args:
+        u: the block `(…, x, y, z)`; padded where `layout.padded_points` says so.
+        layout: of the whole grid.
+        axis_name: the mesh axis that splits x, or both that split x and y; None for a whole array.
+        factor: f, 1/N if None.
     """
-    return _row_major(transform(_row_major(u)))
+    slab, pencil = mesh_names(axis_name, layout)
+    scale = 1 / math.prod(layout.points) if factor is None else factor
+    if layout.dimensions == 1:
+        return truncate(to_modes(u, layout, 1), layout, 0, -1) * scale
+    if layout.dimensions == 2:
+        u_hat = truncate(to_modes(u, layout, 1), layout, 1, -1)
+        u_hat = resize(u_hat, -1, layout.spectral_shape[0]) * scale
+        u_hat = exchange(u_hat, slab, layout.slabs, cut=-1, join=-2, order=(-1, -2))
+    elif layout.columns == 1:
+        u_hat = truncate(truncate(to_modes(u, layout, 2), layout, 2, -1), layout, 1, -2)
+        u_hat = resize(u_hat, -2, layout.spectral_shape[0]) * scale
+        u_hat = exchange(u_hat, slab, layout.slabs, cut=-2, join=-3, order=(-2, -1, -3))
+    else:
+        u_hat = truncate(to_modes(u, layout, 1), layout, 2, -1)
+        u_hat = resize(u_hat, -1, layout.spectral_shape[1])
+        u_hat = exchange(u_hat, pencil, layout.columns, cut=-1, join=-2, order=(-3, -1, -2))
+        u_hat = truncate(fft(resize(u_hat, -1, layout.points[1])), layout, 1, -1)
+        u_hat = resize(u_hat, -1, layout.spectral_shape[0]) * scale
+        u_hat = exchange(u_hat, slab, layout.slabs, cut=-1, join=-3, order=(-1, -2, -3))
+    return truncate(fft(resize(u_hat, -1, layout.points[0])), layout, 0, -1)
 
 
-def _row_major(u: Array) -> Array:
-    return with_layout_constraint(u, ArrayLayout(major_to_minor=tuple(range(u.ndim))))
+def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0) -> Array:
+    """Field u(x) = f Σ_k û(k) exp(i k·x) on this device's block of points, from its ky (and kz)."""
+    slab, pencil = mesh_names(axis_name, layout)
+    if layout.dimensions == 1:
+        return to_points(extend(u_hat, layout, 0, -1) * (factor * layout.points[0]), layout, 1)
+    u = resize(unscaled_ifft(extend(u_hat, layout, 0, -1)), -1, layout.padded_points[0])
+    if layout.dimensions == 2:
+        u = exchange(u * (factor * layout.points[1]), slab, layout.slabs, cut=-1, join=-2, order=(-1, -2))
+        return to_points(extend(resize(u, -1, layout.retained[1]), layout, 1, -1), layout, 1)
+    if layout.columns == 1:
+        scale = factor * math.prod(layout.points[1:])  # to_points divides by their product
+        u = exchange(u * scale, slab, layout.slabs, cut=-1, join=-3, order=(-1, -3, -2))
+        u = extend(resize(u, -2, layout.retained[1]), layout, 1, -2)
+        return to_points(extend(u, layout, 2, -1), layout, 2)
+    u = exchange(u * (factor * layout.points[2]), slab, layout.slabs, cut=-1, join=-3, order=(-1, -2, -3))
+    u = unscaled_ifft(extend(resize(u, -1, layout.retained[1]), layout, 1, -1))
+    u = exchange(resize(u, -1, layout.padded_points[1]), pencil, layout.columns, cut=-1, join=-2, order=(-3, -1, -2))
+    return to_points(extend(resize(u, -1, layout.retained[2]), layout, 2, -1), layout, 1)
 
 
-def _truncate(u_hat: Array, layout: Layout, axis: int) -> Array:
-    """Keep the retained modes of physical axis `axis`, which lies last."""
-    if layout.dealias == "none":
-        return u_hat
-    highest = layout.highest_mode(axis)
-    if layout.is_half(axis):
-        return u_hat[..., : highest + 1]
-    return jnp.concatenate([u_hat[..., : highest + 1], u_hat[..., u_hat.shape[-1] - highest :]], axis=-1)
+def mesh_names(axis_name: AxisNames, layout: Layout) -> tuple[str | None, str | None]:
+    """Names of the mesh axes that split x and y.
 
-
-def _extend(u_hat: Array, layout: Layout, axis: int) -> Array:
-    """Put zeros where modes of physical axis `axis`, which lies last, were dropped."""
-    if layout.dealias == "none":
-        return u_hat
-    points, highest = layout.points[axis], layout.highest_mode(axis)
-    if layout.is_half(axis):
-        return _pad_end(u_hat, points // 2 + 1)
-    gap = jnp.zeros((*u_hat.shape[:-1], points - 2 * highest - 1), u_hat.dtype)
-    return jnp.concatenate([u_hat[..., : highest + 1], gap, u_hat[..., highest + 1 :]], axis=-1)
-
-
-def _pad_end(u_hat: Array, length: int) -> Array:
-    if u_hat.shape[-1] == length:
-        return u_hat
-    return jnp.pad(u_hat, [(0, 0)] * (u_hat.ndim - 1) + [(0, length - u_hat.shape[-1])])
-
-
-def _exchange(u: Array, layout: Layout, axis_name: str | None) -> Array:
-    """Swap the split axis with the last one: (…, x/P, [kz,] ky) → (…, ky/P, [kz,] x), and the same way back.
-
-    Every device sends each other one that one's part of the last axis, and gets their parts of the split axis.
+    Raises:
+        ValueError: fewer names than axes that the layout splits.
     """
     if axis_name is None:
-        return jnp.swapaxes(u, -1, -layout.dimensions)
-    parts = u.reshape(*u.shape[:-1], layout.slabs, -1)
-    # packing carries the transposition: the axis that comes to lie last is contiguous in what is sent
-    packed = jnp.swapaxes(jnp.moveaxis(parts, -2, 0), -1, -layout.dimensions)
-    received = lax.all_to_all(packed, axis_name, split_axis=0, concat_axis=0)
-    joined = jnp.moveaxis(received, 0, -2)
-    return joined.reshape(*joined.shape[:-2], -1)
+        return None, None
+    names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+    if len(names) == 1 and layout.columns == 1:
+        return names[0], None
+    if len(names) != 2:
+        raise ValueError(f"mesh axes {list(names)} for a layout split {layout.slabs} × {layout.columns}: name two")
+    return names[0], names[1]

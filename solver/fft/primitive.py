@@ -1,8 +1,8 @@
 """The distributed transform as one JAX operation: partitioned, batched and differentiated as a whole.
 
-`custom_partitioning` tells XLA how the operation is split over devices, but has no rules for `vmap` or gradients;
-two primitives carry those. Both transforms are linear, so each one's transpose is the other, up to the weights of
-the half spectrum: a coefficient that also stands for its conjugate counts twice.
+An engine tells XLA how the operation is split over devices; `vmap` and gradients come from two primitives around it.
+Both transforms are linear, so each one's transpose is the other, up to the weights of the half spectrum: a coefficient
+that also stands for its conjugate counts twice.
 """
 
 from __future__ import annotations
@@ -10,56 +10,132 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import dispatch  # the registry of operations that need to know their devices has no public name
 from jax.core import ShapedArray
-from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import AxisType, Mesh
 from jaxtyping import Array
 
-from solver.fft.pipeline import forward_local, inverse_local
+from solver.fft.engines import Method, pointwise_operation, transform_operation, weights_of_stored_modes
 from solver.grid.layout import Layout
-from solver.mesh import SLAB, AnyMesh, slab_sharding
+from solver.mesh import AnyMesh, even_sharding, is_explicit, spatial_sharding
+
+AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
 
 forward_p = Primitive("slabwave_forward")
 inverse_p = Primitive("slabwave_inverse")
-
-# Shardy's rule: no output axis follows from an input axis, the callback places both sides
-RULES = {2: "... x y -> ... k v", 3: "... x y z -> ... k w v"}
+pointwise_p = Primitive("slabwave_pointwise")
 
 
-def forward(u: Array, layout: Layout, mesh: AnyMesh) -> Array:
-    """Coefficients of `u`; see `solver.fft.Transform`."""
+def forward(u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+    """factor · Σ_x u(x) exp(-i k·x); see `solver.fft.Transform`."""
+    return _apply(forward_p, u, layout, mesh, method, factor)
+
+
+def inverse(u_hat: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+    """factor · Σ_k û(k) exp(i k·x); see `solver.fft.Transform`."""
+    return _apply(inverse_p, u_hat, layout, mesh, method, factor)
+
+
+def pointwise(u_hat: Array, fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method) -> Array:
+    """Coefficients of fn(u); see `solver.fft.Transform.pointwise`."""
     refuse_inside_shard_map()
-    return _apply(forward_p, u, layout, mesh)
+
+    def composed(v: AnyArray) -> Array:
+        return forward(fn(inverse(v, layout, mesh, method, 1.0)), layout, mesh, method, 1 / math.prod(layout.points))
+
+    if method != Method(method.engine) or method.engine == "jaxdecomp" or is_explicit(mesh):
+        return composed(u_hat)
+
+    @jax.custom_jvp
+    def whole(v: AnyArray) -> Array:
+        return _bind(pointwise_p, v, layout, mesh, fn=fn, method=method)
+
+    @whole.defjvp
+    def derivative(primals: Any, tangents: Any) -> tuple[Array, Array]:
+        return whole(*primals), jax.jvp(composed, primals, tangents)[1]
+
+    return whole(u_hat)
 
 
-def inverse(u_hat: Array, layout: Layout, mesh: AnyMesh) -> Array:
-    """Field with the coefficients `u_hat`; see `solver.fft.Transform`."""
+def _apply(primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
     refuse_inside_shard_map()
-    return _apply(inverse_p, u_hat, layout, mesh)
+    if isinstance(u, jax.core.Tracer):
+        return _traced(primitive, u, layout, mesh, method, factor)
+    return _compiled(primitive, layout, mesh, method, factor, u.ndim)(brought_here(u, mesh))
 
 
-def _apply(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh) -> Array:
-    """The primitive, with both sides pinned to their slabs.
+@functools.cache
+def _compiled(
+    primitive: Primitive, layout: Layout, mesh: AnyMesh, method: Method, factor: float, ndim: int
+) -> Callable[[Array], Array]:
+    """For calls outside of `jit`."""
+    run = lambda u: _traced(primitive, u, layout, mesh, method, factor)  # noqa: E731
+    leading = ndim - layout.dimensions
+    result = layout.spectral_shape if primitive is forward_p else layout.points
+    return jax.jit(run, out_shardings=even_sharding(mesh, (1,) * leading + result, layout.dimensions))
 
-    Unpinned, Shardy leaves the result replicated and gathers it; and `jit` cannot see the devices that a primitive
-    needs inside.
-    """
-    pin = lambda v: jax.lax.with_sharding_constraint(v, slab_sharding(mesh, v.ndim, layout.dimensions))  # noqa: E731
-    return pin(primitive.bind(pin(u), layout=layout, mesh=mesh))
+
+def brought_here(u: Any, mesh: AnyMesh) -> Any:
+    """An array that lies on other devices than the mesh's, copied to all of those; `jit` moves any other."""
+    elsewhere = isinstance(u, jax.Array) and isinstance(mesh, Mesh) and u.committed
+    if elsewhere and set(u.devices()) != set(mesh.devices.flat):
+        return jax.device_put(u, jax.NamedSharding(mesh, jax.P()))
+    return u
+
+
+def _traced(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+    """The transform of an array being traced, in as many exchanges as the method says."""
+    if is_explicit(mesh) and not _in_auto_region():
+        result = layout.spectral_shape if primitive is forward_p else layout.points
+        shape = (*u.shape[: u.ndim - layout.dimensions], *result)
+        run = jax.sharding.auto_axes(
+            lambda v: _traced(primitive, v, layout, mesh, method, factor),
+            axes=mesh.axis_names,
+            out_sharding=even_sharding(mesh, shape, layout.dimensions),
+        )
+        return run(u)
+    batch = u.shape[: u.ndim - layout.dimensions]
+    fields = math.prod(batch)
+    if method.fields is None or fields <= method.fields:
+        return _unpadded(primitive, u, layout, mesh, method, factor)
+    flat = u.reshape(-1, *u.shape[len(batch) :])
+    groups = [flat[i : i + method.fields] for i in range(0, fields, method.fields)]
+    out = jnp.concatenate([_unpadded(primitive, group, layout, mesh, method, factor) for group in groups])
+    return out.reshape(*batch, *out.shape[1:])
+
+
+def _unpadded(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+    """The primitive on arrays without padding."""
+    d = layout.dimensions
+    if primitive is forward_p and layout.padded_points != layout.points:
+        widths = [(0, n - m) for n, m in zip(layout.padded_points, layout.points, strict=True)]
+        u = jnp.pad(u, [(0, 0)] * (u.ndim - d) + widths)
+    result = _bind(primitive, u, layout, mesh, method=method, factor=factor)
+    if primitive is inverse_p and layout.padded_points != layout.points:
+        return result[(..., *(slice(0, n) for n in layout.points))]
+    return result
+
+
+def _in_auto_region() -> bool:
+    """Whether the mesh in force has no Explicit axis: within `auto_axes` shardings are no longer part of types."""
+    context = jax.sharding.get_abstract_mesh()
+    return not context.empty and AxisType.Explicit not in context.axis_types
 
 
 def refuse_inside_shard_map() -> None:
     """Raises ValueError inside a manual region, where the operation would silently transform each block alone."""
-    if SLAB in getattr(jax.sharding.get_abstract_mesh(), "manual_axes", ()):
+    manual = set(getattr(jax.sharding.get_abstract_mesh(), "manual_axes", ()))
+    if manual:
         raise ValueError(
-            f"a global transform was called inside a shard_map over {SLAB!r}, on one device's block; "
+            f"a global transform was called inside a shard_map over {sorted(manual)}, on one device's block; "
             "call it outside, or use solver.fft.forward_local / inverse_local inside"
         )
 
@@ -76,98 +152,117 @@ def _real(dtype: Any) -> np.dtype:
 
 
 @forward_p.def_abstract_eval
-def _forward_shape(u: ShapedArray, *, layout: Layout, mesh: AnyMesh) -> ShapedArray:
+def _forward_shape(u: ShapedArray, *, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> ShapedArray:
     return ShapedArray((*u.shape[: u.ndim - layout.dimensions], *layout.spectral_shape), _complex(u.dtype))
 
 
 @inverse_p.def_abstract_eval
-def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: AnyMesh) -> ShapedArray:
+def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> ShapedArray:
     dtype = _real(u_hat.dtype) if layout.real else u_hat.dtype
-    return ShapedArray((*u_hat.shape[: u_hat.ndim - layout.dimensions], *layout.points), dtype)
+    return ShapedArray((*u_hat.shape[: u_hat.ndim - layout.dimensions], *layout.padded_points), dtype)
 
 
-# ---- partitioning ---------------------------------------------------------------------------------------------
-
-
-def _partitioned(local: Callable[..., Array], layout: Layout, ndim: int) -> Callable[[Array], Array]:
-    """`local` as an operation on global arrays."""
-    whole = lambda u: local(u, layout, None)  # noqa: E731
-    split = lambda on: slab_sharding(on, ndim, layout.dimensions)  # noqa: E731
-    if layout.slabs == 1:
-        return whole
-    operation = custom_partitioning(whole)
-
-    def partition(on: Any, operands: Any, result: Any) -> Any:
-        return on, lambda u: local(u, layout, SLAB), split(on), (split(on),)
-
-    operation.def_partition(
-        partition=partition,
-        infer_sharding_from_operands=lambda on, operands, result: split(on),
-        sharding_rule=RULES[layout.dimensions],
+@pointwise_p.def_abstract_eval
+def _pointwise_shape(
+    u_hat: ShapedArray, *, fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method
+) -> ShapedArray:
+    points = jax.ShapeDtypeStruct(
+        (*u_hat.shape[: u_hat.ndim - layout.dimensions], *layout.padded_points),
+        _real(u_hat.dtype) if layout.real else u_hat.dtype,
     )
-    return operation
+    result = jax.eval_shape(fn, points)
+    if result.shape[result.ndim - layout.dimensions :] != layout.padded_points or result.dtype != points.dtype:
+        raise ValueError(
+            f"the function of the fields turns {points.dtype}{list(points.shape)} into {result.dtype}"
+            f"{list(result.shape)}; the same points and dtype are needed"
+        )
+    return ShapedArray((*result.shape[: result.ndim - layout.dimensions], *layout.spectral_shape), u_hat.dtype)
 
 
-def _lower(local: Callable[..., Array]) -> Callable[..., Any]:
-    def traced(u: Array, *, layout: Layout, mesh: AnyMesh) -> Array:
-        return _partitioned(local, layout, u.ndim)(u)
-
-    return mlir.lower_fun(traced, multiple_results=False)
+# ---- lowering and batching --------------------------------------------------------------------------------------
 
 
 @functools.cache
-def _compiled(primitive: Primitive, layout: Layout, mesh: AnyMesh) -> Callable[[Array], Array]:
+def _bound(primitive: Primitive, **parameters: Any) -> Callable[[Array], Array]:
     """For calls outside of `jit`."""
-    return jax.jit(lambda u: _apply(primitive, u, layout, mesh))
+    return jax.jit(lambda u: _bind(primitive, u, **parameters))
 
 
-def _register(primitive: Primitive, local: Callable[..., Array], transpose: Callable[..., Any]) -> None:
-    primitive.def_impl(lambda u, *, layout, mesh: _compiled(primitive, layout, mesh)(u))
+def _register(primitive: Primitive, operation: Callable[..., Callable[[Array], Array]]) -> None:
+    """Evaluation, lowering and batching, from what makes the operation on global arrays."""
+
+    def lowered(on_cpu: bool) -> Callable[..., Any]:
+        run = lambda u, **parameters: operation(ndim=u.ndim, on_cpu=on_cpu, **parameters)(u)  # noqa: E731
+        return mlir.lower_fun(run, multiple_results=False)
+
+    primitive.def_impl(lambda u, **parameters: _bound(primitive, **parameters)(u))
     dispatch.prim_requires_devices_during_lowering.add(primitive)
-    mlir.register_lowering(primitive, _lower(local))
-    ad.deflinear2(primitive, transpose)
+    mlir.register_lowering(primitive, lowered(on_cpu=False))
+    mlir.register_lowering(primitive, lowered(on_cpu=True), platform="cpu")
 
-    def batch(operands: Any, axes: Any, *, layout: Layout, mesh: AnyMesh) -> tuple[Array, int]:
-        moved = jnp.moveaxis(operands[0], axes[0], 0)
-        return primitive.bind(moved, layout=layout, mesh=mesh), 0
 
-    batching.primitive_batchers[primitive] = batch
+def _batch(primitive: Primitive, operands: Any, axes: Any, **parameters: Any) -> tuple[Array, int]:
+    if "fn" in parameters:
+        parameters["fn"] = _OnBatch(parameters["fn"])
+    return primitive.bind(jnp.moveaxis(operands[0], axes[0], 0), **parameters), 0
+
+
+@dataclass(frozen=True)
+class _OnBatch:
+    """A function of fields with one more axis in front."""
+
+    fn: Callable[[Array], Array]
+
+    def __call__(self, u: Array) -> Array:
+        return jax.vmap(self.fn)(u)
+
+
+_register(forward_p, functools.partial(transform_operation, True))
+_register(inverse_p, functools.partial(transform_operation, False))
+_register(pointwise_p, pointwise_operation)
+for _primitive in (forward_p, inverse_p, pointwise_p):
+    batching.primitive_batchers[_primitive] = functools.partial(_batch, _primitive)
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------
 
 
-def _weights(layout: Layout) -> np.ndarray:
-    """How often each stored mode of a half spectrum counts, as a vector along its place in spectral arrays."""
-    axis = layout.dimensions - 1
-    twice = layout.half_axis_weights()
-    position = layout.order.index(axis)
-    shape = [1] * layout.dimensions
-    shape[position] = layout.spectral_shape[position]
-    return np.concatenate([twice, np.ones(shape[position] - len(twice))]).reshape(shape)
+def _bind(primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, **parameters: Any) -> Array:
+    """The primitive on padded arrays, with both sides pinned to their parts.
+
+    Unpinned, Shardy leaves the result replicated and gathers it; and `jit` cannot see the devices that a primitive
+    needs inside.
+    """
+
+    def pin(v: AnyArray) -> Array:
+        split = spatial_sharding(mesh, v.ndim, layout.dimensions)
+        # where axes are Explicit this runs within `auto_axes`, which has put another mesh in force
+        return jax.lax.with_sharding_constraint(v, split.spec if is_explicit(mesh) else split)
+
+    return pin(primitive.bind(pin(u), layout=layout, mesh=mesh, **parameters))
 
 
-def _forward_transpose(ct: Any, u: Any, *, layout: Layout, mesh: AnyMesh) -> list[Any]:
-    """Σ over stored k of c(k) exp(-i k·x)/N: the inverse of conj(c), which counts each mode `weights` times."""
+def _forward_transpose(ct: Any, u: Any, *, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> list[Any]:
+    """Σ over stored k of f c(k) exp(-i k·x): the inverse of conj(c), which counts each mode `weights` times."""
     if type(ct) is ad.Zero:
         return [ad.Zero(u.aval)]
-    scale = 1 / math.prod(layout.points)
     if layout.real:
-        weights = (scale / _weights(layout)).astype(_real(ct.dtype))
-        return [_apply(inverse_p, jnp.conj(ct) * weights, layout, mesh)]
-    return [jnp.conj(_apply(inverse_p, jnp.conj(ct), layout, mesh)) * scale]
+        weights = (1 / weights_of_stored_modes(layout)).astype(_real(ct.dtype))
+        return [_bind(inverse_p, jnp.conj(ct) * weights, layout, mesh, method=method, factor=factor)]
+    return [jnp.conj(_bind(inverse_p, jnp.conj(ct), layout, mesh, method=method, factor=factor))]
 
 
-def _inverse_transpose(ct: Any, u_hat: Any, *, layout: Layout, mesh: AnyMesh) -> list[Any]:
-    """JAX's convention for a real function of complex coefficients: conj of N · weights · forward(ct)."""
+def _inverse_transpose(
+    ct: Any, u_hat: Any, *, layout: Layout, mesh: AnyMesh, method: Method, factor: float
+) -> list[Any]:
+    """JAX's convention for a real function of complex coefficients: conj of weights · f Σ_x c(x) exp(-i k·x)."""
     if type(ct) is ad.Zero:
         return [ad.Zero(u_hat.aval)]
-    scale = math.prod(layout.points)
     if layout.real:
-        weights = (scale * _weights(layout)).astype(ct.dtype)
-        return [jnp.conj(_apply(forward_p, ct, layout, mesh)) * weights]
-    return [jnp.conj(_apply(forward_p, jnp.conj(ct), layout, mesh)) * scale]
+        weights = weights_of_stored_modes(layout).astype(ct.dtype)
+        return [jnp.conj(_bind(forward_p, ct, layout, mesh, method=method, factor=factor)) * weights]
+    return [jnp.conj(_bind(forward_p, jnp.conj(ct), layout, mesh, method=method, factor=factor))]
 
 
-_register(forward_p, forward_local, _forward_transpose)
-_register(inverse_p, inverse_local, _inverse_transpose)
+ad.deflinear2(forward_p, _forward_transpose)
+ad.deflinear2(inverse_p, _inverse_transpose)

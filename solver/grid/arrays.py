@@ -9,12 +9,13 @@ function                  each process passes                     take it when
 `from_device_pieces`      one piece for each of its devices       the pieces already lie on the devices
 ========================  =====================================  ==============================================
 
-All give the same array: values at the grid points, x split over the mesh. None of them communicates; only `gather`
+All give the same array: values at the grid points, split over the mesh. None of them communicates; only `gather`
 brings a whole field to every host, and only when it is called.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -45,9 +46,9 @@ def from_global(values: np.ndarray | Callable[[Index], np.ndarray], grid: Grid, 
     """
     if callable(values):
         shape = (*([] if components is None else [components]), *grid.physical_shape)
-        return jax.make_array_from_callback(shape, grid.sharding(len(shape)), values)
+        return jax.make_array_from_callback(shape, grid.field_sharding(len(shape)), values)
     _check("a global array", values.shape, grid.physical_shape, grid)
-    return jax.make_array_from_callback(values.shape, grid.sharding(values.ndim), lambda index: values[index])
+    return jax.make_array_from_callback(values.shape, grid.field_sharding(values.ndim), lambda index: values[index])
 
 
 def local_slices(grid: Grid) -> Index:
@@ -56,11 +57,14 @@ def local_slices(grid: Grid) -> Index:
     Raises:
         ValueError: this process's devices are not neighbours in the mesh, so that its part is not one block.
     """
-    indices = grid.physical_sharding.addressable_devices_indices_map(grid.physical_shape).values()
-    spans = sorted(index[0].indices(grid.physical_shape[0])[:2] for index in indices if index)
-    if any(before[1] != after[0] for before, after in pairwise(spans) if before != after):
-        raise ValueError(f"this process holds x in {spans}, which is not one block; use from_device_pieces")
-    return (slice(spans[0][0], spans[-1][1]), *(slice(0, n) for n in grid.physical_shape[1:]))
+    shape = grid.physical_shape
+    indices = grid.physical_sharding.addressable_devices_indices_map(shape).values()
+    blocks = {tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True)) for index in indices if index}
+    spans = [sorted({block[axis] for block in blocks}) for axis in range(grid.dimensions)]
+    apart = any(before[1] != after[0] for along in spans for before, after in pairwise(along))
+    if apart or len(blocks) != math.prod(map(len, spans)):
+        raise ValueError(f"this process holds {sorted(blocks)}, which is not one block; use from_device_pieces")
+    return tuple(slice(along[0][0], along[-1][1]) for along in spans)
 
 
 def from_process_local(block: np.ndarray, grid: Grid) -> Array:
@@ -72,25 +76,25 @@ def from_process_local(block: np.ndarray, grid: Grid) -> Array:
     here = tuple(s.stop - s.start for s in local_slices(grid))
     _check("a process's block", block.shape, here, grid)
     shape = (*block.shape[: block.ndim - grid.dimensions], *grid.physical_shape)
-    return jax.make_array_from_process_local_data(grid.sharding(len(shape)), block, shape)
+    return jax.make_array_from_process_local_data(grid.field_sharding(len(shape)), block, shape)
 
 
 def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Array:
     """Field from one piece per device of this process, in the mesh's order of devices.
 
     Raises:
-        ValueError: another number of pieces than devices, or pieces of another shape than a slab.
+        ValueError: another number of pieces than devices, or pieces of another shape than a device's part.
     """
     mine = [d for d in grid.mesh.devices.flat if d.process_index == jax.process_index()]
     if len(pieces) != len(mine):
         raise ValueError(f"{len(pieces)} pieces for the {len(mine)} devices of process {jax.process_index()}")
-    slab = grid.physical_sharding.shard_shape(grid.physical_shape)
+    part = grid.physical_sharding.shard_shape(grid.physical_shape)
     for piece in pieces:
-        _check("a device's piece", piece.shape, slab, grid)
+        _check("a device's piece", piece.shape, part, grid)
     leading = pieces[0].shape[: pieces[0].ndim - grid.dimensions]
     shape = (*leading, *grid.physical_shape)
     placed = [jax.device_put(piece, device) for piece, device in zip(pieces, mine, strict=True)]
-    return jax.make_array_from_single_device_arrays(shape, grid.sharding(len(shape)), placed)
+    return jax.make_array_from_single_device_arrays(shape, grid.field_sharding(len(shape)), placed)
 
 
 def gather(array: Array) -> np.ndarray:

@@ -14,16 +14,16 @@ from jax.sharding import NamedSharding
 from jaxtyping import Array
 
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, device_mesh, slab_count, slab_sharding
+from solver.mesh import AnyMesh, device_mesh, even_sharding, mesh_parts, spatial_sharding
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Periodic box [0, L)^d with equally spaced points, split in slabs over a device mesh.
+    """Periodic box [0, L)^d with equally spaced points, split in slabs or pencils over a device mesh.
 
     Physical arrays have shape `(..., *grid.physical_shape)`, spectral arrays `(..., *grid.spectral_shape)` in the
-    transposed layout of `solver.grid.layout`; both are split along the first of these axes. A coefficient
-    belongs to u(x) = Σ_k û(k) exp(i k·x).
+    transposed layout of `solver.grid.layout`; both are split along the first of these axes (pencils: the first
+    two). A coefficient belongs to u(x) = Σ_k û(k) exp(i k·x).
 
     Args:
         shape: points per axis, 1 to 3 axes (with `three-halves`: modes per axis).
@@ -32,6 +32,8 @@ class Grid:
         precision: `float64` or `float32`.
         real: whether fields are real (half of the last axis is stored) or complex.
         mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
+        engine: which engine transforms its fields, see `solver.fft.Transform`.
+        fields_per_exchange: most fields that share an exchange of a transform; None for all of a batch.
 
     Raises:
         ValueError: a grid that these devices cannot split, lengths that are not positive, or float64 asked for
@@ -44,6 +46,8 @@ class Grid:
     precision: str = "float64"
     real: bool = True
     mesh: AnyMesh = field(default=None)  # type: ignore[assignment]
+    engine: str = "slabwave"
+    fields_per_exchange: int | None = None
 
     def __post_init__(self) -> None:
         store = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
@@ -67,7 +71,7 @@ class Grid:
     @cached_property
     def layout(self) -> Layout:
         """Modes and shapes, as whole numbers."""
-        return Layout(self.shape, self.dealias, self.real, slab_count(self.mesh))
+        return Layout(self.shape, self.dealias, self.real, *mesh_parts(self.mesh))
 
     @cached_property
     def as_real(self) -> Grid:
@@ -122,17 +126,26 @@ class Grid:
     # ---- where it lives ---------------------------------------------------------------------------------------
 
     def sharding(self, ndim: int | None = None) -> NamedSharding:
-        """Of an array with `ndim` axes whose last ones are in space (physical or spectral: the rule is the same)."""
-        return slab_sharding(self.mesh, self.dimensions if ndim is None else ndim, self.dimensions)
+        """Of an array of coefficients with `ndim` axes, the last of them in space: ky is split (pencils: and kz)."""
+        return spatial_sharding(self.mesh, self.dimensions if ndim is None else ndim, self.dimensions)
+
+    def field_sharding(self, ndim: int | None = None) -> NamedSharding:
+        """Of an array of values at the points: x is split (pencils: and y), if the devices divide its length.
+
+        JAX keeps arrays between calls in parts of one size only. An axis that the devices do not divide therefore
+        stays whole there; within `jit` it is split all the same.
+        """
+        leading = 0 if ndim is None else ndim - self.dimensions
+        return even_sharding(self.mesh, (1,) * leading + self.physical_shape, self.dimensions)
 
     @property
     def physical_sharding(self) -> NamedSharding:
-        """Of a scalar field at the points: x is split."""
-        return self.sharding()
+        """Of a scalar field at the points; see `field_sharding`."""
+        return self.field_sharding()
 
     @property
     def spectral_sharding(self) -> NamedSharding:
-        """Of a scalar field's coefficients: ky is split."""
+        """Of a scalar field's coefficients: ky is split (pencils: and kz)."""
         return self.sharding()
 
     def is_spectral(self, shape: Sequence[int]) -> bool:
@@ -193,12 +206,13 @@ class Grid:
 
         A vector product that broadcasts against spectral arrays: Σ_k |û|² = sum(mode_weights · |û|²).
         """
-        axis = self.dimensions - 1
-        weights = np.ones(self.spectral_shape[0], self.dtype).reshape([-1] + [1] * (self.dimensions - 1))
-        weights[self.layout.logical_spectral_shape[0] :] = 0
-        if not self.real:
-            return weights
-        return weights * self._along(axis, self.layout.half_axis_weights(), self.layout.order)
+        weights = np.ones([1] * self.dimensions, self.dtype)
+        for axis in range(min(1, self.dimensions - 1), self.dimensions):  # kx is whole, neither half nor padded
+            counts = (
+                self.layout.half_axis_weights() if self.layout.is_half(axis) else np.ones(self.layout.retained[axis])
+            )
+            weights = weights * self._along(axis, counts, self.layout.order)
+        return weights
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""
@@ -234,4 +248,4 @@ def sample(fn: Callable[..., Array], grid: Grid) -> Array:
         return jnp.stack([jnp.broadcast_to(v, grid.physical_shape) for v in values]).astype(grid.physical_dtype)
 
     ndim = jax.eval_shape(fill).ndim
-    return jax.jit(fill, out_shardings=grid.sharding(ndim))()
+    return jax.jit(fill, out_shardings=grid.field_sharding(ndim))()

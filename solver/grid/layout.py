@@ -1,9 +1,9 @@
 """Which modes are kept, and in which order and shape they are stored: whole numbers only, no arrays.
 
-Physical axes are numbered as in the array: 0 is x. Spectral arrays are stored in the order that one exchange
-leaves: `(ky, kz, kx)` in three dimensions, `(ky, kx)` in two, `(kx,)` in one. The first of these is the axis
-split over the devices; it is padded with zeros to a multiple of their number. For real fields the last physical
-axis holds the non-negative modes only.
+Physical axes are numbered as in the array: 0 is x. Spectral arrays are stored in the order that the exchange
+leaves: `(ky, kz, kx)` in three dimensions, `(ky, kx)` in two, `(kx,)` in one. Slabs split x, and ky after the
+exchange. Pencils also split y, and kz after their second exchange. A split spectral axis is padded with zeros to
+a multiple of its number of parts. For real fields the last physical axis holds the non-negative modes only.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ STORAGE_ORDER = {1: (0,), 2: (1, 0), 3: (1, 2, 0)}
 
 @dataclass(frozen=True)
 class Layout:
-    """Modes and array shapes of one grid, split over `slabs` devices.
+    """Modes and array shapes of one grid, split over `slabs` × `columns` devices.
 
     Args:
         shape: points per axis; with `three-halves`, modes per axis.
         dealias: `two-thirds` keeps |n| < N/3, strictly, on each axis; `three-halves` keeps |n| < N/2 and forms
             products on 3N/2 points; `none` keeps every mode, the Nyquist mode included.
         real: real fields (half of the last axis is stored) or complex ones.
-        slabs: number of devices.
+        slabs: parts of x, and of ky.
+        columns: parts of y, and of kz: pencils, in three dimensions only; 1 means slabs.
 
     Raises:
-        ValueError: a shape, rule or number of slabs that cannot work; the message names what can.
+        ValueError: a shape, rule or number of parts that cannot work; the message names what can.
     """
 
     shape: tuple[int, ...]
     dealias: str = "two-thirds"
     real: bool = True
     slabs: int = 1
+    columns: int = 1
 
     def __post_init__(self) -> None:
         if len(self.shape) not in STORAGE_ORDER or min(self.shape) < 2:
@@ -45,23 +47,44 @@ class Layout:
             raise ValueError(f"dealias {self.dealias!r}: known here are {', '.join(DEALIASING)}")
         if self.dealias == "three-halves" and any(n % 2 for n in self.shape):
             raise ValueError(f"shape {list(self.shape)}: three-halves needs even sides, 3N/2 must be whole")
-        if self.slabs not in self.possible_slabs(self.slabs):
+        if not 1 <= self.slabs <= self.most_slabs or not 1 <= self.columns <= self.most_columns:
             raise ValueError(self._cannot_split())
 
     def _cannot_split(self) -> str:
-        counts = ", ".join(map(str, self.possible_slabs(max(64, self.slabs))))
-        if len(self.shape) == 1:
+        if self.dimensions == 1:
             return f"a one-dimensional grid on {self.slabs} devices: it can use one"
+        axes = f"{self.points[0]} planes along x and {self.retained[1]} retained ky"
+        if self.slabs > self.most_slabs:
+            more = " (in three dimensions pencils split y and kz too)" if self.dimensions == 3 else ""
+            return (
+                f"{self.slabs} slabs of the grid {list(self.shape)}, which has {axes}; "
+                f"possible are 1 to {self.most_slabs}{more}"
+            )
+        if self.dimensions == 2:
+            return f"{self.slabs} × {self.columns} devices for a two-dimensional grid: it is split in slabs only"
         return (
-            f"{self.slabs} devices cannot split the grid {list(self.shape)}: they must divide its {self.points[0]} "
-            f"planes along x and be no more than its {self.retained[1]} retained ky; possible are {counts}"
+            f"{self.columns} pencils in each slab of the grid {list(self.shape)}, which has {self.points[1]} planes "
+            f"along y and {self.retained[2]} retained kz; possible are 1 to {self.most_columns}"
         )
 
-    def possible_slabs(self, limit: int) -> list[int]:
-        """Device counts up to `limit` that can split this grid."""
-        if len(self.shape) == 1:
-            return [1]
-        return [p for p in range(1, min(limit, self.retained[1]) + 1) if self.points[0] % p == 0]
+    @cached_property
+    def most_slabs(self) -> int:
+        """Largest number of slabs: min(Nx, Ky), 1 in one dimension."""
+        return min(self.points[0], self.retained[1]) if self.dimensions > 1 else 1
+
+    @cached_property
+    def most_columns(self) -> int:
+        """Largest number of pencils in each slab: min(Ny, Kz) in three dimensions, otherwise 1."""
+        return min(self.points[1], self.retained[2]) if self.dimensions == 3 else 1
+
+    def even_slabs(self, limit: int) -> list[int]:
+        """Numbers of slabs up to `limit` that share the planes along x evenly: nothing is padded in physical space."""
+        return [p for p in range(1, min(limit, self.most_slabs) + 1) if self.points[0] % p == 0]
+
+    @property
+    def devices(self) -> int:
+        """Number of devices that share the arrays."""
+        return self.slabs * self.columns
 
     @property
     def dimensions(self) -> int:
@@ -116,9 +139,9 @@ class Layout:
         return np.where((n == 0) | (2 * n == self.points[axis]), 1.0, 2.0)
 
     @cached_property
-    def padded(self) -> int:
-        """Stored length of the split spectral axis: the retained modes, and zeros up to a multiple of `slabs`."""
-        return math.ceil(self.retained[self.order[0]] / self.slabs) * self.slabs
+    def parts(self) -> tuple[int, ...]:
+        """Number of parts along each axis of an array, physical or spectral: the same for both."""
+        return (self.slabs, self.columns, 1)[: self.dimensions]
 
     @cached_property
     def logical_spectral_shape(self) -> tuple[int, ...]:
@@ -127,13 +150,25 @@ class Layout:
 
     @cached_property
     def spectral_shape(self) -> tuple[int, ...]:
-        """Shape of a spectral array as stored."""
-        return (self.padded, *self.logical_spectral_shape[1:])
+        """Shape of a spectral array as stored: split axes padded with zeros to a multiple of their parts."""
+        return self._padded(self.logical_spectral_shape)
+
+    @cached_property
+    def padded_points(self) -> tuple[int, ...]:
+        """Points per axis, split axes padded to a multiple of their parts: the shape inside of a transform."""
+        return self._padded(self.points)
+
+    def _padded(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(math.ceil(n / p) * p for n, p in zip(shape, self.parts, strict=True))
 
     def exchange_bytes(self, itemsize: int = 16) -> int:
         """Bytes that all devices together send in one transform of one component (`itemsize`: a complex number).
 
-        Each device keeps 1/P of its modes and sends the rest: itemsize · Nx · Ky · Kz · (P - 1)/P, Ky padded.
+        Of slabs each device keeps 1/P of its modes and sends the rest: itemsize · Nx · Ky · Kz · (P − 1)/P. Pencils
+        send itemsize · Nx · Ny · Kz · (C − 1)/C more, C to a slab. Sizes of split axes count with their padding.
         """
-        others = math.prod(self.spectral_shape[:-1])
-        return itemsize * self.points[0] * others * (self.slabs - 1) // self.slabs
+        x, y = self.padded_points[0], self.padded_points[1] if self.dimensions > 1 else 1
+        others = self.spectral_shape[:-1]
+        slabs = itemsize * x * math.prod(others) * (self.slabs - 1) // self.slabs
+        pencils = itemsize * x * y * math.prod(others[1:]) * (self.columns - 1) // self.columns
+        return slabs + pencils

@@ -56,7 +56,7 @@ def random_phase(
     def make(key: Array) -> Array:
         shape = (components, *grid.physical_shape)
         noise = jax.random.normal(key, shape, grid.physical_dtype)
-        noise = jax.lax.with_sharding_constraint(noise, grid.sharding(len(shape)))
+        noise = jax.lax.with_sharding_constraint(noise, grid.field_sharding(len(shape)))
         u_hat = transform.forward(noise)
         u_hat = project_solenoidal(u_hat, grid) if solenoidal else u_hat
         found = shell_spectrum(u_hat, grid)

@@ -212,10 +212,19 @@ WRONG = {
     "stray word": (["run", DEMO, "foo"], "unrecognized arguments: foo"),
     "missing file": (["run", "nowhere.toml"], "nowhere.toml: no such run file"),
     "misspelt key": (["run", DEMO, "grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
-    "impossible split": (["run", DEMO, "devices.virtual=7"], "possible are 1, 2, 4, 8, 16, 32"),
-    "unsplittable x": (
-        ["check", DEMO, "grid.shape=[30,32,32]", "--devices", "4"],
-        "possible are 1, 2, 3, 5, 6, 10, 15",
+    "impossible split": (["run", DEMO, "devices.virtual=50"], "possible are 1 to 43 (in three dimensions pencils"),
+    "impossible pencils": (
+        ["check", DEMO, "devices.decomposition='pencil'", "--devices", "2021"],
+        "at most 43 slabs and at most 22 pencils in each is needed",
+    ),
+    "a mesh of other size": (
+        ["check", DEMO, "devices={decomposition='pencil',mesh=[4,2]}", "--devices", "6"],
+        "mesh [4, 2] for 6 devices: two sides are needed, such as [1, 6], [2, 3], [3, 2], [6, 1]",
+    ),
+    "a mesh for slabs": (["check", DEMO, "devices.mesh=[4,2]"], "decomposition = 'pencil' is needed"),
+    "jaxdecomp on uneven sides": (
+        ["check", DEMO, "devices.engine='jaxdecomp'", "--devices", "3"],
+        "it must divide [64, 64]; the engine 'slabwave' pads",
     ),
     "no such run": (["resume", "nowhere"], "nowhere holds no run"),
     "info of nothing": (["info", "nowhere"], "nowhere holds no run"),

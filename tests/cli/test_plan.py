@@ -5,6 +5,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from helpers import all_to_all_bytes
 
 import solver as sw
 from solver import assemble
@@ -34,25 +35,13 @@ def _problem(config, devices):
     return run.equation, run.stepper
 
 
-def all_to_all_bytes(text):
-    import re
-
-    total = 0
-    for line in text.splitlines():
-        match = re.match(r"\s*%all-to-all\S* = (.*?) all-to-all(?:-start)?\(", line)
-        if match:
-            for kind, sides in re.findall(r"(c128|f64)\[([\d,]+)\]", match[1]):
-                total += {"c128": 16, "f64": 8}[kind] * int(np.prod([int(n) for n in sides.split(",")]))
-    return total
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_exchanges_and_bytes_are_those_of_the_compiled_step(case):
     devices = 4
     compiled, plan = compiled_and_planned(case, devices)
     text = compiled.as_text()
     assert text.count(" all-to-all(") + text.count(" all-to-all-start(") == plan.exchanges
-    received_by_all = all_to_all_bytes(text) * devices
+    received_by_all = sum(all_to_all_bytes(text)) * devices
     assert received_by_all * (devices - 1) // devices == plan.exchanged_bytes
 
 

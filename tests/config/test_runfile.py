@@ -120,7 +120,12 @@ NOT_TOGETHER = {
     "four sides": (["grid.shape=[4, 4, 4, 4]", "grid.lengths=[1, 1, 1, 1]"], "one to three sides"),
     "negative viscosity": (["equation.viscosity=-1"], "viscosity -1.0: zero or more is needed"),
     "missing file": (["initial={name='file', path='no.h5', datasets=['u']}"], "no.h5: no such file"),
-    "pencil": (["devices.decomposition=pencil"], "not available in this version"),
+    "sides of a slab": (["devices.mesh=[4, 2]"], "decomposition = 'pencil' is needed"),
+    "three sides": (["devices.decomposition=pencil", "devices.mesh=[4, 2, 1]"], "two positive sides are needed"),
+    "pencils of an area": (
+        ["grid.shape=[16, 16]", "grid.lengths=[1, 1]", "devices.decomposition=pencil", "devices.mesh=[2, 2]"],
+        "split in slabs only",
+    ),
     "phase shift": (["grid.dealias=phase-shift"], "not available in this version"),
 }
 
@@ -189,5 +194,13 @@ def test_device_counts_that_work_are_named():
         demo("grid.shape=[48, 32, 40]", "grid.lengths=[1, 1, 1]", "initial={name='random-phase'}")
     )
     assemble.check_device_count(config, 8)  # 21 retained ky on 8 devices: padded, no error
-    with pytest.raises(ConfigError, match=r"7 devices cannot split .* possible are 1, 2, 3, 4, 6, 8, 12, 16$"):
-        assemble.check_device_count(config, 7)
+    with pytest.raises(ConfigError, match=r"22 slabs of .* possible are 1 to 21"):
+        assemble.check_device_count(config, 22)
+
+
+def test_sides_of_pencils_are_even_and_nearly_square():
+    config = assemble.resolve(demo("devices.decomposition=pencil"))
+    sides = {devices: assemble.mesh_shape(config, devices) for devices in (1, 2, 8, 16, 12, 44)}
+    assert sides == {1: (1, 1), 2: (2, 1), 8: (4, 2), 16: (4, 4), 12: (4, 3), 44: (11, 4)}
+    with pytest.raises(ConfigError, match="at most 43 slabs and at most 22 pencils in each"):
+        assemble.check_device_count(config, 2021)

@@ -37,8 +37,8 @@ def test_shells_follow_the_box(make_grid):
 def test_the_same_on_any_number_of_devices(make_grid):
     noise = np.random.default_rng(0).normal(size=(16, 24, 18))
     spectra = []
-    for devices in (1, 2, 4):
-        grid = make_grid((16, 24, 18), devices=devices)
+    for shape in (None, (2, 1), (3, 2)):
+        grid = make_grid((16, 24, 18), devices=1 if shape is None else shape[0] * shape[1], mesh_shape=shape)
         spectra.append(shell_spectrum(sw.fft.Transform(grid).forward(noise), grid))
     np.testing.assert_allclose(spectra[1], spectra[0], rtol=1e-13)
     np.testing.assert_allclose(spectra[2], spectra[0], rtol=1e-13)

@@ -36,10 +36,21 @@ def test_padding_is_a_multiple_of_the_devices():
     assert layout.spectral_shape == (24, 14, 31)
 
 
-@pytest.mark.parametrize("slabs", [5, 6, 16])
-def test_counts_that_cannot_split_are_refused_with_those_that_can(slabs):
-    with pytest.raises(ValueError, match=r"possible are 1, 2, 4, 8$"):
-        Layout((32, 24, 16), slabs=slabs)
+def test_more_parts_than_modes_are_refused_with_the_counts_that_work():
+    assert Layout((32, 24, 16), slabs=15).spectral_shape == (15, 6, 21)
+    with pytest.raises(ValueError, match=r"16 slabs of .* 32 planes along x and 15 retained ky; possible are 1 to 15"):
+        Layout((32, 24, 16), slabs=16)
+    with pytest.raises(ValueError, match=r"7 pencils in each slab of .* 6 retained kz; possible are 1 to 6"):
+        Layout((32, 24, 16), slabs=2, columns=7)
+    with pytest.raises(ValueError, match="it is split in slabs only"):
+        Layout((32, 24), slabs=2, columns=2)
+
+
+def test_pencils_pad_both_split_axes():
+    layout = Layout((15, 13, 11), dealias="none", slabs=4, columns=3)
+    assert layout.padded_points == (16, 15, 11)
+    assert layout.logical_spectral_shape == (13, 6, 15)
+    assert layout.spectral_shape == (16, 6, 15)
 
 
 def test_coordinates_and_meshgrid_agree_and_are_split(make_grid):

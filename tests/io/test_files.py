@@ -139,7 +139,7 @@ def test_fields_are_read_block_by_block(snapshot, make_grid, monkeypatch):
     field = sw.io.read_field(path, names, grid)
     assert set(sizes) == {(8, 12, 8)}
     np.testing.assert_array_equal(field, u)
-    assert field.sharding == grid.sharding(4)
+    assert field.sharding == grid.field_sharding(4)
 
 
 def test_fields_in_one_data_set(tmp_path, make_grid):

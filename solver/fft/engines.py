@@ -1,0 +1,213 @@
+"""Ways to run one transform on global arrays: the same operation, the same result to round-off.
+
+==============  =========================================================================================
+engine          how
+==============  =========================================================================================
+`slabwave`      the local pipeline as a `custom_partitioning` operation; XLA sees one partitioned operation
+`shard_map`     the same local pipeline in a manual region
+`jaxdecomp`     the jaxdecomp library's complex transform, all modes exchanged, truncated afterwards
+==============  =========================================================================================
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental.custom_partitioning import custom_partitioning
+from jaxtyping import Array
+
+from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
+from solver.fft.pipeline import forward_local, inverse_local
+from solver.fft.stages import extend, truncate
+from solver.grid.layout import Layout
+from solver.mesh import PENCIL, SLAB, AnyMesh, is_explicit, spatial_sharding, split_axes
+
+ENGINES = ("slabwave", "shard_map", "jaxdecomp")
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a transform is to be carried out.
+
+    Args:
+        engine: one of `ENGINES`.
+        chunks: number of parts that the exchange is cut into, one after the other.
+        fields: most fields that share an exchange; None for a whole batch.
+        backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
+    """
+
+    engine: str = "slabwave"
+    chunks: int = 1
+    fields: int | None = None
+    backend: str = "jax"
+
+    def check(self, layout: Layout, mesh: AnyMesh) -> None:
+        """Raises ValueError where this method cannot transform this layout on this mesh; the message names what can."""
+        if self.engine not in ENGINES:
+            raise ValueError(f"engine {self.engine!r}: {', '.join(ENGINES)} are there")
+        if self.chunks < 1 or (self.fields is not None and self.fields < 1):
+            raise ValueError(f"chunks={self.chunks}, fields={self.fields}: one or more are needed")
+        if self.chunks > 1 and (self.engine == "jaxdecomp" or layout.dimensions != 3 or layout.columns > 1):
+            raise ValueError(
+                f"chunks={self.chunks}: exchanges are cut for slabs in three dimensions, by the engines slabwave and "
+                "shard_map; elsewhere chunks=1 is needed"
+            )
+        if self.engine == "jaxdecomp":
+            _check_jaxdecomp(layout, mesh, self.backend)
+
+
+def _check_jaxdecomp(layout: Layout, mesh: AnyMesh, backend: str) -> None:
+    if importlib.util.find_spec("jaxdecomp") is None:
+        raise ValueError("engine 'jaxdecomp' needs the package: pip install jaxdecomp")
+    if backend not in ("jax", "cudecomp"):
+        raise ValueError(f"backend {backend!r} of jaxdecomp: jax or cudecomp is needed")
+    if layout.dimensions != 3:
+        raise ValueError(f"engine 'jaxdecomp' on the grid {list(layout.shape)}: it transforms three dimensions only")
+    if PENCIL not in mesh.shape:
+        raise ValueError(
+            f"engine 'jaxdecomp' on a mesh with one axis: it expects two; device_mesh(shape=({layout.slabs}, 1)) "
+            "gives the same slabs"
+        )
+    if is_explicit(mesh):
+        raise ValueError("engine 'jaxdecomp' on a mesh with Explicit axes: it needs Auto ones")
+    x, y, z = layout.points
+    uneven = [n for n in ((x, z) if layout.columns == 1 else (x, y)) if n % layout.slabs]
+    uneven += [n for n in (y, z) if n % layout.columns]
+    if uneven:
+        raise ValueError(
+            f"engine 'jaxdecomp' on {layout.slabs} × {layout.columns} devices and {list(layout.points)} points: "
+            f"it must divide {uneven}; the engine 'slabwave' pads"
+        )
+
+
+def transform_operation(
+    is_forward: bool, layout: Layout, mesh: AnyMesh, method: Method, factor: float, ndim: int, on_cpu: bool
+) -> Callable[[Array], Array]:
+    """The transform as a function of global arrays `(…, *layout.padded_points)` or `(…, *layout.spectral_shape)`."""
+    if method.engine == "jaxdecomp":
+        transform = partial(_jaxdecomp, is_forward=is_forward, layout=layout, mesh=mesh, backend=method.backend)
+        return lambda u: transform(u) * (factor * math.prod(layout.points) if is_forward else factor)
+    if _in_blocks(layout, method, on_cpu):
+        blocked = forward_blocked if is_forward else inverse_blocked
+        local = partial(blocked, layout=layout, factor=factor, chunks=method.chunks)
+    else:
+        local = partial(forward_local if is_forward else inverse_local, layout=layout, factor=factor)
+    return _partitioned(local, layout, mesh, method, ndim)
+
+
+def pointwise_operation(
+    fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method, ndim: int, on_cpu: bool
+) -> Callable[[Array], Array]:
+    """Coefficients of `fn(u)` as a function of the global coefficients of u."""
+    if _in_blocks(layout, method, on_cpu):
+        return _partitioned(partial(pointwise_blocked, fn=fn, layout=layout), layout, mesh, method, ndim)
+
+    def local(u_hat: Array, axis_name: Any) -> Array:
+        return forward_local(fn(inverse_local(u_hat, layout, axis_name)), layout, axis_name)
+
+    return _partitioned(local, layout, mesh, method, ndim)
+
+
+def _in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
+    """Blocks on a CPU, whose cache they fit, or where the exchange is cut; whole arrays elsewhere."""
+    return layout.dimensions == 3 and layout.columns == 1 and (on_cpu or method.chunks > 1)
+
+
+def _partitioned(
+    local: Callable[..., Array], layout: Layout, mesh: AnyMesh, method: Method, ndim: int
+) -> Callable[[Array], Array]:
+    """What one device does, as an operation on global arrays."""
+    if layout.devices == 1:
+        return lambda u: local(u, axis_name=None)
+    split = lambda on: spatial_sharding(on, ndim, layout.dimensions)  # noqa: E731
+    on_block = lambda u: local(u, axis_name=split_axes(mesh))  # noqa: E731
+    if method.engine == "shard_map":
+        spec = split(mesh).spec
+        # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
+        within = None if is_explicit(mesh) else mesh
+        return jax.shard_map(on_block, mesh=within, in_specs=spec, out_specs=spec, check_vma=False)
+    operation = custom_partitioning(lambda u: local(u, axis_name=None))
+
+    def partition(on: Any, operands: Any, result: Any) -> Any:
+        return on, on_block, split(on), (split(on),)
+
+    operation.def_partition(
+        partition=partition,
+        infer_sharding_from_operands=lambda on, operands, result: split(on),
+        sharding_rule=_rule(ndim),
+    )
+    return operation
+
+
+def _rule(ndim: int) -> str:
+    """Shardy's rule: no output axis follows from an input axis, the callback places both sides."""
+    axes = lambda letter: " ".join(f"{letter}{i}" for i in range(ndim))  # noqa: E731
+    return f"{axes('i')} -> {axes('o')}"
+
+
+# ---- jaxdecomp --------------------------------------------------------------------------------------------------
+
+
+def _jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: AnyMesh, backend: str) -> Array:
+    """jaxdecomp's transform of all modes, which leaves (y, z, x) as ours does; one field after the other."""
+    import jaxdecomp  # importing it configures its library: only where it is asked for
+
+    pin = lambda v: jax.lax.with_sharding_constraint(v, spatial_sharding(mesh, v.ndim, 3))  # noqa: E731
+    pin_modes = lambda v: jax.lax.with_sharding_constraint(v, jax.NamedSharding(mesh, _its_modes(layout)))  # noqa: E731
+    fields = u.reshape(-1, *u.shape[-3:])
+    if is_forward:
+        given = [pin(v.astype(jnp.result_type(u, jnp.complex64))) for v in fields]
+        modes = [pin_modes(jaxdecomp.fft.pfft3d(v, norm="forward", backend=backend)) for v in given]
+        kept = jnp.stack([_retained(m, layout) for m in modes])
+        return kept.reshape(*u.shape[:-3], *kept.shape[1:])
+    full = [pin_modes(_all_modes(v, layout)) for v in fields]
+    points = jnp.stack([pin(jaxdecomp.fft.pifft3d(v, norm="forward", backend=backend)) for v in full])
+    points = points.real if layout.real else points
+    return points.reshape(*u.shape[:-3], *points.shape[1:])
+
+
+def _its_modes(layout: Layout) -> jax.P:
+    """How jaxdecomp leaves the modes (y, z, x): of slabs it splits z, where we split y."""
+    if layout.columns == 1:
+        return jax.P(PENCIL, SLAB)
+    return jax.P(SLAB, PENCIL) if layout.slabs > 1 else jax.P(None, PENCIL, SLAB)
+
+
+def _retained(modes: Array, layout: Layout) -> Array:
+    """From all modes (y, z, x) those that the layout keeps, with its padding."""
+    if layout.real:
+        modes = modes[:, : layout.points[2] // 2 + 1]
+    for at, axis in zip((-3, -2, -1), layout.order, strict=True):
+        modes = truncate(modes, layout, axis, at)
+    return jnp.pad(modes, [(0, n - m) for n, m in zip(layout.spectral_shape, modes.shape, strict=True)])
+
+
+def _all_modes(u_hat: Array, layout: Layout) -> Array:
+    """All modes of a complex transform whose real part is the field: a mode that stands for two counts twice."""
+    u_hat = u_hat[tuple(slice(0, n) for n in layout.logical_spectral_shape)]
+    if layout.real:
+        weights = layout.half_axis_weights().astype(u_hat.real.dtype)
+        u_hat = u_hat * weights[:, None]
+    for at, axis in zip((-3, -2, -1), layout.order, strict=True):
+        u_hat = extend(u_hat, layout, axis, at)
+    if not layout.real:
+        return u_hat
+    missing = layout.points[2] - u_hat.shape[1]
+    return jnp.pad(u_hat, [(0, 0), (0, missing), (0, 0)])
+
+
+def weights_of_stored_modes(layout: Layout) -> np.ndarray:
+    """How often each stored mode of a half spectrum counts, as a vector along its place in spectral arrays."""
+    position = layout.order.index(layout.dimensions - 1)
+    weights = layout.half_axis_weights()
+    shape = [1] * layout.dimensions
+    shape[position] = layout.spectral_shape[position]
+    return np.concatenate([weights, np.ones(shape[position] - len(weights))]).reshape(shape)

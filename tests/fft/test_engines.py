@@ -1,0 +1,182 @@
+"""Engines, chunks, fields per exchange, and functions of fields in one operation: the same result another way."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import all_to_all_bytes, collectives, random_field
+from jax.test_util import check_grads
+
+import solver as sw
+from solver.fft import blocked
+
+MESHES = {"slab": (4, 1), "pencil": (4, 2)}
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
+@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
+@pytest.mark.parametrize("mesh", MESHES)
+def test_engines_agree_to_round_off(make_grid, mesh, dealias, real):
+    grid = make_grid((16, 24, 8), mesh_shape=MESHES[mesh], dealias=dealias, real=real)
+    ours = sw.fft.Transform(grid)
+    u = random_field(grid)
+    u_hat, weights = ours.forward(u), jax.random.normal(jax.random.key(1), grid.spectral_shape)
+
+    def energy(v, transform):
+        return jnp.sum(weights * jnp.abs(transform.forward(v)) ** 2)
+
+    gradient = jax.grad(energy)(u, ours)
+    for engine in ("shard_map", "jaxdecomp"):
+        other = sw.fft.Transform(grid, engine=engine)
+        np.testing.assert_allclose(other.forward(u), u_hat, atol=1e-16)
+        np.testing.assert_allclose(other.inverse(u_hat), ours.inverse(u_hat), atol=1e-14)
+        np.testing.assert_allclose(jax.grad(energy)(u, other), gradient, atol=1e-16)
+        np.testing.assert_allclose(jax.vmap(other.forward)(u), u_hat, atol=1e-16)
+
+
+def test_the_engine_is_the_one_asked_for(make_grid):
+    grid = make_grid((16, 24, 8), mesh_shape=(4, 1))
+    u = random_field(grid, ())
+    lowered = {
+        engine: jax.jit(sw.fft.Transform(grid, engine=engine).forward).lower(u).as_text() for engine in sw.fft.ENGINES
+    }
+    assert "CustomSPMDPartitioning" in lowered["slabwave"]
+    assert "CustomSPMDPartitioning" not in lowered["shard_map"]
+    assert "manual_computation" in lowered["shard_map"]
+    # jaxdecomp moves all modes, before they are truncated, and splits others than we do
+    assert sum(all_to_all_bytes(jax.jit(sw.fft.Transform(grid).forward).lower(u).compile().as_text())) * 2 < sum(
+        all_to_all_bytes(jax.jit(sw.fft.Transform(grid, engine="jaxdecomp").forward).lower(u).compile().as_text())
+    )
+
+
+def test_jaxdecomp_refuses_what_it_cannot_do(make_grid):
+    with pytest.raises(ValueError, match=r"device_mesh\(shape=\(4, 1\)\)"):
+        sw.fft.Transform(make_grid((16, 16, 16), devices=4), engine="jaxdecomp")
+    with pytest.raises(ValueError, match=r"it must divide \[10\]; the engine 'slabwave' pads"):
+        sw.fft.Transform(make_grid((16, 16, 10), mesh_shape=(4, 1)), engine="jaxdecomp")
+    with pytest.raises(ValueError, match="three dimensions only"):
+        sw.fft.Transform(make_grid((16, 16), devices=4), engine="jaxdecomp")
+
+
+# ---- exchanges --------------------------------------------------------------------------------------------------
+
+
+def test_fields_per_exchange(make_grid):
+    whole = make_grid((16, 12, 10), devices=4)
+    u = random_field(whole, (5,))
+    expected = sw.fft.Transform(whole).forward(u)
+    for fields, exchanges in ((1, 5), (2, 3), (5, 1), (7, 1)):
+        grid = make_grid((16, 12, 10), devices=4, fields_per_exchange=fields)
+        transform = sw.fft.Transform(grid)
+        np.testing.assert_array_equal(transform.forward(u), expected)
+        text = jax.jit(transform.forward).lower(u).compile().as_text()
+        sent = all_to_all_bytes(text)
+        assert len(sent) == exchanges
+        assert sum(sent) * 4 * 3 // 4 == 5 * grid.layout.exchange_bytes()
+        assert collectives(transform.inverse, expected) == {"all-to-all": exchanges}
+
+
+@pytest.mark.parametrize("shape", [(16, 12, 10), (13, 11, 9)], ids=str)
+@pytest.mark.parametrize("engine", ["slabwave", "shard_map"])
+def test_chunks_change_no_bit(make_grid, shape, engine):
+    grid = make_grid(shape, devices=2)
+    u = random_field(grid)
+    whole, chunked = sw.fft.Transform(grid), sw.fft.Transform(grid, engine=engine, chunks=3)
+    u_hat = whole.forward(u)
+    np.testing.assert_array_equal(chunked.forward(u), u_hat)
+    np.testing.assert_array_equal(chunked.inverse(u_hat), whole.inverse(u_hat))
+
+
+def real_fields(transform, argument):
+    """Output and scratch of one device, in real fields of its share."""
+    memory = jax.jit(transform).lower(argument).compile().memory_analysis()
+    grid = transform.__self__.grid
+    share = 8 * np.prod(grid.physical_shape) / grid.mesh.size
+    return (memory.output_size_in_bytes + memory.temp_size_in_bytes) / share
+
+
+@pytest.mark.parametrize("devices", [2, 8])
+def test_memory_of_an_unbatched_transform(make_grid, devices):
+    pruned = sw.fft.Transform(make_grid((128, 128, 128), devices=devices))
+    u = jax.ShapeDtypeStruct(pruned.grid.physical_shape, float, sharding=pruned.grid.physical_sharding)
+    u_hat = jax.ShapeDtypeStruct(pruned.grid.spectral_shape, complex, sharding=pruned.grid.spectral_sharding)
+    assert real_fields(pruned.forward, u) < 1.5
+    assert real_fields(pruned.inverse, u_hat) < 2.1
+    whole = sw.fft.Transform(make_grid((128, 128, 128), devices=devices, dealias="none"), chunks=64 // devices)
+    u_hat = jax.ShapeDtypeStruct(whole.grid.spectral_shape, complex, sharding=whole.grid.spectral_sharding)
+    assert real_fields(whole.forward, u) < 2.3
+    assert real_fields(whole.inverse, u_hat) < 2.3
+
+
+def test_blocks_of_any_size_change_no_bit(make_grid, monkeypatch):
+    """Blocks that do not divide the planes overlap; so small a grid is otherwise one block."""
+    grid = make_grid((14, 12, 10), devices=2)
+    u = random_field(grid)
+    results = []
+    for size in (1, 7000, 12000, 2**30):
+        monkeypatch.setattr(blocked, "BLOCK_BYTES", size)
+        transform = sw.fft.Transform(grid)
+        forward, inverse = jax.jit(lambda v: transform.forward(v)), jax.jit(lambda v: transform.inverse(v))  # noqa: B023
+        u_hat = forward(u)
+        results.append((u_hat, inverse(u_hat), jax.jit(lambda v: transform.pointwise(_square, v))(u_hat)))  # noqa: B023
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+# ---- functions of fields ----------------------------------------------------------------------------------------
+
+
+def _square(u):
+    return u * u
+
+
+def _products(u):
+    return jnp.stack([u[0] * u[1], jnp.sin(u[0]), u[1]])
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["real", "complex"])
+@pytest.mark.parametrize(
+    ("shape", "mesh"), [((16, 12, 10), (4, 1)), ((16, 12, 10), (2, 2)), ((12, 10), (2, 1))], ids=str
+)
+def test_a_function_of_fields_equals_the_three_calls(make_grid, shape, mesh, real):
+    options = {"devices": mesh[0]} if mesh[1] == 1 else {"mesh_shape": mesh}
+    grid = make_grid(shape, real=real, **options)
+    transform = sw.fft.Transform(grid)
+    u_hat = transform.forward(random_field(grid))
+
+    def composed(v):
+        return transform.forward(_products(transform.inverse(v)))
+
+    def whole(v):
+        return transform.pointwise(_products, v)
+
+    expected = composed(u_hat)
+    np.testing.assert_allclose(whole(u_hat), expected, atol=1e-16)
+    np.testing.assert_allclose(jax.jit(whole)(u_hat), expected, atol=1e-16)
+    exchanges = 2 * (2 if mesh[1] > 1 else 1)
+    assert collectives(whole, u_hat) == {"all-to-all": exchanges}
+    batch = jnp.stack([u_hat, 2 * u_hat])
+    np.testing.assert_allclose(jax.vmap(whole)(batch)[1], composed(2 * u_hat), atol=1e-16)
+    assert collectives(jax.vmap(whole), batch) == {"all-to-all": exchanges}
+    direction = transform.forward(random_field(grid, seed=1))
+    np.testing.assert_allclose(
+        jax.jvp(whole, (u_hat,), (direction,))[1], jax.jvp(composed, (u_hat,), (direction,))[1], atol=1e-15
+    )
+    np.testing.assert_allclose(
+        jax.vjp(whole, u_hat)[1](expected)[0], jax.vjp(composed, u_hat)[1](expected)[0], atol=1e-15
+    )
+
+
+def test_gradient_of_a_function_of_fields(make_grid):
+    grid = make_grid((6, 4, 5), devices=2, dealias="none")
+    transform = sw.fft.Transform(grid)
+    to_modes = lambda v: transform.pointwise(_products, transform.forward(v))  # noqa: E731
+    check_grads(to_modes, (random_field(grid),), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
+
+
+def test_a_function_that_changes_the_points_is_refused(make_grid):
+    transform = sw.fft.Transform(make_grid((16, 12, 10), devices=4))
+    u_hat = transform.forward(random_field(transform.grid))
+    with pytest.raises(ValueError, match="the same points and dtype are needed"):
+        transform.pointwise(jnp.sum, u_hat)
