@@ -1,11 +1,18 @@
 """Eight virtual devices, double precision, and every annotated shape and type checked at run time."""
 
+import atexit
 import math
 import os
+import shutil
+import tempfile
 
 import jax
 import jaxtyping
 import pytest
+
+# runs that the tests start keep their compiled programs here, not in the home of whoever tests
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="slabwave-programs-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 if "JAX_NUM_CPU_DEVICES" not in os.environ:
     jax.config.update("jax_num_cpu_devices", 8)

@@ -25,6 +25,7 @@ from solver.cluster import (
     forced_cpu_devices,
     is_first,
     join,
+    keep_compiled_programs,
     keep_freed_memory,
     largest,
     log_to,
@@ -95,6 +96,9 @@ def _simulate(config: Config, directory: RunDirectory, options: argparse.Namespa
     stop.listen()
     notes = _choose_devices(config, launch)
     keep_freed_memory()
+    programs = keep_compiled_programs(os.environ)
+    if programs is None:
+        notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
     join(launch)
     devices = len(config.devices.use or jax.devices())
     assemble.check_device_count(config, devices)

@@ -1,7 +1,13 @@
 """Joining and leaving the processes of a job, agreement between them, signals, and the log."""
 
 from solver.cluster.agree import Disagreement, any_process, barrier, is_first, largest, require_same
-from solver.cluster.devices import available_cores, forced_cpu_devices, keep_freed_memory, set_up_jax
+from solver.cluster.devices import (
+    available_cores,
+    forced_cpu_devices,
+    keep_compiled_programs,
+    keep_freed_memory,
+    set_up_jax,
+)
 from solver.cluster.failure import end_all
 from solver.cluster.join import join, report
 from solver.cluster.launcher import Launch, LaunchError, find_launch
@@ -22,6 +28,7 @@ __all__ = [
     "forced_cpu_devices",
     "is_first",
     "join",
+    "keep_compiled_programs",
     "keep_freed_memory",
     "largest",
     "log_to",

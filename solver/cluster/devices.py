@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import platform
 from collections.abc import Mapping
+from pathlib import Path
 
 import jax
 
@@ -30,18 +33,60 @@ def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
     return max(1, len(os.sched_getaffinity(0)) // launch.local_processes)
 
 
-def set_up_jax(platform: str, cpu_devices: int | None) -> None:
+def set_up_jax(wanted: str, cpu_devices: int | None) -> None:
     """Double precision allowed, the platform, and the number of virtual devices on the CPU.
 
     Args:
-        platform: `auto` leaves the choice to JAX.
+        wanted: platform; `auto` leaves the choice to JAX.
         cpu_devices: None leaves what the environment fixes.
     """
     jax.config.update("jax_enable_x64", True)
-    if platform != "auto":
-        jax.config.update("jax_platforms", {"gpu": "cuda"}.get(platform, platform))
+    if wanted != "auto":
+        jax.config.update("jax_platforms", {"gpu": "cuda"}.get(wanted, wanted))
     if cpu_devices is not None:
         jax.config.update("jax_num_cpu_devices", cpu_devices)
+
+
+def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
+    """Let JAX keep compiled programs on disk, so that a job that is started again need not compile anew.
+
+    In `JAX_COMPILATION_CACHE_DIR` if that is set, else under `XDG_CACHE_HOME`, by default `~/.cache`. A partitioned
+    operation of ours stands in a program as the address of a Python function, which is another in each process: JAX
+    is told to leave addresses out when it compares programs. What the function does follows from the rest of the
+    program and from this package's sources; programs of other sources, and of processors with other instructions,
+    lie in folders of their own.
+
+    Returns:
+        The folder; None if it cannot be made, and programs are not kept.
+    """
+    chosen = environment.get("JAX_COMPILATION_CACHE_DIR")
+    home = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(chosen) if chosen else home / "slabwave" / f"programs-{_fingerprint()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    if not os.access(folder, os.W_OK):
+        return None
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_remove_custom_partitioning_ptr_from_cache_key", True)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    # programs that are read back warn of every source line they had
+    jax.config.update("jax_traceback_in_locations_limit", 0)
+    return folder
+
+
+def _fingerprint() -> str:
+    """Of this package's transforms and this processor."""
+    digest = hashlib.sha256()
+    for source in sorted((Path(__file__).parents[1] / "fft").glob("*.py")):
+        digest.update(source.read_bytes())
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = [platform.machine(), platform.processor()]
+    digest.update(next((line for line in lines if line.startswith(("flags", "Features"))), lines[0]).encode())
+    return digest.hexdigest()[:16]
 
 
 def keep_freed_memory() -> None:

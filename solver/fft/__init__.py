@@ -1,6 +1,7 @@
 """Distributed Fourier transforms: local stages, exchange, pruning, partitioning rules, gradients, engines."""
 
 from solver.fft.engines import ENGINES, Method
+from solver.fft.neighbours import apply_stencil, fftfreq, from_natural_order, rfftfreq, roll, to_natural_order
 from solver.fft.pipeline import forward_local, inverse_local
 from solver.fft.transform import Transform, fftn, ifftn, irfftn, rfftn
 
@@ -8,10 +9,16 @@ __all__ = [
     "ENGINES",
     "Method",
     "Transform",
+    "apply_stencil",
+    "fftfreq",
     "fftn",
     "forward_local",
+    "from_natural_order",
     "ifftn",
     "inverse_local",
     "irfftn",
+    "rfftfreq",
     "rfftn",
+    "roll",
+    "to_natural_order",
 ]

@@ -3,11 +3,15 @@
 from solver.grid.arrays import from_device_pieces, from_global, from_process_local, gather, local_slices
 from solver.grid.grid import Grid, sample
 from solver.grid.layout import DEALIASING, Layout
+from solver.grid.where import Place, find_mode, find_point
 
 __all__ = [
     "DEALIASING",
     "Grid",
     "Layout",
+    "Place",
+    "find_mode",
+    "find_point",
     "from_device_pieces",
     "from_global",
     "from_process_local",

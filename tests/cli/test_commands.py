@@ -205,6 +205,31 @@ def test_a_signal_stops_early_with_a_checkpoint(tmp_path, number, finished):
         assert_same_run(tmp_path / "run", finished[0], 40)
 
 
+def test_a_run_started_again_compiles_nothing_anew_and_changes_no_bit(tmp_path):
+    kept = {"XDG_CACHE_HOME": str(tmp_path / "kept")}
+    programs = lambda: {p.name for p in (tmp_path / "kept").rglob("*-cache")}  # noqa: E731
+    done = run_small(tmp_path / "first", environment=kept)
+    assert done.returncode == 0, done.stderr
+    first = programs()
+    assert any(name.startswith("jit__fixed_steps") for name in first)
+    again = run_small(tmp_path / "again", environment=kept)
+    assert again.returncode == 0, again.stderr
+    assert not again.stderr
+    assert programs() == first
+    assert_same_run(tmp_path / "again", tmp_path / "first", 40)
+    # a chunk of another program is not taken for it
+    other = run_small(tmp_path / "other", "grid.dealias='none'", "time.end=0.01", environment=kept)
+    assert other.returncode == 0, other.stderr
+    assert programs() > first
+
+
+def test_a_run_goes_on_where_programs_cannot_be_kept(tmp_path):
+    (tmp_path / "file").touch()
+    done = run_small(tmp_path / "run", "time.end=0.01", environment={"XDG_CACHE_HOME": str(tmp_path / "file")})
+    assert done.returncode == 0, done.stderr
+    assert "programs: no folder to keep compiled ones in" in done.stdout
+
+
 WRONG = {
     "no command": ([], "required: COMMAND"),
     "unknown command": (["rnu", "x"], "'rnu': unknown command; did you mean 'run'?"),

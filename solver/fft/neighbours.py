@@ -1,0 +1,172 @@
+"""What stands beside a distributed FFT: frequencies in its layout, planes from next door, arrays laid out otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
+
+from solver.grid import Grid, Layout
+from solver.mesh import even_sharding, split_axes
+
+# ---- frequencies ------------------------------------------------------------------------------------------------
+
+
+def fftfreq(shape: Sequence[int], d: float | Sequence[float] = 1.0) -> tuple[np.ndarray, ...]:
+    """Frequencies fx, fy, fz [cycles per unit of d] of `fftn`'s result, as vectors that broadcast against it.
+
+    Args:
+        shape: points of the field.
+        d: spacing of the points, one for all axes or one each.
+
+    Returns:
+        For each axis x, y, z the numbers of `numpy.fft.fftfreq`, along the place where (ky, kz, kx) holds them.
+    """
+    return _frequencies(shape, d, real=False)
+
+
+def rfftfreq(shape: Sequence[int], d: float | Sequence[float] = 1.0) -> tuple[np.ndarray, ...]:
+    """As `fftfreq`, of `rfftn`'s result: the last axis in space as `numpy.fft.rfftfreq` has it."""
+    return _frequencies(shape, d, real=True)
+
+
+def _frequencies(shape: Sequence[int], d: float | Sequence[float], *, real: bool) -> tuple[np.ndarray, ...]:
+    layout = Layout(tuple(shape), "none", real)
+    spacing = d if isinstance(d, Sequence) else [d] * len(shape)
+    if len(spacing) != len(shape):
+        raise ValueError(f"d={list(spacing)} for the shape {list(shape)}: one spacing, or one for each axis, is needed")
+    found = []
+    for axis, (n, step) in enumerate(zip(shape, spacing, strict=True)):
+        values = (np.fft.rfftfreq if layout.is_half(axis) else np.fft.fftfreq)(n, step)
+        place = [1] * len(shape)
+        place[layout.order.index(axis)] = len(values)
+        found.append(values.reshape(place))
+    return tuple(found)
+
+
+# ---- neighbouring planes ----------------------------------------------------------------------------------------
+
+
+def roll(u: Array, shift: int, grid: Grid, axis: int = 0) -> Array:
+    """Field moved by `shift` points along an axis in space, periodically: as `jnp.roll`.
+
+    Along a split axis every device sends the planes that leave it, to at most two others, and none gathers.
+
+    Args:
+        u: `(..., *grid.physical_shape)`.
+        shift: any whole number.
+        grid: where u lives.
+        axis: 0 for x, 1 for y, 2 for z.
+    """
+    split = _split_names(grid)
+    at = axis - grid.dimensions
+    if axis >= len(split) or grid.mesh.shape[split[axis]] == 1:
+        return jnp.roll(u, shift, at)
+    parts = grid.mesh.shape[split[axis]]
+
+    def local(block: Array) -> Array:
+        blocks, rest = divmod(shift, block.shape[at])
+        arrived = _from_before(block, split[axis], parts, blocks)
+        if rest == 0:
+            return arrived
+        leaving = lax.slice_in_dim(block, block.shape[at] - rest, None, axis=at + block.ndim)
+        before = _from_before(leaving, split[axis], parts, blocks + 1)
+        return jnp.concatenate([before, lax.slice_in_dim(arrived, 0, block.shape[at] - rest, axis=at + block.ndim)], at)
+
+    return _on_blocks(local, u, grid)
+
+
+def apply_stencil(fn: Callable[[Array], Array], u: Array, grid: Grid, width: int = 1) -> Array:
+    """A local function of neighbouring points, periodically: halo exchange, then `fn` on each device's block.
+
+    Args:
+        fn: takes a block `(..., x + 2w, y + 2w, z + 2w)` and returns one `(..., x, y, z)` with as many axes.
+        u: `(..., *grid.physical_shape)`.
+        grid: where u lives.
+        width: w, planes from either side; at most a device's own planes.
+
+    Returns:
+        `(..., *grid.physical_shape)`, split as u. Two sends of w planes per split axis.
+
+    Raises:
+        ValueError: a width that reaches beyond the next device, or a grid that the devices do not divide.
+    """
+    split = _split_names(grid)
+    part = min(n // p for n, p in zip(grid.physical_shape, grid.layout.parts, strict=True))
+    if not 0 < width <= part:
+        raise ValueError(f"width {width}: from 1 to {part} planes are there on each device")
+
+    def local(block: Array) -> Array:
+        for axis in range(grid.dimensions):
+            at = axis - grid.dimensions + block.ndim
+            first = lax.slice_in_dim(block, 0, width, axis=at)
+            last = lax.slice_in_dim(block, block.shape[at] - width, None, axis=at)
+            if axis < len(split):
+                parts = grid.mesh.shape[split[axis]]
+                first, last = _from_before(first, split[axis], parts, -1), _from_before(last, split[axis], parts, 1)
+            block = jnp.concatenate([last, block, first], at)
+        return fn(block)
+
+    return _on_blocks(local, u, grid)
+
+
+def _from_before(block: Array, name: str, parts: int, steps: int) -> Array:
+    """The block of the device `steps` before this one, around the ring."""
+    if steps % parts == 0:
+        return block
+    return lax.ppermute(block, name, [(i, (i + steps) % parts) for i in range(parts)])
+
+
+def _split_names(grid: Grid) -> tuple[str, ...]:
+    if grid.layout.padded_points != grid.layout.points:
+        raise ValueError(
+            f"{list(grid.physical_shape)} points on {grid.layout.slabs} × {grid.layout.columns} devices: planes are "
+            "passed on where the devices divide the split sides"
+        )
+    return split_axes(grid.mesh) if grid.dimensions > 1 else ()
+
+
+def _on_blocks(local: Callable[[Array], Array], u: Array, grid: Grid) -> Array:
+    u = jnp.asarray(u)
+    spec = grid.field_sharding(u.ndim).spec
+    mapped = jax.shard_map(local, mesh=grid.mesh, in_specs=spec, out_specs=spec)
+    return jax.jit(mapped)(u)
+
+
+# ---- other layouts ----------------------------------------------------------------------------------------------
+
+
+def to_natural_order(u_hat: Array, grid: Grid) -> Array:
+    """Coefficients `(..., kx, ky, kz)`, split along kx as fields are along x, from the transposed, padded layout.
+
+    For output and other libraries; the solver itself never restores this order. One all-to-all where the devices
+    divide the retained kx, else the result is whole on every device outside of `jit`.
+    """
+    return _natural(True, grid, u_hat.ndim)(u_hat)
+
+
+def from_natural_order(u_hat: Array, grid: Grid) -> Array:
+    """Inverse of `to_natural_order`: `(..., ky, kz, kx)` as `Transform` takes it, with its padding."""
+    return _natural(False, grid, u_hat.ndim)(u_hat)
+
+
+def _natural(there: bool, grid: Grid, ndim: int) -> Callable[[Array], Array]:
+    layout, d = grid.layout, grid.dimensions
+    lead = ndim - d
+    leading = tuple(range(lead))
+    shape = (1,) * lead + tuple(layout.retained)
+
+    def reorder(v: Array) -> Array:
+        if there:
+            v = v[(..., *(slice(0, n) for n in layout.logical_spectral_shape))]
+            return v.transpose(*leading, *(lead + layout.order.index(axis) for axis in range(d)))
+        v = v.transpose(*leading, *(lead + axis for axis in layout.order))
+        widths = [(0, n - m) for n, m in zip(layout.spectral_shape, layout.logical_spectral_shape, strict=True)]
+        return jnp.pad(v, [(0, 0)] * lead + widths)
+
+    out = even_sharding(grid.mesh, shape, d) if there else grid.sharding(ndim)
+    return jax.jit(reorder, out_shardings=out)
