@@ -45,7 +45,7 @@ def forward_blocked(
         modes = slabs.modes_of_planes(_take(u, start, count, 0)[None], scale)
         return [_put(p, part, start, 1) for p, part in zip(pieces, modes, strict=True)]
 
-    pieces = _loop(len(u), slabs.plane_block(1), planes, slabs.blank_pieces(1, len(u), slabs.rows, u))
+    pieces = _loop(len(u), slabs.plane_blocks(1, len(u)), planes, slabs.blank_pieces(1, len(u), slabs.rows, u))
     pieces = [p.reshape(-1, slabs.planes, slabs.rows, slabs.Kz) for p in pieces]
     u_hat = slabs.coefficients(pieces, chunks)
     return u_hat.reshape(*batch, *u_hat.shape[1:])
@@ -62,7 +62,7 @@ def inverse_blocked(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: 
 
     dtype = u_hat.real.dtype if layout.real else u_hat.dtype
     out = _blank((len(u_hat) * slabs.planes, *layout.points[1:]), dtype, pieces[0])
-    out = _loop(len(out), slabs.plane_block(1), planes, out)
+    out = _loop(len(out), slabs.plane_blocks(1, len(out)), planes, out)
     return out.reshape(*batch, slabs.planes, *layout.points[1:])
 
 
@@ -82,7 +82,7 @@ def pointwise_blocked(u_hat: Array, fn: Callable[[Array], Array], layout: Layout
         return [_put(p, part, start, 1) for p, part in zip(pieces, modes, strict=True)]
 
     pieces = slabs.blank_pieces(math.prod(result), slabs.planes, slabs.rows, received[0])
-    pieces = _loop(slabs.planes, slabs.plane_block(len(u_hat)), planes, pieces)
+    pieces = _loop(slabs.planes, slabs.plane_blocks(len(u_hat), slabs.planes), planes, pieces)
     f_hat = slabs.coefficients(pieces, 1)
     return f_hat.reshape(*result, *f_hat.shape[1:])
 
@@ -126,9 +126,13 @@ class _Slabs:
         """Number of kz."""
         return self.layout.spectral_shape[1]
 
-    def plane_block(self, fields: int) -> int:
-        """Planes in a block."""
-        return _block(self.dtype, fields, self.layout.points[1], self.layout.points[2] // 2)
+    def plane_blocks(self, fields: int, planes: int) -> int:
+        """Into how many blocks planes of so many fields are cut."""
+        return _blocks(1, planes, _block(self.dtype, fields, self.layout.points[1], self.layout.points[2] // 2))
+
+    def row_blocks(self, fields: int, rows: int) -> int:
+        """Into how many blocks the rows of each field are cut."""
+        return _blocks(fields, rows, _block(self.dtype, self.layout.points[0], self.Kz))
 
     def blank_pieces(self, fields: int, planes: int, rows: int, data: Array) -> list[Array]:
         """Room for the pieces `(field, x, ky, kz)`."""
@@ -153,7 +157,6 @@ class _Slabs:
     def coefficients(self, pieces: Sequence[Array], chunks: int) -> Array:
         """Exchange, and FFT x: pieces `(field, x, ky, kz)` to coefficients `(field, ky, kz, kx)`."""
         layout, fields = self.layout, pieces[0].shape[0]
-        size = _block(self.dtype, layout.points[0], self.Kz)
 
         def rows(received: Sequence[Array], out: Array, b: Any, start: Any, count: int, at: Any) -> Array:
             block = jnp.concatenate([_take(_take(p, b, 1, 0)[0], start, count, 1) for p in received])  # (x, ky, kz)
@@ -162,16 +165,16 @@ class _Slabs:
 
         def chunk(start: Any, count: int, out: Array) -> Array:
             received = _swap([_take(p, start, count, 2) for p in pieces], self.name)
-            return _loop2(fields, count, size, lambda b, s, n, out: rows(received, out, b, s, n, start + s), out)
+            body = lambda b, s, n, out: rows(received, out, b, s, n, start + s)  # noqa: E731
+            return _loop2(fields, count, self.row_blocks(fields, count), body, out)
 
         out = _blank((fields, self.rows, self.Kz, layout.spectral_shape[2]), self.dtype, pieces[0])
-        return _loop(self.rows, math.ceil(self.rows / chunks), chunk, out)
+        return _loop(self.rows, chunks, chunk, out)
 
     def planes_of_modes(self, u_hat: Array, factor: float, chunks: int) -> list[Array]:
         """FFT x, and exchange: coefficients `(field, ky, kz, kx)` to pieces `(field, x, ky, kz)` of this device's x."""
         layout, fields = self.layout, len(u_hat)
         scale = factor * math.prod(layout.points[1:])  # to_points divides by their product
-        size = _block(self.dtype, layout.points[0], self.Kz)
 
         def rows(pieces: Sequence[Array], b: Any, start: Any, count: int, at: Any) -> list[Array]:
             block = _take(_take(u_hat, b, 1, 0)[0], start, count, 0)  # (ky, kz, kx)
@@ -182,7 +185,7 @@ class _Slabs:
         def chunk(start: Any, count: int) -> list[Array]:
             pieces = self.blank_pieces(fields, self.planes, count, u_hat)
             body = lambda b, s, n, pieces: rows(pieces, b, start + s, n, s)  # noqa: E731
-            return _swap(_loop2(fields, count, size, body, pieces), self.name)
+            return _swap(_loop2(fields, count, self.row_blocks(fields, count), body, pieces), self.name)
 
         def collect(start: Any, count: int, received: Sequence[Array]) -> list[Array]:
             return [_put(p, new, start, 2) for p, new in zip(received, chunk(start, count), strict=True)]
@@ -190,7 +193,7 @@ class _Slabs:
         if chunks == 1:
             return chunk(0, self.rows)
         received = self.blank_pieces(fields, self.planes, self.rows, u_hat)
-        return _loop(self.rows, math.ceil(self.rows / chunks), collect, received)
+        return _loop(self.rows, chunks, collect, received)
 
 
 def _swap(pieces: Sequence[Array], name: str | None) -> list[Array]:
@@ -218,17 +221,21 @@ def _blank(shape: tuple[int, ...], dtype: Any, data: Array) -> Array:
     return jnp.full(shape, number if jnp.iscomplexobj(jnp.zeros(0, dtype)) else number.real, dtype)
 
 
-def _loop(total: int, size: int, body: Callable[[Any, int, Any], Any], carry: Any) -> Any:
-    """`carry = body(start, count, carry)` for blocks of about `size` that cover `total`.
+def _blocks(batch: int, total: int, size: int) -> int:
+    """Into how many blocks of about `size` each of `batch` ranges of length `total` is cut."""
+    return max(math.ceil(total / size), min(total, math.ceil(FEWEST_BLOCKS / batch)))
+
+
+def _loop(total: int, blocks: int, body: Callable[[Any, int, Any], Any], carry: Any) -> Any:
+    """`carry = body(start, count, carry)` for as many blocks that cover `total`.
 
     All blocks are of one length; the last one starts early enough to end in time, and repeats what overlaps.
     """
-    return _loop2(1, total, size, lambda _, start, count, carry: body(start, count, carry), carry)
+    return _loop2(1, total, blocks, lambda _, start, count, carry: body(start, count, carry), carry)
 
 
-def _loop2(batch: int, total: int, size: int, body: Callable[[Any, Any, int, Any], Any], carry: Any) -> Any:
+def _loop2(batch: int, total: int, blocks: int, body: Callable[[Any, Any, int, Any], Any], carry: Any) -> Any:
     """The same for each b: `carry = body(b, start, count, carry)`."""
-    blocks = max(math.ceil(total / size), min(total, math.ceil(FEWEST_BLOCKS / batch)))
     count = math.ceil(total / blocks)
     blocks = math.ceil(total / count)
     if batch * blocks == 1:

@@ -212,7 +212,8 @@ def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid
             _copy_overlap(path, piece, low, high, values)
         return values
 
-    return jax.make_array_from_callback(stored, grid.sharding(len(stored)), block)
+    place = grid.sharding if grid.is_spectral(stored) else grid.field_sharding
+    return jax.make_array_from_callback(stored, place(len(stored)), block)
 
 
 def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> None:

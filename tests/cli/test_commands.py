@@ -298,12 +298,34 @@ def test_a_subset_of_the_devices(tmp_path):
     assert "devices: 2 in use of 3" in done.stdout
 
 
+DECOMPOSITIONS = {
+    "pencils": ["devices.decomposition='pencil'", "devices.virtual=6"],
+    "uneven slabs": ["devices.virtual=5"],
+    "shard_map": ["devices.engine='shard_map'", "devices.virtual=4"],
+    "jaxdecomp": ["devices.engine='jaxdecomp'", "devices.virtual=4"],
+}
+
+
+@pytest.mark.parametrize("case", DECOMPOSITIONS)
+def test_the_same_run_split_otherwise(finished, tmp_path, case):
+    done = run_small(tmp_path / "run", *DECOMPOSITIONS[case])
+    assert done.returncode == 0, done.stderr
+    (expected, _), (found, _) = (
+        read_checkpoint(folder / "checkpoints" / "step-00000040") for folder in (finished[0], tmp_path / "run")
+    )
+    assert np.abs(found["field"] - expected["field"]).max() < 1e-13
+    assert slabwave("verify", tmp_path / "run").returncode == 0
+
+
 def test_check_info_verify_plot(finished):
     folder, _ = finished
     done = slabwave("check", DEMO, "--devices", "8")
     assert done.returncode == 0, done.stderr
     assert "12 inverse, 20 forward per step, in 8 exchanges" in re.sub(r" +", " ", done.stdout)
     assert tomllib.loads(done.stdout)["grid"]["shape"] == [64, 64, 64], "the output is itself a run file"
+    done = slabwave("check", DEMO, "devices.decomposition='pencil'", "--devices", "128")
+    assert "16 slabs × 8 pencils" in done.stdout
+    assert "in 16 exchanges" in done.stdout
     done = slabwave("info", folder)
     assert "step 40, t = 0.4: finished" in done.stdout
     assert "navier-stokes (viscosity = 0.005)" in done.stdout

@@ -1,13 +1,17 @@
 """Navier–Stokes: exact solutions, published numbers, costs."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import all_to_all_bytes
 
 import solver as sw
 from solver import initial
 from solver.equations import NavierStokes
+from solver.loop import _fixed_steps
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 
@@ -80,13 +84,13 @@ def test_taylor_green_against_an_independent_code(make_grid, n, reynolds, step, 
 @pytest.mark.parametrize("shape", [(32, 32, 32), (48, 32, 40)], ids=str)
 def test_the_same_flow_on_any_number_of_devices(make_grid, shape):
     fields = []
-    for devices in (1, 2, 4, 8):
-        grid = make_grid(shape, devices=devices, lengths=[6.0, 5.0, 4.0])
+    for mesh in ((1, 1), (2, 1), (8, 1), (5, 1), (4, 2), (3, 2)):  # five and three do not divide the sides
+        grid = make_grid(shape, mesh_shape=mesh, lengths=[6.0, 5.0, 4.0])
         equation = NavierStokes(grid, viscosity=0.01)
         u = initial.random_phase(grid, jax.random.key(3), 3, True)
         state = run(equation, u, 0.2, 0.01)
         assert int(state.step) == 20
-        fields.append(np.asarray(state.field)[:, : grid.layout.retained[1]])
+        fields.append(np.asarray(state.field)[:, : grid.layout.retained[1], : grid.layout.retained[2]])
     scale = np.abs(fields[0]).max()
     for field in fields[1:]:
         assert np.abs(field - fields[0]).max() < 1e-12 * scale
@@ -102,18 +106,33 @@ def test_cost_of_a_step(make_grid, shape, per_rhs):
     assert [c.batch for c in calls if c.forward] == [per_rhs[1]] * 4
 
 
-def test_a_compiled_chunk_makes_two_exchanges_per_right_hand_side(make_grid):
-    import re
-
-    from solver.loop import _fixed_steps
-
-    grid = make_grid((32, 24, 16))
+@pytest.mark.parametrize("fields", [None, 1], ids=["batched", "separate"])
+@pytest.mark.parametrize("engine", ["slabwave", "shard_map"])
+def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
+    """Two per right-hand side, or one for each of its 3 + 5 components; of the same bytes, and nothing else."""
+    grid = make_grid((32, 24, 16), engine=engine, fields_per_exchange=fields)
     equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
     state = sw.initial_state(equation, stepper, initial.random_phase(grid, jax.random.key(0), 3, True))
     lowered = _fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0)
-    found = re.findall(r"(all-to-all|all-gather|collective-permute)(?:-start)?\(", lowered.compile().as_text())
-    assert sorted(set(found)) == ["all-to-all"]
-    assert len(found) == 2 * 4
+    text = lowered.compile().as_text()
+    found = re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text)
+    assert set(found) == {"all-to-all"}
+    assert len(found) == 4 * (2 if fields is None else 8)
+    sent = all_to_all_bytes(text)
+    assert sum(sent) * 8 * 7 // 8 == 4 * 8 * grid.layout.exchange_bytes()
+    per_field = 16 * 32 * 16 * 6 // 8  # Nx · Ky, padded to eight parts, · Kz, on one device
+    assert sorted(set(sent)) == ([3 * per_field, 5 * per_field] if fields is None else [per_field])
+
+
+@pytest.mark.parametrize("devices", [1, 2, 8])
+def test_memory_of_a_step(make_grid, devices):
+    """At most 12 real words per grid point, state and stages included, with a four-stage scheme."""
+    grid = make_grid((96, 96, 96), devices=devices)
+    equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
+    field = jax.ShapeDtypeStruct((3, *grid.spectral_shape), complex, sharding=grid.sharding(4))
+    memory = _fixed_steps.lower(equation, stepper, field, (), 3, 0.01, 0.0, 0).compile().memory_analysis()
+    held = memory.argument_size_in_bytes + memory.temp_size_in_bytes  # the result takes the argument's place
+    assert held / (8 * 96**3 / devices) < 12
 
 
 def test_three_halves_of_n_modes_is_two_thirds_of_three_n_half_points(make_grid):

@@ -28,6 +28,23 @@ def test_all_ways_give_the_same_array(grid):
         np.testing.assert_array_equal(sw.gather(array), WHOLE)
 
 
+def test_all_ways_in_pencils_and_in_parts_that_do_not_divide(make_grid):
+    pencils = make_grid((16, 12, 4), mesh_shape=(4, 2), dealias="none")
+    pieces = [part for slab in np.split(WHOLE, 4, axis=1) for part in np.split(slab, 2, axis=2)]
+    uneven = make_grid((16, 12, 4), devices=3)  # 16 planes on 3 devices: whole on each of them, at rest
+    for grid, own in ((pencils, pieces), (uneven, [WHOLE] * 3)):
+        block = WHOLE[(slice(None), *local_slices(grid))]
+        for array in (
+            sw.from_global(WHOLE, grid),
+            sw.from_process_local(block, grid),
+            sw.from_device_pieces(own, grid),
+        ):
+            np.testing.assert_array_equal(sw.gather(array), WHOLE)
+            np.testing.assert_allclose(
+                sw.fft.Transform(grid).inverse(sw.fft.Transform(grid).forward(array)).mean(), WHOLE.mean(), atol=1e-15
+            )
+
+
 def test_a_reader_is_asked_for_nothing_but_slabs(grid):
     asked = []
 

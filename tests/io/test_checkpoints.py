@@ -86,6 +86,19 @@ def test_a_checkpoint_loads_on_any_number_of_devices(tmp_path, case):
         jax.tree.map(np.testing.assert_array_equal, logical(other, loaded), logical(run, state))
 
 
+@pytest.mark.parametrize("case", ["taylor_green", "fuzzy_dark_matter"])
+def test_pencils_to_slabs_that_do_not_divide(tmp_path, case):
+    config = assemble.resolve(load(RUNS / f"{case}.toml", assemble.schema(), SMALL[case]))
+    pencils = assemble.Assembly(config, sw.device_mesh(range(8), shape=(4, 2)))
+    slabs = assemble.Assembly(config, sw.device_mesh(range(3)))
+    state = advance(pencils, pencils.start(), 2)
+    path = sw.io.save_checkpoint(tmp_path / "pencils", state, pencils.grid)
+    loaded = sw.io.load_checkpoint(path, slabs.state_shapes(), slabs.grid)
+    back = sw.io.save_checkpoint(tmp_path / "slabs", advance(slabs, loaded, 0), slabs.grid)
+    again = sw.io.load_checkpoint(back, pencils.state_shapes(), pencils.grid)
+    assert_same_bits(pencils, again, state)
+
+
 def test_eight_devices_to_two(tmp_path):
     config = assemble.resolve(load(RUNS / "taylor_green.toml", assemble.schema(), ["grid.shape=[16,32,16]"]))
     eight = assemble.Assembly(config, sw.device_mesh())
