@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test fast lint setup clean
+.PHONY: demo test fast lint setup peers clean
 
 setup: .venv/ready
 
@@ -19,6 +19,17 @@ demo: setup
 	$(BIN)/slabwave plot output/taylor-green
 	@echo "figures are in output/taylor-green/figures, fields in output/taylor-green/snapshots"
 
+# other programs that benchmarks/ compares with; needs FFTW, its MPI library and an MPI compiler
+peers: .peers/ready
+
+.peers/ready:
+	test -x .peers/bin/python || $(PYTHON) -m venv .peers
+	.peers/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools<80' wheel cython numpy mpi4py
+	.peers/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation mpi4py-fft
+	.peers/bin/python -m pip install --quiet --disable-pip-version-check pyfftw scipy exponax fluidsim fluidfft \
+	    fluidfft-fftw fluidfft-mpi_with_fftw fluidfft-fftwmpi
+	touch $@
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -31,4 +42,4 @@ fast: lint
 	$(BIN)/python -m pytest -m "not slow"
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf .venv .peers .pytest_cache .mypy_cache .ruff_cache *.egg-info

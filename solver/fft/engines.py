@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.custom_partitioning import custom_partitioning
+from jax.sharding import AbstractMesh
 from jaxtyping import Array
 
 from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
@@ -136,8 +137,13 @@ def _partitioned(
         return jax.shard_map(on_block, mesh=within, in_specs=spec, out_specs=spec, check_vma=False)
     operation = custom_partitioning(lambda u: local(u, axis_name=None))
 
+    def alone(u: Array) -> Array:
+        # traced while XLA partitions, where a mesh that the caller has put in force means nothing
+        with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
+            return on_block(u)
+
     def partition(on: Any, operands: Any, result: Any) -> Any:
-        return on, on_block, split(on), (split(on),)
+        return on, alone, split(on), (split(on),)
 
     operation.def_partition(
         partition=partition,
