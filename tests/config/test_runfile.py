@@ -198,6 +198,15 @@ def test_device_counts_that_work_are_named():
         assemble.check_device_count(config, 22)
 
 
+def test_devices_chosen_by_themselves_share_the_planes_evenly_where_they_can():
+    config = assemble.resolve(demo())
+    assert [assemble.preferred_device_count(config, cores) for cores in (1, 2, 3, 7, 8)] == [1, 2, 2, 4, 8]
+    assert assemble.preferred_device_count(config, 3, processes=3) == 3, "9, 6 and 3 devices: none divides 64 planes"
+    odd = assemble.resolve(demo("grid.shape=[15, 15, 15]"))
+    assert assemble.preferred_device_count(odd, 4) == 3
+    assert assemble.preferred_device_count(odd, 100) == 5, "no more devices than the 9 retained ky"
+
+
 def test_sides_of_pencils_are_even_and_nearly_square():
     config = assemble.resolve(demo("devices.decomposition=pencil"))
     sides = {devices: assemble.mesh_shape(config, devices) for devices in (1, 2, 8, 16, 12, 44)}

@@ -75,7 +75,7 @@ def test_chaos_stays_bounded_at_its_known_size(make_grid):
 
 def test_the_same_front_on_any_number_of_devices(make_grid):
     ends = []
-    for mesh in ((1, 1), (2, 1), (5, 1), (2, 2)):
+    for mesh in ((1, 1), (5, 1), (2, 2)):
         grid = make_grid((24, 16, 12), mesh_shape=mesh, lengths=12.0)
         u = initial.random_phase(grid, jax.random.key(0), peak=1.0)
         state = run(KuramotoSivashinsky(grid), u, 1.0, 0.05)

@@ -106,7 +106,7 @@ def test_series_and_spectra_add_up(make_grid):
 
 def test_the_same_wave_on_any_number_of_devices(make_grid):
     ends = []
-    for mesh in ((1, 1), (2, 1), (8, 1), (3, 1), (4, 2), (3, 2)):  # three does not divide the 16 planes
+    for mesh in ((1, 1), (8, 1), (3, 1), (3, 2)):  # three does not divide the 16 planes
         grid, equation = make(make_grid, (16, 24, 10), coupling=3.0, mesh_shape=mesh)
         psi = initial.random_phase(grid, jax.random.key(0), peak=1.5)
         ends.append(np.asarray(run(equation, psi, 0.2, 0.01).field))
