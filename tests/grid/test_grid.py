@@ -53,6 +53,15 @@ def test_pencils_pad_both_split_axes():
     assert layout.spectral_shape == (16, 6, 15)
 
 
+@pytest.mark.parametrize("mesh", [(8, 1), (2, 4)])
+def test_padding_counts_for_nothing_in_sums(make_grid, mesh):
+    grid = make_grid((15, 13, 11), mesh_shape=mesh, dealias="none")
+    weights = np.broadcast_to(grid.mode_weights(), grid.spectral_shape)
+    inside = tuple(slice(0, n) for n in grid.layout.logical_spectral_shape)
+    assert weights[inside].sum() == 15 * 13 * 11, "with a mode and its conjugate, all modes"
+    assert weights.sum() == weights[inside].sum()
+
+
 def test_coordinates_and_meshgrid_agree_and_are_split(make_grid):
     grid = make_grid((16, 24, 4), lengths=[1.0, 2.0, 3.0])
     for axis, (vector, full) in enumerate(zip(grid.coordinates(), grid.meshgrid(), strict=True)):
