@@ -13,6 +13,7 @@ import numpy as np
 
 from solver.equations import PeriodicSystem
 from solver.fft.blocked import BLOCK_BYTES
+from solver.fft.engines import in_blocks
 from solver.fft.primitive import forward_p, inverse_p, pointwise_p
 from solver.grid import Grid, Layout
 from solver.steppers import State, Stepper
@@ -102,21 +103,22 @@ def _calls(jaxpr: Any) -> Iterator[Call]:
 def _transforms(equation: Any) -> Iterator[Call]:
     given, result = equation.invars[0].aval, equation.outvars[0].aval
     layout = equation.params["layout"]
-    in_blocks = equation.primitive is pointwise_p and layout.dimensions == 3 and layout.columns == 1
+    # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
+    blocked = equation.primitive is pointwise_p and in_blocks(layout, equation.params["method"], on_cpu=True)
     if equation.primitive is not forward_p:
-        yield _call(False, layout, given, in_blocks)
+        yield _call(False, layout, given, blocked)
     if equation.primitive is not inverse_p:
-        yield _call(True, layout, result, in_blocks)
+        yield _call(True, layout, result, blocked)
 
 
-def _call(forward: bool, layout: Layout, modes: Any, in_blocks: bool) -> Call:
+def _call(forward: bool, layout: Layout, modes: Any, blocked: bool) -> Call:
     batch = math.prod(modes.shape[: modes.ndim - layout.dimensions])
     itemsize = modes.dtype.itemsize
     # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
     exchanged = itemsize * layout.padded_points[0] * math.prod(layout.spectral_shape[:-1])
     point_size = itemsize // 2 if layout.real else itemsize
     fields = batch * point_size * math.prod(layout.points)
-    if in_blocks:
+    if blocked:
         fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
     return Call(forward, batch, batch * layout.exchange_bytes(itemsize), fields + 2 * batch * exchanged)
 

@@ -20,14 +20,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import AbstractMesh
 from jaxtyping import Array
 
 from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
 from solver.fft.pipeline import forward_local, inverse_local
-from solver.fft.stages import extend, truncate
+from solver.fft.stages import extend, fit, resize, truncate
 from solver.grid.layout import Layout
 from solver.mesh import PENCIL, SLAB, AnyMesh, is_explicit, spatial_sharding, split_axes
 
@@ -96,7 +95,7 @@ def transform_operation(
     if method.engine == "jaxdecomp":
         transform = partial(_jaxdecomp, is_forward=is_forward, layout=layout, mesh=mesh, backend=method.backend)
         return lambda u: transform(u) * (factor * math.prod(layout.points) if is_forward else factor)
-    if _in_blocks(layout, method, on_cpu):
+    if in_blocks(layout, method, on_cpu):
         blocked = forward_blocked if is_forward else inverse_blocked
         local = partial(blocked, layout=layout, factor=factor, chunks=method.chunks)
     else:
@@ -108,7 +107,7 @@ def pointwise_operation(
     fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method, ndim: int, on_cpu: bool
 ) -> Callable[[Array], Array]:
     """Coefficients of `fn(u)` as a function of the global coefficients of u."""
-    if _in_blocks(layout, method, on_cpu):
+    if in_blocks(layout, method, on_cpu):
         return _partitioned(partial(pointwise_blocked, fn=fn, layout=layout), layout, mesh, method, ndim)
 
     def local(u_hat: Array, axis_name: Any) -> Array:
@@ -117,7 +116,7 @@ def pointwise_operation(
     return _partitioned(local, layout, mesh, method, ndim)
 
 
-def _in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
+def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
     """Blocks on a CPU, whose cache they fit, or where the exchange is cut; whole arrays elsewhere."""
     return layout.dimensions == 3 and layout.columns == 1 and (on_cpu or method.chunks > 1)
 
@@ -193,27 +192,15 @@ def _retained(modes: Array, layout: Layout) -> Array:
         modes = modes[:, : layout.points[2] // 2 + 1]
     for at, axis in zip((-3, -2, -1), layout.order, strict=True):
         modes = truncate(modes, layout, axis, at)
-    return jnp.pad(modes, [(0, n - m) for n, m in zip(layout.spectral_shape, modes.shape, strict=True)])
+    return fit(modes, layout.spectral_shape)
 
 
 def _all_modes(u_hat: Array, layout: Layout) -> Array:
     """All modes of a complex transform whose real part is the field: a mode that stands for two counts twice."""
-    u_hat = u_hat[tuple(slice(0, n) for n in layout.logical_spectral_shape)]
+    u_hat = fit(u_hat, layout.logical_spectral_shape)
     if layout.real:
         weights = layout.half_axis_weights().astype(u_hat.real.dtype)
         u_hat = u_hat * weights[:, None]
     for at, axis in zip((-3, -2, -1), layout.order, strict=True):
         u_hat = extend(u_hat, layout, axis, at)
-    if not layout.real:
-        return u_hat
-    missing = layout.points[2] - u_hat.shape[1]
-    return jnp.pad(u_hat, [(0, 0), (0, missing), (0, 0)])
-
-
-def weights_of_stored_modes(layout: Layout) -> np.ndarray:
-    """How often each stored mode of a half spectrum counts, as a vector along its place in spectral arrays."""
-    position = layout.order.index(layout.dimensions - 1)
-    weights = layout.half_axis_weights()
-    shape = [1] * layout.dimensions
-    shape[position] = layout.spectral_shape[position]
-    return np.concatenate([weights, np.ones(shape[position] - len(weights))]).reshape(shape)
+    return resize(u_hat, -2, layout.points[2])

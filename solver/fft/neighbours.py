@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from solver.fft.stages import fit
 from solver.grid import Grid, Layout
 from solver.mesh import even_sharding, split_axes
 
@@ -162,11 +163,10 @@ def _natural(there: bool, grid: Grid, ndim: int) -> Callable[[Array], Array]:
 
     def reorder(v: Array) -> Array:
         if there:
-            v = v[(..., *(slice(0, n) for n in layout.logical_spectral_shape))]
+            v = fit(v, layout.logical_spectral_shape)
             return v.transpose(*leading, *(lead + layout.order.index(axis) for axis in range(d)))
         v = v.transpose(*leading, *(lead + axis for axis in layout.order))
-        widths = [(0, n - m) for n, m in zip(layout.spectral_shape, layout.logical_spectral_shape, strict=True)]
-        return jnp.pad(v, [(0, 0)] * lead + widths)
+        return fit(v, layout.spectral_shape)
 
     out = even_sharding(grid.mesh, shape, d) if there else grid.sharding(ndim)
     return jax.jit(reorder, out_shardings=out)

@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +23,10 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import AxisType, Mesh
 from jaxtyping import Array
 
-from solver.fft.engines import Method, pointwise_operation, transform_operation, weights_of_stored_modes
+from solver.fft.engines import Method, pointwise_operation, transform_operation
+from solver.fft.stages import AnyArray, fit
 from solver.grid.layout import Layout
 from solver.mesh import AnyMesh, even_sharding, is_explicit, spatial_sharding
-
-AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
 
 forward_p = Primitive("slabwave_forward")
 inverse_p = Primitive("slabwave_inverse")
@@ -114,14 +113,9 @@ def _traced(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, metho
 
 def _unpadded(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
     """The primitive on arrays without padding."""
-    d = layout.dimensions
-    if primitive is forward_p and layout.padded_points != layout.points:
-        widths = [(0, n - m) for n, m in zip(layout.padded_points, layout.points, strict=True)]
-        u = jnp.pad(u, [(0, 0)] * (u.ndim - d) + widths)
+    u = fit(u, layout.padded_points) if primitive is forward_p else u
     result = _bind(primitive, u, layout, mesh, method=method, factor=factor)
-    if primitive is inverse_p and layout.padded_points != layout.points:
-        return result[(..., *(slice(0, n) for n in layout.points))]
-    return result
+    return fit(result, layout.points) if primitive is inverse_p else result
 
 
 def _in_auto_region() -> bool:
@@ -242,12 +236,21 @@ def _bind(primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, **pa
     return pin(primitive.bind(pin(u), layout=layout, mesh=mesh, **parameters))
 
 
+def _weights(layout: Layout) -> np.ndarray:
+    """How often each stored mode of a half spectrum counts, as a vector along its place in spectral arrays."""
+    position = layout.order.index(layout.dimensions - 1)
+    weights = layout.half_axis_weights()
+    shape = [1] * layout.dimensions
+    shape[position] = layout.spectral_shape[position]
+    return np.concatenate([weights, np.ones(shape[position] - len(weights))]).reshape(shape)
+
+
 def _forward_transpose(ct: Any, u: Any, *, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> list[Any]:
     """Σ over stored k of f c(k) exp(-i k·x): the inverse of conj(c), which counts each mode `weights` times."""
     if type(ct) is ad.Zero:
         return [ad.Zero(u.aval)]
     if layout.real:
-        weights = (1 / weights_of_stored_modes(layout)).astype(_real(ct.dtype))
+        weights = (1 / _weights(layout)).astype(_real(ct.dtype))
         return [_bind(inverse_p, jnp.conj(ct) * weights, layout, mesh, method=method, factor=factor)]
     return [jnp.conj(_bind(inverse_p, jnp.conj(ct), layout, mesh, method=method, factor=factor))]
 
@@ -259,7 +262,7 @@ def _inverse_transpose(
     if type(ct) is ad.Zero:
         return [ad.Zero(u_hat.aval)]
     if layout.real:
-        weights = weights_of_stored_modes(layout).astype(ct.dtype)
+        weights = _weights(layout).astype(ct.dtype)
         return [jnp.conj(_bind(forward_p, ct, layout, mesh, method=method, factor=factor)) * weights]
     return [jnp.conj(_bind(forward_p, jnp.conj(ct), layout, mesh, method=method, factor=factor))]
 

@@ -6,14 +6,18 @@ They act on one device's block; axes are counted from the end, so that any leadi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.experimental.layout import Layout as ArrayLayout
 from jax.experimental.layout import with_layout_constraint
 from jaxtyping import Array
 
 from solver.grid.layout import Layout
+
+AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
 
 # ---- transforms -------------------------------------------------------------------------------------------------
 
@@ -78,7 +82,7 @@ def extend(u_hat: Array, layout: Layout, axis: int, at: int) -> Array:
     return jnp.concatenate([low, gap, high], axis=at)
 
 
-def resize(u: Array, at: int, length: int) -> Array:
+def resize(u: AnyArray, at: int, length: int) -> AnyArray:
     """Cut array axis `at` off, or pad it with zeros, at its end."""
     if u.shape[at] >= length:
         return u if u.shape[at] == length else _cut(u, at, 0, length)
@@ -87,7 +91,14 @@ def resize(u: Array, at: int, length: int) -> Array:
     return jnp.pad(u, widths)
 
 
-def _cut(u: Array, at: int, start: int, stop: int | None) -> Array:
+def fit(u: AnyArray, shape: Sequence[int]) -> AnyArray:
+    """Cut the last axes off, or pad them with zeros, at their ends, to `shape`."""
+    for at, length in zip(range(-len(shape), 0), shape, strict=True):
+        u = resize(u, at, length)
+    return u
+
+
+def _cut(u: AnyArray, at: int, start: int, stop: int | None) -> AnyArray:
     return u[(..., slice(start, stop), *[slice(None)] * (-at - 1))]
 
 

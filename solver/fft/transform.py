@@ -16,7 +16,7 @@ from jaxtyping import Array
 
 from solver.fft import primitive
 from solver.fft.engines import Method
-from solver.fft.primitive import AnyArray
+from solver.fft.stages import AnyArray, fit
 from solver.grid import Grid, Layout
 from solver.mesh import device_mesh, even_sharding, mesh_parts
 
@@ -215,11 +215,7 @@ def _prepared(a: AnyArray, s: Sequence[int] | None, axes: Sequence[int] | None) 
     if chosen != tuple(range(a.ndim - d, a.ndim)):
         a = jnp.moveaxis(jnp.asarray(a), chosen, range(-d, 0))
     points = tuple(a.shape[a.ndim - d :]) if s is None else tuple(int(n) for n in s)
-    if points != tuple(a.shape[a.ndim - d :]):
-        a = jnp.asarray(a)[(..., *(slice(0, n) for n in points))]
-        widths = [(0, n - m) for n, m in zip(points, a.shape[a.ndim - d :], strict=True)]
-        a = jnp.pad(a, [(0, 0)] * (a.ndim - d) + widths)
-    return a, points
+    return fit(a, points), points
 
 
 def _axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> tuple[int, ...]:
@@ -266,11 +262,8 @@ def _free(
 def _unpadded(a: AnyArray, is_forward: bool, layout: Layout, mesh: Mesh, method: Method, factor: float) -> Array:
     """The transform between arrays without any padding."""
     if is_forward:
-        u_hat = primitive.forward(a, layout, mesh, method, factor)
-        return u_hat[(..., *(slice(0, n) for n in layout.logical_spectral_shape))]
-    widths = [(0, n - m) for n, m in zip(layout.spectral_shape, layout.logical_spectral_shape, strict=True)]
-    a = jnp.pad(a, [(0, 0)] * (a.ndim - len(widths)) + widths) if any(w[1] for w in widths) else a
-    return primitive.inverse(a, layout, mesh, method, factor)
+        return fit(primitive.forward(a, layout, mesh, method, factor), layout.logical_spectral_shape)
+    return primitive.inverse(fit(a, layout.spectral_shape), layout, mesh, method, factor)
 
 
 @functools.cache
