@@ -61,7 +61,7 @@ def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
     """
     chosen = environment.get("JAX_COMPILATION_CACHE_DIR")
     home = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(chosen) if chosen else home / "slabwave" / f"programs-{_fingerprint()}"
+    folder = (Path(chosen) if chosen else home / "slabwave") / f"programs-{_fingerprint()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

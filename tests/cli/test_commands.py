@@ -206,8 +206,9 @@ def test_a_signal_stops_early_with_a_checkpoint(tmp_path, number, finished):
 
 
 def test_a_run_started_again_compiles_nothing_anew_and_changes_no_bit(tmp_path):
-    kept = {"XDG_CACHE_HOME": str(tmp_path / "kept")}
-    programs = lambda: {p.name for p in (tmp_path / "kept").rglob("*-cache")}  # noqa: E731
+    kept = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "kept")}
+    # never beside programs of other sources, also where the folder was chosen
+    programs = lambda: {p.name for p in (tmp_path / "kept").glob("programs-*/*-cache")}  # noqa: E731
     done = run_small(tmp_path / "first", environment=kept)
     assert done.returncode == 0, done.stderr
     first = programs()
