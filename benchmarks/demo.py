@@ -36,7 +36,7 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     from solver import assemble
     from solver.cluster import keep_freed_memory, set_up_jax
     from solver.config import load
-    from solver.loop import _fixed_steps
+    from solver.loop import fixed_steps_donating
     from solver.mesh import device_mesh
     from solver.plan import make_plan
 
@@ -46,11 +46,11 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     config = assemble.resolve(load(RUN_FILE, assemble.schema()))
     run = assemble.Assembly(config, device_mesh())
     state = run.start()
-    call = lambda field, n: _fixed_steps(  # noqa: E731
+    call = lambda field, n: fixed_steps_donating(  # noqa: E731
         run.equation, run.stepper, field, (), np.int64(n), np.float64(0.01), np.float64(0), np.int64(0)
     )
     memory = (
-        _fixed_steps.lower(
+        fixed_steps_donating.lower(
             run.equation, run.stepper, state.field, (), np.int64(1), np.float64(0.01), np.float64(0), np.int64(0)
         )
         .compile()

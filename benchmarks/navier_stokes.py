@@ -38,7 +38,7 @@ def child(kind: str, n: int, steps: int) -> dict[str, float]:
     import numpy as np
 
     import solver as sw
-    from solver.loop import _fixed_steps
+    from solver.loop import fixed_steps_donating
 
     grid = sw.Grid(
         (n, n, n),
@@ -49,8 +49,8 @@ def child(kind: str, n: int, steps: int) -> dict[str, float]:
     flow, stepper = sw.equations.NavierStokes(grid, viscosity=1e-2), sw.steppers.IFRK4()
     field = sw.initial_state(flow, stepper, sw.initial.taylor_green(grid)).field
     numbers = lambda n: (np.int64(n), np.float64(1e-3), np.float64(0), np.int64(0))  # noqa: E731
-    memory = _fixed_steps.lower(flow, stepper, field, (), *numbers(1)).compile().memory_analysis()
-    advance = lambda f, n: jax.block_until_ready(_fixed_steps(flow, stepper, f, (), *numbers(n))[0])  # noqa: E731
+    memory = fixed_steps_donating.lower(flow, stepper, field, (), *numbers(1)).compile().memory_analysis()
+    advance = lambda f, n: jax.block_until_ready(fixed_steps_donating(flow, stepper, f, (), *numbers(n))[0])  # noqa: E731
     field = advance(field, 1)
     times = []
     for _ in range(3):

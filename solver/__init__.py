@@ -12,8 +12,11 @@ __version__ = "0.1.0"
 
 # public name → module that defines it
 _NAMES = {
+    "Diagonal": "solver.operators",
     "Equation": "solver.equations",
+    "Field": "solver.equations",
     "Grid": "solver.grid",
+    "Matrix": "solver.operators",
     "Schedule": "solver.loop",
     "SplitEquation": "solver.equations",
     "State": "solver.steppers",
@@ -24,6 +27,7 @@ _NAMES = {
     "from_process_local": "solver.grid",
     "gather": "solver.grid",
     "initial_state": "solver.steppers",
+    "integrate": "solver.loop",
     "sample": "solver.grid",
     "show_sharding": "solver.mesh",
 }

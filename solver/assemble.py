@@ -16,30 +16,52 @@ from typing import Any
 
 import jax
 from jax.sharding import AbstractMesh, AxisType
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver import initial
 from solver.config import REQUIRED, Config, ConfigError, Every, Length, Parameter, Schema
 from solver.config.values import parameters_of
 from solver.equations import (
+    MHD,
+    Boussinesq,
+    GrayScott,
     KuramotoSivashinsky,
     NavierStokes,
     PeriodicSystem,
     SchroedingerPoisson,
     SplitEquation,
+    Vector,
 )
 from solver.fft import Method
 from solver.grid import Grid, Layout
 from solver.io import describe_field, read_field
 from solver.loop import Schedule
 from solver.mesh import AnyMesh, mesh_axes
-from solver.steppers import ETDRK4, IFRK4, State, Stepper, Strang, initial_state
+from solver.steppers import (
+    CNAB2,
+    ETDRK2,
+    ETDRK3,
+    ETDRK4,
+    IFRK2,
+    IFRK3,
+    IFRK4,
+    LSRK3,
+    SBDF2,
+    State,
+    Stepper,
+    Strang,
+    initial_state,
+)
 
 EQUATIONS: dict[str, type[PeriodicSystem]] = {
-    cls.name: cls for cls in (NavierStokes, SchroedingerPoisson, KuramotoSivashinsky)
+    cls.name: cls for cls in (NavierStokes, SchroedingerPoisson, KuramotoSivashinsky, Boussinesq, MHD, GrayScott)
 }
-STEPPERS: dict[str, type[Stepper]] = {cls.name: cls for cls in (IFRK4, ETDRK4, Strang)}
-ANY_KIND = ("velocity", "scalar", "wavefunction")
+STEPPERS: dict[str, type[Stepper]] = {
+    cls.name: cls for cls in (IFRK2, IFRK3, IFRK4, LSRK3, ETDRK2, ETDRK3, ETDRK4, CNAB2, SBDF2, Strang)
+}
+IN_RUN_FILE: dict[Any, Any] = {ArrayLike: float, Vector | None: tuple[float, ...] | None}
+ANY_RANK = ("vector", "scalar", "wavefunction")
 
 
 def _from_file(grid: Grid, path: str, datasets: Sequence[str]) -> Array:
@@ -48,10 +70,10 @@ def _from_file(grid: Grid, path: str, datasets: Sequence[str]) -> Array:
 
 @dataclass(frozen=True)
 class InitialField:
-    """A function that makes a field, and the kinds of equation it makes one for."""
+    """A function that makes a field, and the ranks of the fields it makes."""
 
     make: Callable[..., Array]
-    kinds: tuple[str, ...]
+    ranks: tuple[str, ...]
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -65,28 +87,48 @@ class InitialField:
         }
 
 
-SUPPLIED: dict[str, Callable[[Config, PeriodicSystem], Any]] = {
-    "grid": lambda config, equation: equation.grid,
-    "key": lambda config, equation: jax.random.key(config.random.seed),
-    "components": lambda config, equation: len(equation.component_names),
-    "solenoidal": lambda config, equation: equation.kind == "velocity",
-    "coupling": lambda config, equation: getattr(equation, "coupling", 0.0),
+SUPPLIED: dict[str, Callable[[Config, PeriodicSystem, str], Any]] = {
+    "grid": lambda config, equation, field: equation.grid,
+    "key": lambda config, equation, field: _key(config, equation, field),
+    "components": lambda config, equation, field: len(equation.component_names(field)),
+    "solenoidal": lambda config, equation, field: equation.fields[field].solenoidal,
+    "coupling": lambda config, equation, field: getattr(equation, "coupling", 0.0),
 }
 INITIALS: dict[str, InitialField] = {
-    "taylor-green": InitialField(initial.taylor_green, ("velocity",)),
-    "beltrami": InitialField(initial.beltrami, ("velocity",)),
-    "random-phase": InitialField(initial.random_phase, ANY_KIND),
+    "taylor-green": InitialField(initial.taylor_green, ("vector",)),
+    "beltrami": InitialField(initial.beltrami, ("vector",)),
+    "orszag-tang": InitialField(initial.orszag_tang, ("vector",)),
+    "random-phase": InitialField(initial.random_phase, ANY_RANK),
+    "uniform": InitialField(initial.uniform, ANY_RANK),
+    "bump": InitialField(initial.bump, ("scalar",)),
     "plane-wave": InitialField(initial.plane_wave, ("wavefunction",)),
     "gaussian": InitialField(initial.gaussian, ("wavefunction",)),
     "solitons": InitialField(initial.solitons, ("wavefunction",)),
-    "file": InitialField(_from_file, ANY_KIND),
+    "file": InitialField(_from_file, ANY_RANK),
 }
+
+
+def _key(config: Config, equation: PeriodicSystem, field: str) -> Array:
+    """A random key for each field, so that two of them are not the same noise; that of the seed for the first."""
+    key = jax.random.key(config.random.seed)
+    position = list(equation.fields).index(field)
+    return jax.random.fold_in(key, position) if position else key
 
 
 def schema() -> Schema:
     """What a run file may say, for `config`."""
-    equations = {name: {k: p for k, p in parameters_of(cls).items() if k != "grid"} for name, cls in EQUATIONS.items()}
-    return Schema(equations, {name: field.parameters for name, field in INITIALS.items()}, sorted(STEPPERS))
+    return Schema(
+        equations={name: _equation_parameters(cls) for name, cls in EQUATIONS.items()},
+        fields={name: tuple(cls.fields) for name, cls in EQUATIONS.items()},
+        initials={name: field.parameters for name, field in INITIALS.items()},
+        steppers=sorted(STEPPERS),
+    )
+
+
+def _equation_parameters(cls: type[PeriodicSystem]) -> dict[str, Parameter]:
+    """What `[equation]` may set; a parameter that Python takes as any number or array is a number in a run file."""
+    found = {name: parameter for name, parameter in parameters_of(cls).items() if name != "grid"}
+    return {name: Parameter(IN_RUN_FILE.get(p.type, p.type), p.default) for name, p in found.items()}
 
 
 def resolve(config: Config) -> Config:
@@ -123,26 +165,35 @@ def _check_names(config: Config, equation: type[PeriodicSystem]) -> None:
     if not issubclass(equation, stepper.takes):
         fit = ", ".join(sorted(name for name, cls in STEPPERS.items() if issubclass(equation, cls.takes)))
         raise ConfigError(f"time.stepper = {config.time.stepper!r}: {equation.name} is stepped by {fit}")
-    field = INITIALS[config.initial.name]
-    if equation.kind not in field.kinds:
-        fit = ", ".join(sorted(name for name, other in INITIALS.items() if equation.kind in other.kinds))
-        raise ConfigError(f"initial.name = {config.initial.name!r}: {equation.name} starts from {fit}")
-    if config.initial.name == "file":
-        _check_file(config, equation)
+    for name, start in config.initial.items():
+        path = _initial_path(config, name)
+        rank = equation.fields[name].rank
+        if rank not in INITIALS[start.name].ranks:
+            fit = ", ".join(sorted(known for known, other in INITIALS.items() if rank in other.ranks))
+            raise ConfigError(f"{path}.name = {start.name!r}: {name}, a {rank} of {equation.name}, starts from {fit}")
+        if start.name == "file":
+            _check_file(config, equation, name)
 
 
-def _check_file(config: Config, equation: type[PeriodicSystem]) -> None:
-    parameters = config.initial.parameters
+def _initial_path(config: Config, field: str) -> str:
+    return "initial" if len(config.initial) == 1 else f"initial.{field}"
+
+
+def _check_file(config: Config, equation: type[PeriodicSystem], field: str) -> None:
+    parameters, path = config.initial[field].parameters, _initial_path(config, field)
     try:
         shape, is_complex = describe_field(parameters["path"], parameters["datasets"])
     except ValueError as error:
-        raise ConfigError(f"initial.path: {error}") from None
-    points = Layout(config.grid.shape, config.grid.dealias or "none", equation.real).points
-    if shape[len(shape) - len(points) :] != points or (is_complex and equation.real):
+        raise ConfigError(f"{path}.path: {error}") from None
+    real = equation.is_real()
+    points = Layout(config.grid.shape, config.grid.dealias or "none", real).points
+    components = len(equation.fields[field].component_names(field, len(points)))
+    needed = [components, *points]
+    if shape not in (tuple(needed), *([points] if components == 1 else [])) or (is_complex and real):
         kind = "complex" if is_complex else "real"
         raise ConfigError(
-            f"initial.datasets: the {kind} field in {parameters['path']} has shape {list(shape)}; "
-            f"{'real' if equation.real else 'real or complex'} values on {list(points)} points are needed"
+            f"{path}.datasets: the {kind} field in {parameters['path']} has shape {list(shape)}; "
+            f"{'real' if real else 'real or complex'} values of shape {needed} are needed"
         )
 
 
@@ -175,7 +226,7 @@ def _splits_evenly(config: Config, devices: int) -> bool:
 
 
 def _layout(config: Config, devices: int) -> Layout:
-    real = EQUATIONS[config.equation.name].real
+    real = EQUATIONS[config.equation.name].is_real()
     shape = mesh_shape(config, devices) or (devices, 1)
     return Layout(config.grid.shape, config.grid.dealias or "two-thirds", real, *shape)
 
@@ -194,7 +245,7 @@ def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
     if section.mesh is not None:
         mesh_axes(devices, section.mesh)
         return section.mesh[0], section.mesh[1]
-    real, dealias = EQUATIONS[config.equation.name].real, config.grid.dealias or "two-thirds"
+    real, dealias = EQUATIONS[config.equation.name].is_real(), config.grid.dealias or "two-thirds"
     whole = Layout(config.grid.shape, dealias, real)
     sides = [(p, devices // p) for p in range(1, devices + 1) if devices % p == 0]
     sides = [(p, c) for p, c in sides if p <= whole.most_slabs and c <= whole.most_columns]
@@ -225,7 +276,8 @@ def rehearse(config: Config, devices: int) -> State:
     """
     try:
         run = abstract_assembly(config, devices)
-        if config.initial.name == "file":
+        run.equation.check()
+        if any(start.name == "file" for start in config.initial.values()):
             return run.state_shapes()
         return jax.eval_shape(run.start)
     except (ValueError, TypeError) as error:
@@ -248,7 +300,7 @@ class Assembly:
             lengths=[length.value for length in section.lengths or ()],
             dealias=section.dealias or "two-thirds",
             precision=section.precision,
-            real=EQUATIONS[self.config.equation.name].real,
+            real=EQUATIONS[self.config.equation.name].is_real(),
             mesh=self.mesh,
             engine=self.config.devices.engine,
         )
@@ -264,23 +316,28 @@ class Assembly:
         """How."""
         return STEPPERS[self.config.time.stepper]()
 
-    def initial_field(self) -> Array:
-        """Values at the points to start from."""
-        field = INITIALS[self.config.initial.name]
-        wanted = inspect.signature(field.make).parameters
-        supplied = {name: give(self.config, self.equation) for name, give in SUPPLIED.items() if name in wanted}
-        return field.make(**supplied, **self.config.initial.parameters)
+    def initial_fields(self) -> dict[str, Array]:
+        """Values at the points to start from, by field name."""
+        return {name: self._initial_field(name) for name in self.equation.fields}
+
+    def _initial_field(self, name: str) -> Array:
+        start = self.config.initial[name]
+        make = INITIALS[start.name].make
+        wanted = inspect.signature(make).parameters
+        supplied = {k: give(self.config, self.equation, name) for k, give in SUPPLIED.items() if k in wanted}
+        return make(**supplied, **start.parameters)
 
     def start(self) -> State:
         """State at the start of the run."""
-        return self._state(self.initial_field())
+        return self._state(self.initial_fields())
 
     def state_shapes(self) -> State:
         """Shapes of that state, as `load_checkpoint` needs them; computes nothing."""
-        points = jax.ShapeDtypeStruct(self.equation.field_shape, self.grid.physical_dtype)
+        dtype = self.grid.physical_dtype
+        points = {name: jax.ShapeDtypeStruct(s, dtype) for name, s in self.equation.physical_shapes().items()}
         return jax.eval_shape(self._state, points)
 
-    def _state(self, u: Array) -> State:
+    def _state(self, u: dict[str, Array]) -> State:
         return initial_state(self.equation, self.stepper, u, seed=self.config.random.seed)
 
     def schedule(self, kind: str) -> Schedule | None:

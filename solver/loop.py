@@ -1,7 +1,7 @@
-"""Stepping: chunks of steps as one compiled call each, and pauses between them that yield the state.
+"""Stepping: chunks of steps as one compiled call each, with pauses that yield the state; and a pure `integrate`.
 
 The number of steps in a chunk is an argument of the compiled program, so where a chunk ends changes neither the
-program nor the bits of the result.
+program nor the bits of the result. So are the parameters of equation and stepper: another viscosity compiles nothing.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import PeriodicSystem
+from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 
 TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
@@ -34,10 +35,18 @@ class Schedule:
     Args:
         every_steps: number of steps between, if any.
         every_time: time between, if any; steps are shortened to meet its multiples.
+
+    Raises:
+        ValueError: a number that is not positive.
     """
 
     every_steps: int | None = None
     every_time: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("every_steps", self.every_steps), ("every_time", self.every_time)):
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"Schedule({name}={value}): a positive number is needed")
 
     def due(self, state: State) -> bool:
         """Whether this state is one of those asked for. Depends on nothing but the state."""
@@ -72,6 +81,7 @@ def evolve(
     cfl: float | None = None,
     pauses: Sequence[Schedule] = (),
     chunk: int | Callable[[], int] = 1000,
+    donate: bool = False,
 ) -> Iterator[State]:
     """Advance a state in time; a generator that yields it at the start, at each pause, and at `end`.
 
@@ -84,10 +94,11 @@ def evolve(
             evaluation of `rate`.
         pauses: schedules at whose multiples the state is to be yielded.
         chunk: the most steps between two yields, or a function that says so each time. Never changes the result.
+        donate: reuse the buffers of a yielded state when the generator is advanced. Saves the memory of one state;
+            a state is then valid until the next is asked for, and using it later is an error.
 
     Yields:
-        States. Each is valid until the generator is advanced, since its buffers are then reused: copy what you keep
-        (`jax.tree.map(jnp.copy, state)`), or write it out.
+        States.
 
     Raises:
         ValueError: both or neither of `step` and `cfl`, or one that is not positive.
@@ -98,7 +109,7 @@ def evolve(
     control = cfl if step is None else step
     if (step is None) == (cfl is None) or not (control and control > 0 and math.isfinite(control)):
         raise ValueError(f"step={step}, cfl={cfl}: one of them is needed, a positive number")
-    state = _own(state)
+    state = _own(state) if donate else state
     if step is not None and float(state.dt) != step:
         state = _count_from_here(state, np.float64(step))
     yield state
@@ -107,9 +118,9 @@ def evolve(
         limits = [chunk() if callable(chunk) else chunk, *(p.steps_left(int(state.step)) for p in pauses)]
         steps = max(1, min(n for n in limits if n is not None))
         if step is None:
-            state = _to_target_by_cfl(equation, stepper, state, steps, target, float(control))
+            state = _to_target_by_cfl(equation, stepper, state, steps, target, float(control), donate)
         else:
-            state = _to_target_by_count(equation, stepper, state, steps, target, float(step))
+            state = _to_target_by_count(equation, stepper, state, steps, target, float(step), donate)
         yield state
 
 
@@ -123,7 +134,7 @@ def reached(state: State, target: float, step: float | None) -> bool:
 
 
 def _to_target_by_count(
-    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, step: float
+    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, step: float, donate: bool
 ) -> State:
     """At most `steps` full steps; or, where less than one is left to the target, the one shortened step to it."""
     whole = math.floor((target - float(state.t_reference)) / step + TOLERANCE)
@@ -136,7 +147,7 @@ def _to_target_by_count(
     else:
         steps, dt = 1, target - float(state.t)
         t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
-    field, history, sound = _fixed_steps(
+    field, history, is_finite = (fixed_steps_donating if donate else fixed_steps)(
         equation, stepper, state.field, state.history, np.int64(steps), np.float64(dt),
         state.t_reference, state.step - state.step_reference,
     )  # fmt: skip
@@ -144,7 +155,7 @@ def _to_target_by_count(
         field=field, history=history, t=t, step=state.step + steps, dt=np.float64(step),
         t_reference=t_reference, step_reference=step_reference,
     )  # fmt: skip
-    return _checked(after, bool(sound), before=state)
+    return _checked(after, bool(is_finite), before=state)
 
 
 def _own(state: State) -> State:
@@ -157,21 +168,20 @@ def _count_from_here(state: State, dt: Any) -> State:
     return state.replace(t_reference=np.float64(state.t), step_reference=state.step, dt=dt)
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
 def _fixed_steps(
     equation: Any,
     stepper: Any,
-    field: Array,
+    field: Fields,
     history: Any,
     steps: Any,
     dt: Any,
     t_reference: Any,
     counted: Any,
-) -> tuple[Array, Any, Array]:
+) -> tuple[Fields, Any, Array]:
     dt = jnp.asarray(dt, equation.grid.dtype)
     coefficients = stepper.coefficients(equation, dt)
 
-    def body(i: Array, carry: tuple[Array, Any]) -> Any:
+    def body(i: Array, carry: tuple[Fields, Any]) -> Any:
         t = t_reference + (counted + i) * dt
         return stepper.step(equation, *carry, t.astype(dt.dtype), dt, coefficients)
 
@@ -179,23 +189,28 @@ def _fixed_steps(
     return field, history, _is_finite(field)
 
 
+fixed_steps = jax.jit(_fixed_steps)
+fixed_steps_donating = jax.jit(_fixed_steps, donate_argnums=(2, 3))
+
+
 def _to_target_by_cfl(
-    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, cfl: float
+    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, cfl: float, donate: bool
 ) -> State:
-    field, history, t, dt, done, sound = _cfl_steps(
+    field, history, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
         equation, stepper, state.field, state.history, np.int64(steps), np.float64(cfl),
         np.float64(state.t), np.float64(state.dt), np.float64(target),
     )  # fmt: skip
     step = state.step + np.int64(done)
+    # where JAX is limited to 32 bits the target is rounded on the device: reaching it there is reaching it
+    t = target if np.asarray(t) >= np.asarray(target).astype(np.asarray(t).dtype) else t
     after = state.replace(field=field, history=history, t=np.float64(t), dt=np.float64(dt), step=step)
-    return _checked(_count_from_here(after, after.dt), bool(sound), before=state)
+    return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
 def _cfl_steps(
     equation: Any,
     stepper: Any,
-    field: Array,
+    field: Fields,
     history: Any,
     steps: Any,
     cfl: Any,
@@ -204,34 +219,90 @@ def _cfl_steps(
     target: Any,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
-        _, _, t, _, done, sound = carry
-        return (done < steps) & (t < target) & sound
+        _, _, t, _, done, is_finite = carry
+        return (done < steps) & (t < target) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         field, history, t, _, done, _ = carry
         chosen = cfl / equation.rate(field).astype(t.dtype)
         last = t + chosen * (1 + TOLERANCE) >= target
         dt = jnp.where(last, target - t, chosen)
-        sound = jnp.isfinite(dt) & (t + dt > t)
+        is_finite = jnp.isfinite(dt) & (t + dt > t)
         short = dt.astype(equation.grid.dtype)
         coefficients = stepper.coefficients(equation, short)
         field, history = stepper.step(equation, field, history, t.astype(short.dtype), short, coefficients)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
-        return field, history, jnp.where(last, target, t + dt), usual, done + 1, sound
+        return field, history, jnp.where(last, target, t + dt), usual, done + 1, is_finite
 
     start = (field, history, jnp.asarray(t), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
-    field, history, t, dt, done, sound = jax.lax.while_loop(go_on, body, start)
-    return field, history, t, dt, done, sound & _is_finite(field)
+    field, history, t, dt, done, is_finite = jax.lax.while_loop(go_on, body, start)
+    return field, history, t, dt, done, is_finite & _is_finite(field)
 
 
-def _is_finite(field: Array) -> Array:
-    return jnp.all(jnp.isfinite(field))
+cfl_steps = jax.jit(_cfl_steps)
+cfl_steps_donating = jax.jit(_cfl_steps, donate_argnums=(2, 3))
 
 
-def _checked(after: State, sound: bool, before: State) -> State:
-    if sound:
+def _is_finite(fields: Fields) -> Array:
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(field)) for field in fields.values()]))
+
+
+def _checked(after: State, is_finite: bool, before: State) -> State:
+    if is_finite:
         return after
     raise BlowUp(
         f"the solution blew up between step {before.step} (t = {float(before.t):.6g}) and step {after.step} "
         f"(t = {float(after.t):.6g}); take a smaller step, or more points where the smallest scales are not resolved"
     )
+
+
+def integrate(equation: PeriodicSystem, stepper: Stepper, state: State, *, step: ArrayLike, steps: int) -> State:
+    """The state after a number of equal steps: a pure function, for `jit`, `grad`, `jvp`, `vmap` and `scan`.
+
+    Differentiable with respect to the fields of `state`, the parameters of `equation` and `stepper`, and `step`. The
+    backward pass keeps √steps states and computes the steps between them once more; it is split over the devices as
+    the forward pass is.
+
+    Args:
+        equation, stepper: as in `evolve`.
+        state: from `initial_state` or a checkpoint.
+        step: size of every step [time]; may be traced.
+        steps: how many, zero or more.
+
+    Returns:
+        The state at t + steps · step. Nothing is checked for being finite: that would need the values.
+
+    Raises:
+        ValueError: a negative number of steps.
+        TypeError: an equation that the stepper cannot step.
+
+    Source: Griewank, Optim. Methods Softw. 1 (1992) 35, with one level of checkpoints.
+    """
+    if steps < 0:
+        raise ValueError(f"integrate over {steps} steps: zero or more are needed")
+    stepper.check(equation)
+    dt = jnp.asarray(step, equation.grid.dtype)
+    t0 = jnp.asarray(state.t, equation.grid.dtype)
+
+    def advance(carry: Any, start: Any, count: int, coefficients: Any) -> Any:
+        def body(carry: Any, i: Any) -> Any:
+            field, history = carry
+            return stepper.step(equation, field, history, t0 + (start + i) * dt, dt, coefficients), None
+
+        return jax.lax.scan(body, carry, jnp.arange(count))[0]
+
+    advance_again = jax.checkpoint(advance, static_argnums=2)
+    coefficients = stepper.coefficients(equation, dt)
+    carry = (state.field, state.history)
+    inner = max(1, math.isqrt(steps))
+    outer, rest = divmod(steps, inner)
+    block = lambda carry, j: (advance_again(carry, j * inner, inner, coefficients), None)  # noqa: E731
+    carry = jax.lax.scan(block, carry, jnp.arange(outer))[0]
+    if rest:
+        carry = advance_again(carry, outer * inner, rest, coefficients)
+    field, history = carry
+    t = jnp.asarray(state.t) + steps * jnp.asarray(step)
+    return state.replace(
+        field=field, history=history, t=t, dt=jnp.asarray(step), step=state.step + steps,
+        t_reference=t, step_reference=state.step + steps,
+    )  # fmt: skip

@@ -80,14 +80,11 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
 def transforms_in_step(equation: PeriodicSystem, stepper: Stepper, state: State) -> list[Call]:
     """Every distributed transform that one step calls for."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
-    return list(_calls(jax.make_jaxpr(_step_function(equation, stepper))(state.field, state.history, dt).jaxpr))
 
-
-def _step_function(equation: Any, stepper: Stepper) -> Any:
-    def step(field: Any, history: Any, dt: Any) -> Any:
+    def step(equation: Any, field: Any, history: Any, dt: Any) -> Any:
         return stepper.step(equation, field, history, dt, dt, stepper.coefficients(equation, dt))
 
-    return step
+    return list(_calls(jax.make_jaxpr(step)(equation, state.field, state.history, dt).jaxpr))
 
 
 def _calls(jaxpr: Any) -> Iterator[Call]:
@@ -95,9 +92,10 @@ def _calls(jaxpr: Any) -> Iterator[Call]:
         if equation.primitive in (forward_p, inverse_p, pointwise_p):
             yield from _transforms(equation)
         for parameter in equation.params.values():
-            inner = getattr(parameter, "jaxpr", None)
-            if inner is not None:
-                yield from _calls(getattr(inner, "jaxpr", inner))
+            for entry in parameter if isinstance(parameter, tuple) else (parameter,):
+                inner = getattr(entry, "jaxpr", None)
+                if inner is not None:
+                    yield from _calls(getattr(inner, "jaxpr", inner))
 
 
 def _transforms(equation: Any) -> Iterator[Call]:
@@ -126,7 +124,7 @@ def _call(forward: bool, layout: Layout, modes: Any, blocked: bool) -> Call:
 def _peak_bytes(equation: PeriodicSystem, stepper: Stepper, state: State, calls: list[Call]) -> int:
     """State and the stepper's stages and coefficients, and the largest transform under way, for all devices."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
-    coefficients = jax.eval_shape(lambda dt: stepper.coefficients(equation, dt), dt)
+    coefficients = jax.eval_shape(lambda e, dt: stepper.coefficients(e, dt), equation, dt)
     held = _bytes((state.history, coefficients)) + (1 + stepper.stages_held) * _bytes(state.field)
     return held + max((call.working_bytes for call in calls), default=0)
 

@@ -37,7 +37,7 @@ def info(options: argparse.Namespace) -> int:
         "run": table.get("title") or "untitled",
         "equation": _with_parameters(table["equation"]),
         "grid": f"{'×'.join(map(str, grid['shape']))} {grid['dealias']}, {grid['precision']}",
-        "start": _with_parameters(table["initial"]),
+        "start": _start(table["initial"]),
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
         "stands at": _standing(directory, time["end"]),
         "last row": _last_row(directory),
@@ -48,6 +48,13 @@ def info(options: argparse.Namespace) -> int:
     for name, text in lines.items():
         print(f"{name + ':':13}{text}")
     return 0
+
+
+def _start(table: dict[str, Any]) -> str:
+    """Of one field, or of several by name."""
+    if "name" in table:
+        return _with_parameters(table)
+    return "; ".join(f"{field}: {_with_parameters(one)}" for field, one in table.items())
 
 
 def _with_parameters(table: dict[str, Any]) -> str:

@@ -41,8 +41,8 @@ class Outputs:
         self._conserved = jax.jit(equation.conserved)
         self._spectra_of = jax.jit(equation.spectra)
         self._snapshot_of = jax.jit(equation.snapshot)
-        drifts = jax.eval_shape(equation.conserved, run.state_shapes().field)
-        units = {**equation.units, **{f"{name}_drift": "1" for name in drifts}}
+        drifts = jax.eval_shape(lambda fields: equation.conserved(fields), run.state_shapes().field)
+        units = {**equation.series_units(), **{f"{name}_drift": "1" for name in drifts}}
         self._series = Series(directory.series, units)
         self._spectra = Spectra(directory.spectra, shell_wavenumbers(run.grid))
         self._warned: set[str] = set()

@@ -179,7 +179,7 @@ def _first_state(run: assemble.Assembly, directory: RunDirectory) -> tuple[State
                 f"{directory.checkpoints}: none of its {len(damaged)} checkpoints is valid; the run is not started "
                 "over, move the directory away to do that"
             )
-        LOGGER.info("starting from %s", run.config.initial.name)
+        LOGGER.info("starting from %s", ", ".join(start.name for start in run.config.initial.values()))
         return run.start(), None
     if is_first():
         for bad in damaged:
@@ -204,7 +204,7 @@ def _advance(run: assemble.Assembly, directory: RunDirectory, stop: StopRequest)
     schedules = [s for s in outputs.schedules.values() if s is not None]
     states = evolve(
         run.equation, run.stepper, state, end=time_section.end, step=time_section.step, cfl=time_section.cfl,
-        pauses=schedules, chunk=pace,
+        pauses=schedules, chunk=pace, donate=True,
     )  # fmt: skip
     del state  # the loop has a copy of its own
     try:

@@ -91,9 +91,13 @@ class OutputSection:
 
 @dataclass(frozen=True)
 class Schema:
-    """The names that `[equation]`, `[initial]` and `time.stepper` may take, with their parameters."""
+    """The names that `[equation]`, `[initial]` and `time.stepper` may take, with their parameters.
+
+    `fields` names the fields of each equation: one of them starts from `[initial]`, several from `[initial.FIELD]`.
+    """
 
     equations: Mapping[str, Mapping[str, Parameter]]
+    fields: Mapping[str, Sequence[str]]
     initials: Mapping[str, Mapping[str, Parameter]]
     steppers: Sequence[str]
 
@@ -104,7 +108,7 @@ class Config:
 
     grid: GridSection
     equation: Named
-    initial: Named
+    initial: Mapping[str, Named]
     time: TimeSection
     output: OutputSection
     devices: DevicesSection = field(default_factory=DevicesSection)
@@ -114,9 +118,16 @@ class Config:
 
     def to_toml(self) -> str:
         """The resolved run file."""
-        table = _plain(self)
+        table = self.to_table()
         order = ["title", "reference", "grid", "equation", "initial", "time", "devices", "random", "output"]
         return tomli_w.dumps({key: table[key] for key in order if key in table})
+
+    def to_table(self) -> dict[str, Any]:
+        """As TOML holds it; an equation of one field has `[initial]`, of several `[initial.FIELD]`."""
+        table = _plain(self)
+        if len(self.initial) == 1:
+            table["initial"] = next(iter(table["initial"].values()))
+        return table
 
     def digest(self) -> str:
         """Checksum of the resolved run file, to compare between processes."""
@@ -177,7 +188,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:
-    """Set one key in place; of `time.step` and `time.cfl`, setting one drops the other.
+    """Set one key in place; of `time.step` and `time.cfl`, setting one drops the other, and another name of an
+    equation or initial field drops the parameters of the one before.
 
     Raises:
         ConfigError: not of the form `section.key=value`, or through something that is no table.
@@ -191,7 +203,10 @@ def apply_override(table: dict[str, Any], override: str) -> None:
         inner = inner.setdefault(key, {})
         if not isinstance(inner, dict):
             raise ConfigError(f"{override!r}: {key!r} is not a table")
-    inner[keys[-1]] = _toml_value(text.strip())
+    value = _toml_value(text.strip())
+    if keys[0] in ("equation", "initial") and keys[-1] == "name" and inner.get("name") != value:
+        inner.clear()  # the parameters belong to what was named before
+    inner[keys[-1]] = value
     rivals = {"step": "cfl", "cfl": "step"}
     if keys[0] == "time" and len(keys) == 2 and keys[1] in rivals:
         inner.pop(rivals[keys[1]], None)
@@ -211,23 +226,37 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         ConfigError: see `load`.
     """
     table = dict(table)
-    named = {"equation": schema.equations, "initial": schema.initials}
     expected = parameters_of(Config)
-    plain = {key: p for key, p in expected.items() if key not in named}
+    plain = {key: p for key, p in expected.items() if key not in ("equation", "initial")}
     for key in table:
         if key not in expected:
             raise ConfigError(f"{key}: unknown key{nearest(key, expected)}")
     values = read_table({k: v for k, v in table.items() if k in plain}, plain, "")
-    chosen: dict[str, Any] = {key: _read_named(table.get(key, {}), known, key) for key, known in named.items()}
-    config = Config(**values, **chosen)
+    equation = _read_named(table.get("equation", {}), schema.equations, "equation")
+    initial = _read_initial(table.get("initial", {}), schema.fields[equation.name], schema)
+    config = Config(**values, equation=equation, initial=initial)
     _check_numbers(config, schema)
     return config
+
+
+def _read_initial(table: Any, fields: Sequence[str], schema: Schema) -> dict[str, Named]:
+    """Where each field starts."""
+    if len(fields) == 1:
+        return {fields[0]: _read_named(table, schema.initials, "initial")}
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"initial = {table!r}: tables {', '.join(f'[initial.{name}]' for name in fields)} are needed")
+    for key in table:
+        if key not in fields:
+            raise ConfigError(f"initial.{key}: unknown field{nearest(key, fields)}")
+    return {name: _read_named(table.get(name, {}), schema.initials, f"initial.{name}") for name in fields}
 
 
 def _read_named(table: Any, known: Mapping[str, Mapping[str, Parameter]], path: str) -> Named:
     if not isinstance(table, Mapping) or "name" not in table:
         raise ConfigError(f"{path}.name is missing: one of {', '.join(sorted(known))} is needed")
     name = table["name"]
+    if not isinstance(name, str):
+        raise ConfigError(f"{path}.name = {name!r}: a string is needed, one of {', '.join(sorted(known))}")
     if name not in known:
         raise ConfigError(f"{path}.name = {name!r}: unknown{nearest(str(name), known)}")
     rest = {k: v for k, v in table.items() if k != "name"}
@@ -280,7 +309,7 @@ def changed_physics(old: Config, new: Config) -> list[str]:
 
 
 def _physics(config: Config) -> dict[str, Any]:
-    table = _plain(config)
+    table = config.to_table()
     flat = {}
     for section in ("grid", "equation", "initial", "time", "random"):
         flat.update({f"{section}.{key}": value for key, value in table[section].items()})

@@ -1,100 +1,172 @@
-"""What every equation offers: fields, their two forms, what is reported about them, and its own dynamics.
+"""What every equation offers: named fields, their two forms, what is reported about them, and its own dynamics.
 
-`Equation` is u_t = L u + N(u, t), held as coefficients: an integrating-factor or exponential stepper takes it.
-`SplitEquation` is i ψ_t = (T + V) ψ, held at the points: a splitting stepper takes it. Subclasses are frozen
-dataclasses; their fields besides `grid` are the parameters that a run file's `[equation]` may set.
+`Equation` is u_t = L u + N(u, t), held as coefficients: integrating-factor, exponential and implicit steppers take it.
+`SplitEquation` is i ψ_t = (T + V) ψ, held at the points: a splitting stepper takes it. An equation is an immutable
+pytree: its parameters are leaves, which can be differentiated, batched and changed without compiling again; the grid
+is static. Every field is an array `(component, …)` under its name; a scalar has one component.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, shell_spectrum
 from solver.fft import Transform
 from solver.grid import Grid
+from solver.operators import Fields, LinearOperator
+
+RANKS = ("scalar", "vector", "wavefunction")
 
 
 @dataclass(frozen=True)
-class PeriodicSystem(ABC):
+class Field:
+    """One named field of an equation.
+
+    Args:
+        rank: `scalar`, `vector` (one component for each dimension) or `wavefunction` (one complex component).
+        units: of its values.
+        solenoidal: whether it is free of divergence; initial fields are projected.
+        components: names of the components; made from the field's name if None.
+    """
+
+    rank: str = "scalar"
+    units: str = "1"
+    solenoidal: bool = False
+    components: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.rank not in RANKS:
+            raise ValueError(f"a field of rank {self.rank!r}: {', '.join(RANKS)} are known")
+
+    @property
+    def real(self) -> bool:
+        """Whether its values are real."""
+        return self.rank != "wavefunction"
+
+    def component_names(self, name: str, dimensions: int) -> tuple[str, ...]:
+        """Names of its components, as snapshots call them."""
+        if self.components is not None:
+            return self.components
+        return tuple(f"{name}_{axis}" for axis in "xyz"[:dimensions]) if self.rank == "vector" else (name,)
+
+
+class PeriodicSystem(eqx.Module):
     """Shared by all equations; not subclassed directly by users.
 
     Class attributes:
         name: in run files.
-        kind: what the field is: `velocity`, `scalar` or `wavefunction`; initial fields name the kinds they make.
-        real: whether the field is real at the points.
+        fields: name → `Field`, in the order in which they are stacked for transforms.
         dimensions: numbers of dimensions in space that make sense.
-        units: of each series column, in the order of `series`.
+        units: of each series column, in the order of `series`; derived from the fields for the default series.
     """
 
-    grid: Grid
+    grid: Grid = eqx.field(static=True)
 
     name: ClassVar[str]
-    kind: ClassVar[str]
-    real: ClassVar[bool] = True
+    fields: ClassVar[Mapping[str, Field]]
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     units: ClassVar[dict[str, str]] = {}
 
-    def __post_init__(self) -> None:
-        if self.grid.real != self.real:
-            raise ValueError(f"{self.name} needs a grid with real={self.real}; this one has real={self.grid.real}")
+    def __check_init__(self) -> None:
+        real = self.is_real()
+        if self.grid.real != real:
+            raise ValueError(f"{self.name} needs a grid with real={real}; this one has real={self.grid.real}")
         if self.grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known")
 
-    @cached_property
+    @classmethod
+    def is_real(cls) -> bool:
+        """Whether the fields are real at the points."""
+        kinds = {field.real for field in cls.fields.values()}
+        if len(kinds) != 1:
+            raise ValueError(f"{cls.name}: its fields are all real or all complex; these are mixed")
+        return kinds.pop()
+
+    @property
     def transform(self) -> Transform:
-        """Between points and coefficients of this equation's field."""
+        """Between points and coefficients of this equation's fields."""
         return Transform(self.grid)
 
-    @property
-    def component_names(self) -> tuple[str, ...]:
-        """Names of the field's components, as snapshots call them."""
-        return ("u",)
+    def component_names(self, name: str) -> tuple[str, ...]:
+        """Names of a field's components, as snapshots call them."""
+        return self.fields[name].component_names(name, self.grid.dimensions)
 
-    @property
-    def field_shape(self) -> tuple[int, ...]:
-        """Of the field at the points."""
-        return (len(self.component_names), *self.grid.physical_shape)
+    def physical_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each field at the points."""
+        return {name: (len(self.component_names(name)), *self.grid.physical_shape) for name in self.fields}
 
-    # ---- the field's two forms --------------------------------------------------------------------------------
+    def join(self, fields: Fields) -> Array:
+        """All fields as one array, components after one another: what shares one exchange of a transform."""
+        if len(fields) == 1:
+            return next(iter(fields.values()))
+        return jnp.concatenate([fields[name] for name in self.fields])
+
+    def split(self, stacked: Array) -> Fields:
+        """Inverse of `join`."""
+        ends = np.cumsum([len(self.component_names(name)) for name in self.fields])
+        return dict(zip(self.fields, jnp.split(stacked, ends[:-1]), strict=True))
+
+    # ---- the fields' two forms ------------------------------------------------------------------------------
 
     @abstractmethod
-    def from_physical(self, u: Array) -> Array:
-        """What a state holds, from values at the points `(component, x, y, z)`."""
+    def from_physical(self, u: Fields) -> Fields:
+        """What a state holds, from values at the points `(component, x, y, z)` by name."""
 
     @abstractmethod
-    def to_physical(self, field: Array) -> Array:
+    def to_physical(self, fields: Fields) -> Fields:
         """Values at the points, from what a state holds."""
 
     @abstractmethod
-    def coefficients(self, field: Array) -> Array:
+    def coefficients(self, fields: Fields) -> Fields:
         """Fourier coefficients, from what a state holds."""
 
-    # ---- what is reported -------------------------------------------------------------------------------------
+    # ---- what is reported -----------------------------------------------------------------------------------
 
-    def series(self, field: Array, dt: ArrayLike) -> dict[str, Array]:
-        """One row of series.csv: scalars by column name. `units` names their units."""
+    def series_units(self) -> dict[str, str]:
+        """Units of each column of `series`, in their order."""
+        if self.units:
+            return dict(self.units)
+        names = {name: f"({field.units})^2" for name, field in zip(self._energies(), self.fields.values(), strict=True)}
+        return {**names, "cfl": "1"}
+
+    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
+        """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
+        hats = self.coefficients(fields)
+        energies = {
+            column: 0.5 * mean_square(hats[name], self.grid)
+            for column, name in zip(self._energies(), self.fields, strict=True)
+        }
+        return {**energies, "cfl": dt * self.rate(fields)}
+
+    def spectra(self, fields: Fields) -> dict[str, Array]:
+        """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`."""
+        hats = self.coefficients(fields)
         return {
-            "energy": 0.5 * mean_square(self.coefficients(field), self.grid),
-            "cfl": dt * self.rate(field),
+            column: shell_spectrum(hats[name], self.grid)
+            for column, name in zip(self._energies(), self.fields, strict=True)
         }
 
-    def spectra(self, field: Array) -> dict[str, Array]:
-        """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`."""
-        return {"energy": shell_spectrum(self.coefficients(field), self.grid)}
+    def _energies(self) -> list[str]:
+        return ["energy"] if len(self.fields) == 1 else [f"{name}_energy" for name in self.fields]
 
-    def snapshot(self, field: Array) -> dict[str, Array]:
-        """Real fields at the points, by name."""
-        return dict(zip(self.component_names, self.to_physical(field), strict=True))
+    def snapshot(self, fields: Fields) -> dict[str, Array]:
+        """Real fields at the points, by name of the component."""
+        u = self.to_physical(fields)
+        return {c: v for name in self.fields for c, v in zip(self.component_names(name), u[name], strict=True)}
 
-    def conserved(self, field: Array) -> dict[str, Array]:
+    def conserved(self, fields: Fields) -> dict[str, Array]:
         """Quantities that the equation conserves; series.csv has their drift since the start."""
         return {}
 
@@ -103,50 +175,74 @@ class PeriodicSystem(ABC):
         return []
 
     @abstractmethod
-    def rate(self, field: Array) -> Array:
+    def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate."""
 
+    def check(self) -> None:
+        """Trace the dynamics on shapes alone; touches no device. Raises ValueError where they do not fit the fields."""
+        return
 
-@dataclass(frozen=True)
+
 class Equation(PeriodicSystem):
-    """u_t = L u + N(u, t) on coefficients, L diagonal. Subclass this for an equation of your own.
+    """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
-    A subclass gives `linear`, `nonlinear` and `rate`; the rest has defaults for one real component.
+    A subclass gives `name`, `fields`, `linear`, `nonlinear` and `rate`; the rest has defaults. Its parameters are
+    annotated attributes, as in a dataclass.
     """
 
-    kind: ClassVar[str] = "scalar"
+    @abstractmethod
+    def linear(self) -> LinearOperator:
+        """L: a `Diagonal` or `Matrix` operator on the fields [1/time]."""
 
     @abstractmethod
-    def linear(self) -> Array:
-        """L(k) [1/time], real or complex, broadcastable against `(component, *grid.spectral_shape)`."""
-
-    @abstractmethod
-    def nonlinear(self, u_hat: Array, t: ArrayLike) -> Array:
+    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is)."""
 
-    def constrain(self, u_hat: Array) -> Array:
+    def constrain(self, fields: Fields) -> Fields:
         """Applied after every step: removes what round-off must not be allowed to build up."""
-        return u_hat
+        return fields
 
-    def from_physical(self, u: Array) -> Array:
-        return self.transform.forward(u)
+    def from_physical(self, u: Fields) -> Fields:
+        return self.split(self.transform.forward(self.join(u)))
 
-    def to_physical(self, field: Array) -> Array:
-        return self.transform.inverse(field)
+    def to_physical(self, fields: Fields) -> Fields:
+        return self.split(self.transform.inverse(self.join(fields)))
 
-    def coefficients(self, field: Array) -> Array:
-        return field
+    def coefficients(self, fields: Fields) -> Fields:
+        return fields
+
+    def check(self) -> None:
+        """Trace the dynamics on shapes alone; touches no device.
+
+        Raises:
+            ValueError: a linear part of the wrong size, or a right-hand side of other names, shapes or dtypes.
+        """
+        shapes = {n: (s[0], *self.grid.spectral_shape) for n, s in self.physical_shapes().items()}
+        given = {n: jax.ShapeDtypeStruct(s, self.grid.complex_dtype) for n, s in shapes.items()}
+        linear = jax.eval_shape(type(self).linear, self)
+        if not isinstance(linear, LinearOperator):
+            raise ValueError(f"{_who(self)}: linear() gives {type(linear).__name__}; a Diagonal or Matrix is needed")
+        try:
+            linear.check(shapes)
+        except ValueError as error:
+            raise ValueError(f"{_who(self)}: {error}") from None
+        t = jax.ShapeDtypeStruct((), self.grid.dtype)
+        found = jax.eval_shape(lambda fields, t: self.nonlinear(fields, t), given, t)
+        wanted = {n: (s.shape, s.dtype) for n, s in given.items()}
+        if not isinstance(found, Mapping) or {n: (v.shape, v.dtype) for n, v in found.items()} != wanted:
+            raise ValueError(f"{_who(self)}: nonlinear() gives {_outline(found)}; {_outline(given)} is needed")
+        rate = jax.eval_shape(lambda fields: self.rate(fields), given)
+        if rate.shape != ():
+            raise ValueError(f"{_who(self)}: rate() gives shape {list(rate.shape)}; one number [1/time] is needed")
 
 
-@dataclass(frozen=True)
 class SplitEquation(PeriodicSystem):
-    """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points.
+    """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points; one field, `wavefunction`.
 
     Every mode is kept: truncation would lose mass.
     """
 
-    kind: ClassVar[str] = "wavefunction"
-    real: ClassVar[bool] = False
+    fields: ClassVar[Mapping[str, Field]] = {"wavefunction": Field("wavefunction", "density^(1/2)")}
 
     @abstractmethod
     def potential(self, psi: Array) -> Array:
@@ -160,16 +256,41 @@ class SplitEquation(PeriodicSystem):
         """exp(−i V dt) ψ."""
         return psi * jnp.exp(-1j * dt * potential)
 
-    def from_physical(self, u: Array) -> Array:
-        return u.astype(self.grid.complex_dtype)
+    def from_physical(self, u: Fields) -> Fields:
+        return {name: values.astype(self.grid.complex_dtype) for name, values in u.items()}
 
-    def to_physical(self, field: Array) -> Array:
-        return field
+    def to_physical(self, fields: Fields) -> Fields:
+        return fields
 
-    def coefficients(self, field: Array) -> Array:
-        return self.transform.forward(field)
+    def coefficients(self, fields: Fields) -> Fields:
+        return {name: self.transform.forward(psi) for name, psi in fields.items()}
 
 
 def advection_rate(velocity: Array, grid: Grid) -> Array:
     """max over points of Σ_i |u_i|/Δx_i [1/time]; dt times this is the CFL number. One all-reduce."""
     return jnp.max(sum(jnp.abs(u) / dx for u, dx in zip(velocity, grid.spacing, strict=True)))
+
+
+def require(name: str, value: Any, needed: str, least: float = -math.inf) -> None:
+    """Refuse a parameter that is not finite or too small; a value being traced is taken as it is.
+
+    Raises:
+        ValueError: the message names the parameter, the value and what is needed.
+    """
+    for entry in jax.tree.leaves(value):
+        if isinstance(entry, int | float | np.ndarray | np.generic | jax.Array) and not isinstance(
+            entry, jax.core.Tracer
+        ):
+            numbers = np.asarray(entry)
+            if not (np.all(np.isfinite(numbers)) and np.all(numbers >= least)):
+                raise ValueError(f"{name} {value}: {needed} is needed")
+
+
+def _who(equation: PeriodicSystem) -> str:
+    return f"equation {equation.name} ({type(equation).__name__})"
+
+
+def _outline(fields: Any) -> str:
+    if not isinstance(fields, Mapping):
+        return type(fields).__name__
+    return ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in fields.items()) or "no field"

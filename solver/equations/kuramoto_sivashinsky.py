@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Complex
+from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
-from solver.operators import gradient, hermitian
+from solver.equations.base import Equation, Field, advection_rate
+from solver.operators import Diagonal, Fields, gradient, hermitian
 
 
-@dataclass(frozen=True)
 class KuramotoSivashinsky(Equation):
     """u_t = −∇²u − ∇⁴u − ½|∇u|², with the mean of u removed.
 
@@ -29,32 +27,33 @@ class KuramotoSivashinsky(Equation):
     """
 
     name: ClassVar[str] = "kuramoto-sivashinsky"
+    fields: ClassVar[dict[str, Field]] = {"u": Field(units="u")}
     units: ClassVar[dict[str, str]] = {"energy": "u^2", "mean_square_gradient": "u^2/length^2", "cfl": "1"}
 
-    def from_physical(self, u: Array) -> Array:
-        return self._without_mean(self.transform.forward(u))
+    def from_physical(self, u: Fields) -> Fields:
+        return {"u": self._without_mean(self.transform.forward(u["u"]))}
 
-    def linear(self) -> Array:
+    def linear(self) -> Diagonal:
         k2 = self.grid.k_squared()
-        return k2 - k2 * k2
+        return Diagonal({"u": k2 - k2 * k2})
 
-    def nonlinear(self, u_hat: Complex[Array, "1 ..."], t: ArrayLike) -> Complex[Array, "1 ..."]:
+    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−½|∇u|² without its mean."""
-        slope = self._slope(u_hat)
-        return self._without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]))
+        slope = self._slope(fields["u"])
+        return {"u": self._without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]))}
 
-    def constrain(self, u_hat: Array) -> Array:
-        return hermitian(u_hat, self.grid)
+    def constrain(self, fields: Fields) -> Fields:
+        return {"u": hermitian(fields["u"], self.grid)}
 
-    def rate(self, field: Array) -> Array:
+    def rate(self, fields: Fields) -> Array:
         # a crest moves at speed ∇u: differentiate the equation once to see it advect
-        return advection_rate(self._slope(field), self.grid)
+        return advection_rate(self._slope(fields["u"]), self.grid)
 
-    def series(self, field: Array, dt: ArrayLike) -> dict[str, Array]:
+    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         return {
-            "energy": 0.5 * mean_square(field, self.grid),
-            "mean_square_gradient": weighted_mean_square(field, self.grid.k_squared(), self.grid),
-            "cfl": dt * self.rate(field),
+            "energy": 0.5 * mean_square(fields["u"], self.grid),
+            "mean_square_gradient": weighted_mean_square(fields["u"], self.grid.k_squared(), self.grid),
+            "cfl": dt * self.rate(fields),
         }
 
     def _slope(self, u_hat: Array) -> Array:

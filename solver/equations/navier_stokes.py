@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Complex
+from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
-from solver.operators import divergence, project_solenoidal
+from solver.equations.base import Equation, Field, advection_rate, require
+from solver.grid import Grid
+from solver.operators import Diagonal, Fields, divergence, project_solenoidal
 
 
-@dataclass(frozen=True)
 class NavierStokes(Equation):
     """u_t + ∇·(u u) = −∇p + ν ∇²u, ∇·u = 0, on a periodic box.
 
@@ -29,10 +28,10 @@ class NavierStokes(Equation):
     Source: Basdevant, J. Comput. Phys. 50 (1983) 209 (fewer transforms); Canuto et al. (2007).
     """
 
-    viscosity: float
+    viscosity: ArrayLike
 
     name: ClassVar[str] = "navier-stokes"
-    kind: ClassVar[str] = "velocity"
+    fields: ClassVar[dict[str, Field]] = {"velocity": Field("vector", "length/time", solenoidal=True)}
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
@@ -43,55 +42,43 @@ class NavierStokes(Equation):
         "kmax_eta": "1",
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.viscosity >= 0:
-            raise ValueError(f"viscosity {self.viscosity}: zero or more is needed")
+    def __check_init__(self) -> None:
+        require("viscosity", self.viscosity, "zero or more", least=0)
 
-    @property
-    def component_names(self) -> tuple[str, ...]:
-        return tuple(f"velocity_{axis}" for axis in "xyz"[: self.grid.dimensions])
+    def from_physical(self, u: Fields) -> Fields:
+        return {"velocity": project_solenoidal(self.transform.forward(u["velocity"]), self.grid)}
 
-    def from_physical(self, u: Array) -> Array:
-        return project_solenoidal(self.transform.forward(u), self.grid)
+    def linear(self) -> Diagonal:
+        return Diagonal({"velocity": -self.viscosity * self.grid.k_squared()})
 
-    def linear(self) -> Array:
-        return -self.viscosity * self.grid.k_squared()
-
-    def nonlinear(self, u_hat: Complex[Array, "d ..."], t: ArrayLike) -> Complex[Array, "d ..."]:
+    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−P[∇·(u u)], P the Leray projection."""
-        flux_hat = self.transform.pointwise(_trace_free_flux, u_hat)
-        return -project_solenoidal(self._flux_divergence(flux_hat), self.grid)
+        flux_hat = self.transform.pointwise(trace_free_flux, fields["velocity"])
+        return {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
 
-    def _flux_divergence(self, flux_hat: Array) -> Array:
-        """i k_j T̂_ij from the independent components that `_trace_free_flux` stacks."""
-        k = self.grid.derivative_wavenumbers()
-        if self.grid.dimensions == 2:
-            (kx, ky), (xx, xy) = k, flux_hat
-            return 1j * jnp.stack([kx * xx + ky * xy, kx * xy])
-        (kx, ky, kz), (xx, yy, xy, xz, yz) = k, flux_hat
-        return 1j * jnp.stack([kx * xx + ky * xy + kz * xz, kx * xy + ky * yy + kz * yz, kx * xz + ky * yz])
+    def rate(self, fields: Fields) -> Array:
+        return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
 
-    def rate(self, field: Array) -> Array:
-        return advection_rate(self.transform.inverse(field), self.grid)
-
-    def series(self, field: Array, dt: ArrayLike) -> dict[str, Array]:
-        enstrophy = self._enstrophy(field)
+    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
+        u_hat = fields["velocity"]
+        enstrophy = mean_enstrophy(u_hat, self.grid)
         dissipation = 2 * self.viscosity * enstrophy
         return {
-            "energy": 0.5 * mean_square(field, self.grid),
+            "energy": 0.5 * mean_square(u_hat, self.grid),
             "enstrophy": enstrophy,
             "dissipation": dissipation,
-            "max_divergence": jnp.max(jnp.abs(self.transform.inverse(divergence(field, self.grid)))),
-            "cfl": dt * self.rate(field),
-            "kmax_eta": self.grid.k_max * _kolmogorov_length(self.viscosity, dissipation),
+            "max_divergence": jnp.max(jnp.abs(self.transform.inverse(divergence(u_hat, self.grid)))),
+            "cfl": dt * self.rate(fields),
+            "kmax_eta": self.grid.k_max * self._smallest_eddy(u_hat, dissipation),
         }
 
-    def _enstrophy(self, u_hat: Array) -> Array:
-        """½⟨|∇×u|²⟩ = ½ Σ (|k|²|û|² − |k·û|²)."""
-        k2 = sum(k * k for k in map(jnp.asarray, self.grid.derivative_wavenumbers()))
-        compressible = mean_square(divergence(u_hat, self.grid), self.grid)
-        return 0.5 * (weighted_mean_square(u_hat, k2, self.grid) - compressible)
+    def _smallest_eddy(self, u_hat: Array, dissipation: Array) -> Array:
+        """η: Kolmogorov's (ν³/ε)^¼ in 3-D; in 2-D (ν³/χ)^(1/6) of the cascade of enstrophy, χ = ν⟨|∇ω|²⟩."""
+        if self.grid.dimensions == 3:
+            return kolmogorov_length(self.viscosity, dissipation)
+        k2 = self.grid.k_squared()
+        lost = self.viscosity * weighted_mean_square(u_hat, k2 * k2, self.grid)
+        return jnp.where(lost > 0, (self.viscosity**3 / jnp.where(lost > 0, lost, 1)) ** (1 / 6), jnp.inf)
 
     def warnings(self, row: dict[str, float]) -> list[str]:
         if self.viscosity > 0 and row["kmax_eta"] < 1:
@@ -99,7 +86,24 @@ class NavierStokes(Equation):
         return []
 
 
-def _trace_free_flux(u: Array) -> Array:
+def mean_enstrophy(u_hat: Array, grid: Grid) -> Array:
+    """½⟨|∇×u|²⟩ = ½ Σ (|k|²|û|² − |k·û|²). All-reduces only."""
+    k2 = sum(k * k for k in map(jnp.asarray, grid.derivative_wavenumbers()))
+    compressible = mean_square(divergence(u_hat, grid), grid)
+    return 0.5 * (weighted_mean_square(u_hat, k2, grid) - compressible)
+
+
+def flux_divergence(flux_hat: Array, grid: Grid) -> Array:
+    """i k_j T̂_ij of a symmetric, trace-free tensor, from the components that `trace_free_flux` stacks."""
+    k = grid.derivative_wavenumbers()
+    if grid.dimensions == 2:
+        (kx, ky), (xx, xy) = k, flux_hat
+        return 1j * jnp.stack([kx * xx + ky * xy, kx * xy])
+    (kx, ky, kz), (xx, yy, xy, xz, yz) = k, flux_hat
+    return 1j * jnp.stack([kx * xx + ky * xy + kz * xz, kx * xy + ky * yy + kz * yz, kx * xz + ky * yz])
+
+
+def trace_free_flux(u: Array) -> Array:
     """u_i u_j − δ_ij u_d u_d (d the last direction): xx, xy in 2-D; xx, yy, xy, xz, yz in 3-D."""
     if len(u) == 2:
         return jnp.stack([u[0] * u[0] - u[1] * u[1], u[0] * u[1]])
@@ -107,6 +111,6 @@ def _trace_free_flux(u: Array) -> Array:
     return jnp.stack([u[0] * u[0] - last, u[1] * u[1] - last, u[0] * u[1], u[0] * u[2], u[1] * u[2]])
 
 
-def _kolmogorov_length(viscosity: float, dissipation: Array) -> Array:
+def kolmogorov_length(viscosity: ArrayLike, dissipation: Array) -> Array:
     """η = (ν³/ε)^¼, infinite where nothing is dissipated."""
     return jnp.where(dissipation > 0, (viscosity**3 / jnp.where(dissipation > 0, dissipation, 1)) ** 0.25, jnp.inf)

@@ -62,7 +62,10 @@ def beltrami(grid: Grid, coefficients: Sequence[float] = (1.0, 1.0, 1.0), wavenu
     _need_dimensions("beltrami", grid, (3,))
     if len(set(grid.lengths)) > 1:  # type: ignore[arg-type]
         raise ValueError(f"beltrami in a box of {grid.lengths}: it needs three equal lengths")
+    if len(coefficients) != 3:
+        raise ValueError(f"beltrami with coefficients {list(coefficients)}: three numbers A, B, C are needed")
     a, b, c = coefficients
+    need_resolved("beltrami", "wavenumber", wavenumber, grid, range(3))
 
     def velocity(*points: Array) -> tuple[Array, ...]:
         x, y, z = (wavenumber * angle for angle in _angles(points, grid))
@@ -73,8 +76,42 @@ def beltrami(grid: Grid, coefficients: Sequence[float] = (1.0, 1.0, 1.0), wavenu
     return sample(velocity, grid)
 
 
+def orszag_tang(grid: Grid, amplitude: float = 1.0, magnetic: bool = False) -> Array:
+    """Orszag–Tang vortex in two dimensions: u = A (−sin y, sin x), and b = A (−sin y, sin 2x) if `magnetic`.
+
+    Coordinates in units of L/2π.
+
+    Args:
+        grid: two dimensions, equal lengths.
+        amplitude: A [length/time].
+        magnetic: the magnetic field of the pair, rather than its velocity.
+
+    Returns:
+        `(2, *grid.physical_shape)`, divergence-free.
+
+    Raises:
+        ValueError: another dimension.
+
+    Source: Orszag & Tang, J. Fluid Mech. 90 (1979) 129.
+    """
+    _need_dimensions("orszag-tang", grid, (2,))
+
+    def values(*points: Array) -> tuple[Array, ...]:
+        x, y = _angles(points, grid)
+        return -amplitude * jnp.sin(y), amplitude * jnp.sin((2 if magnetic else 1) * x)
+
+    return sample(values, grid)
+
+
 def _angles(points: Sequence[Array], grid: Grid) -> list[Array]:
     return [k * x for k, x in zip(grid.fundamental, points, strict=True)]
+
+
+def need_resolved(name: str, what: str, periods: int, grid: Grid, axes: Sequence[int]) -> None:
+    """Raises ValueError where the grid does not retain this many periods along all of these axes."""
+    largest = min(grid.layout.highest_mode(axis) for axis in axes)
+    if abs(periods) > largest:
+        raise ValueError(f"{name} with {what} {periods}: this grid resolves at most {largest}")
 
 
 def _need_dimensions(name: str, grid: Grid, known: tuple[int, ...]) -> None:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.grid import Grid, sample
+from solver.initial.flows import need_resolved
 
 # Core radius (where the density is half its central value) of the ground state of i ψ_t = −½∇²ψ + Vψ,
 # ∇²V = g|ψ|², times (g ρ_c)^¼: see docs/conventions.md for the integration that gives it.
@@ -24,10 +25,12 @@ def plane_wave(grid: Grid, modes: Sequence[int] = (1,), amplitude: float = 1.0) 
         amplitude: A, so that the mass is A².
 
     Raises:
-        ValueError: more modes than axes.
+        ValueError: more modes than axes, or more periods than the grid resolves.
     """
     if len(modes) > grid.dimensions:
         raise ValueError(f"plane-wave with modes {list(modes)} on a grid of {grid.dimensions} dimensions")
+    for axis, n in enumerate(modes):
+        need_resolved("plane-wave", "a mode of", n, grid, [axis])
     k = [n * f for n, f in zip(modes, grid.fundamental, strict=False)]
     return sample(lambda *x: amplitude * jnp.exp(1j * sum(a * b for a, b in zip(k, x, strict=False))), grid)[None]
 
@@ -55,11 +58,11 @@ def gaussian(
     """
     if not width > 0:
         raise ValueError(f"gaussian with width {width}: a positive length is needed")
-    middle = _vector("centre", centre, grid, [0.5 * length for length in grid.lengths])  # type: ignore[union-attr]
-    speed = _vector("velocity", velocity, grid, [0.0] * grid.dimensions)
+    middle = vector("centre", centre, grid, [0.5 * length for length in grid.lengths])  # type: ignore[union-attr]
+    speed = vector("velocity", velocity, grid, [0.0] * grid.dimensions)
 
     def psi(*points: Array) -> Array:
-        r2 = _distance_squared(points, middle, grid)
+        r2 = distance_squared(points, middle, grid)
         return amplitude * jnp.exp(-0.5 * r2 / width**2 + 1j * _phase(points, speed, grid))
 
     return sample(psi, grid)[None]
@@ -97,28 +100,28 @@ def solitons(
             f"solitons with {len(core_radii)} core_radii, {len(centres)} centres and {len(velocities)} velocities: "
             "as many of each are needed, at least one, and positive radii"
         )
-    places = [_vector("centres", c, grid, []) for c in centres]
-    speeds = [_vector("velocities", v, grid, []) for v in velocities]
+    places = [vector("centres", c, grid, []) for c in centres]
+    speeds = [vector("velocities", v, grid, []) for v in velocities]
 
     def psi(*points: Array) -> Array:
         total: Array | float = 0.0
         for radius, middle, speed in zip(core_radii, places, speeds, strict=True):
             central_density = CORE_RADIUS**4 / (coupling * radius**4)
-            profile = (1 + 0.091 * _distance_squared(points, middle, grid) / radius**2) ** -4
+            profile = (1 + 0.091 * distance_squared(points, middle, grid) / radius**2) ** -4
             total = total + math.sqrt(central_density) * profile * jnp.exp(1j * _phase(points, speed, grid))
         return total
 
     return sample(psi, grid)[None]
 
 
-def _vector(name: str, given: Sequence[float] | None, grid: Grid, default: Sequence[float]) -> list[float]:
+def vector(name: str, given: Sequence[float] | None, grid: Grid, default: Sequence[float]) -> list[float]:
     values = list(default if given is None else given)
     if len(values) != grid.dimensions:
         raise ValueError(f"{name} {values}: {grid.dimensions} numbers are needed, one per axis")
     return values
 
 
-def _distance_squared(points: Sequence[Array], middle: Sequence[float], grid: Grid) -> Array:
+def distance_squared(points: Sequence[Array], middle: Sequence[float], grid: Grid) -> Array:
     """To the nearest periodic image."""
     apart = [x - c for x, c in zip(points, middle, strict=True)]
     nearest = [d - length * jnp.round(d / length) for d, length in zip(apart, grid.lengths, strict=True)]  # type: ignore[arg-type]

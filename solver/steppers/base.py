@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import difflib
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import PeriodicSystem
+from solver.equations.base import Equation, PeriodicSystem
+from solver.operators import Fields
 
 
 @jax.tree_util.register_dataclass
@@ -21,7 +26,7 @@ class State:
     """Everything a run needs to go on: a pytree, and exactly what a checkpoint holds.
 
     Args:
-        field: what the equation evolves: coefficients, or values at the points for a `SplitEquation`.
+        field: what the equation evolves, by name: coefficients, or values at the points for a `SplitEquation`.
         history: what the stepper carries from step to step.
         conserved: the conserved quantities at the start, against which drift is measured.
         key: random key of the run.
@@ -48,28 +53,33 @@ class State:
         return replace(self, **changes)
 
 
-@dataclass(frozen=True)
-class Stepper(ABC):
+class Stepper(eqx.Module):
     """One method: `state → state`, in three parts so that what depends on dt alone is computed once.
 
     Class attributes:
         name: in run files.
         order: of the error in dt.
-        takes: the kind of equation it can step.
+        takes: the kind of equation that it can step.
+        stable_for: linear spectra for which it is stable at any dt: `real` (and negative), `imaginary`, `complex`.
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
     """
 
     name: ClassVar[str]
     order: ClassVar[int]
-    takes: ClassVar[type]
+    takes: ClassVar[Any] = Equation
+    stable_for: ClassVar[frozenset[str]] = frozenset({"real", "imaginary", "complex"})
     stages_held: ClassVar[int]
 
     def check(self, equation: PeriodicSystem) -> None:
         """Raises TypeError where the equation has not the form that this method needs."""
         if not isinstance(equation, self.takes):
-            raise TypeError(f"stepper {self.name} steps a {self.takes.__name__}; {type(equation).__name__} is none")
+            raise TypeError(
+                f"stepper {self.name} needs an equation of the form {self.takes.__name__}; "
+                f"{type(equation).__name__} is a {type(equation).__mro__[1].__name__}: {', '.join(fitting(equation))} "
+                "can step it"
+            )
 
-    def start(self, equation: Any, field: Array) -> Any:
+    def start(self, equation: Any, fields: Fields) -> Any:
         """History at the start of a run."""
         return ()
 
@@ -78,43 +88,101 @@ class Stepper(ABC):
         """Arrays that depend on dt alone; computed once where the step is fixed, at every step where it is not."""
 
     @abstractmethod
-    def step(self, equation: Any, field: Array, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any) -> Any:
-        """Field and history one step of size dt later."""
+    def step(self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any) -> Any:
+        """Fields and history one step of size dt later."""
+
+
+def fitting(equation: PeriodicSystem) -> list[str]:
+    """Names of the steppers that take an equation."""
+    return sorted({cls.name for cls in _concrete(Stepper) if isinstance(equation, cls.takes)})
+
+
+def _concrete(cls: Any) -> list[Any]:
+    below = [found for sub in cls.__subclasses__() for found in _concrete(sub)]
+    return below if "name" not in cls.__dict__ else [cls, *below]
+
+
+# ---- sums of fields ---------------------------------------------------------------------------------------------
+
+
+def axpy(a: ArrayLike, x: Fields, y: Fields) -> Fields:
+    """y + a x, field by field."""
+    return {name: y[name] + a * x[name] for name in y}
+
+
+def scaled(dt: ArrayLike, weight: Fraction) -> ArrayLike:
+    """dt · weight, without rounding the weight first."""
+    times = dt if weight.numerator == 1 else dt * weight.numerator
+    return times if weight.denominator == 1 else times / weight.denominator
+
+
+# ---- the first state --------------------------------------------------------------------------------------------
 
 
 def initial_state(
-    equation: PeriodicSystem, stepper: Stepper, u: Array, *, t: float = 0.0, seed: int | None = None
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    u: Array | Mapping[str, Array],
+    *,
+    t: float = 0.0,
+    seed: int | None = None,
 ) -> State:
     """State at the start of a run, from values at the points.
 
     Args:
         equation, stepper: what will evolve it.
-        u: values `(component, x, y, z)`; one component may come without its axis.
-        t: time of the field.
+        u: values `(component, x, y, z)` by field name; the bare array where the equation has one field. One component
+            may come without its axis.
+        t: time of the fields.
         seed: of the run's random key; none is kept if None.
 
     Raises:
-        ValueError: a field of another shape, or a complex one where the equation is real.
+        TypeError: an equation that the stepper cannot step.
+        ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
+            right-hand side that does not fit the fields.
     """
     stepper.check(equation)
-    _check_field(u, equation)
+    values = _by_name(u, equation)
+    equation.check()
 
-    def make(u: Array) -> tuple[Array, Any, dict[str, Array]]:
-        field = equation.from_physical(u.reshape(equation.field_shape))
-        return field, stepper.start(equation, field), equation.conserved(field)
+    def make(equation: Any, values: Fields) -> tuple[Fields, Any, dict[str, Array]]:
+        shapes = equation.physical_shapes()
+        fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
+        return fields, stepper.start(equation, fields), equation.conserved(fields)
 
-    field_, history, conserved = jax.jit(make)(u)
+    fields, history, conserved = jax.jit(make)(equation, values)
     key = () if seed is None else jax.random.key(seed)
-    return State(field_, history, conserved, key, t=np.float64(t), t_reference=np.float64(t), **_counters())
+    return State(fields, history, conserved, key, t=np.float64(t), t_reference=np.float64(t), **_counters())
 
 
 def _counters() -> dict[str, Any]:
     return {"dt": np.float64(0), "step": np.int64(0), "step_reference": np.int64(0)}
 
 
-def _check_field(u: Array, equation: PeriodicSystem) -> None:
-    shape, needed = tuple(u.shape), equation.field_shape
+def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
+    """Values by field name, in the equation's order, each checked."""
+    names = list(equation.fields)
+    if not isinstance(u, Mapping):
+        if len(names) > 1:
+            raise ValueError(f"one array for the fields of {equation.name}: a dict of {', '.join(names)} is needed")
+        u = {names[0]: u}
+    for name in u:
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names, n=1)
+            raise ValueError(f"initial field {name!r}: {equation.name} has {', '.join(close or names)}")
+    missing = [name for name in names if name not in u]
+    if missing:
+        raise ValueError(f"initial fields of {equation.name}: {', '.join(missing)} missing")
+    for name, needed in equation.physical_shapes().items():
+        _check_field(name, u[name], needed, equation)
+    return {name: u[name] for name in names}
+
+
+def _check_field(name: str, u: Array, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
+    shape = tuple(u.shape)
     if shape != needed and (1, *shape) != needed:
-        raise ValueError(f"initial field of shape {list(shape)}; {equation.name} on this grid needs {list(needed)}")
-    if equation.real and jnp.iscomplexobj(u):
-        raise ValueError(f"initial field of dtype {u.dtype}; {equation.name} needs a real one")
+        raise ValueError(
+            f"initial field {name} of shape {list(shape)}; {equation.name} on this grid needs {list(needed)}"
+        )
+    if equation.fields[name].real and jnp.iscomplexobj(u):
+        raise ValueError(f"initial field {name} of dtype {u.dtype}; {equation.name} needs a real one")

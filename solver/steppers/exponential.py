@@ -1,86 +1,148 @@
-"""Exponential time differencing: the linear part exactly, the rest integrated against its propagator."""
+"""Exponential time differencing: the linear part exactly, the rest integrated against its propagator.
+
+A method is a list of rows. Row i makes a stage value (the last row the result) from an earlier stage s and the
+evaluations N_j so far, over a fraction w of the step:
+
+    u_i = exp(w z) u_s + w dt Σ_j (Σ_k a_jk φ_k(w z)) N_j,   z = L dt
+
+For stiff L, real, imaginary or complex, diagonal or matrices. With a changing dt all coefficients are recomputed.
+
+Source: Cox & Matthews, J. Comput. Phys. 176 (2002) 430; coefficients written with φ-functions, which are evaluated by
+series near zero instead of the contours of Kassam & Trefethen, SIAM J. Sci. Comput. 26 (2005) 1214.
+"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
-import jax.numpy as jnp
+import jax
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
 from solver.equations.base import Equation
+from solver.operators import Fields, LinearOperator
 from solver.steppers.base import Stepper
 
-TAYLOR_TERMS = 20  # at |z| = 1 the first term left out is below 1/(23!), far below round-off
+Weights = tuple[tuple[int, float], ...]  # (k, a_k): Σ a_k φ_k
 
 
 @dataclass(frozen=True)
-class ETDRK4(Stepper):
-    """Four-stage exponential Runge–Kutta of Cox and Matthews: order 4, four evaluations of N.
+class Row:
+    """One stage of an exponential Runge–Kutta method.
 
-    For stiff L, real, imaginary or complex. With a changing dt all of its coefficients are recomputed each step.
+    Args:
+        over: w, the fraction of the step that it covers.
+        terms: j → {k: a_jk}, the weights of φ_k for each evaluation N_j.
+        start: s, the stage that it starts from; 0 is u itself.
+        node: time of the stage value in units of dt.
+    """
 
-    Source: Cox & Matthews, J. Comput. Phys. 176 (2002) 430; coefficients written with φ-functions, which are
-    evaluated by series near zero instead of the contours of Kassam & Trefethen, SIAM J. Sci. Comput. 26 (2005).
+    over: float
+    terms: dict[int, dict[int, float]]
+    start: int = 0
+    node: float = 1.0
+
+    @cached_property
+    def grouped(self) -> dict[Weights, dict[int, float]]:
+        """Evaluations that share a combination of φ-functions up to a factor: combination → {j: factor}."""
+        groups: dict[Weights, dict[int, float]] = {}
+        for j, weights in self.terms.items():
+            lead = weights[min(weights)]
+            key = tuple((k, a / lead) for k, a in sorted(weights.items()))
+            groups.setdefault(key, {})[j] = lead
+        return groups
+
+
+class _ETDRK(Stepper):
+    """Class attributes: rows, the tableau."""
+
+    rows: ClassVar[tuple[Row, ...]]
+
+    def coefficients(self, equation: Equation, dt: ArrayLike) -> dict[str, LinearOperator]:
+        """exp(w L dt) for the smallest w (others are powers of it), and w dt Σ_k a_k φ_k(w L dt) by combination."""
+        linear = equation.linear()
+        found = {"exp": linear.exp(self._smallest() * dt)}
+        for row in self.rows:
+            for key in row.grouped:
+                if _name(row, key) not in found:
+                    phi = linear.phi(dict(key), row.over * dt)
+                    found[_name(row, key)] = jax.tree.map(lambda a, over=row.over: over * dt * a, phi)
+        return found
+
+    def _smallest(self) -> float:
+        return min(row.over for row in self.rows)
+
+    def step(
+        self, equation: Equation, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
+    ) -> Any:
+        stages, evaluated, node = [fields], [], 0.0
+        for row in self.rows:
+            evaluated.append(equation.nonlinear(stages[-1], t + node * dt if node else t))
+            value = stages[row.start]
+            for _ in range(round(row.over / self._smallest())):
+                value = coefficients["exp"].apply(value)
+            for key, factors in row.grouped.items():
+                part = coefficients[_name(row, key)].apply(_combined(factors, evaluated))
+                value = {name: value[name] + part[name] for name in value}
+            stages.append(value)
+            node = row.node
+        return equation.constrain(stages[-1]), history
+
+
+def _name(row: Row, key: Weights) -> str:
+    return f"{row.over}: " + " ".join(f"{a:+g}φ{k}" for k, a in key)
+
+
+def _combined(factors: dict[int, float], evaluated: list[Fields]) -> Fields:
+    """Σ_j factor_j N_j."""
+    total: Fields = {}
+    for j, factor in sorted(factors.items()):
+        part = evaluated[j] if factor == 1 else {name: factor * n for name, n in evaluated[j].items()}
+        total = {name: total[name] + n for name, n in part.items()} if total else part
+    return total
+
+
+class ETDRK2(_ETDRK):
+    """Two stages of Cox and Matthews: order 2, two evaluations of N.
+
+    Source: Cox & Matthews (2002), equations 20–22.
+    """
+
+    name: ClassVar[str] = "etdrk2"
+    order: ClassVar[int] = 2
+    stages_held: ClassVar[int] = 3
+    rows: ClassVar[tuple[Row, ...]] = (Row(1, {0: {1: 1}}), Row(1, {0: {1: 1, 2: -1}, 1: {2: 1}}))
+
+
+class ETDRK3(_ETDRK):
+    """Three stages of Cox and Matthews: order 3, three evaluations of N.
+
+    Source: Cox & Matthews (2002), equations 23–25.
+    """
+
+    name: ClassVar[str] = "etdrk3"
+    order: ClassVar[int] = 3
+    stages_held: ClassVar[int] = 4
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row(0.5, {0: {1: 1}}, node=0.5),
+        Row(1, {0: {1: -1}, 1: {1: 2}}),
+        Row(1, {0: {1: 1, 2: -3, 3: 4}, 1: {2: 4, 3: -8}, 2: {2: -1, 3: 4}}),
+    )
+
+
+class ETDRK4(_ETDRK):
+    """Four stages of Cox and Matthews: order 4, four evaluations of N.
+
+    Source: Cox & Matthews (2002), equations 26–29.
     """
 
     name: ClassVar[str] = "etdrk4"
     order: ClassVar[int] = 4
-    takes: ClassVar[type] = Equation
     stages_held: ClassVar[int] = 5
-
-    def coefficients(self, equation: Equation, dt: ArrayLike) -> tuple[Array, ...]:
-        """exp(L dt/2), ½ φ1(L dt/2) dt, and the weights dt·(φ1 − 3φ2 + 4φ3), dt·(2φ2 − 4φ3), dt·(4φ3 − φ2)."""
-        z = dt * equation.linear()
-        half_phi1 = 0.5 * dt * phi_functions(0.5 * z)[0]
-        phi1, phi2, phi3 = phi_functions(z)
-        first, middle, last = phi1 - 3 * phi2 + 4 * phi3, 2 * phi2 - 4 * phi3, 4 * phi3 - phi2
-        return jnp.exp(0.5 * z), half_phi1, dt * first, dt * middle, dt * last
-
-    def step(
-        self,
-        equation: Equation,
-        field: Array,
-        history: tuple[()],
-        t: ArrayLike,
-        dt: ArrayLike,
-        coefficients: tuple[Array, ...],
-    ) -> tuple[Array, tuple[()]]:
-        E, Q, first, middle, last = coefficients
-        N, u = equation.nonlinear, field
-        n_u = N(u, t)
-        a = E * u + Q * n_u
-        n_a = N(a, t + dt / 2)
-        b = E * u + Q * n_a
-        n_b = N(b, t + dt / 2)
-        c = E * a + Q * (2 * n_b - n_u)
-        n_c = N(c, t + dt)
-        return equation.constrain(E * E * u + first * n_u + middle * (n_a + n_b) + last * n_c), history
-
-
-def phi_functions(z: Array) -> tuple[Array, Array, Array]:
-    """φ_1, φ_2, φ_3 of φ_{j+1}(z) = (φ_j(z) − 1/j!)/z, φ_0 = exp; to round-off for any real or complex z.
-
-    By the recurrence for |z| ≥ 1, by Taylor series below, where the recurrence cancels.
-    """
-    small = jnp.abs(z) < 1
-    safe = jnp.where(small, 1, z)
-    near = jnp.where(small, z, 0)
-    phi = jnp.exp(safe)
-    recurrence = []
-    for j in range(3):
-        phi = (phi - 1 / math.factorial(j)) / safe
-        recurrence.append(phi)
-    series = [_taylor(near, j + 1) for j in range(3)]
-    phi1, phi2, phi3 = (jnp.where(small, s, r) for s, r in zip(series, recurrence, strict=True))
-    return phi1, phi2, phi3
-
-
-def _taylor(z: Array, j: int) -> Array:
-    """φ_j(z) = Σ_n z^n/(n + j)!, by Horner's rule."""
-    total = jnp.full_like(z, 1 / math.factorial(TAYLOR_TERMS + j))
-    for n in range(TAYLOR_TERMS - 1, -1, -1):
-        total = total * z + 1 / math.factorial(n + j)
-    return total
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row(0.5, {0: {1: 1}}, node=0.5),
+        Row(0.5, {1: {1: 1}}, node=0.5),
+        Row(0.5, {0: {1: -1}, 2: {1: 2}}, start=1),
+        Row(1, {0: {1: 1, 2: -3, 3: 4}, 1: {2: 2, 3: -4}, 2: {2: 2, 3: -4}, 3: {2: -1, 3: 4}}),
+    )

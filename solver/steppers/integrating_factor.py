@@ -1,52 +1,157 @@
-"""Integrating-factor Runge–Kutta methods: the linear part exactly, the rest by a classical scheme."""
+"""Integrating-factor Runge–Kutta methods: the linear part exactly, the rest by an explicit scheme.
+
+With v = exp(−L t) û the equation is v_t = exp(−L t) N. Every stage is carried in the frame of its own time, so that a
+stage needs exp(L (c_{i+1} − c_i) dt) alone. Exact where N = 0, for any L. Good where L is not stiff against N
+(viscosity); for stiff, forced balances take an exponential method, whose error does not grow with L.
+
+Source of the idea: Canuto, Hussaini, Quarteroni & Zang, Spectral Methods (2007), appendix D.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
 from solver.equations.base import Equation
-from solver.steppers.base import Stepper
+from solver.operators import Fields, LinearOperator
+from solver.steppers.base import Stepper, axpy, scaled
+
+Factors = dict[str, LinearOperator]  # exp(gap · L dt) by gap
 
 
-@dataclass(frozen=True)
-class IFRK4(Stepper):
+class _IntegratingFactor(Stepper):
+    """Shared by both families: factors between the times of the stages.
+
+    Class attributes:
+        nodes: c_i, the times of the stages in units of dt, never decreasing.
+    """
+
+    nodes: ClassVar[tuple[Fraction, ...]]
+
+    def gaps(self) -> list[Fraction]:
+        """Time from each stage to the next, the last to the end of the step."""
+        ends = (*self.nodes[1:], Fraction(1))
+        return [after - before for before, after in zip(self.nodes, ends, strict=True)]
+
+    def coefficients(self, equation: Equation, dt: ArrayLike) -> Factors:
+        """exp(gap · L dt) for each gap between stages that is not zero."""
+        linear = equation.linear()
+        return {str(gap): linear.exp(_fraction_of(dt, gap)) for gap in sorted(set(self.gaps())) if gap}
+
+    def _moved(self, i: int, factors: Factors, fields: Fields) -> Fields:
+        """From the frame of stage i to that of the next."""
+        gap = self.gaps()[i]
+        return factors[str(gap)].apply(fields) if gap else fields
+
+
+class _ChainRK(_IntegratingFactor):
+    """Explicit Runge–Kutta whose stage i + 1 starts from u and uses N of stage i alone: a_{i+1,i} = c_{i+1}.
+
+    Class attributes:
+        weights: b_i.
+    """
+
+    weights: ClassVar[tuple[Fraction, ...]]
+
+    def step(
+        self, equation: Equation, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+    ) -> Any:
+        base = stage = total = fields
+        last = len(self.nodes) - 1
+        for i, (c, b) in enumerate(zip(self.nodes, self.weights, strict=True)):
+            n = equation.nonlinear(stage, _later(t, dt, c))
+            total = axpy(scaled(dt, b), n, total) if b else total
+            if i < last:
+                stage = self._moved(i, coefficients, axpy(scaled(dt, self.nodes[i + 1]), n, base))
+                base = self._moved(i, coefficients, base)
+            total = self._moved(i, coefficients, total)
+        return equation.constrain(total), history
+
+
+class _LowStorageRK(_IntegratingFactor):
+    """Williamson's form: q ← A_i q + dt N(u), u ← u + B_i q; two fields are held, however many stages.
+
+    Class attributes:
+        keep, add: A_i and B_i.
+    """
+
+    keep: ClassVar[tuple[Fraction, ...]]
+    add: ClassVar[tuple[Fraction, ...]]
+
+    def step(
+        self, equation: Equation, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+    ) -> Any:
+        q: Fields = {}
+        for i, (c, a, b) in enumerate(zip(self.nodes, self.keep, self.add, strict=True)):
+            n = equation.nonlinear(fields, _later(t, dt, c))
+            q = {name: dt * n[name] + (float(a) * q[name] if a else 0) for name in fields}
+            fields = self._moved(i, coefficients, axpy(float(b), q, fields))
+            q = self._moved(i, coefficients, q) if i + 1 < len(self.nodes) else q
+        return equation.constrain(fields), history
+
+
+def _later(t: ArrayLike, dt: ArrayLike, c: Fraction) -> ArrayLike:
+    return t + scaled(dt, c) if c else t
+
+
+def _fraction_of(dt: ArrayLike, gap: Fraction) -> ArrayLike:
+    return dt if gap == 1 else float(gap) * dt
+
+
+def _fractions(*words: str) -> tuple[Fraction, ...]:
+    return tuple(Fraction(word) for word in words)
+
+
+class IFRK2(_ChainRK):
+    """Heun's method on v = exp(−L t) û: order 2, two evaluations of N.
+
+    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.1.
+    """
+
+    name: ClassVar[str] = "ifrk2"
+    order: ClassVar[int] = 2
+    stages_held: ClassVar[int] = 2
+    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1")
+    weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/2", "1/2")
+
+
+class IFRK3(_ChainRK):
+    """Heun's third-order method on v = exp(−L t) û: order 3, three evaluations of N.
+
+    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.1.
+    """
+
+    name: ClassVar[str] = "ifrk3"
+    order: ClassVar[int] = 3
+    stages_held: ClassVar[int] = 3
+    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/3", "2/3")
+    weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/4", "0", "3/4")
+
+
+class IFRK4(_ChainRK):
     """Classical four-stage Runge–Kutta on v = exp(−L t) û: order 4, four evaluations of N.
-
-    Exact where N = 0, for any complex L. Good where L is not stiff against N (viscosity); for stiff, forced
-    balances take `etdrk4`, whose error does not grow with L. With a changing dt its one factor is recomputed.
 
     Source: Canuto, Hussaini, Quarteroni & Zang, Spectral Methods (2007), appendix D.
     """
 
     name: ClassVar[str] = "ifrk4"
     order: ClassVar[int] = 4
-    takes: ClassVar[type] = Equation
     stages_held: ClassVar[int] = 3
+    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/2", "1/2", "1")
+    weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/6", "1/3", "1/3", "1/6")
 
-    def coefficients(self, equation: Equation, dt: ArrayLike) -> Array:
-        """E = exp(L dt/2)."""
-        return jnp.exp(0.5 * dt * equation.linear())
 
-    def step(
-        self,
-        equation: Equation,
-        field: Array,
-        history: tuple[()],
-        t: ArrayLike,
-        dt: ArrayLike,
-        coefficients: Array,
-    ) -> tuple[Array, tuple[()]]:
-        N, E, u = equation.nonlinear, coefficients, field
-        a = N(u, t)
-        total = E * (u + dt / 6 * a)
-        b = N(E * (u + dt / 2 * a), t + dt / 2)
-        total = total + dt / 3 * b
-        c = N(E * u + dt / 2 * b, t + dt / 2)
-        total = E * (total + dt / 3 * c)
-        d = N(E * (E * u + dt * c), t + dt)
-        return equation.constrain(total + dt / 6 * d), history
+class LSRK3(_LowStorageRK):
+    """Williamson's third-order low-storage method on v = exp(−L t) û: order 3, three evaluations of N, two fields.
+
+    Source: Williamson, J. Comput. Phys. 35 (1980) 48, case 7.
+    """
+
+    name: ClassVar[str] = "lsrk3"
+    order: ClassVar[int] = 3
+    stages_held: ClassVar[int] = 2
+    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/3", "3/4")
+    keep: ClassVar[tuple[Fraction, ...]] = _fractions("0", "-5/9", "-153/128")
+    add: ClassVar[tuple[Fraction, ...]] = _fractions("1/3", "15/16", "8/15")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import SplitEquation
+from solver.operators import Fields
 from solver.steppers.base import Stepper
 
 
-@dataclass(frozen=True)
 class Strang(Stepper):
     """Kick–drift–kick: exp(−iV dt/2) exp(−iT dt) exp(−iV dt/2), order 2, unitary and time-reversible.
 
@@ -24,11 +23,11 @@ class Strang(Stepper):
 
     name: ClassVar[str] = "strang"
     order: ClassVar[int] = 2
-    takes: ClassVar[type] = SplitEquation
+    takes: ClassVar[Any] = SplitEquation
     stages_held: ClassVar[int] = 1
 
-    def start(self, equation: SplitEquation, field: Array) -> Array:
-        return equation.potential(field)
+    def start(self, equation: SplitEquation, fields: Fields) -> Array:
+        return equation.potential(fields["wavefunction"])
 
     def coefficients(self, equation: SplitEquation, dt: ArrayLike) -> tuple[()]:
         return ()
@@ -36,13 +35,13 @@ class Strang(Stepper):
     def step(
         self,
         equation: SplitEquation,
-        field: Array,
+        fields: Fields,
         history: Array,
         t: ArrayLike,
         dt: ArrayLike,
         coefficients: tuple[()],
-    ) -> tuple[Array, Array]:
-        psi = equation.kick(field, history, dt / 2)
+    ) -> Any:
+        psi = equation.kick(fields["wavefunction"], history, dt / 2)
         psi = equation.drift(psi, dt)
         potential = equation.potential(psi)
-        return equation.kick(psi, potential, dt / 2), potential
+        return {"wavefunction": equation.kick(psi, potential, dt / 2)}, potential

@@ -10,7 +10,7 @@ from helpers import all_to_all_bytes
 import solver as sw
 from solver import assemble
 from solver.config import load
-from solver.loop import _fixed_steps
+from solver.loop import fixed_steps
 from solver.plan import make_plan
 
 RUNS = Path(__file__).parents[2] / "runs"
@@ -26,7 +26,7 @@ def compiled_and_planned(case, devices):
     plan = make_plan(*_problem(config, devices), assemble.rehearse(config, devices))
     run = assemble.Assembly(config, sw.device_mesh(range(devices)))
     state = run.start()
-    lowered = _fixed_steps.lower(run.equation, run.stepper, state.field, state.history, np.int64(1), 0.1, 0.0, 0)
+    lowered = fixed_steps.lower(run.equation, run.stepper, state.field, state.history, np.int64(1), 0.1, 0.0, 0)
     return lowered.compile(), plan
 
 

@@ -107,10 +107,13 @@ def test_refused_by_itself(case):
 
 
 NOT_TOGETHER = {
-    "stepper": (["time.stepper=strang"], "navier-stokes is stepped by etdrk4, ifrk4"),
+    "stepper": (
+        ["time.stepper=strang"],
+        "navier-stokes is stepped by cnab2, etdrk2, etdrk3, etdrk4, ifrk2, ifrk3, ifrk4, lsrk3, sbdf2",
+    ),
     "initial": (
         ["initial={name='gaussian'}"],
-        "navier-stokes starts from beltrami, file, random-phase, taylor-green",
+        "velocity, a vector of navier-stokes, starts from beltrami, file, orszag-tang, random-phase, taylor-green",
     ),
     "dimension": (["grid.shape=[64]", "grid.lengths=[1]"], "navier-stokes in 1 dimensions: 2 or 3 are known"),
     "initial's dimension": (

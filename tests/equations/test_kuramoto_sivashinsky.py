@@ -30,20 +30,20 @@ def test_small_waves_grow_at_the_linear_rate(make_grid, d, stepper):
     state = run(equation, u, 4.0, 0.1, stepper)
     rate = np.sum(k**2) - np.sum(k**2) ** 2
     # the nonlinearity adds (1e-8)², nine digits below
-    np.testing.assert_allclose(equation.to_physical(state.field)[0], u * np.exp(rate * 4.0), atol=1e-15)
+    np.testing.assert_allclose(equation.to_physical(state.field)["u"][0], u * np.exp(rate * 4.0), atol=1e-15)
 
 
 def test_nonlinearity_is_half_the_square_of_the_slope_without_its_mean(make_grid):
     grid = make_grid((24, 32), devices=4, lengths=[10.0, 20.0])
     equation = KuramotoSivashinsky(grid)
     kx, ky = 2 * np.pi / 10, 2 * np.pi / 20
-    u_hat = equation.from_physical(sw.sample(lambda x, y: 7 + jnp.cos(kx * x) * jnp.cos(ky * y), grid)[None])
+    u_hat = equation.from_physical({"u": sw.sample(lambda x, y: 7 + jnp.cos(kx * x) * jnp.cos(ky * y), grid)[None]})
     slope2 = sw.sample(
         lambda x, y: (kx * jnp.sin(kx * x) * jnp.cos(ky * y)) ** 2 + (ky * jnp.cos(kx * x) * jnp.sin(ky * y)) ** 2, grid
     )
-    got = equation.to_physical(equation.nonlinear(u_hat, 0.0))[0]
+    got = equation.to_physical(equation.nonlinear(u_hat, 0.0))["u"][0]
     np.testing.assert_allclose(got, -0.5 * (slope2 - jnp.mean(slope2)), atol=1e-15)
-    assert abs(float(jnp.mean(equation.to_physical(u_hat)))) < 1e-15, "the mean is removed"
+    assert abs(float(jnp.mean(equation.to_physical(u_hat)["u"]))) < 1e-15, "the mean is removed"
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -53,8 +53,8 @@ def test_coefficients_stay_those_of_a_real_field(make_grid, d):
     equation = KuramotoSivashinsky(grid)
     state = run(equation, initial.random_phase(grid, jax.random.key(0), peak=0.7), 60.0, 0.1)
     transform = sw.fft.Transform(grid)
-    seen = transform.forward(transform.inverse(state.field))
-    assert float(jnp.max(jnp.abs(seen - state.field))) < 1e-13 * float(jnp.max(jnp.abs(state.field)))
+    seen = transform.forward(transform.inverse(state.field["u"]))
+    assert float(jnp.max(jnp.abs(seen - state.field["u"]))) < 1e-13 * float(jnp.max(jnp.abs(state.field["u"])))
 
 
 def test_chaos_stays_bounded_at_its_known_size(make_grid):
@@ -80,6 +80,6 @@ def test_the_same_front_on_any_number_of_devices(make_grid):
         u = initial.random_phase(grid, jax.random.key(0), peak=1.0)
         state = run(KuramotoSivashinsky(grid), u, 1.0, 0.05)
         assert int(state.step) == 20
-        ends.append(np.asarray(state.field)[:, : grid.layout.retained[1], : grid.layout.retained[2]])
+        ends.append(np.asarray(state.field["u"])[:, : grid.layout.retained[1], : grid.layout.retained[2]])
     for end in ends[1:]:
         assert np.abs(end - ends[0]).max() < 1e-12 * np.abs(ends[0]).max()

@@ -11,7 +11,7 @@ from helpers import all_to_all_bytes
 import solver as sw
 from solver import initial
 from solver.equations import NavierStokes
-from solver.loop import _fixed_steps
+from solver.loop import fixed_steps
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 
@@ -28,27 +28,29 @@ def test_two_dimensional_taylor_green_decays_exactly(make_grid, stepper):
     u = initial.taylor_green(grid)
     state = run(NavierStokes(grid, viscosity=0.03), u, 1.0, 0.02, stepper)
     decay = np.exp(-0.03 * 2 * (2 * np.pi / 3) ** 2)
-    np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field), decay * u, atol=2e-14)
+    np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field["velocity"]), decay * u, atol=2e-14)
 
 
 def test_beltrami_flow_decays_exactly(make_grid):
     grid = make_grid((24, 24, 24), devices=4)
     u = initial.beltrami(grid, (1.0, 0.8, 0.6))
     state = run(NavierStokes(grid, viscosity=0.1), u, 1.0, 0.02)
-    np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field), np.exp(-0.1) * u, atol=5e-14)
+    np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field["velocity"]), np.exp(-0.1) * u, atol=5e-14)
 
 
 def test_nonlinearity_against_the_advective_form(make_grid):
     """−P[u·∇u] formed the other way, on a random solenoidal field."""
     grid = make_grid((24, 16, 20), devices=4, lengths=[1.0, 2.0, 3.0])
     equation = NavierStokes(grid, viscosity=0.0)
-    u_hat = equation.from_physical(initial.random_phase(grid, jax.random.key(0), 3, True, peak=8.0))
+    u_hat = equation.from_physical({"velocity": initial.random_phase(grid, jax.random.key(0), 3, True, peak=8.0)})[
+        "velocity"
+    ]
     transform = sw.fft.Transform(grid)
     u = transform.inverse(u_hat)
     gradients = [transform.inverse(sw.operators.gradient(component, grid)) for component in u_hat]
     advection = jnp.stack([jnp.sum(u * g, axis=0) for g in gradients])
     expected = -sw.operators.project_solenoidal(transform.forward(advection), grid)
-    got = equation.nonlinear(u_hat, 0.0)
+    got = equation.nonlinear({"velocity": u_hat}, 0.0)["velocity"]
     assert float(jnp.max(jnp.abs(got - expected))) < 1e-14 * float(jnp.max(jnp.abs(expected))) * 100
     # inviscid, dealiased: the nonlinearity neither makes nor takes energy
     weights = grid.mode_weights()
@@ -89,7 +91,7 @@ def test_the_same_flow_on_any_number_of_devices(make_grid):
         u = initial.random_phase(grid, jax.random.key(3), 3, True)
         state = run(equation, u, 0.2, 0.01)
         assert int(state.step) == 20
-        fields.append(np.asarray(state.field)[:, : grid.layout.retained[1], : grid.layout.retained[2]])
+        fields.append(np.asarray(state.field["velocity"])[:, : grid.layout.retained[1], : grid.layout.retained[2]])
     scale = np.abs(fields[0]).max()
     for field in fields[1:]:
         assert np.abs(field - fields[0]).max() < 1e-12 * scale
@@ -112,7 +114,7 @@ def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
     grid = make_grid((32, 24, 16), engine=engine, fields_per_exchange=fields)
     equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
     state = sw.initial_state(equation, stepper, initial.random_phase(grid, jax.random.key(0), 3, True))
-    lowered = _fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0)
+    lowered = fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0)
     text = lowered.compile().as_text()
     found = re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text)
     assert set(found) == {"all-to-all"}
@@ -129,7 +131,7 @@ def test_memory_of_a_step(make_grid, devices):
     grid = make_grid((96, 96, 96), devices=devices)
     equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
     field = jax.ShapeDtypeStruct((3, *grid.spectral_shape), complex, sharding=grid.sharding(4))
-    memory = _fixed_steps.lower(equation, stepper, field, (), 3, 0.01, 0.0, 0).compile().memory_analysis()
+    memory = fixed_steps.lower(equation, stepper, {"velocity": field}, (), 3, 0.01, 0.0, 0).compile().memory_analysis()
     held = memory.argument_size_in_bytes + memory.temp_size_in_bytes  # the result takes the argument's place
     assert held / (8 * 96**3 / devices) < 12
 
@@ -139,7 +141,7 @@ def test_three_halves_of_n_modes_is_two_thirds_of_three_n_half_points(make_grid)
     for shape, dealias in [((16, 16, 12), "three-halves"), ((24, 24, 18), "two-thirds")]:
         grid = make_grid(shape, devices=4, dealias=dealias)
         assert grid.physical_shape == (24, 24, 18)
-        ends.append(run(NavierStokes(grid, viscosity=0.01), initial.taylor_green(grid), 0.1, 0.02).field)
+        ends.append(run(NavierStokes(grid, viscosity=0.01), initial.taylor_green(grid), 0.1, 0.02).field["velocity"])
     np.testing.assert_array_equal(ends[0], ends[1])
 
 

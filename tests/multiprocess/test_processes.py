@@ -67,7 +67,8 @@ def newest(directory):
 
 
 def field(checkpoint):
-    return read_checkpoint(checkpoint)[0]["field"]
+    arrays = read_checkpoint(checkpoint)[0]
+    return next(value for name, value in arrays.items() if name.startswith("field/"))
 
 
 @pytest.mark.parametrize("words", [TAYLOR_GREEN, FUZZY, FLAME], ids=["flow", "wave", "flame"])

@@ -60,7 +60,7 @@ def test_a_run_on_two_nodes(slurm, tmp_path):
     assert output.count("finished: step 20") == 1
     checkpoint = tmp_path / "run" / "checkpoints" / "step-00000020"
     assert {p.name for p in checkpoint.glob("process-*.h5")} == {"process-00000.h5", "process-00001.h5"}
-    assert np.isfinite(read_checkpoint(checkpoint)[0]["field"]).all()
+    assert np.isfinite(read_checkpoint(checkpoint)[0]["field/velocity"]).all()
 
 
 def test_a_killed_task_ends_the_job_and_the_same_line_continues_it_to_the_bit(slurm, tmp_path):

@@ -10,7 +10,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex
+from jaxtyping import Array, Complex, Inexact
 
 from solver.grid import Grid
 
@@ -51,7 +51,7 @@ def curl(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "c ..."]:
 
 
 @partial(jax.jit, static_argnames="grid")
-def project_solenoidal(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "d ..."]:
+def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Array, "d ..."]:
     """Remove the compressible part of a vector field (Leray projection).
 
     Computes û − k (k·û)/|k|² for every retained mode; the mean flow, k = 0, is kept.

@@ -1,0 +1,27 @@
+"""Operators on coefficients: derivatives, projection, Poisson solve, and the linear part of an equation."""
+
+from solver.operators.derivatives import (
+    curl,
+    divergence,
+    gradient,
+    hermitian,
+    project_solenoidal,
+    solve_poisson,
+)
+from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
+from solver.operators.phi import phi_functions, phi_matrices
+
+__all__ = [
+    "Diagonal",
+    "Fields",
+    "LinearOperator",
+    "Matrix",
+    "curl",
+    "divergence",
+    "gradient",
+    "hermitian",
+    "phi_functions",
+    "phi_matrices",
+    "project_solenoidal",
+    "solve_poisson",
+]

@@ -1,0 +1,197 @@
+"""Linear parts of equations: one number per mode and field, or one small matrix per mode.
+
+A linear operator acts on named fields of coefficients. What a stepper needs of it (exponentials, φ-functions, inverses)
+are operators of the same kind: they are computed once for a step size and then applied.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.operators.phi import phi_functions, phi_matrices
+
+Fields: TypeAlias = dict[str, Array]  # coefficients `(component, *modes)` by field name
+
+
+class LinearOperator(eqx.Module):
+    """L in u_t = L u + N(u, t), diagonal in k; a pytree whose leaves are its entries."""
+
+    @abstractmethod
+    def apply(self, fields: Fields) -> Fields:
+        """L u: fields of the same names and shapes. No communication."""
+
+    @abstractmethod
+    def exp(self, t: ArrayLike) -> LinearOperator:
+        """exp(t L)."""
+
+    @abstractmethod
+    def phi(self, weights: Mapping[int, float], t: ArrayLike) -> LinearOperator:
+        """Σ_k weights[k] · φ_k(t L), for k from 1 to 3."""
+
+    @abstractmethod
+    def solve(self, a: ArrayLike, b: ArrayLike) -> LinearOperator:
+        """(a − b L)⁻¹, for implicit steps; a and b are positive numbers [1], [time]."""
+
+    @abstractmethod
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raises ValueError where the operator does not fit fields of these shapes; the message names both."""
+
+    @property
+    @abstractmethod
+    def spectrum(self) -> str:
+        """Where eigenvalues can lie: `real`, `imaginary` or `complex`."""
+
+
+class Diagonal(LinearOperator):
+    """One number per mode for each field, real or complex: viscosity, dispersion, growth.
+
+    Args:
+        entries: field name → L(k) [1/time], which broadcasts against coefficients `(component, *modes)`.
+    """
+
+    entries: dict[str, Any]
+
+    def apply(self, fields: Fields) -> Fields:
+        return {name: self.entries[name] * field for name, field in fields.items()}
+
+    def exp(self, t: ArrayLike) -> Diagonal:
+        return self._map(lambda entry: jnp.exp(t * entry))
+
+    def phi(self, weights: Mapping[int, float], t: ArrayLike) -> Diagonal:
+        def combined(entry: Array) -> Array:
+            phi = phi_functions(t * jnp.asarray(entry), max(weights))
+            return _weighted([phi[k - 1] for k in sorted(weights)], [weights[k] for k in sorted(weights)])
+
+        return self._map(combined)
+
+    def solve(self, a: ArrayLike, b: ArrayLike) -> Diagonal:
+        return self._map(lambda entry: 1 / (a - b * entry))
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        _same_names("a Diagonal linear part", self.entries, shapes)
+        for name, entry in self.entries.items():
+            shape = np.shape(entry)
+            if not _broadcasts(shape, shapes[name]):
+                raise ValueError(
+                    f"the linear part of {name} has shape {list(shape)}; it must broadcast to {list(shapes[name])}"
+                )
+
+    @property
+    def spectrum(self) -> str:
+        return "complex" if any(jnp.iscomplexobj(entry) for entry in self.entries.values()) else "real"
+
+    def _map(self, function: Any) -> Diagonal:
+        return Diagonal({name: function(entry) for name, entry in self.entries.items()})
+
+
+class Matrix(LinearOperator):
+    """One small matrix per mode: rotation, stratification, Alfvén waves.
+
+    With `couples = "components"` the matrix acts on all components of all fields, in the order of `names`; with
+    `"fields"` it acts on the fields, alike for each of their components, which must be equally many.
+
+    Args:
+        entries: `(n, n, *modes)` [1/time], real or complex, any scaling between fields of different units.
+        names: the fields in the order of rows.
+        couples: `components` or `fields`.
+    """
+
+    entries: Array
+    names: tuple[str, ...] = eqx.field(static=True)
+    couples: str = eqx.field(static=True, default="components")
+
+    def apply(self, fields: Fields) -> Fields:
+        x = self._stacked(fields)
+        rows = [sum(self.entries[i, j] * x[j] for j in range(len(x))) for i in range(len(x))]
+        return self._unstacked(jnp.stack(rows), fields)
+
+    def exp(self, t: ArrayLike) -> Matrix:
+        return self._with(phi_matrices(t * self.entries, 0)[0])
+
+    def phi(self, weights: Mapping[int, float], t: ArrayLike) -> Matrix:
+        phi = phi_matrices(t * self.entries, max(weights))
+        return self._with(_weighted([phi[k] for k in sorted(weights)], [weights[k] for k in sorted(weights)]))
+
+    def solve(self, a: ArrayLike, b: ArrayLike) -> Matrix:
+        n = len(self.entries)
+        eye = np.eye(n).reshape(n, n, *[1] * (self.entries.ndim - 2))
+        return self._with(_inverse(a * eye - b * self.entries))
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        _same_names("a Matrix linear part", self.names, shapes)
+        if self.couples not in ("components", "fields"):
+            raise ValueError(f"a Matrix that couples {self.couples!r}: 'components' or 'fields' is needed")
+        sizes = [shapes[name][0] for name in self.names]
+        if self.couples == "fields" and len(set(sizes)) > 1:
+            raise ValueError(f"a Matrix that couples fields of {sizes} components: equally many are needed")
+        n = len(self.names) if self.couples == "fields" else sum(sizes)
+        modes = shapes[self.names[0]][1:]
+        shape = np.shape(self.entries)
+        if shape[:2] != (n, n) or not _broadcasts(shape[2:], modes):
+            raise ValueError(f"a Matrix linear part of shape {list(shape)}: {[n, n, *modes]} is needed")
+
+    @property
+    def spectrum(self) -> str:
+        return "complex"
+
+    def _with(self, entries: Array) -> Matrix:
+        return Matrix(entries, self.names, self.couples)
+
+    def _stacked(self, fields: Fields) -> Array:
+        """What the matrix multiplies, along the first axis."""
+        arrays = [fields[name] for name in self.names]
+        return jnp.stack(arrays) if self.couples == "fields" else jnp.concatenate(arrays)
+
+    def _unstacked(self, rows: Array, fields: Fields) -> Fields:
+        if self.couples == "fields":
+            return dict(zip(self.names, rows, strict=True))
+        ends = np.cumsum([len(fields[name]) for name in self.names])
+        return dict(zip(self.names, jnp.split(rows, ends[:-1]), strict=True))
+
+
+def _weighted(terms: Sequence[Array], weights: Sequence[float]) -> Array:
+    total = None
+    for term, weight in zip(terms, weights, strict=True):
+        part = term if weight == 1 else weight * term
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _inverse(matrices: Array) -> Array:
+    """Inverses of matrices `(n, n, *modes)`, mode by mode, by Gauss–Jordan elimination with partial pivoting.
+
+    In plain arithmetic on the entries: a library's LU would be one call that XLA cannot split over devices.
+    """
+    n = len(matrices)
+    unit = jnp.broadcast_to(np.eye(n).reshape(n, n, *[1] * (matrices.ndim - 2)), matrices.shape)
+    rows = list(jnp.concatenate([matrices, unit.astype(matrices.dtype)], axis=1))  # each (2n, *modes)
+    for k in range(n):
+        for i in range(k + 1, n):
+            swap = jnp.abs(rows[i][k]) > jnp.abs(rows[k][k])
+            rows[k], rows[i] = jnp.where(swap, rows[i], rows[k]), jnp.where(swap, rows[k], rows[i])
+        rows[k] = rows[k] / rows[k][k]
+        for i in range(n):
+            if i != k:
+                rows[i] = rows[i] - rows[i][k] * rows[k]
+    return jnp.stack([row[n:] for row in rows])
+
+
+def _broadcasts(shape: Sequence[int], to: Sequence[int]) -> bool:
+    try:
+        return np.broadcast_shapes(tuple(shape), tuple(to)) == tuple(to)
+    except ValueError:
+        return False
+
+
+def _same_names(what: str, given: Any, needed: Mapping[str, Any]) -> None:
+    if sorted(given) != sorted(needed):
+        raise ValueError(f"{what} of the fields {sorted(given)}: {sorted(needed)} are needed")

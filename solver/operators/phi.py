@@ -1,0 +1,101 @@
+"""φ-functions of numbers and of small matrices: φ_0 = exp, φ_{k+1}(z) = (φ_k(z) − 1/k!)/z.
+
+Source: Hochbruck & Ostermann, Acta Numerica 19 (2010) 209; scaling and modified squaring: Skaflestad & Wright,
+Appl. Numer. Math. 59 (2009) 783.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+TAYLOR_TERMS = 20  # at |z| = 1 the first term left out is below 1/(23!), far below round-off
+MOST_SQUARINGS = 64  # matrices of norm up to 2**63
+
+
+def phi_functions(z: Array, count: int = 3) -> tuple[Array, ...]:
+    """φ_1 … φ_count of every number in `z`, to round-off for any real or complex z with Re z ≤ 0 or small.
+
+    By the recurrence for |z| ≥ 1, by Taylor series below, where the recurrence cancels.
+
+    Args:
+        z: any shape, real or complex.
+        count: how many functions, 1 to 3.
+
+    Returns:
+        One array of the shape of `z` for each function. No communication.
+    """
+    small = jnp.abs(z) < 1
+    safe = jnp.where(small, 1, z)
+    near = jnp.where(small, z, 0)
+    phi = jnp.exp(safe)
+    found = []
+    for j in range(count):
+        phi = (phi - 1 / math.factorial(j)) / safe
+        found.append(jnp.where(small, _taylor(near, j + 1), phi))
+    return tuple(found)
+
+
+def _taylor(z: Array, j: int) -> Array:
+    """φ_j(z) = Σ_n z^n/(n + j)!, by Horner's rule."""
+    total = jnp.full_like(z, 1 / math.factorial(TAYLOR_TERMS + j))
+    for n in range(TAYLOR_TERMS - 1, -1, -1):
+        total = total * z + 1 / math.factorial(n + j)
+    return total
+
+
+def phi_matrices(matrices: Array, count: int) -> list[Array]:
+    """φ_0 … φ_count of one small matrix per mode.
+
+    Each matrix is scaled by 2^−s to a norm below one half, its φ-functions are summed as Taylor series, and s
+    doublings φ_k(2A) = 2^−k (φ_0 φ_k + Σ_j φ_j/(k − j)!) lead back; every mode has its own s. The error is a few
+    eps·(1 + ‖A‖) times the conditioning, for normal, defective and zero matrices alike.
+
+    Args:
+        matrices: `(n, n, *modes)`, real or complex, eigenvalues with real parts at most zero or of order one.
+        count: highest function wanted, 0 for exp alone.
+
+    Returns:
+        `count + 1` arrays of the same shape. One all-reduce, of the number of doublings.
+    """
+    identity = _identity(matrices)
+    norm = jnp.max(jnp.sum(jnp.abs(matrices), axis=1), axis=0)
+    # frexp: norm = m · 2^e with m < 1, exactly and without a logarithm
+    doublings = jax.lax.stop_gradient(jnp.clip(jnp.frexp(norm)[1] + 1, 0, MOST_SQUARINGS))
+    small = jnp.ldexp(jnp.ones_like(norm), -doublings) * matrices
+    highest = identity * (1 / math.factorial(TAYLOR_TERMS + count))
+    for n in range(TAYLOR_TERMS - 1, -1, -1):
+        highest = multiply(small, highest) + identity * (1 / math.factorial(n + count))
+    phi = [highest]
+    for k in range(count, 0, -1):
+        phi.insert(0, multiply(small, phi[0]) + identity * (1 / math.factorial(k - 1)))
+    most = jnp.max(doublings)
+
+    def turn(phi: list[Array], i: Array) -> tuple[list[Array], None]:
+        def double(phi: list[Array]) -> list[Array]:
+            return [jnp.where(i < doublings, new, old) for new, old in zip(_doubled(phi), phi, strict=True)]
+
+        return jax.lax.cond(i < most, double, lambda phi: phi, phi), None
+
+    return jax.lax.scan(turn, phi, jnp.arange(MOST_SQUARINGS))[0]
+
+
+def _doubled(phi: list[Array]) -> list[Array]:
+    """φ_k(2A) from φ_k(A)."""
+    lower = lambda k: sum(phi[j] / math.factorial(k - j) for j in range(1, k + 1))  # noqa: E731
+    return [0.5**k * (multiply(phi[0], phi[k]) + lower(k)) for k in range(len(phi))]
+
+
+def multiply(a: Array, b: Array) -> Array:
+    """Products of matrices `(n, n, *modes)`, mode by mode: sums that XLA fuses, where a batch of dots would be slow."""
+    return jnp.stack([sum(a[:, k] * b[k, j] for k in range(a.shape[1])) for j in range(b.shape[1])], axis=1)
+
+
+def _identity(matrices: Array) -> Array:
+    """The unit matrix, with as many axes as `matrices`."""
+    n = matrices.shape[0]
+    return jnp.asarray(np.eye(n).reshape(n, n, *[1] * (matrices.ndim - 2)), matrices.real.dtype)

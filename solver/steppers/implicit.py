@@ -1,0 +1,101 @@
+"""Implicit–explicit multistep methods: the linear part implicitly, the rest extrapolated from earlier steps.
+
+With ω = dt_n/dt_{n−1}, the weights of two steps of different sizes are those of Wang and Ruuth. At the start there is
+no earlier step: dt_{n−1} is infinite, so that ω = 0 and the method is its own first-order starting step, whose error
+of one step, O(dt²), leaves the order as it is. A shortened step or CFL control keeps the order for the same reason.
+
+Source: Wang & Ruuth, J. Comput. Math. 26 (2008) 838.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from solver.equations.base import Equation
+from solver.operators import Fields
+from solver.steppers.base import Stepper
+
+
+@dataclass(frozen=True)
+class Weights:
+    """(a_new u⁺ + a_now u_n + a_old u_{n−1})/dt = b_now N_n + b_old N_{n−1} + L (g_new u⁺ + g_now u_n)."""
+
+    a: tuple[Any, Any, Any]
+    b: tuple[Any, Any]
+    g: tuple[Any, Any]
+
+
+class _TwoStep(Stepper):
+    """Two-step implicit–explicit method; one evaluation of N and one solve per step."""
+
+    stages_held: ClassVar[int] = 2
+
+    @abstractmethod
+    def weights(self, ratio: Any) -> Weights:
+        """The tableau, for a ratio ω of this step to the one before."""
+
+    def start(self, equation: Equation, fields: Fields) -> Any:
+        """N and u of the step before, none yet, and its size."""
+        nothing = jax.tree.map(jnp.zeros_like, fields)
+        before = {"nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
+        return {**before, "field": nothing} if self._holds_field else before
+
+    @property
+    def _holds_field(self) -> bool:
+        return bool(self.weights(1.0).a[2])
+
+    def coefficients(self, equation: Equation, dt: ArrayLike) -> tuple[()]:
+        """None: they depend on the step before, too."""
+        return ()
+
+    def step(
+        self, equation: Equation, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
+    ) -> Any:
+        w = self.weights(dt / history["dt"])
+        linear = equation.linear()
+        now = equation.nonlinear(fields, t)
+        right = {
+            name: dt * (w.b[0] * now[name] + w.b[1] * history["nonlinear"][name]) - w.a[1] * u
+            for name, u in fields.items()
+        }
+        if self._holds_field:
+            right = {name: r - w.a[2] * history["field"][name] for name, r in right.items()}
+        if w.g[1]:
+            half = linear.apply(fields)
+            right = {name: r + (dt * w.g[1]) * half[name] for name, r in right.items()}
+        after = equation.constrain(linear.solve(w.a[0], dt * w.g[0]).apply(right))
+        kept = {"nonlinear": now, "dt": jnp.asarray(dt, equation.grid.dtype)}
+        return after, ({**kept, "field": fields} if self._holds_field else kept)
+
+
+class CNAB2(_TwoStep):
+    """Crank–Nicolson and Adams–Bashforth: order 2, stable for any linear part, but it does not damp stiff modes.
+
+    Source: Wang & Ruuth (2008).
+    """
+
+    name: ClassVar[str] = "cnab2"
+    order: ClassVar[int] = 2
+
+    def weights(self, ratio: Any) -> Weights:
+        return Weights((1, -1, 0), (1 + ratio / 2, -ratio / 2), (0.5, 0.5))
+
+
+class SBDF2(_TwoStep):
+    """Semi-implicit backward differences: order 2, damps stiff modes strongly.
+
+    Source: Wang & Ruuth (2008); Ascher, Ruuth & Wetton, SIAM J. Numer. Anal. 32 (1995) 797.
+    """
+
+    name: ClassVar[str] = "sbdf2"
+    order: ClassVar[int] = 2
+
+    def weights(self, ratio: Any) -> Weights:
+        a = ((1 + 2 * ratio) / (1 + ratio), -(1 + ratio), ratio * ratio / (1 + ratio))
+        return Weights(a, (1 + ratio, -ratio), (1, 0))

@@ -1,0 +1,228 @@
+"""Boussinesq, MHD and Gray–Scott: dispersion relations, invariants, an independent integrator."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import solver as sw
+from solver import initial
+from solver.equations import MHD, Boussinesq, GrayScott, magnetic_helicity
+from solver.plan import transforms_in_step
+from solver.steppers import CNAB2, ETDRK2, ETDRK4, IFRK4, LSRK3, SBDF2
+
+SMALL = 1e-9  # of a wave: its product with itself is below round-off
+
+
+def after(equation, stepper, start, end, step):
+    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, start), end=end, step=step)
+    return state
+
+
+def wave(grid, n, amplitude, phase=0.0):
+    """cos(k·x + phase) in each component."""
+    k = [2 * np.pi * m / length for m, length in zip(n, grid.lengths, strict=True)]
+    return sw.sample(
+        lambda *x: tuple(a * jnp.cos(k[0] * x[0] + k[1] * x[1] + k[2] * x[2] + phase) for a in amplitude), grid
+    )
+
+
+def gravity_wave(grid, n, frequency, rotation):
+    """One inertia–gravity wave at t = 0, and what it is at any t: (u, b)(x, t) from the linear equations."""
+    k = np.array([2 * np.pi * m / length for m, length in zip(n, grid.lengths, strict=True)])
+    kx, _, kz = k
+    omega = np.sqrt((frequency**2 * kx**2 + rotation**2 * kz**2) / (kx**2 + kz**2))
+
+    def at(t):
+        # w = cos θ; u from ∇·u = 0; v from v_t = −f u; b from b_t = −N² w, with θ = k·x − ω t
+        def values(x, y, z):
+            theta = kx * x + kz * z - omega * t
+            w, u = jnp.cos(theta), -kz / kx * jnp.cos(theta)
+            v = -rotation * kz / (kx * omega) * jnp.sin(theta)
+            return SMALL * u, SMALL * v, SMALL * w, SMALL * frequency**2 / omega * jnp.sin(theta)
+
+        sampled = sw.sample(values, grid)
+        return {"velocity": sampled[:3], "buoyancy": sampled[3:]}
+
+    return omega, at
+
+
+@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4(), LSRK3()], ids=lambda s: s.name)
+@pytest.mark.parametrize(("frequency", "rotation"), [(3.0, 0.0), (3.0, 0.7), (0.0, 2.0)], ids=str)
+def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequency, rotation):
+    grid = make_grid((16, 8, 12), devices=4, lengths=[2.0, 3.0, 1.5])
+    omega, at = gravity_wave(grid, (1, 0, 2), frequency, rotation)
+    flow = Boussinesq(grid, 0.0, 0.0, buoyancy_frequency=frequency, rotation=rotation)
+    state = after(flow, stepper, at(0.0), end=7.0, step=0.7)  # ω dt up to 1.5
+    expected = at(7.0)
+    for name, values in flow.to_physical(state.field).items():
+        np.testing.assert_allclose(values / SMALL, expected[name] / SMALL, atol=1e-10 * max(1, omega * 7))
+
+
+@pytest.mark.parametrize("stepper", [CNAB2(), SBDF2()], ids=lambda s: s.name)
+def test_implicit_steppers_follow_waves_at_their_order(make_grid, stepper):
+    grid = make_grid((8, 4, 8), devices=2)
+    _, at = gravity_wave(grid, (1, 0, 1), 2.0, 0.5)
+    flow = Boussinesq(grid, 0.0, 0.0, buoyancy_frequency=2.0, rotation=0.5)
+    errors = []
+    for n in (64, 128):
+        state = after(flow, stepper, at(0.0), end=1.0, step=1 / n)
+        found = flow.to_physical(state.field)["velocity"]
+        errors.append(float(jnp.abs(found - at(1.0)["velocity"]).max()))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
+
+
+@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK2()], ids=lambda s: s.name)
+def test_alfven_waves_turn_at_their_frequency(make_grid, stepper):
+    grid = make_grid((12, 8, 8), devices=4, lengths=[2.0, 3.0, 1.5])
+    mean = (1.3, -0.4, 2.0)
+    flow = MHD(grid, 0.0, 0.0, mean_field=mean)
+    k = 2 * np.pi * np.array([1 / 2.0, 0, 1 / 1.5])
+    omega = float(k @ np.array(mean))
+    along_y = lambda phase, sign: wave(grid, (1, 0, 1), (0, sign * SMALL, 0), phase)  # noqa: E731
+    state = after(flow, stepper, {"velocity": along_y(0, 1), "magnetic_field": along_y(0, -1)}, 5.0, 0.5)
+    # u = −b travels along B₀: u(x, t) = cos(k·x − ω t)
+    found = flow.to_physical(state.field)
+    expected = along_y(-omega * 5.0, 1) / SMALL
+    np.testing.assert_allclose(found["velocity"] / SMALL, expected, atol=1e-10 * omega * 5)
+    np.testing.assert_allclose(found["magnetic_field"] / SMALL, -expected, atol=1e-10 * omega * 5)
+
+
+def invariants(flow, state):
+    row = flow.series(state.field, 0.1)
+    helicity = magnetic_helicity(state.field["magnetic_field"], flow.grid)
+    return [float(row["kinetic_energy"] + row["magnetic_energy"]), float(row["cross_helicity"]), float(helicity)]
+
+
+@pytest.mark.parametrize("shape", [(16, 12, 16), (24, 20)], ids=["3-D", "2-D"])
+def test_ideal_mhd_conserves(make_grid, shape):
+    """Energy, cross-helicity and magnetic helicity (2-D: ⟨a²⟩) to the error of the time integration, not beyond."""
+    grid = make_grid(shape, devices=4)
+    flow = MHD(grid, 0.0, 0.0)
+    keys = jax.random.split(jax.random.key(0))
+    d = len(shape)
+    u, b = (initial.random_phase(grid, key, d, True, peak=2.0) for key in keys)
+    start = {"velocity": u, "magnetic_field": b + 0.3 * u}
+    drift = {}
+    for step in (0.02, 0.01):
+        state = sw.initial_state(flow, IFRK4(), start)
+        before = invariants(flow, state)
+        assert min(map(abs, before)) > 1e-3
+        *_, state = sw.evolve(flow, IFRK4(), state, end=0.4, step=step)
+        drift[step] = np.abs(np.array(invariants(flow, state)) - before)
+    assert np.all(drift[0.01] < 2e-6)
+    assert drift[0.02].sum() / drift[0.01].sum() > 12, drift
+    assert float(flow.series(state.field, 0.1)["max_divergence"]) < 1e-12
+
+
+def test_divergence_of_a_stratified_flow_stays_at_round_off(make_grid):
+    grid = make_grid((16, 12, 16), devices=4)
+    flow = Boussinesq(grid, 0.01, 0.01, buoyancy_frequency=4.0, rotation=1.0)
+    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+    b = initial.random_phase(grid, jax.random.key(1), 1, peak=2.0)
+    state = after(flow, ETDRK4(), {"velocity": u, "buoyancy": b}, 0.5, 0.02)
+    row = flow.series(state.field, 0.02)
+    assert float(row["max_divergence"]) < 1e-12
+    assert float(row["kinetic_energy"]) > 0.05
+
+
+def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
+    grid = make_grid((16, 12, 16), devices=4)
+    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=3.0)
+    zero = jnp.zeros((1, *grid.physical_shape))
+    flow = after(sw.equations.NavierStokes(grid, 0.02), IFRK4(), u, 0.2, 0.02)
+    both = after(Boussinesq(grid, 0.02, 0.1), IFRK4(), {"velocity": u, "buoyancy": zero}, 0.2, 0.02)
+    np.testing.assert_allclose(both.field["velocity"], flow.field["velocity"], atol=1e-14)
+
+
+def test_gray_scott_against_an_independent_integrator(make_grid):
+    n, length = 24, 0.6
+    grid = make_grid((n, n), devices=4, lengths=length, dealias="none")
+    equation = GrayScott(grid, feed=0.04, kill=0.06)
+    u = initial.bump(grid, background=1.0, height=-0.5, width=0.1)
+    v = initial.bump(grid, height=0.25, width=0.1)
+    state = after(equation, ETDRK4(), {"u": u, "v": v}, 20.0, 0.25)
+    found = equation.to_physical(state.field)
+    k = 2 * np.pi * np.fft.fftfreq(n, length / n)
+    k2 = k[:, None] ** 2 + k**2
+
+    def rhs(t, q):
+        u, v = q.reshape(2, n, n)
+        diffused = lambda f, d: np.fft.ifft2(-d * k2 * np.fft.fft2(f)).real  # noqa: E731
+        reaction = u * v * v
+        return np.concatenate(
+            [
+                (diffused(u, 2e-5) - reaction + 0.04 * (1 - u)).ravel(),
+                (diffused(v, 1e-5) + reaction - 0.10 * v).ravel(),
+            ]
+        )
+
+    first = np.concatenate([np.asarray(u).ravel(), np.asarray(v).ravel()])
+    expected = solve_ivp(rhs, (0, 20), first, rtol=1e-11, atol=1e-13, method="DOP853").y[:, -1].reshape(2, n, n)
+    np.testing.assert_allclose(found["u"][0], expected[0], atol=1e-8)
+    np.testing.assert_allclose(found["v"][0], expected[1], atol=1e-8)
+    assert np.abs(expected[1]).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "counts"),
+    [
+        (lambda g: MHD(g, 0.1, 0.1), (16, 16, 16), (6, 8)),
+        (lambda g: MHD(g, 0.1, 0.1), (16, 16), (4, 3)),
+        (lambda g: Boussinesq(g, 0.1, 0.1), (16, 16, 16), (4, 8)),
+        (lambda g: GrayScott(g), (16, 16), (2, 1)),
+    ],
+    ids=["mhd 3-D", "mhd 2-D", "boussinesq", "gray-scott"],
+)
+def test_transforms_of_a_right_hand_side(make_grid, make, shape, counts):
+    """All fields of an equation share an exchange each way."""
+    equation = make(make_grid(shape, devices=2))
+    start = {name: jnp.zeros(s) for name, s in equation.physical_shapes().items()}
+    calls = transforms_in_step(equation, IFRK4(), sw.initial_state(equation, IFRK4(), start))
+    assert [c.batch for c in calls if not c.forward] == [counts[0]] * 4
+    assert [c.batch for c in calls if c.forward] == [counts[1]] * 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["boussinesq", "mhd"])
+def test_the_same_fields_on_any_number_of_devices(make_grid, which):
+    ends = []
+    for mesh in ((1, 1), (5, 1), (2, 2)):
+        grid = make_grid((16, 12, 20), mesh_shape=mesh)
+        u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+        if which == "mhd":
+            flow, start = MHD(grid, 0.01, 0.02, (0.5, 0, 1.0)), {"velocity": u, "magnetic_field": -0.5 * u}
+        else:
+            b = initial.random_phase(grid, jax.random.key(1), 1, peak=2.0)
+            flow, start = Boussinesq(grid, 0.01, 0.02, 2.0, 0.5), {"velocity": u, "buoyancy": b}
+        state = after(flow, IFRK4(), start, 0.2, 0.02)
+        ends.append({n: np.asarray(v) for n, v in flow.to_physical(state.field).items()})
+    for other in ends[1:]:
+        for name, values in other.items():
+            np.testing.assert_allclose(values, ends[0][name], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda g: MHD(g, 0.1, -1.0), "resistivity -1.0: zero or more"),
+        (lambda g: MHD(g, 0.1, 0.1, (1.0, 2.0)), r"mean_field \(1.0, 2.0\): 3 numbers are needed"),
+        (lambda g: Boussinesq(g, float("nan"), 0.1), "viscosity nan: zero or more"),
+        (lambda g: GrayScott(g, feed=-1.0), "feed -1.0: zero or more"),
+    ],
+    ids=["resistivity", "mean field", "nan", "feed"],
+)
+def test_wrong_parameters_are_refused(make_grid, make, message):
+    with pytest.raises(ValueError, match=message):
+        make(make_grid((8, 8, 8), devices=2))
+
+
+def test_dynamics_that_do_not_fit_are_refused_before_they_run(make_grid):
+    class Wrong(sw.equations.NavierStokes):
+        def nonlinear(self, fields, t):
+            return {"velocity": fields["velocity"][:1]}
+
+    grid = make_grid((8, 8), devices=2)
+    with pytest.raises(ValueError, match=r"\(Wrong\): nonlinear\(\) gives velocity .*\[1, .*; velocity .*\[2, "):
+        sw.initial_state(Wrong(grid, 0.1), IFRK4(), jnp.zeros((2, 8, 8)))

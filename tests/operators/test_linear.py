@@ -1,0 +1,117 @@
+"""Linear operators: φ-functions of small matrices against mpmath, solves, and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from helpers import collectives
+
+import solver as sw
+from solver.operators import phi_functions, phi_matrices
+
+EPS = np.finfo(float).eps
+SHAPES = {
+    "rotation": [[0, 1], [-1, 0]],
+    "damped waves": [[-0.3, 1j], [1j, -0.1]],
+    "defective": [[-1, 1], [0, -1]],
+    "nilpotent": [[0, 1, 0], [0, 0, 1], [0, 0, 0]],
+    "stratified": [[-0.1, 0, 0, 0], [0, -0.1, 0, 0], [0, 0, -0.1, 0.5], [0, 0, -2, -0.2]],
+    "stiff and slow": [[-1, 0.1], [0.1, -1e-3 - 0.01]],
+    "zero": [[0, 0], [0, 0]],
+}
+
+
+@pytest.mark.parametrize("z", [0.0, 1e-9, -0.3, 0.99, 1.01, -1.0, 1j, 0.7j, -0.6 + 0.8j, 12j, -40.0, -5 + 7j])
+def test_phi_functions_to_round_off(z):
+    mpmath.mp.dps = 50
+    got = [complex(p) for p in phi_functions(jnp.asarray(z))]
+    for j, value in enumerate(got, start=1):
+        exact = complex(mpmath.hyp1f1(1, j + 1, mpmath.mpmathify(z)) / mpmath.factorial(j))
+        assert abs(value - exact) < 4e-15 * max(1.0, abs(exact)), (j, value, exact)
+
+
+def exact_phi(matrix, count):
+    """φ_0 … φ_count from one exponential of a larger matrix, in many digits: the blocks above the corner."""
+    n = len(matrix)
+    mpmath.mp.dps = 60
+    large = mpmath.zeros(n * (count + 1))
+    for i in range(n):
+        for j in range(n):
+            large[i, j] = mpmath.mpmathify(complex(matrix[i, j]))
+        for k in range(count):
+            large[i + n * k, i + n * (k + 1)] = 1
+    found = mpmath.expm(large)
+    block = lambda k: [[complex(found[i, n * k + j]) for j in range(n)] for i in range(n)]  # noqa: E731
+    return [np.array(block(k)) for k in range(count + 1)]
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-3, 0.6, 3.0, 40.0, 1e4])
+@pytest.mark.parametrize("name", SHAPES)
+def test_phi_of_matrices_against_many_digits(name, size):
+    matrix = np.array(SHAPES[name]) * 1.0
+    norm = np.abs(matrix).sum(axis=1).max()
+    matrix = matrix * size / (norm or 1)
+    others = np.stack([matrix, 0 * matrix, -1e4 * np.eye(len(matrix))])  # modes beside it must not change it
+    got = phi_matrices(jnp.asarray(np.moveaxis(others, 0, -1)), 3)
+    for k, exact in enumerate(exact_phi(matrix, 3)):
+        error = np.abs(np.asarray(got[k][..., 0]) - exact).sum(axis=1).max()
+        growth = max(1.0, np.abs(exact).sum(axis=1).max())  # of a defective matrix: ‖A‖ exp
+        assert error < 20 * EPS * (1 + size) * growth, (k, error / EPS)
+
+
+def waves(grid):
+    """u_t = iω v, v_t = iω u with ω = 3 k_x, and damping of v alone."""
+    along = 3j * grid.wavenumbers()[0] * jnp.ones(grid.spectral_shape)
+    rows = jnp.stack([jnp.stack([0 * along, along]), jnp.stack([along, -0.1 + 0 * along])])
+    return sw.Matrix(rows, ("u", "v"))
+
+
+def test_apply_solve_and_exp_agree_with_numpy(make_grid):
+    grid = make_grid((8, 6), devices=2)
+    linear = waves(grid)
+    fields = {
+        name: jax.random.normal(jax.random.key(i), (1, *grid.spectral_shape), complex) for i, name in enumerate("uv")
+    }
+    dense = np.moveaxis(np.asarray(linear.entries), (0, 1), (-2, -1))
+    x = np.stack([np.asarray(fields[n][0]) for n in "uv"], axis=-1)[..., None]
+    stacked = lambda f: np.stack([np.asarray(f[n][0]) for n in "uv"], axis=-1)  # noqa: E731
+    np.testing.assert_allclose(stacked(linear.apply(fields)), (dense @ x)[..., 0], atol=1e-13)
+    implicit = np.linalg.solve(1.5 * np.eye(2) - 0.3 * dense, x)[..., 0]
+    np.testing.assert_allclose(stacked(linear.solve(1.5, 0.3).apply(fields)), implicit, atol=1e-13)
+    there_and_back = linear.exp(-0.7).apply(linear.exp(0.7).apply(fields))
+    np.testing.assert_allclose(stacked(there_and_back), x[..., 0], atol=1e-12)
+
+
+def test_matrices_stay_split_over_devices(make_grid):
+    grid = make_grid((16, 24))
+    fields = {name: jnp.ones((1, *grid.spectral_shape), complex) for name in "uv"}
+    fields = jax.device_put(fields, grid.sharding(3))
+
+    def step(fields):
+        linear = waves(grid)
+        return linear.solve(1.0, 0.1).apply(linear.phi({1: 1, 2: -1}, 0.1).apply(linear.exp(0.1).apply(fields)))
+
+    assert set(collectives(step, fields)) <= {"all-reduce"}
+
+
+def test_gradients_pass_through_matrix_exponentials():
+    entries = lambda a: jnp.asarray([[-0.1, 1.0], [-1.0, 0.0]])[..., None] * a  # noqa: E731
+    value = lambda a: jnp.sum(phi_matrices(entries(a), 2)[2] ** 2)  # noqa: E731
+    slope = float(jax.grad(value)(3.0))
+    assert slope == pytest.approx(float((value(3.0 + 1e-5) - value(3.0 - 1e-5)) / 2e-5), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("linear", "message"),
+    [
+        (lambda g: sw.Diagonal({"w": 1.0}), r"\['w'\]: \['u', 'v'\] are needed"),
+        (lambda g: sw.Diagonal({"u": 1.0, "v": np.ones((5, 5))}), r"shape \[5, 5\]; it must broadcast to"),
+        (lambda g: sw.Matrix(jnp.ones((3, 3, 1, 1)), ("u", "v")), r"shape \[3, 3, 1, 1\]: \[2, 2, "),
+    ],
+    ids=["names", "shape", "size"],
+)
+def test_a_linear_part_that_does_not_fit_is_refused(make_grid, linear, message):
+    grid = make_grid((8, 6), devices=2)
+    with pytest.raises(ValueError, match=message):
+        linear(grid).check(dict.fromkeys("uv", (1, *grid.spectral_shape)))
