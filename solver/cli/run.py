@@ -40,6 +40,7 @@ from solver.io import (
     RunDirectory,
     load_checkpoint,
     lock,
+    newest_time,
     newest_valid,
     record_provenance,
     remove_leftovers,
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.resume and directory.run_file.exists():
         _refuse_other_physics(directory, config)
+        _refuse_earlier_end(directory, config)
     return _simulate(config, directory, options)
 
 
@@ -76,6 +78,7 @@ def resume(options: argparse.Namespace) -> int:
     # the directory may have been moved since: what was named now is where the run goes on
     config = replace(config, output=replace(config.output, directory=str(directory.path)))
     _refuse_other_physics(directory, config)
+    _refuse_earlier_end(directory, config)
     return _simulate(config, directory, options)
 
 
@@ -86,6 +89,16 @@ def _refuse_other_physics(directory: RunDirectory, config: Config) -> None:
         raise ConfigError(
             f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only time.end, [devices] and "
             "output schedules may change when it is continued"
+        )
+
+
+def _refuse_earlier_end(directory: RunDirectory, config: Config) -> None:
+    """A run that stands beyond `time.end` would be called finished, and its run file changed to say so."""
+    stands = newest_time(directory.checkpoints)
+    if stands is not None and stands > config.time.end * (1 + 1e-12):
+        raise ConfigError(
+            f"time.end = {config.time.end:g}: the run in {directory.path} stands at t = {stands:g}; a later end is "
+            "needed, or another output.directory"
         )
 
 

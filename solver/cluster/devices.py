@@ -7,11 +7,12 @@ import hashlib
 import os
 import platform
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 
 import jax
 
-from solver.cluster.launcher import Launch
+from solver.cluster.launcher import Launch, LaunchError
 
 FORCED_BY_XLA = "--xla_force_host_platform_device_count"
 
@@ -30,7 +31,8 @@ def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
     """Cores that this process may use: its task's if Slurm says so, else its share of those it is bound to."""
     if environment.get("SLURM_CPUS_PER_TASK"):
         return int(environment["SLURM_CPUS_PER_TASK"])
-    return max(1, len(os.sched_getaffinity(0)) // launch.local_processes)
+    bound = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)  # macOS
+    return max(1, len(bound) // launch.local_processes)
 
 
 def set_up_jax(wanted: str, cpu_devices: int | None) -> None:
@@ -39,12 +41,31 @@ def set_up_jax(wanted: str, cpu_devices: int | None) -> None:
     Args:
         wanted: platform; `auto` leaves the choice to JAX.
         cpu_devices: None leaves what the environment fixes.
+
+    Raises:
+        LaunchError: a GPU is asked for and JAX has no plug-in for one.
     """
     jax.config.update("jax_enable_x64", True)
     if wanted != "auto":
-        jax.config.update("jax_platforms", {"gpu": "cuda"}.get(wanted, wanted))
+        jax.config.update("jax_platforms", gpu_platform() if wanted == "gpu" else wanted)
     if cpu_devices is not None:
         jax.config.update("jax_num_cpu_devices", cpu_devices)
+
+
+def gpu_platform() -> str:
+    """JAX's name of the kind of GPU that a plug-in is installed for: `cuda` or `rocm`.
+
+    Raises:
+        LaunchError: there is no such plug-in.
+    """
+    installed = {distribution.metadata["Name"].lower() for distribution in metadata.distributions()}
+    for kind in ("cuda", "rocm"):
+        if any(name.replace("_", "-").startswith(f"jax-{kind}") for name in installed):
+            return kind
+    raise LaunchError(
+        "devices.platform = 'gpu': JAX has no plug-in for GPUs here; install one (pip install 'slabwave[cuda13]'), "
+        "or take platform 'auto' or 'cpu'"
+    )
 
 
 def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:

@@ -24,6 +24,7 @@ from jax.sharding import AxisType, Mesh
 from jaxtyping import Array
 
 from solver.fft.engines import Method, pointwise_operation, transform_operation
+from solver.fft.pointwise import check_pointwise
 from solver.fft.stages import AnyArray, fit
 from solver.grid.layout import Layout
 from solver.mesh import AnyMesh, even_sharding, is_explicit, spatial_sharding
@@ -46,6 +47,8 @@ def inverse(u_hat: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, fact
 def pointwise(u_hat: Array, fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method) -> Array:
     """Coefficients of fn(u); see `solver.fft.Transform.pointwise`."""
     refuse_inside_shard_map()
+    dtype = _real(u_hat.dtype) if layout.real else u_hat.dtype
+    check_pointwise(fn, tuple(u_hat.shape[: u_hat.ndim - layout.dimensions]), layout.dimensions, dtype)
 
     def composed(v: AnyArray) -> Array:
         return forward(fn(inverse(v, layout, mesh, method, 1.0)), layout, mesh, method, 1 / math.prod(layout.points))

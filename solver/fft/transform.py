@@ -94,15 +94,16 @@ class Transform:
 
         Args:
             fn: of fields `(component, x, y, z)`, with one component axis or none; its result may have another number
-                of components. It acts point by point and sees a part of the planes x at a time. A function of a
-                module, not a lambda, so that `jit` recognises it.
+                of components. It must act point by point: it sees a part of the planes x at a time. A function of
+                a module, not a lambda, so that `jit` recognises it.
             u_hat: coefficients `(component, *grid.spectral_shape)`.
 
         Returns:
             Coefficients `(component, *grid.spectral_shape)`, as many components as `fn` gives.
 
         Raises:
-            ValueError: another shape, or a function that changes the points or the dtype.
+            ValueError: another shape, a function that mixes points or depends on where they lie (read off its
+                trace), or one that changes the dtype.
         """
         grid = self.grid
         _check_shape("coefficients", u_hat.shape, grid.spectral_shape)

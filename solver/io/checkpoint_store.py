@@ -91,6 +91,16 @@ def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]
     return None, damaged
 
 
+def newest_time(folder: Path | str) -> float | None:
+    """Time of the newest checkpoint whose manifest can be read; None if there is none."""
+    for path in reversed(list_checkpoints(folder)):
+        try:
+            return float(read_manifest(path)["t"])
+        except CheckpointError:
+            continue
+    return None
+
+
 def set_aside(path: Path) -> Path:
     """Rename a damaged checkpoint out of the way; it is kept. First process only."""
     number = 0

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -372,3 +373,38 @@ def test_every_case_runs_small(tmp_path, case, overrides, columns):
     assert set(columns) <= set(rows[0])
     if "mass_drift" in columns:
         assert abs(float(rows[-1]["mass_drift"])) < 1e-13
+
+
+def test_an_earlier_end_is_refused_and_nothing_is_changed(finished):
+    folder, _ = finished
+    before = (folder / "config.toml").read_text()
+    done = slabwave("resume", folder, "time.end=0.05")
+    assert done.returncode == 2
+    assert "time.end = 0.05: the run in" in done.stderr
+    assert "a later end is needed" in done.stderr
+    assert (folder / "config.toml").read_text() == before
+
+
+SEVERAL_FIELDS = {
+    "internal_waves": ["grid.shape=[16,12,16]", "grid.lengths=[6,6,6]", "time.end=0.2", "time.step=0.01"],
+    "orszag_tang": ["grid.shape=[24,16]", "grid.lengths=[6,6]", "time.end=0.1", "time.step=0.005"],
+    "gray_scott": ["grid.shape=[24,16]", "time.end=20"],
+}
+
+
+@pytest.mark.parametrize("case", SEVERAL_FIELDS)
+def test_equations_of_several_fields_stop_and_continue_to_the_bit(tmp_path, case):
+    """Twenty steps at once, and ten with the rest after a continuation: same fields, and files that verify."""
+    file = ROOT / "runs" / f"{case}.toml"
+    small = [*SEVERAL_FIELDS[case], "output.checkpoints.every_steps=10", "devices.virtual=2"]
+    whole = slabwave("run", file, *small, f"output.directory={tmp_path / 'whole'}")
+    assert whole.returncode == 0, whole.stderr
+    first = slabwave("run", file, *small, f"output.directory={tmp_path / 'half'}")
+    assert first.returncode == 0, first.stderr
+    shutil.rmtree(tmp_path / "half" / "checkpoints" / "step-00000020")
+    again = slabwave("resume", tmp_path / "half")
+    assert again.returncode == 0, again.stderr
+    assert "continuing from step-00000010" in again.stdout + again.stderr
+    assert_same_run(tmp_path / "whole", tmp_path / "half", 20)
+    assert slabwave("verify", tmp_path / "half").returncode == 0
+    assert slabwave("info", tmp_path / "half").returncode == 0

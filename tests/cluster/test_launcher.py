@@ -2,6 +2,7 @@
 
 import pytest
 
+from solver.cluster import devices
 from solver.cluster.devices import available_cores, forced_cpu_devices
 from solver.cluster.launcher import (
     Launch,
@@ -93,3 +94,9 @@ def test_device_counts_fixed_outside():
     assert forced_cpu_devices(flags) == (5, "XLA_FLAGS")
     assert available_cores({"SLURM_CPUS_PER_TASK": "6"}, Launch("slurm", 2)) == 6
     assert available_cores({}, Launch("slurm", 1000, 0, "h:1", 1000, 0)) == 1
+
+
+def test_a_gpu_without_a_plug_in_is_one_line(monkeypatch):
+    monkeypatch.setattr(devices.metadata, "distributions", list)
+    with pytest.raises(LaunchError, match=r"devices.platform = 'gpu': JAX has no plug-in for GPUs here"):
+        devices.gpu_platform()

@@ -115,6 +115,14 @@ NOT_TOGETHER = {
         ["initial={name='gaussian'}"],
         "velocity, a vector of navier-stokes, starts from beltrami, file, orszag-tang, random-phase, taylor-green",
     ),
+    "unresolved": (
+        ["grid.shape=[32,32,32]", "initial.name=beltrami", "initial.wavenumber=20"],
+        "beltrami with wavenumber 20: this grid resolves at most 10",
+    ),
+    "two coefficients": (
+        ["initial={name='beltrami', coefficients=[1, 2]}"],
+        "coefficients [1.0, 2.0]: three numbers A, B, C are needed",
+    ),
     "dimension": (["grid.shape=[64]", "grid.lengths=[1]"], "navier-stokes in 1 dimensions: 2 or 3 are known"),
     "initial's dimension": (
         ["grid.shape=[16, 16]", "grid.lengths=[1, 1]", "initial={name='beltrami'}"],
@@ -216,3 +224,26 @@ def test_sides_of_pencils_are_even_and_nearly_square():
     assert sides == {1: (1, 1), 2: (2, 1), 8: (4, 2), 16: (4, 4), 12: (4, 3), 44: (11, 4)}
     with pytest.raises(ConfigError, match="at most 43 slabs and at most 22 pencils in each"):
         assemble.check_device_count(config, 2021)
+
+
+def test_a_name_that_is_no_string_is_refused():
+    with pytest.raises(ConfigError, match=r"equation.name = \[\]: a string is needed, one of boussinesq"):
+        demo("equation={name=[]}")
+
+
+def test_another_name_drops_the_parameters_of_the_one_before():
+    assert demo("initial={name='random-phase', peak=2.0}", "initial.name=beltrami").initial["velocity"].parameters == {
+        "coefficients": (1.0, 1.0, 1.0),
+        "wavenumber": 1,
+    }
+
+
+def test_an_equation_of_several_fields_starts_each_from_its_table():
+    config = assemble.resolve(load(RUNS / "gray_scott.toml", assemble.schema()))
+    assert list(config.initial) == ["u", "v"]
+    with pytest.raises(ConfigError, match=r"initial.w: unknown field; known are u, v"):
+        load(RUNS / "gray_scott.toml", assemble.schema(), ["initial.w.name=uniform"])
+    with pytest.raises(ConfigError, match=r"initial.v.name is missing"):
+        load(RUNS / "gray_scott.toml", assemble.schema(), ["initial.v={}"])
+    with pytest.raises(ConfigError, match=r"initial.v.name = 'beltrami': v, a scalar of gray-scott, starts from bump"):
+        assemble.resolve(load(RUNS / "gray_scott.toml", assemble.schema(), ["initial.v.name=beltrami"]))

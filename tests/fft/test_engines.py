@@ -178,5 +178,7 @@ def test_gradient_of_a_function_of_fields(make_grid):
 def test_a_function_that_changes_the_points_is_refused(make_grid):
     transform = sw.fft.Transform(make_grid((16, 12, 10), devices=4))
     u_hat = transform.forward(random_field(transform.grid))
-    with pytest.raises(ValueError, match="the same points and dtype are needed"):
+    with pytest.raises(ValueError, match="sum is not pointwise: its operation reduce_sum mixes points"):
         transform.pointwise(jnp.sum, u_hat)
+    with pytest.raises(ValueError, match="the same points and dtype are needed"):
+        transform.pointwise(jnp.isfinite, u_hat)

@@ -1,6 +1,7 @@
 """Chunks, pauses, schedules, CFL control, blow-up."""
 
 import math
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -150,3 +151,23 @@ def test_float32_runs_in_float32_with_exact_times(make_grid):
     *_, state = sw.evolve(equation, IFRK4(), start, end=0.7, step=0.1)
     assert state.field["velocity"].dtype == jnp.complex64
     assert float(state.t) == 7 * 0.1
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"every_steps": -3}, {"every_steps": 0}, {"every_time": -0.1}, {"every_time": math.nan}]
+)
+def test_schedules_that_cannot_come_due_are_refused(wrong):
+    with pytest.raises(ValueError, match="a positive number is needed"):
+        sw.Schedule(**wrong)
+
+
+def test_kept_states_stay_valid_unless_donated(flow):
+    states = list(sw.evolve(*flow, end=0.1, step=0.02, chunk=1))
+    energies = [float(jax.jit(flow[0].series)(s.field, s.dt)["energy"]) for s in states]
+    assert len(energies) == 6
+    assert all(after < before for before, after in pairwise(energies))
+    donated = sw.evolve(*flow, end=0.1, step=0.02, chunk=1, donate=True)
+    first = next(donated)
+    next(donated)
+    assert first.field["velocity"].is_deleted()
+    assert not flow[2].field["velocity"].is_deleted()
