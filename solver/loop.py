@@ -17,11 +17,13 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import PeriodicSystem
+from solver.diagnostics import mean_square
+from solver.equations.base import Equation, PeriodicSystem
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 
 TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
+GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
 
 
 class BlowUp(FloatingPointError):
@@ -79,6 +81,7 @@ def evolve(
     end: float,
     step: float | None = None,
     cfl: float | None = None,
+    max_step: float | None = None,
     pauses: Sequence[Schedule] = (),
     chunk: int | Callable[[], int] = 1000,
     donate: bool = False,
@@ -91,7 +94,9 @@ def evolve(
         end: time to stop at; the last step is shortened to meet it.
         step: fixed time step, or
         cfl: CFL number dt · equation.rate to keep; dt is then chosen anew at each step, at the price of one
-            evaluation of `rate`.
+            evaluation of `rate`. A step is at most 1.5 times the one before, and the first one short against the
+            time in which the fields change, so that a flow near rest is not crossed in one step.
+        max_step: the longest step that CFL control may take: what accuracy allows where `rate` does not see it.
         pauses: schedules at whose multiples the state is to be yielded.
         chunk: the most steps between two yields, or a function that says so each time. Never changes the result.
         donate: reuse the buffers of a yielded state when the generator is advanced. Saves the memory of one state;
@@ -101,7 +106,7 @@ def evolve(
         States.
 
     Raises:
-        ValueError: both or neither of `step` and `cfl`, or one that is not positive.
+        ValueError: both or neither of `step` and `cfl`, one that is not positive, or `max_step` without `cfl`.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step.
     """
@@ -109,6 +114,9 @@ def evolve(
     control = cfl if step is None else step
     if (step is None) == (cfl is None) or not (control and control > 0 and math.isfinite(control)):
         raise ValueError(f"step={step}, cfl={cfl}: one of them is needed, a positive number")
+    if max_step is not None and (cfl is None or not max_step > 0):
+        raise ValueError(f"max_step={max_step}, cfl={cfl}: a positive number beside cfl is needed")
+    longest = np.float64(math.inf if max_step is None else max_step)
     state = _own(state) if donate else state
     if step is not None and float(state.dt) != step:
         state = _count_from_here(state, np.float64(step))
@@ -118,7 +126,7 @@ def evolve(
         limits = [chunk() if callable(chunk) else chunk, *(p.steps_left(int(state.step)) for p in pauses)]
         steps = max(1, min(n for n in limits if n is not None))
         if step is None:
-            state = _to_target_by_cfl(equation, stepper, state, steps, target, float(control), donate)
+            state = _to_target_by_cfl(equation, stepper, state, steps, target, float(control), longest, donate)
         else:
             state = _to_target_by_count(equation, stepper, state, steps, target, float(step), donate)
         yield state
@@ -194,11 +202,20 @@ fixed_steps_donating = jax.jit(_fixed_steps, donate_argnums=(2, 3))
 
 
 def _to_target_by_cfl(
-    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, cfl: float, donate: bool
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    steps: int,
+    target: float,
+    cfl: float,
+    longest: np.float64,
+    donate: bool,
 ) -> State:
+    at_start = float(state.dt) == 0 and isinstance(equation, Equation)
+    first = np.float64(_first_step(equation, state.field, np.float64(state.t), cfl)) if at_start else np.float64("inf")
     field, history, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
         equation, stepper, state.field, state.history, np.int64(steps), np.float64(cfl),
-        np.float64(state.t), np.float64(state.dt), np.float64(target),
+        np.float64(state.t), np.float64(state.dt), np.float64(target), longest, first,
     )  # fmt: skip
     step = state.step + np.int64(done)
     # where JAX is limited to 32 bits the target is rounded on the device: reaching it there is reaching it
@@ -217,14 +234,17 @@ def _cfl_steps(
     t: Any,
     dt: Any,
     target: Any,
+    longest: Any,
+    first: Any,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
         _, _, t, _, done, is_finite = carry
         return (done < steps) & (t < target) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        field, history, t, _, done, _ = carry
-        chosen = cfl / equation.rate(field).astype(t.dtype)
+        field, history, t, before, done, _ = carry
+        chosen = jnp.minimum(cfl / equation.rate(field).astype(t.dtype), longest)
+        chosen = jnp.minimum(chosen, jnp.where(before > 0, GROWTH * before, first))
         last = t + chosen * (1 + TOLERANCE) >= target
         dt = jnp.where(last, target - t, chosen)
         is_finite = jnp.isfinite(dt) & (t + dt > t)
@@ -241,6 +261,25 @@ def _cfl_steps(
 
 cfl_steps = jax.jit(_cfl_steps)
 cfl_steps_donating = jax.jit(_cfl_steps, donate_argnums=(2, 3))
+
+
+@jax.jit
+def _first_step(equation: Any, fields: Fields, t: Any, cfl: Any) -> Array:
+    """A hundredth of the time ‖u‖/‖u_t‖ in which the fields change; from rest, the time in which the acceleration
+    alone would reach a tenth of the CFL number; infinite where nothing changes.
+
+    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4, for the hundredth.
+    """
+    short = jnp.asarray(t, equation.grid.dtype)
+    moved, driven = equation.linear().apply(fields), equation.nonlinear(fields, short)
+    change = {name: moved[name] + driven[name] for name in fields}
+    norm = lambda f: jnp.sqrt(sum(mean_square(v, equation.grid) for v in f.values()))  # noqa: E731
+    size, speed = norm(fields), norm(change)
+    safe = jnp.where(speed > 0, speed, 1)
+    accelerated = equation.rate(change)
+    from_rest = jnp.sqrt(0.1 * cfl / jnp.where(accelerated > 0, accelerated, 1))
+    from_rest = jnp.where(accelerated > 0, from_rest, jnp.inf)
+    return jnp.where(size > 0, jnp.where(speed > 0, 0.01 * size / safe, jnp.inf), from_rest)
 
 
 def _is_finite(fields: Fields) -> Array:

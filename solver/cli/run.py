@@ -217,7 +217,7 @@ def _advance(run: assemble.Assembly, directory: RunDirectory, stop: StopRequest)
     schedules = [s for s in outputs.schedules.values() if s is not None]
     states = evolve(
         run.equation, run.stepper, state, end=time_section.end, step=time_section.step, cfl=time_section.cfl,
-        pauses=schedules, chunk=pace, donate=True,
+        max_step=time_section.max_step, pauses=schedules, chunk=pace, donate=True,
     )  # fmt: skip
     del state  # the loop has a copy of its own
     try:

@@ -36,12 +36,13 @@ class Named:
 
 @dataclass(frozen=True)
 class TimeSection:
-    """`[time]`: the stepper, one of `step` and `cfl`, and the end."""
+    """`[time]`: the stepper, one of `step` and `cfl` (with a longest step, if wanted), and the end."""
 
     stepper: str
     end: float
     step: float | None = None
     cfl: float | None = None
+    max_step: float | None = None
 
 
 @dataclass(frozen=True)
@@ -263,19 +264,28 @@ def _read_named(table: Any, known: Mapping[str, Mapping[str, Parameter]], path: 
     return Named(name, read_table(rest, known[name], path))
 
 
-def _check_numbers(config: Config, schema: Schema) -> None:
-    time, shape = config.time, config.grid.shape
+def _check_control(time: TimeSection, schema: Schema) -> None:
     if time.stepper not in schema.steppers:
         raise ConfigError(f"time.stepper = {time.stepper!r}: unknown{nearest(time.stepper, schema.steppers)}")
     if (time.step is None) == (time.cfl is None):
         given = "both are given" if time.step else "neither is given"
         raise ConfigError(f"time.step, time.cfl: {given}; one of them is needed")
+    if time.max_step is not None and time.cfl is None:
+        raise ConfigError(
+            f"time.max_step = {time.max_step}: it limits the steps of time.cfl, which is needed beside it"
+        )
+
+
+def _check_numbers(config: Config, schema: Schema) -> None:
+    time, shape = config.time, config.grid.shape
+    _check_control(time, schema)
     lengths = config.grid.lengths
     if lengths is not None and len(lengths) != len(shape):
         raise ConfigError(f"grid.lengths has {len(lengths)} entries; grid.shape has {len(shape)}, as many are needed")
     positive = {
         "time.step": time.step,
         "time.cfl": time.cfl,
+        "time.max_step": time.max_step,
         "output.checkpoints.keep": config.output.checkpoints.keep,
     }
     for kind in ("series", "spectra", "snapshots", "checkpoints"):

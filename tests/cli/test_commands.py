@@ -353,7 +353,11 @@ def test_starting_from_a_snapshot(finished, tmp_path):
     start = f"initial={{name='file',path='{path}',datasets={names}}}"
     wrong = run_small(tmp_path / "other", start, "grid.shape=[24,16,24]")
     assert wrong.returncode == 2
-    assert "has shape [3, 24, 16, 20]; real values on [24, 16, 24] points are needed" in wrong.stderr
+    one = f"initial={{name='file',path='{path}',datasets=['velocity_x']}}"
+    few = slabwave("check", DEMO, *SMALL, one)
+    assert few.returncode == 2
+    assert "has shape [24, 16, 20]; real values of shape [3, 24, 16, 20] are needed" in few.stderr
+    assert "has shape [3, 24, 16, 20]; real values of shape [3, 24, 16, 24] are needed" in wrong.stderr
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ REFUSED = {
     "too few lengths": (["grid.lengths=[1, 1]"], "grid.lengths has 2 entries; grid.shape has 3"),
     "no table": (["output.series=5"], "output.series = 5: a table is needed"),
     "zero interval": (["output.series={every_steps=0}"], "output.series.every_steps = 0: a positive number"),
+    "longest step": (["time.max_step=0.1"], "time.max_step = 0.1: it limits the steps of time.cfl"),
     "not an override": (["grid"], "'grid': an override is written section.key=value"),
     "through a value": (["title.x=1"], "'title' is not a table"),
 }

@@ -171,3 +171,30 @@ def test_kept_states_stay_valid_unless_donated(flow):
     next(donated)
     assert first.field["velocity"].is_deleted()
     assert not flow[2].field["velocity"].is_deleted()
+
+
+class Pushed(NavierStokes):
+    """A constant body force, cos y along x, from which a flow at rest starts."""
+
+    def nonlinear(self, fields, t):
+        force = sw.sample(lambda x, y: (jnp.cos(y) + 0 * x, 0 * x), self.grid)
+        return {"velocity": super().nonlinear(fields, t)["velocity"] + self.transform.forward(force)}
+
+
+def test_a_flow_from_rest_is_not_crossed_in_one_step(make_grid):
+    """u = (1 − e^{−νt})/ν cos y exactly."""
+    equation = Pushed(make_grid((16, 16), devices=2), viscosity=0.3)
+    state = sw.initial_state(equation, IFRK4(), jnp.zeros((2, 16, 16)))
+    states = list(sw.evolve(equation, IFRK4(), state, end=20.0, cfl=0.5, chunk=1))
+    largest = float(jnp.max(equation.to_physical(states[-1].field)["velocity"]))
+    assert largest == pytest.approx((1 - np.exp(-0.3 * 20)) / 0.3, rel=1e-6)
+    sizes = np.diff([float(s.t) for s in states])
+    assert np.all(sizes[1:-1] <= 1.5 * sizes[:-2] * (1 + 1e-12))
+
+
+def test_no_step_is_longer_than_the_longest(flow):
+    states = list(sw.evolve(*flow, end=1.0, cfl=0.5, max_step=0.03, chunk=1))
+    sizes = np.diff([float(s.t) for s in states])
+    assert sizes.max() == pytest.approx(0.03, rel=1e-12)
+    with pytest.raises(ValueError, match=r"max_step=0.1, cfl=None: a positive number beside cfl is needed"):
+        next(sw.evolve(*flow, end=1.0, step=0.1, max_step=0.1))
