@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver import initial
-from solver.config import REQUIRED, Config, ConfigError, Every, Length, Parameter, Schema
+from solver.config import REQUIRED, Config, ConfigError, Every, Length, Parameter, Schema, load
 from solver.config.values import parameters_of
 from solver.equations import (
     MHD,
@@ -129,6 +130,19 @@ def _equation_parameters(cls: type[PeriodicSystem]) -> dict[str, Parameter]:
     """What `[equation]` may set; a parameter that Python takes as any number or array is a number in a run file."""
     found = {name: parameter for name, parameter in parameters_of(cls).items() if name != "grid"}
     return {name: Parameter(IN_RUN_FILE.get(p.type, p.type), p.default) for name, p in found.items()}
+
+
+def read_run_file(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """A run file with its overrides, resolved; every error names the file.
+
+    Raises:
+        ConfigError: see `config.load` and `resolve`.
+    """
+    config = load(path, schema(), overrides)
+    try:
+        return resolve(config)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def resolve(config: Config) -> Config:

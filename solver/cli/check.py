@@ -7,15 +7,17 @@ import os
 
 from solver import assemble
 from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
-from solver.config import Config, load
+from solver.config import Config, ConfigError
 from solver.plan import Plan, make_plan
 
 
 def check(options: argparse.Namespace) -> int:
     """Print the plan for the devices asked for, or for those a run here would use on the CPU."""
     set_up_jax("auto", None)
-    config = assemble.resolve(load(options.file, assemble.schema(), options.overrides))
-    devices = options.devices or _devices_here(config)
+    config = assemble.read_run_file(options.file, options.overrides)
+    devices = _devices_here(config) if options.devices is None else options.devices
+    if devices < 1:
+        raise ConfigError(f"--devices {devices}: one or more are needed")
     assemble.check_device_count(config, devices)
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.rehearse(config, devices))

@@ -92,7 +92,9 @@ class Outputs:
         path = snapshot_path(self.directory.snapshots, int(state.step))
         equation = self.run.equation
         attributes = {"title": self.run.config.title, "equation": equation.name}
-        write_snapshot(path, self._snapshot_of(state.field), self.run.grid, int(state.step), float(state.t), attributes)
+        fields, grid = self._snapshot_of(state.field), self.run.grid
+        units = equation.snapshot_units()
+        write_snapshot(path, fields, grid, int(state.step), float(state.t), attributes, units)
 
     def checkpoint(self, state: State) -> Path:
         """Write a checkpoint, unless this step has one, and drop the oldest beyond `keep`."""

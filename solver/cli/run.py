@@ -34,7 +34,7 @@ from solver.cluster import (
     set_up_jax,
     start_log,
 )
-from solver.config import Config, ConfigError, changed_physics, load
+from solver.config import Config, ConfigError, changed_physics
 from solver.io import (
     CheckpointError,
     RunDirectory,
@@ -47,7 +47,7 @@ from solver.io import (
     set_aside,
     write_text,
 )
-from solver.loop import evolve, reached
+from solver.loop import BlowUp, evolve, reached
 from solver.mesh import device_mesh
 from solver.steppers import State
 
@@ -55,7 +55,7 @@ from solver.steppers import State
 def run(options: argparse.Namespace) -> int:
     """`run FILE [--resume] [key=value …]`."""
     set_up_jax("auto", None)
-    config = assemble.resolve(load(options.file, assemble.schema(), options.overrides))
+    config = assemble.read_run_file(options.file, options.overrides)
     directory = RunDirectory(Path(config.output.directory))
     if not options.resume and (traces := directory.traces()):
         raise ConfigError(
@@ -74,7 +74,7 @@ def resume(options: argparse.Namespace) -> int:
     directory = RunDirectory(Path(options.directory))
     if not directory.run_file.exists():
         raise ConfigError(f"{directory.path} holds no run: {directory.run_file} does not exist")
-    config = assemble.resolve(load(directory.run_file, assemble.schema(), options.overrides))
+    config = assemble.read_run_file(directory.run_file, options.overrides)
     # the directory may have been moved since: what was named now is where the run goes on
     config = replace(config, output=replace(config.output, directory=str(directory.path)))
     _refuse_other_physics(directory, config)
@@ -83,7 +83,7 @@ def resume(options: argparse.Namespace) -> int:
 
 
 def _refuse_other_physics(directory: RunDirectory, config: Config) -> None:
-    before = assemble.resolve(load(directory.run_file, assemble.schema()))
+    before = assemble.read_run_file(directory.run_file)
     changed = changed_physics(before, config)
     if changed:
         raise ConfigError(
@@ -115,7 +115,10 @@ def _simulate(config: Config, directory: RunDirectory, options: argparse.Namespa
     join(launch)
     devices = len(config.devices.use or jax.devices())
     assemble.check_device_count(config, devices)
-    mesh = device_mesh(config.devices.use, shape=assemble.mesh_shape(config, devices))
+    try:
+        mesh = device_mesh(config.devices.use, shape=assemble.mesh_shape(config, devices))
+    except ValueError as error:
+        raise ConfigError(f"devices.use: {error}") from None
     require_same(config.to_toml(), "run file")
     run = assemble.Assembly(config, mesh)
     held = _take_directory(directory, config, list(mesh.devices.flat))
@@ -230,6 +233,9 @@ def _advance(run: assemble.Assembly, directory: RunDirectory, stop: StopRequest)
                 return _stop_early(outputs, now, stop)
             progress.show(now)
             mark, previous = time.monotonic(), int(now.step)
+    except BlowUp as error:
+        LOGGER.error("%s", error)  # into log.txt, too
+        raise
     finally:
         progress.close()
     took = time.monotonic() - began

@@ -298,6 +298,10 @@ def _check_numbers(config: Config, schema: Schema) -> None:
     for key, value in positive.items():
         if value is not None and value <= 0:
             raise ConfigError(f"{key} = {value}: a positive number is needed")
+    if not 0 <= config.random.seed < 2**63:
+        raise ConfigError(f"random.seed = {config.random.seed}: a whole number from 0 to 2^63 − 1 is needed")
+    if not config.output.directory.strip():
+        raise ConfigError(f"output.directory = {config.output.directory!r}: the name of a folder is needed")
     if time.end < 0:
         raise ConfigError(f"time.end = {time.end}: zero or more is needed")
 

@@ -166,6 +166,10 @@ class PeriodicSystem(eqx.Module):
         u = self.to_physical(fields)
         return {c: v for name in self.fields for c, v in zip(self.component_names(name), u[name], strict=True)}
 
+    def snapshot_units(self) -> dict[str, str]:
+        """Units of each entry of `snapshot`, as far as they are known."""
+        return {c: field.units for name, field in self.fields.items() for c in self.component_names(name)}
+
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """Quantities that the equation conserves; series.csv has their drift since the start."""
         return {}

@@ -91,6 +91,9 @@ class SchroedingerPoisson(SplitEquation):
         psi = fields["wavefunction"][0]
         return {"psi_real": psi.real, "psi_imag": psi.imag, "density": _density(psi)}
 
+    def snapshot_units(self) -> dict[str, str]:
+        return {"psi_real": "density^(1/2)", "psi_imag": "density^(1/2)", "density": "density"}
+
     def _energies_of(self, psi: Array) -> tuple[Array, Array]:
         """½⟨|∇ψ|²⟩ and ½⟨V|ψ|²⟩."""
         psi_hat = self.transform.forward(psi)

@@ -35,14 +35,24 @@ def write_snapshot(
     step: int,
     t: float,
     attributes: Mapping[str, Any],
+    units: Mapping[str, str] | None = None,
 ) -> None:
-    """Write real fields `grid.physical_shape` by name; collective. An existing snapshot of the step is left alone."""
+    """Write real fields `grid.physical_shape` by name; collective. An existing snapshot of the step is left alone.
+
+    Args:
+        path: the file to write.
+        fields: values at the points by name.
+        grid: where they live.
+        step, t: of the state.
+        attributes: of the file, such as its title.
+        units: of the fields, as far as they are known.
+    """
     if path.exists():
         return
     partial = partial_path(path)
     if is_first():
         path.parent.mkdir(parents=True, exist_ok=True)
-        _create(partial, fields, grid, {"step": step, "time": t, **attributes})
+        _create(partial, fields, grid, {"step": step, "time": t, **attributes}, units or {})
     for process in range(jax.process_count()):
         barrier(f"snapshot {path.name}, turn of process {process}")
         if process == jax.process_index():
@@ -54,7 +64,9 @@ def write_snapshot(
         publish(partial, path)
 
 
-def _create(path: Path, fields: Mapping[str, jax.Array], grid: Grid, attributes: Mapping[str, Any]) -> None:
+def _create(
+    path: Path, fields: Mapping[str, jax.Array], grid: Grid, attributes: Mapping[str, Any], units: Mapping[str, str]
+) -> None:
     with h5py.File(path, "w") as file:
         file.attrs.update(attributes)
         file["time"] = attributes["time"]
@@ -66,6 +78,8 @@ def _create(path: Path, fields: Mapping[str, jax.Array], grid: Grid, attributes:
         for name, field in fields.items():
             chunk = (1, *shape[1:]) if len(shape) > 1 else shape
             data = file.create_dataset(name, shape, field.dtype, chunks=chunk, fletcher32=True)
+            if name in units:
+                data.attrs["units"] = units[name]
             for axis in range(grid.dimensions):
                 data.dims[axis].attach_scale(file[AXES[axis]])
 

@@ -182,6 +182,7 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path):
     assert done.returncode == 3, done.stdout + done.stderr
     assert "blew up between step" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+    assert "blew up between step" in (tmp_path / "run" / "log.txt").read_text()
     assert slabwave("verify", tmp_path / "run").returncode == 0
     last = max((tmp_path / "run" / "checkpoints").iterdir())
     assert np.isfinite(read_checkpoint(last)[0]["field/velocity"]).all()
@@ -412,3 +413,32 @@ def test_equations_of_several_fields_stop_and_continue_to_the_bit(tmp_path, case
     assert_same_run(tmp_path / "whole", tmp_path / "half", 20)
     assert slabwave("verify", tmp_path / "half").returncode == 0
     assert slabwave("info", tmp_path / "half").returncode == 0
+    with h5py.File(tmp_path / "whole" / "snapshots" / "step-00000020.h5") as file:
+        assert {"velocity_x": "length/time", "u": "concentration"}.items() & {
+            (name, data.attrs.get("units")) for name, data in file.items()
+        }
+
+
+WRONG_LINES = {
+    "parameter": (["equation.viscosity=-1"], f"{DEMO}: viscosity -1.0: zero or more is needed"),
+    "seed": (["random.seed=12345678901234567890"], "random.seed = 12345678901234567890: a whole number from 0 to"),
+    "no folder": (["output.directory=''"], "output.directory = '': the name of a folder is needed"),
+    "device": (["devices.use=[5]", "devices.virtual=2"], "devices.use: devices [5] were asked for"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_LINES)
+def test_wrong_input_is_one_line_and_exit_code_two(tmp_path, case):
+    overrides, message = WRONG_LINES[case]
+    done = slabwave("run", DEMO, "output.directory=made", *overrides, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("devices", ["0", "-3"])
+def test_check_needs_at_least_one_device(devices):
+    done = slabwave("check", DEMO, "--devices", devices)
+    assert done.returncode == 2
+    assert f"--devices {devices}: one or more are needed" in done.stderr
