@@ -31,7 +31,7 @@ _NAMES = {
     "sample": "solver.grid",
     "show_sharding": "solver.mesh",
 }
-_ROOMS = ("diagnostics", "equations", "fft", "initial", "io", "operators", "steppers")
+_ROOMS = ("diagnostics", "equations", "fft", "forcing", "initial", "io", "operators", "steppers")
 
 __all__ = sorted([*_NAMES, *_ROOMS])
 

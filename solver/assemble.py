@@ -26,6 +26,7 @@ from solver.config.values import parameters_of
 from solver.equations import (
     MHD,
     Boussinesq,
+    Equation,
     GrayScott,
     KuramotoSivashinsky,
     NavierStokes,
@@ -35,6 +36,7 @@ from solver.equations import (
     Vector,
 )
 from solver.fft import Method
+from solver.forcing import ConstantPower, Forcing, OrnsteinUhlenbeck
 from solver.grid import Grid, Layout
 from solver.io import describe_field, read_field
 from solver.loop import Schedule
@@ -62,6 +64,7 @@ STEPPERS: dict[str, type[Stepper]] = {
     cls.name: cls for cls in (IFRK2, IFRK3, IFRK4, LSRK3, ETDRK2, ETDRK3, ETDRK4, CNAB2, SBDF2, Strang)
 }
 IN_RUN_FILE: dict[Any, Any] = {ArrayLike: float, Vector | None: tuple[float, ...] | None}
+FORCINGS: dict[str, type[Forcing]] = {cls.name: cls for cls in (ConstantPower, OrnsteinUhlenbeck)}
 ANY_RANK = ("vector", "scalar", "wavefunction")
 
 
@@ -119,16 +122,17 @@ def _key(config: Config, equation: PeriodicSystem, field: str) -> Array:
 def schema() -> Schema:
     """What a run file may say, for `config`."""
     return Schema(
-        equations={name: _equation_parameters(cls) for name, cls in EQUATIONS.items()},
+        equations={name: _class_parameters(cls) for name, cls in EQUATIONS.items()},
         fields={name: tuple(cls.fields) for name, cls in EQUATIONS.items()},
         initials={name: field.parameters for name, field in INITIALS.items()},
+        forcings={name: _class_parameters(cls) for name, cls in FORCINGS.items()},
         steppers=sorted(STEPPERS),
     )
 
 
-def _equation_parameters(cls: type[PeriodicSystem]) -> dict[str, Parameter]:
-    """What `[equation]` may set; a parameter that Python takes as any number or array is a number in a run file."""
-    found = {name: parameter for name, parameter in parameters_of(cls).items() if name != "grid"}
+def _class_parameters(cls: type) -> dict[str, Parameter]:
+    """What `[equation]` or `[forcing]` may set; what Python takes as any number or array is a number in a run file."""
+    found = {name: parameter for name, parameter in parameters_of(cls).items() if name not in ("grid", "forcing")}
     return {name: Parameter(IN_RUN_FILE.get(p.type, p.type), p.default) for name, p in found.items()}
 
 
@@ -179,6 +183,8 @@ def _check_names(config: Config, equation: type[PeriodicSystem]) -> None:
     if not issubclass(equation, stepper.takes):
         fit = ", ".join(sorted(name for name, cls in STEPPERS.items() if issubclass(equation, cls.takes)))
         raise ConfigError(f"time.stepper = {config.time.stepper!r}: {equation.name} is stepped by {fit}")
+    if config.forcing and not issubclass(equation, Equation):
+        raise ConfigError(f"forcing: {equation.name} has no place for one")
     for name, start in config.initial.items():
         path = _initial_path(config, name)
         rank = equation.fields[name].rank
@@ -323,7 +329,9 @@ class Assembly:
     def equation(self) -> PeriodicSystem:
         """What is solved."""
         section = self.config.equation
-        return EQUATIONS[section.name](self.grid, **section.parameters)
+        forcing = {name: FORCINGS[f.name](**f.parameters) for name, f in self.config.forcing.items()}
+        also = {"forcing": forcing} if forcing else {}
+        return EQUATIONS[section.name](self.grid, **section.parameters, **also)
 
     @cached_property
     def stepper(self) -> Stepper:

@@ -155,12 +155,12 @@ def _to_target_by_count(
     else:
         steps, dt = 1, target - float(state.t)
         t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
-    field, history, is_finite = (fixed_steps_donating if donate else fixed_steps)(
+    field, history, forcing, is_finite = (fixed_steps_donating if donate else fixed_steps)(
         equation, stepper, state.field, state.history, np.int64(steps), np.float64(dt),
-        state.t_reference, state.step - state.step_reference,
+        state.t_reference, state.step - state.step_reference, state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = state.replace(
-        field=field, history=history, t=t, step=state.step + steps, dt=np.float64(step),
+        field=field, history=history, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
         t_reference=t_reference, step_reference=step_reference,
     )  # fmt: skip
     return _checked(after, bool(is_finite), before=state)
@@ -185,16 +185,22 @@ def _fixed_steps(
     dt: Any,
     t_reference: Any,
     counted: Any,
-) -> tuple[Fields, Any, Array]:
+    forcing: Any = (),
+    key: Any = (),
+    step: Any = 0,
+) -> tuple[Fields, Any, Any, Array]:
     dt = jnp.asarray(dt, equation.grid.dtype)
     coefficients = stepper.coefficients(equation, dt)
 
-    def body(i: Array, carry: tuple[Fields, Any]) -> Any:
+    def body(i: Array, carry: tuple[Fields, Any, Any]) -> Any:
+        field, history, forcing = carry
         t = t_reference + (counted + i) * dt
-        return stepper.step(equation, *carry, t.astype(dt.dtype), dt, coefficients)
+        forcing = equation.advance_forcing(forcing, key, step + i, dt)
+        driven = equation.with_forcing(forcing)
+        return *stepper.step(driven, field, history, t.astype(dt.dtype), dt, coefficients), forcing
 
-    field, history = jax.lax.fori_loop(0, steps, body, (field, history))
-    return field, history, _is_finite(field)
+    field, history, forcing = jax.lax.fori_loop(0, steps, body, (field, history, forcing))
+    return field, history, forcing, _is_finite(field)
 
 
 fixed_steps = jax.jit(_fixed_steps)
@@ -212,15 +218,16 @@ def _to_target_by_cfl(
     donate: bool,
 ) -> State:
     at_start = float(state.dt) == 0 and isinstance(equation, Equation)
-    first = np.float64(_first_step(equation, state.field, np.float64(state.t), cfl)) if at_start else np.float64("inf")
-    field, history, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
+    first = np.float64(_first_step(equation, state, np.float64(state.t), cfl)) if at_start else np.float64("inf")
+    field, history, forcing, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
         equation, stepper, state.field, state.history, np.int64(steps), np.float64(cfl),
         np.float64(state.t), np.float64(state.dt), np.float64(target), longest, first,
+        state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     step = state.step + np.int64(done)
     # where JAX is limited to 32 bits the target is rounded on the device: reaching it there is reaching it
     t = target if np.asarray(t) >= np.asarray(target).astype(np.asarray(t).dtype) else t
-    after = state.replace(field=field, history=history, t=np.float64(t), dt=np.float64(dt), step=step)
+    after = state.replace(field=field, history=history, forcing=forcing, t=np.float64(t), dt=np.float64(dt), step=step)
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 
 
@@ -236,13 +243,16 @@ def _cfl_steps(
     target: Any,
     longest: Any,
     first: Any,
+    forcing: Any = (),
+    key: Any = (),
+    step: Any = 0,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
-        _, _, t, _, done, is_finite = carry
+        _, _, _, t, _, done, is_finite = carry
         return (done < steps) & (t < target) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        field, history, t, before, done, _ = carry
+        field, history, forcing, t, before, done, _ = carry
         chosen = jnp.minimum(cfl / equation.rate(field).astype(t.dtype), longest)
         chosen = jnp.minimum(chosen, jnp.where(before > 0, GROWTH * before, first))
         last = t + chosen * (1 + TOLERANCE) >= target
@@ -250,13 +260,15 @@ def _cfl_steps(
         is_finite = jnp.isfinite(dt) & (t + dt > t)
         short = dt.astype(equation.grid.dtype)
         coefficients = stepper.coefficients(equation, short)
-        field, history = stepper.step(equation, field, history, t.astype(short.dtype), short, coefficients)
+        forcing = equation.advance_forcing(forcing, key, step + done, short)
+        driven = equation.with_forcing(forcing)
+        field, history = stepper.step(driven, field, history, t.astype(short.dtype), short, coefficients)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
-        return field, history, jnp.where(last, target, t + dt), usual, done + 1, is_finite
+        return field, history, forcing, jnp.where(last, target, t + dt), usual, done + 1, is_finite
 
-    start = (field, history, jnp.asarray(t), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
-    field, history, t, dt, done, is_finite = jax.lax.while_loop(go_on, body, start)
-    return field, history, t, dt, done, is_finite & _is_finite(field)
+    start = (field, history, forcing, jnp.asarray(t), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
+    field, history, forcing, t, dt, done, is_finite = jax.lax.while_loop(go_on, body, start)
+    return field, history, forcing, t, dt, done, is_finite & _is_finite(field)
 
 
 cfl_steps = jax.jit(_cfl_steps)
@@ -264,14 +276,15 @@ cfl_steps_donating = jax.jit(_cfl_steps, donate_argnums=(2, 3))
 
 
 @jax.jit
-def _first_step(equation: Any, fields: Fields, t: Any, cfl: Any) -> Array:
+def _first_step(equation: Any, state: State, t: Any, cfl: Any) -> Array:
     """A hundredth of the time ‖u‖/‖u_t‖ in which the fields change; from rest, the time in which the acceleration
     alone would reach a tenth of the CFL number; infinite where nothing changes.
 
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4, for the hundredth.
     """
     short = jnp.asarray(t, equation.grid.dtype)
-    moved, driven = equation.linear().apply(fields), equation.nonlinear(fields, short)
+    fields, forced = state.field, equation.with_forcing(state.forcing)
+    moved, driven = equation.linear().apply(fields), forced.nonlinear(fields, short)
     change = {name: moved[name] + driven[name] for name in fields}
     norm = lambda f: jnp.sqrt(sum(mean_square(v, equation.grid) for v in f.values()))  # noqa: E731
     size, speed = norm(fields), norm(change)
@@ -325,23 +338,26 @@ def integrate(equation: PeriodicSystem, stepper: Stepper, state: State, *, step:
 
     def advance(carry: Any, start: Any, count: int, coefficients: Any) -> Any:
         def body(carry: Any, i: Any) -> Any:
-            field, history = carry
-            return stepper.step(equation, field, history, t0 + (start + i) * dt, dt, coefficients), None
+            field, history, forcing = carry
+            forcing = equation.advance_forcing(forcing, state.key, state.step + start + i, dt)
+            driven = equation.with_forcing(forcing)
+            after = stepper.step(driven, field, history, t0 + (start + i) * dt, dt, coefficients)
+            return (*after, forcing), None
 
         return jax.lax.scan(body, carry, jnp.arange(count))[0]
 
     advance_again = jax.checkpoint(advance, static_argnums=2)
     coefficients = stepper.coefficients(equation, dt)
-    carry = (state.field, state.history)
+    carry = (state.field, state.history, state.forcing)
     inner = max(1, math.isqrt(steps))
     outer, rest = divmod(steps, inner)
     block = lambda carry, j: (advance_again(carry, j * inner, inner, coefficients), None)  # noqa: E731
     carry = jax.lax.scan(block, carry, jnp.arange(outer))[0]
     if rest:
         carry = advance_again(carry, outer * inner, rest, coefficients)
-    field, history = carry
+    field, history, forcing = carry
     t = jnp.asarray(state.t) + steps * jnp.asarray(step)
     return state.replace(
-        field=field, history=history, t=t, dt=jnp.asarray(step), step=state.step + steps,
+        field=field, history=history, forcing=forcing, t=t, dt=jnp.asarray(step), step=state.step + steps,
         t_reference=t, step_reference=state.step + steps,
     )  # fmt: skip

@@ -38,6 +38,7 @@ def info(options: argparse.Namespace) -> int:
         "equation": _with_parameters(table["equation"]),
         "grid": f"{'×'.join(map(str, grid['shape']))} {grid['dealias']}, {grid['precision']}",
         "start": _start(table["initial"]),
+        "forcing": _start(table["forcing"]) if "forcing" in table else "none",
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
         "stands at": _standing(directory, time["end"]),
         "last row": _last_row(directory),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -37,10 +38,10 @@ class Outputs:
         self.run, self.directory = run, directory
         self.schedules = {kind: run.schedule(kind) for kind in ("series", "spectra", "snapshots", "checkpoints")}
         equation = run.equation
-        self._row = jax.jit(equation.series)
-        self._conserved = jax.jit(equation.conserved)
-        self._spectra_of = jax.jit(equation.spectra)
-        self._snapshot_of = jax.jit(equation.snapshot)
+        self._row = partial(jax.jit(type(equation).series), equation)
+        self._conserved = partial(jax.jit(type(equation).conserved), equation)
+        self._spectra_of = partial(jax.jit(type(equation).spectra), equation)
+        self._snapshot_of = partial(jax.jit(type(equation).snapshot), equation)
         drifts = jax.eval_shape(lambda fields: equation.conserved(fields), run.state_shapes().field)
         units = {**equation.series_units(), **{f"{name}_drift": "1" for name in drifts}}
         self._series = Series(directory.series, units)

@@ -100,6 +100,7 @@ class Schema:
     equations: Mapping[str, Mapping[str, Parameter]]
     fields: Mapping[str, Sequence[str]]
     initials: Mapping[str, Mapping[str, Parameter]]
+    forcings: Mapping[str, Mapping[str, Parameter]]
     steppers: Sequence[str]
 
 
@@ -114,20 +115,24 @@ class Config:
     output: OutputSection
     devices: DevicesSection = field(default_factory=DevicesSection)
     random: RandomSection = field(default_factory=RandomSection)
+    forcing: Mapping[str, Named] = field(default_factory=dict)
     title: str = ""
     reference: str = ""
 
     def to_toml(self) -> str:
         """The resolved run file."""
         table = self.to_table()
-        order = ["title", "reference", "grid", "equation", "initial", "time", "devices", "random", "output"]
+        order = ["title", "reference", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output"]
         return tomli_w.dumps({key: table[key] for key in order if key in table})
 
     def to_table(self) -> dict[str, Any]:
         """As TOML holds it; an equation of one field has `[initial]`, of several `[initial.FIELD]`."""
         table = _plain(self)
         if len(self.initial) == 1:
-            table["initial"] = next(iter(table["initial"].values()))
+            for section in ("initial", "forcing"):
+                table[section] = next(iter(table[section].values()), {})
+        if not self.forcing:
+            del table["forcing"]
         return table
 
     def digest(self) -> str:
@@ -205,7 +210,7 @@ def apply_override(table: dict[str, Any], override: str) -> None:
         if not isinstance(inner, dict):
             raise ConfigError(f"{override!r}: {key!r} is not a table")
     value = _toml_value(text.strip())
-    if keys[0] in ("equation", "initial") and keys[-1] == "name" and inner.get("name") != value:
+    if keys[0] in ("equation", "initial", "forcing") and keys[-1] == "name" and inner.get("name") != value:
         inner.clear()  # the parameters belong to what was named before
     inner[keys[-1]] = value
     rivals = {"step": "cfl", "cfl": "step"}
@@ -228,28 +233,42 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     """
     table = dict(table)
     expected = parameters_of(Config)
-    plain = {key: p for key, p in expected.items() if key not in ("equation", "initial")}
+    plain = {key: p for key, p in expected.items() if key not in ("equation", "initial", "forcing")}
     for key in table:
         if key not in expected:
             raise ConfigError(f"{key}: unknown key{nearest(key, expected)}")
     values = read_table({k: v for k, v in table.items() if k in plain}, plain, "")
     equation = _read_named(table.get("equation", {}), schema.equations, "equation")
-    initial = _read_initial(table.get("initial", {}), schema.fields[equation.name], schema)
-    config = Config(**values, equation=equation, initial=initial)
+    fields = schema.fields[equation.name]
+    initial = _read_by_field("initial", table.get("initial", {}), fields, schema.initials, fields)
+    forced = fields if len(fields) == 1 and "forcing" in table else _named_in(table.get("forcing", {}))
+    forcing = _read_by_field("forcing", table.get("forcing", {}), fields, schema.forcings, forced)
+    config = Config(**values, equation=equation, initial=initial, forcing=forcing)
     _check_numbers(config, schema)
     return config
 
 
-def _read_initial(table: Any, fields: Sequence[str], schema: Schema) -> dict[str, Named]:
-    """Where each field starts."""
+def _read_by_field(
+    section: str,
+    table: Any,
+    fields: Sequence[str],
+    known: Mapping[str, Mapping[str, Parameter]],
+    needed: Sequence[str],
+) -> dict[str, Named]:
+    """`[section]` of an equation of one field, or `[section.FIELD]` of several, for those fields that are needed."""
     if len(fields) == 1:
-        return {fields[0]: _read_named(table, schema.initials, "initial")}
+        return {fields[0]: _read_named(table, known, section)} if needed else {}
     if not isinstance(table, Mapping):
-        raise ConfigError(f"initial = {table!r}: tables {', '.join(f'[initial.{name}]' for name in fields)} are needed")
+        tables = ", ".join(f"[{section}.{name}]" for name in fields)
+        raise ConfigError(f"{section} = {table!r}: tables {tables} are needed")
     for key in table:
         if key not in fields:
-            raise ConfigError(f"initial.{key}: unknown field{nearest(key, fields)}")
-    return {name: _read_named(table.get(name, {}), schema.initials, f"initial.{name}") for name in fields}
+            raise ConfigError(f"{section}.{key}: unknown field{nearest(key, fields)}")
+    return {name: _read_named(table.get(name, {}), known, f"{section}.{name}") for name in fields if name in needed}
+
+
+def _named_in(table: Any) -> list[str]:
+    return list(table) if isinstance(table, Mapping) else []
 
 
 def _read_named(table: Any, known: Mapping[str, Mapping[str, Parameter]], path: str) -> Named:
@@ -325,7 +344,7 @@ def changed_physics(old: Config, new: Config) -> list[str]:
 def _physics(config: Config) -> dict[str, Any]:
     table = config.to_table()
     flat = {}
-    for section in ("grid", "equation", "initial", "time", "random"):
-        flat.update({f"{section}.{key}": value for key, value in table[section].items()})
+    for section in ("grid", "equation", "initial", "forcing", "time", "random"):
+        flat.update({f"{section}.{key}": value for key, value in table.get(section, {}).items()})
     flat.pop("time.end")
     return flat

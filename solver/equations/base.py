@@ -12,7 +12,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
@@ -93,6 +93,32 @@ class PeriodicSystem(eqx.Module):
         if len(kinds) != 1:
             raise ValueError(f"{cls.name}: its fields are all real or all complex; these are mixed")
         return kinds.pop()
+
+    def forcings(self) -> dict[str, Any]:
+        """Forcings by field name; none for an equation that has no place for them."""
+        return {}
+
+    def start_forcing(self, key: Any) -> dict[str, Any]:
+        """State of each forcing at the start of a run.
+
+        Raises:
+            ValueError: a random forcing without a key.
+        """
+        return {
+            name: forcing.start(self.grid, len(self.component_names(name)), _forcing_key(forcing, key, i, 0))
+            for i, (name, forcing) in enumerate(self.forcings().items())
+        }
+
+    def advance_forcing(self, states: dict[str, Any], key: Any, step: ArrayLike, dt: ArrayLike) -> dict[str, Any]:
+        """State of each forcing for step number `step`, which begins now."""
+        return {
+            name: forcing.advance(states[name], _forcing_key(forcing, key, i, step + 1), dt)
+            for i, (name, forcing) in enumerate(self.forcings().items())
+        }
+
+    def with_forcing(self, states: dict[str, Any]) -> Any:
+        """This equation with the forcings of one step in its right-hand side, as steppers take it."""
+        return Driven(self, states) if self.forcings() else self
 
     @property
     def transform(self) -> Transform:
@@ -192,7 +218,34 @@ class Equation(PeriodicSystem):
 
     A subclass gives `name`, `fields`, `linear`, `nonlinear` and `rate`; the rest has defaults. Its parameters are
     annotated attributes, as in a dataclass.
+
+    Args:
+        forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
+            states and random numbers are the loop's: they lie in the run's `State` and its checkpoints.
     """
+
+    forcing: Any = eqx.field(default=None, kw_only=True)
+
+    def __check_init__(self) -> None:
+        for name, forcing in self.forcings().items():
+            if name not in self.fields:
+                raise ValueError(f"forcing of {name!r}: {self.name} has the fields {', '.join(self.fields)}")
+            if self.fields[name].rank not in forcing.ranks:
+                raise ValueError(
+                    f"forcing {forcing.name} of {name}: it drives fields of rank {', '.join(forcing.ranks)}"
+                )
+
+    def forcings(self) -> dict[str, Any]:
+        """Forcings by field name."""
+        if self.forcing is None:
+            return {}
+        if isinstance(self.forcing, Mapping):
+            return dict(self.forcing)
+        if len(self.fields) > 1:
+            raise ValueError(
+                f"one forcing for {self.name}: a dict by field name is needed, of {', '.join(self.fields)}"
+            )
+        return {next(iter(self.fields)): self.forcing}
 
     @abstractmethod
     def linear(self) -> LinearOperator:
@@ -270,6 +323,42 @@ class SplitEquation(PeriodicSystem):
         return {name: self.transform.forward(psi) for name, psi in fields.items()}
 
 
+class Driven(eqx.Module):
+    """An equation with forcings in their states of one step; offers what a stepper needs of an `Equation`."""
+
+    equation: Any
+    states: dict[str, Any]
+
+    @property
+    def grid(self) -> Grid:
+        """The equation's."""
+        return self.equation.grid
+
+    def linear(self) -> LinearOperator:
+        """The equation's L."""
+        return self.equation.linear()
+
+    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
+        """N(u, t) and the forcings."""
+        total = self.equation.nonlinear(fields, t)
+        forces = {
+            name: forcing.force(self.states[name], fields[name], self.grid)
+            for name, forcing in self.equation.forcings().items()
+        }
+        return {name: n + forces[name] if name in forces else n for name, n in total.items()}
+
+    def constrain(self, fields: Fields) -> Fields:
+        """The equation's."""
+        return self.equation.constrain(fields)
+
+    def rate(self, fields: Fields) -> Array:
+        """The equation's."""
+        return self.equation.rate(fields)
+
+
+Dynamics: TypeAlias = Equation | Driven  # what a stepper takes
+
+
 def advection_rate(velocity: Array, grid: Grid) -> Array:
     """max over points of Σ_i |u_i|/Δx_i [1/time]; dt times this is the CFL number. One all-reduce."""
     return jnp.max(sum(jnp.abs(u) / dx for u, dx in zip(velocity, grid.spacing, strict=True)))
@@ -288,6 +377,15 @@ def require(name: str, value: Any, needed: str, least: float = -math.inf) -> Non
             numbers = np.asarray(entry)
             if not (np.all(np.isfinite(numbers)) and np.all(numbers >= least)):
                 raise ValueError(f"{name} {value}: {needed} is needed")
+
+
+def _forcing_key(forcing: Any, key: Any, position: int, count: ArrayLike) -> Any:
+    """A key for each forcing and step, from the run's; 0 counts the start, so that no step shares its numbers."""
+    if not forcing.random:
+        return ()
+    if isinstance(key, tuple):
+        raise ValueError(f"forcing {forcing.name} is random: initial_state needs a seed")
+    return jax.random.fold_in(jax.random.fold_in(jax.random.fold_in(key, 2**31 - 1), position), count)
 
 
 def _who(equation: PeriodicSystem) -> str:

@@ -30,7 +30,7 @@ class State:
         history: what the stepper carries from step to step.
         conserved: the conserved quantities at the start, against which drift is measured.
         key: random key of the run.
-        forcing: state of a forcing.
+        forcing: state of each forcing, by field name.
         t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
         dt: size of the last full step; 0 at the start of a run.
         step: number of steps done.
@@ -152,7 +152,8 @@ def initial_state(
 
     fields, history, conserved = jax.jit(make)(equation, values)
     key = () if seed is None else jax.random.key(seed)
-    return State(fields, history, conserved, key, t=np.float64(t), t_reference=np.float64(t), **_counters())
+    forcing = jax.jit(lambda equation, key: equation.start_forcing(key))(equation, key)
+    return State(fields, history, conserved, key, forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
 
 
 def _counters() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import jax
 from jax.typing import ArrayLike
 
-from solver.equations.base import Equation
+from solver.equations.base import Dynamics
 from solver.operators import Fields, LinearOperator
 from solver.steppers.base import Stepper
 
@@ -59,7 +59,7 @@ class _ETDRK(Stepper):
 
     rows: ClassVar[tuple[Row, ...]]
 
-    def coefficients(self, equation: Equation, dt: ArrayLike) -> dict[str, LinearOperator]:
+    def coefficients(self, equation: Dynamics, dt: ArrayLike) -> dict[str, LinearOperator]:
         """exp(w L dt) for the smallest w (others are powers of it), and w dt Σ_k a_k φ_k(w L dt) by combination."""
         linear = equation.linear()
         found = {"exp": linear.exp(self._smallest() * dt)}
@@ -74,7 +74,7 @@ class _ETDRK(Stepper):
         return min(row.over for row in self.rows)
 
     def step(
-        self, equation: Equation, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
+        self, equation: Dynamics, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
         stages, evaluated, node = [fields], [], 0.0
         for row in self.rows:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.base import Equation
+from solver.equations.base import Dynamics
 from solver.operators import Fields, LinearOperator
 from solver.steppers.base import Stepper, axpy, scaled
 
@@ -35,7 +35,7 @@ class _IntegratingFactor(Stepper):
         ends = (*self.nodes[1:], Fraction(1))
         return [after - before for before, after in zip(self.nodes, ends, strict=True)]
 
-    def coefficients(self, equation: Equation, dt: ArrayLike) -> Factors:
+    def coefficients(self, equation: Dynamics, dt: ArrayLike) -> Factors:
         """exp(gap · L dt) for each gap between stages that is not zero."""
         linear = equation.linear()
         return {str(gap): linear.exp(_fraction_of(dt, gap)) for gap in sorted(set(self.gaps())) if gap}
@@ -56,7 +56,7 @@ class _ChainRK(_IntegratingFactor):
     weights: ClassVar[tuple[Fraction, ...]]
 
     def step(
-        self, equation: Equation, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+        self, equation: Dynamics, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         base = stage = total = fields
         last = len(self.nodes) - 1
@@ -81,7 +81,7 @@ class _LowStorageRK(_IntegratingFactor):
     add: ClassVar[tuple[Fraction, ...]]
 
     def step(
-        self, equation: Equation, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+        self, equation: Dynamics, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         q: Fields = {}
         for i, (c, a, b) in enumerate(zip(self.nodes, self.keep, self.add, strict=True)):

@@ -394,6 +394,7 @@ SEVERAL_FIELDS = {
     "internal_waves": ["grid.shape=[16,12,16]", "grid.lengths=[6,6,6]", "time.end=0.2", "time.step=0.01"],
     "orszag_tang": ["grid.shape=[24,16]", "grid.lengths=[6,6]", "time.end=0.1", "time.step=0.005"],
     "gray_scott": ["grid.shape=[24,16]", "time.end=20"],
+    "forced_turbulence": ["grid.shape=[16,12,16]", "grid.lengths=[6,6,6]", "time.step=0.01", "time.end=0.2"],
 }
 
 

@@ -1,0 +1,48 @@
+"""What a forcing offers: a state that the loop advances once a step, and an acceleration that every stage adds to N."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.grid import Grid
+
+
+class Forcing(eqx.Module):
+    """One forcing of one field. Subclass it for a forcing of your own; its parameters are annotated attributes.
+
+    Class attributes:
+        name: in run files.
+        ranks: of the fields that it can drive.
+        random: whether it needs a random key, and so a seed in `initial_state`.
+    """
+
+    name: ClassVar[str]
+    ranks: ClassVar[tuple[str, ...]] = ("vector", "scalar")
+    random: ClassVar[bool] = False
+
+    def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Any:
+        """State at the start of a run: a pytree of arrays, kept in checkpoints."""
+        return ()
+
+    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Any:
+        """State for the step of size dt that begins now; `key` is this step's own."""
+        return state
+
+    @abstractmethod
+    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+        """Coefficients of what is added to u_t [u/time], of the shape of `u_hat`, zero in the padding."""
+
+
+def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:
+    """1 on the modes with low ≤ |k| ≤ high [1/length] but the mean, 0 elsewhere and in the padding."""
+    k2 = grid.k_squared()
+    tolerance = 1e-9 * np.asarray(grid.fundamental).min()  # shells are named by their bounds: include these
+    k = jnp.sqrt(k2)
+    return ((k >= low - tolerance) & (k <= high + tolerance) & (k2 > 0) & (grid.mode_weights() > 0)).astype(grid.dtype)

@@ -1,0 +1,88 @@
+"""Random forcing with a memory."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.forcing.base import Forcing
+from solver.grid import Grid
+from solver.operators import project_solenoidal
+
+
+class OrnsteinUhlenbeck(Forcing):
+    """Low modes of an acceleration follow Ornstein–Uhlenbeck processes of correlation time τ and given r.m.s. value.
+
+    Each of the modes with 0 < |n| ≤ largest (n whole numbers) has independent real variables g, advanced exactly from
+    step to step, g ← g e^{−dt/τ} + (1 − e^{−2dt/τ})^½ ξ, and constant within one. A vector is projected to be free of
+    divergence. Noise is counter-based: the key of the run and the number of the step give the same forcing on any
+    number of devices, and after a restart.
+
+    Args:
+        rms: ⟨|f|²⟩^½ in the mean over time [u/time].
+        correlation_time: τ [time].
+        largest: largest forced |n|, static: it decides the shape of the state.
+
+    Source: Eswaran & Pope, Comput. Fluids 16 (1988) 257.
+    """
+
+    rms: ArrayLike
+    correlation_time: ArrayLike = 1.0
+    largest: int = eqx.field(static=True, default=2)
+
+    name: ClassVar[str] = "ornstein-uhlenbeck"
+    random: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        if self.largest < 1:
+            raise ValueError(f"ornstein-uhlenbeck with largest {self.largest}: one or more is needed")
+
+    def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Array:
+        """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""
+        for axis in range(grid.dimensions):
+            if grid.layout.highest_mode(axis) < self.largest:
+                raise ValueError(
+                    f"ornstein-uhlenbeck with largest {self.largest}: the grid resolves "
+                    f"{grid.layout.highest_mode(axis)} modes along axis {axis}"
+                )
+        shape = (components, *[2 * self.largest + 1] * grid.dimensions)
+        return jax.random.normal(key, shape, grid.dtype)
+
+    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Array:
+        kept = jnp.exp(-jnp.asarray(dt, state.dtype) / self.correlation_time)
+        return kept * state + jnp.sqrt(1 - kept * kept) * jax.random.normal(key, state.shape, state.dtype)
+
+    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+        g = state.reshape(len(state), -1)
+        opposite = g[:, ::-1]  # of −n
+        table = 0.5 * ((g + opposite) + 1j * (g - opposite))  # conjugate at −n: the field is real
+        inside, position = self._positions(grid)
+        f_hat = jnp.where(inside, table[:, position], 0)
+        count = self._modes(grid.dimensions) * len(state)
+        if len(state) == grid.dimensions:
+            f_hat = project_solenoidal(f_hat, grid)
+            count = self._modes(grid.dimensions) * (grid.dimensions - 1)
+        return (self.rms / jnp.sqrt(float(count)) * f_hat).astype(u_hat.dtype)
+
+    def _modes(self, dimensions: int) -> int:
+        """Number of forced modes, n and −n counted both."""
+        n = np.arange(-self.largest, self.largest + 1)
+        square = sum(np.meshgrid(*[n * n] * dimensions))
+        return int(np.sum((square > 0) & (square <= self.largest**2)))
+
+    def _positions(self, grid: Grid) -> tuple[Array, Array]:
+        """Which stored modes are forced, and where in the table each of them stands."""
+        side = 2 * self.largest + 1
+        numbers = [jnp.round(k / f).astype(int) for k, f in zip(grid.wavenumbers(), grid.fundamental, strict=True)]
+        square = sum(n * n for n in numbers)
+        inside = (square > 0) & (square <= self.largest**2) & (grid.mode_weights() > 0)
+        position = jnp.zeros((), int)
+        for n in numbers:
+            position = position * side + jnp.clip(n, -self.largest, self.largest) + self.largest
+        return inside, jnp.broadcast_to(position, grid.spectral_shape)

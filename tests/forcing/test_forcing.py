@@ -1,0 +1,142 @@
+"""Forcings: what they inject, how they remember, that restarts and devices change nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import initial
+from solver.diagnostics import mean_square
+from solver.equations import MHD, NavierStokes
+from solver.forcing import ConstantPower, OrnsteinUhlenbeck
+from solver.steppers import ETDRK4, IFRK4
+
+
+def flow_with(grid, forcing, viscosity=0.05):
+    return NavierStokes(grid, viscosity=viscosity, forcing=forcing)
+
+
+def test_constant_power_injects_its_power(make_grid):
+    """Without viscosity the energy grows by P t."""
+    grid = make_grid((16, 12, 16), devices=4)
+    flow = flow_with(grid, ConstantPower(0.3, low=1.0, high=2.0), viscosity=0.0)
+    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+    state = sw.initial_state(flow, IFRK4(), u)
+    *_, end = sw.evolve(flow, IFRK4(), state, end=0.5, step=0.005)
+    gained = float(flow.series(end.field, 0.1)["energy"] - flow.series(state.field, 0.1)["energy"])
+    assert gained == pytest.approx(0.3 * 0.5, rel=1e-7)
+
+
+def test_constant_power_of_an_empty_shell_is_nothing(make_grid):
+    grid = make_grid((16, 16), devices=2)
+    u_hat = jnp.zeros((2, *grid.spectral_shape), complex)
+    assert not np.any(np.asarray(ConstantPower(1.0).force((), u_hat, grid)))
+
+
+@pytest.mark.parametrize("shape", [(16, 12, 16), (16, 24)], ids=["3-D", "2-D"])
+def test_the_random_force_has_its_rms_memory_and_no_divergence(make_grid, shape):
+    grid = make_grid(shape, devices=4)
+    d = len(shape)
+    forcing = OrnsteinUhlenbeck(rms=0.7, correlation_time=0.5, largest=2)
+    zero = jnp.zeros((d, *grid.spectral_shape), complex)
+
+    @jax.jit
+    def one(key):
+        first, then = jax.random.split(key)
+        g = forcing.start(grid, d, first)
+        later = forcing.advance(g, then, 0.2)
+        f, h = (forcing.force(state, zero, grid) for state in (g, later))
+        inner = jnp.sum(grid.mode_weights() * jnp.real(jnp.conj(f) * h))
+        spread = jnp.max(jnp.abs(sw.operators.divergence(f, grid)))
+        seen = jnp.max(jnp.abs(sw.fft.Transform(grid).forward(sw.fft.Transform(grid).inverse(f)) - f))
+        return mean_square(f, grid), inner, spread, seen
+
+    found = np.array([one(key) for key in jax.random.split(jax.random.key(1), 300)])
+    square, inner, spread, seen = found.mean(axis=0)
+    assert spread < 1e-14
+    assert seen < 1e-15, "it is the transform of a real field"
+    sampling = 4 * found[:, 0].std() / np.sqrt(len(found))
+    assert abs(square - 0.7**2) < sampling < 0.1 * 0.7**2
+    assert inner / square == pytest.approx(np.exp(-0.2 / 0.5), abs=0.03)
+
+
+@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4()], ids=lambda s: s.name)
+@pytest.mark.parametrize("control", [{"step": 0.02}, {"cfl": 0.4}], ids=str)
+def test_restarts_and_chunks_change_no_bit(make_grid, tmp_path, stepper, control):
+    grid = make_grid((16, 12, 10), devices=4)
+    flow = flow_with(grid, OrnsteinUhlenbeck(1.0, 0.3))
+    start = sw.initial_state(flow, stepper, initial.taylor_green(make_grid((16, 12, 10), devices=4)), seed=5)
+    whole = list(sw.evolve(flow, stepper, start, end=1.0, chunk=1, **control))
+    half = whole[len(whole) // 2]
+    path = sw.io.save_checkpoint(tmp_path, half, grid)
+    loaded = sw.io.load_checkpoint(path, jax.eval_shape(lambda: half), grid)
+    *_, again = sw.evolve(flow, stepper, loaded, end=1.0, chunk=7, **control)
+    np.testing.assert_array_equal(again.field["velocity"], whole[-1].field["velocity"])
+    np.testing.assert_array_equal(again.forcing["velocity"], whole[-1].forcing["velocity"])
+    assert not np.array_equal(half.forcing["velocity"], again.forcing["velocity"])
+
+
+def test_the_same_forcing_on_any_number_of_devices(make_grid):
+    ends = []
+    for devices in (1, 3, 8):
+        grid = make_grid((16, 16, 12), devices=devices)
+        flow = flow_with(grid, OrnsteinUhlenbeck(1.0, 0.3))
+        state = sw.initial_state(flow, IFRK4(), jnp.zeros((3, *grid.physical_shape)), seed=5)
+        *_, state = sw.evolve(flow, IFRK4(), state, end=0.2, step=0.02)
+        ends.append(np.asarray(flow.to_physical(state.field)["velocity"]))
+    assert np.abs(ends[0]).max() > 0.01
+    for other in ends[1:]:
+        np.testing.assert_allclose(other, ends[0], atol=1e-14)
+
+
+@pytest.mark.parametrize("devices", [1, 8])
+@pytest.mark.parametrize("make", [lambda a: ConstantPower(a), lambda a: OrnsteinUhlenbeck(a, 0.5)], ids=["power", "ou"])
+def test_gradient_in_the_amplitude(make_grid, make, devices):
+    grid = make_grid((16, 16, 8), devices=devices)
+    stepper = IFRK4()
+    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+    start = sw.initial_state(flow_with(grid, make(0.3)), stepper, u, seed=1)
+
+    @jax.jit
+    def energy(amplitude):
+        end = sw.integrate(flow_with(grid, make(amplitude)), stepper, start, step=0.01, steps=200)
+        return 0.5 * mean_square(end.field["velocity"], grid)
+
+    h = 1e-3
+    difference = (8 * (energy(0.3 + h) - energy(0.3 - h)) - energy(0.3 + 2 * h) + energy(0.3 - 2 * h)) / (12 * h)
+    assert float(jax.jit(jax.grad(energy))(0.3)) == pytest.approx(float(difference), rel=1e-6)
+
+
+def test_forcings_of_several_fields(make_grid):
+    grid = make_grid((16, 16), devices=2)
+    flow = MHD(grid, 0.1, 0.1, forcing={"magnetic_field": OrnsteinUhlenbeck(1.0)})
+    still = {name: jnp.zeros((2, 16, 16)) for name in ("velocity", "magnetic_field")}
+    state = sw.initial_state(flow, IFRK4(), still, seed=0)
+    *_, state = sw.evolve(flow, IFRK4(), state, end=0.05, step=0.05)
+    row = flow.series(state.field, 0.05)
+    assert float(row["magnetic_energy"]) > 1e-4 > float(row["kinetic_energy"])
+    assert float(row["max_divergence"]) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda g: MHD(g, 0.1, 0.1, forcing=ConstantPower(1.0)), "one forcing for mhd: a dict by field name"),
+        (lambda g: MHD(g, 0.1, 0.1, forcing={"flow": ConstantPower(1.0)}), "forcing of 'flow': mhd has the fields"),
+        (lambda g: OrnsteinUhlenbeck(1.0, largest=0), "largest 0: one or more"),
+        (
+            lambda g: sw.initial_state(flow_with(g, OrnsteinUhlenbeck(1.0)), IFRK4(), jnp.zeros((2, 16, 16))),
+            "is random: initial_state needs a seed",
+        ),
+        (
+            lambda g: sw.initial_state(flow_with(g, OrnsteinUhlenbeck(1.0, largest=6)), IFRK4(), jnp.zeros((2, 16, 16)),
+                                       seed=0),
+            "largest 6: the grid resolves 5 modes",
+        ),
+    ],
+    ids=["bare", "unknown field", "largest", "seed", "unresolved"],
+)  # fmt: skip
+def test_wrong_forcings_are_refused(make_grid, make, message):
+    with pytest.raises(ValueError, match=message):
+        make(make_grid((16, 16), devices=2))
