@@ -86,6 +86,10 @@ class PeriodicSystem(eqx.Module):
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known")
 
+    def __hash__(self) -> int:
+        """`jax.jit` of a method hashes the equation; its forcings may be a dict."""
+        return hash((type(self), self.grid, *jax.tree.leaves(self)))
+
     @classmethod
     def is_real(cls) -> bool:
         """Whether the fields are real at the points."""
