@@ -185,9 +185,9 @@ def _fixed_steps(
     dt: Any,
     t_reference: Any,
     counted: Any,
-    forcing: Any = (),
-    key: Any = (),
-    step: Any = 0,
+    forcing: Any,
+    key: Any,
+    step: Any,
 ) -> tuple[Fields, Any, Any, Array]:
     dt = jnp.asarray(dt, equation.grid.dtype)
     coefficients = stepper.coefficients(equation, dt)
@@ -243,9 +243,9 @@ def _cfl_steps(
     target: Any,
     longest: Any,
     first: Any,
-    forcing: Any = (),
-    key: Any = (),
-    step: Any = 0,
+    forcing: Any,
+    key: Any,
+    step: Any,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
         _, _, _, t, _, done, is_finite = carry

@@ -26,7 +26,9 @@ def compiled_and_planned(case, devices):
     plan = make_plan(*_problem(config, devices), assemble.rehearse(config, devices))
     run = assemble.Assembly(config, sw.device_mesh(range(devices)))
     state = run.start()
-    lowered = fixed_steps.lower(run.equation, run.stepper, state.field, state.history, np.int64(1), 0.1, 0.0, 0)
+    lowered = fixed_steps.lower(
+        run.equation, run.stepper, state.field, state.history, np.int64(1), 0.1, 0.0, 0, state.forcing, state.key, 0
+    )
     return lowered.compile(), plan
 
 

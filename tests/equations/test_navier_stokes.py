@@ -114,7 +114,7 @@ def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
     grid = make_grid((32, 24, 16), engine=engine, fields_per_exchange=fields)
     equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
     state = sw.initial_state(equation, stepper, initial.random_phase(grid, jax.random.key(0), 3, True))
-    lowered = fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0)
+    lowered = fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0, {}, (), 0)
     text = lowered.compile().as_text()
     found = re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text)
     assert set(found) == {"all-to-all"}
@@ -131,7 +131,8 @@ def test_memory_of_a_step(make_grid, devices):
     grid = make_grid((96, 96, 96), devices=devices)
     equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
     field = jax.ShapeDtypeStruct((3, *grid.spectral_shape), complex, sharding=grid.sharding(4))
-    memory = fixed_steps.lower(equation, stepper, {"velocity": field}, (), 3, 0.01, 0.0, 0).compile().memory_analysis()
+    lowered = fixed_steps.lower(equation, stepper, {"velocity": field}, (), 3, 0.01, 0.0, 0, {}, (), 0)
+    memory = lowered.compile().memory_analysis()
     held = memory.argument_size_in_bytes + memory.temp_size_in_bytes  # the result takes the argument's place
     assert held / (8 * 96**3 / devices) < 12
 
