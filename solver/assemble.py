@@ -6,110 +6,67 @@ on an abstract mesh: everything that could refuse a run file does so before a de
 
 from __future__ import annotations
 
-import inspect
+import functools
 import math
+import operator
+import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 from jax.sharding import AbstractMesh, AxisType
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver import initial
-from solver.config import REQUIRED, Config, ConfigError, Every, Length, Parameter, Schema, load
+from solver.config import Config, ConfigError, Every, Length, Parameter, Schema, load
 from solver.config.values import parameters_of
-from solver.equations import (
-    MHD,
-    Boussinesq,
-    Equation,
-    GrayScott,
-    KuramotoSivashinsky,
-    NavierStokes,
-    PeriodicSystem,
-    SchroedingerPoisson,
-    SplitEquation,
-    Vector,
-)
+from solver.discovery import concrete_classes
+from solver.equations import Equation, Field, PeriodicSystem, SplitEquation, Vector
 from solver.fft import Method
-from solver.forcing import ConstantPower, Forcing, OrnsteinUhlenbeck
+from solver.forcing import Forcing
 from solver.grid import Grid, Layout
+from solver.initial import Initial
+from solver.initial.base import as_tuples
 from solver.io import describe_field, read_field
 from solver.loop import Schedule
 from solver.mesh import AnyMesh, mesh_axes
-from solver.steppers import (
-    CNAB2,
-    ETDRK2,
-    ETDRK3,
-    ETDRK4,
-    IFRK2,
-    IFRK3,
-    IFRK4,
-    LSRK3,
-    SBDF2,
-    State,
-    Stepper,
-    Strang,
-    initial_state,
-)
-
-EQUATIONS: dict[str, type[PeriodicSystem]] = {
-    cls.name: cls for cls in (NavierStokes, SchroedingerPoisson, KuramotoSivashinsky, Boussinesq, MHD, GrayScott)
-}
-STEPPERS: dict[str, type[Stepper]] = {
-    cls.name: cls for cls in (IFRK2, IFRK3, IFRK4, LSRK3, ETDRK2, ETDRK3, ETDRK4, CNAB2, SBDF2, Strang)
-}
-IN_RUN_FILE: dict[Any, Any] = {ArrayLike: float, Vector | None: tuple[float, ...] | None}
-FORCINGS: dict[str, type[Forcing]] = {cls.name: cls for cls in (ConstantPower, OrnsteinUhlenbeck)}
-ANY_RANK = ("vector", "scalar", "wavefunction")
+from solver.steppers import State, Stepper, initial_state
 
 
-def _from_file(grid: Grid, path: str, datasets: Sequence[str]) -> Array:
-    return read_field(path, datasets, grid)
+class FromFile(Initial):
+    """Values read from datasets of an HDF5 file, at the same points; see `solver.io.read_field`.
+
+    Args:
+        path: of the file.
+        datasets: names, one for each component, or one that holds all of them.
+
+    Returns:
+        When called: `(component, *grid.physical_shape)`; each device's block is read by itself.
+
+    Raises:
+        ValueError: when called: no such file or dataset, or values of another shape.
+    """
+
+    path: str = eqx.field(static=True)
+    datasets: tuple[str, ...] = eqx.field(converter=as_tuples, static=True)
+
+    name: ClassVar[str] = "file"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        return read_field(self.path, self.datasets, grid)
 
 
-@dataclass(frozen=True)
-class InitialField:
-    """A function that makes a field, and the ranks of the fields it makes."""
-
-    make: Callable[..., Array]
-    ranks: tuple[str, ...]
-
-    @property
-    def parameters(self) -> dict[str, Parameter]:
-        """Those that a run file may set; the others come from the rest of it."""
-        hints = typing.get_type_hints(self.make)
-        signature = inspect.signature(self.make).parameters
-        return {
-            name: Parameter(hints[name], REQUIRED if p.default is inspect.Parameter.empty else p.default)
-            for name, p in signature.items()
-            if name not in SUPPLIED
-        }
-
-
-SUPPLIED: dict[str, Callable[[Config, PeriodicSystem, str], Any]] = {
-    "grid": lambda config, equation, field: equation.grid,
-    "key": lambda config, equation, field: _key(config, equation, field),
-    "components": lambda config, equation, field: len(equation.component_names(field)),
-    "solenoidal": lambda config, equation, field: equation.fields[field].solenoidal,
-    "coupling": lambda config, equation, field: getattr(equation, "coupling", 0.0),
-}
-INITIALS: dict[str, InitialField] = {
-    "taylor-green": InitialField(initial.taylor_green, ("vector",)),
-    "beltrami": InitialField(initial.beltrami, ("vector",)),
-    "orszag-tang": InitialField(initial.orszag_tang, ("vector",)),
-    "random-phase": InitialField(initial.random_phase, ANY_RANK),
-    "uniform": InitialField(initial.uniform, ANY_RANK),
-    "bump": InitialField(initial.bump, ("scalar",)),
-    "plane-wave": InitialField(initial.plane_wave, ("wavefunction",)),
-    "gaussian": InitialField(initial.gaussian, ("wavefunction",)),
-    "solitons": InitialField(initial.solitons, ("wavefunction",)),
-    "file": InitialField(_from_file, ANY_RANK),
-}
+EQUATIONS: dict[str, type[PeriodicSystem]] = concrete_classes("solver.equations", PeriodicSystem)
+STEPPERS: dict[str, type[Stepper]] = concrete_classes("solver.steppers", Stepper)
+FORCINGS: dict[str, type[Forcing]] = concrete_classes("solver.forcing", Forcing)
+INITIALS: dict[str, type[Initial]] = {**concrete_classes("solver.initial", Initial), FromFile.name: FromFile}
+NOT_IN_RUN_FILE = ("grid", "forcing")  # attributes of an equation that are made from other sections
 
 
 def _key(config: Config, equation: PeriodicSystem, field: str) -> Array:
@@ -124,16 +81,29 @@ def schema() -> Schema:
     return Schema(
         equations={name: _class_parameters(cls) for name, cls in EQUATIONS.items()},
         fields={name: tuple(cls.fields) for name, cls in EQUATIONS.items()},
-        initials={name: field.parameters for name, field in INITIALS.items()},
+        initials={name: _class_parameters(cls) for name, cls in INITIALS.items()},
         forcings={name: _class_parameters(cls) for name, cls in FORCINGS.items()},
         steppers=sorted(STEPPERS),
     )
 
 
 def _class_parameters(cls: type) -> dict[str, Parameter]:
-    """What `[equation]` or `[forcing]` may set; what Python takes as any number or array is a number in a run file."""
-    found = {name: parameter for name, parameter in parameters_of(cls).items() if name not in ("grid", "forcing")}
-    return {name: Parameter(IN_RUN_FILE.get(p.type, p.type), p.default) for name, p in found.items()}
+    """What `[equation]`, `[initial]` or `[forcing]` may set."""
+    found = {name: parameter for name, parameter in parameters_of(cls).items() if name not in NOT_IN_RUN_FILE}
+    return {name: Parameter(_in_run_file(p.type), p.default) for name, p in found.items()}
+
+
+def _in_run_file(hint: Any) -> Any:
+    """A parameter's type in a run file, where what Python takes as any number or array is a number."""
+    known = {ArrayLike: float, ArrayLike | None: float | None, Vector | None: tuple[float, ...] | None}
+    if hint in known:
+        return known[hint]
+    entries = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        return types.GenericAlias(tuple, (_in_run_file(entries[0]), ...))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return functools.reduce(operator.or_, [_in_run_file(entry) for entry in entries])
+    return hint
 
 
 def read_run_file(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -344,10 +314,8 @@ class Assembly:
 
     def _initial_field(self, name: str) -> Array:
         start = self.config.initial[name]
-        make = INITIALS[start.name].make
-        wanted = inspect.signature(make).parameters
-        supplied = {k: give(self.config, self.equation, name) for k, give in SUPPLIED.items() if k in wanted}
-        return make(**supplied, **start.parameters)
+        make = INITIALS[start.name](**start.parameters).for_equation(self.equation)
+        return make(self.grid, self.equation.fields[name], _key(self.config, self.equation, name))
 
     def start(self) -> State:
         """State at the start of the run."""

@@ -8,6 +8,10 @@ import h5py
 import jax
 import numpy as np
 
+from solver.equations.base import Field
+
+VELOCITY = Field("vector", "length/time", solenoidal=True)
+
 
 def read_checkpoint(path):
     """Whole arrays of a checkpoint put together from its pieces, NaN where there is none; and its manifest."""

@@ -1,26 +1,26 @@
-"""The equations, one file each, and what they share."""
+"""The equations, one file each, and what they share. Every equation in this folder can be imported from here."""
 
+from typing import Any
+
+from solver.discovery import public_class, public_names
 from solver.equations.base import Equation, Field, PeriodicSystem, SplitEquation, advection_rate, require
-from solver.equations.boussinesq import Boussinesq
-from solver.equations.gray_scott import GrayScott
-from solver.equations.kuramoto_sivashinsky import KuramotoSivashinsky
-from solver.equations.mhd import MHD, Vector, magnetic_helicity
-from solver.equations.navier_stokes import NavierStokes
-from solver.equations.schroedinger_poisson import SchroedingerPoisson
+from solver.equations.mhd import Vector, magnetic_helicity
 
 __all__ = [
-    "MHD",
-    "Boussinesq",
     "Equation",
     "Field",
-    "GrayScott",
-    "KuramotoSivashinsky",
-    "NavierStokes",
     "PeriodicSystem",
-    "SchroedingerPoisson",
     "SplitEquation",
     "Vector",
     "advection_rate",
     "magnetic_helicity",
     "require",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return public_class(__name__, PeriodicSystem, name)
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__, PeriodicSystem)

@@ -368,8 +368,8 @@ def advection_rate(velocity: Array, grid: Grid) -> Array:
     return jnp.max(sum(jnp.abs(u) / dx for u, dx in zip(velocity, grid.spacing, strict=True)))
 
 
-def require(name: str, value: Any, needed: str, least: float = -math.inf) -> None:
-    """Refuse a parameter that is not finite or too small; a value being traced is taken as it is.
+def require(name: str, value: Any, needed: str, least: float = -math.inf, above: float = -math.inf) -> None:
+    """Refuse a parameter that is not finite, below `least` or not above `above`; a value being traced passes.
 
     Raises:
         ValueError: the message names the parameter, the value and what is needed.
@@ -379,7 +379,7 @@ def require(name: str, value: Any, needed: str, least: float = -math.inf) -> Non
             entry, jax.core.Tracer
         ):
             numbers = np.asarray(entry)
-            if not (np.all(np.isfinite(numbers)) and np.all(numbers >= least)):
+            if not (np.all(np.isfinite(numbers)) and np.all((numbers >= least) & (numbers > above))):
                 raise ValueError(f"{name} {value}: {needed} is needed")
 
 

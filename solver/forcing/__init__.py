@@ -1,7 +1,16 @@
 """What drives a flow: one frozen class each, parameters as leaves. An equation takes it as `forcing=`."""
 
-from solver.forcing.base import Forcing
-from solver.forcing.constant_power import ConstantPower
-from solver.forcing.ornstein_uhlenbeck import OrnsteinUhlenbeck
+from typing import Any
 
-__all__ = ["ConstantPower", "Forcing", "OrnsteinUhlenbeck"]
+from solver.discovery import public_class, public_names
+from solver.forcing.base import Forcing
+
+__all__ = ["Forcing"]
+
+
+def __getattr__(name: str) -> Any:
+    return public_class(__name__, Forcing, name)
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__, Forcing)

@@ -1,19 +1,17 @@
-"""Where a run starts: fields at the grid points, every device filling its own block."""
+"""Where a run starts: one frozen class each, parameters as leaves. Called with a grid it gives values at the points."""
 
-from solver.initial.flows import beltrami, orszag_tang, taylor_green
-from solver.initial.random_phase import random_phase
-from solver.initial.scalars import bump, uniform
-from solver.initial.wavefunctions import CORE_RADIUS, gaussian, plane_wave, solitons
+from typing import Any
 
-__all__ = [
-    "CORE_RADIUS",
-    "beltrami",
-    "bump",
-    "gaussian",
-    "orszag_tang",
-    "plane_wave",
-    "random_phase",
-    "solitons",
-    "taylor_green",
-    "uniform",
-]
+from solver.discovery import public_class, public_names
+from solver.initial.base import Initial
+from solver.initial.wavefunctions import CORE_RADIUS
+
+__all__ = ["CORE_RADIUS", "Initial"]
+
+
+def __getattr__(name: str) -> Any:
+    return public_class(__name__, Initial, name)
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__, Initial)

@@ -2,74 +2,84 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers
+from solver.equations.base import Field, require
 from solver.fft import Transform
 from solver.grid import Grid
+from solver.initial.base import Initial, component_count
 from solver.operators import project_solenoidal
 
 
-def random_phase(
-    grid: Grid,
-    key: Array,
-    components: int = 1,
-    solenoidal: bool = False,
-    energy: float = 0.5,
-    peak: float = 4.0,
-    slope: float = 4.0,
-) -> Array:
+class RandomPhase(Initial):
     """Random phases under the shell spectrum E(k) ∝ k^s exp(−(s/2)(k/k_p)²), which peaks at k_p.
 
     White noise is drawn at the points, transformed, and each shell is scaled to the energy prescribed: the
     symmetry of a real field comes with the noise, and every shell holds its energy exactly. The noise is
-    counter-based: a key gives the same field on any number of devices.
+    counter-based: a key gives the same field on any number of devices. A solenoidal field is projected to be free of
+    divergence.
 
     Args:
-        grid: any.
-        key: from `jax.random.key`.
-        components: number of components.
-        solenoidal: project to a divergence-free velocity; needs as many components as dimensions.
         energy: ½⟨|u|²⟩ in all.
         peak: k_p [1/length].
         slope: s.
 
     Returns:
-        `(components, *grid.physical_shape)`, mean zero.
+        When called: `(component, *grid.physical_shape)`, mean zero, as many components as the field has.
 
     Raises:
-        ValueError: a spectrum that leaves every shell empty, or parameters that are not positive.
+        ValueError: parameters that are not positive; when called: no key, or a spectrum that leaves every shell empty.
 
     Source: method of Rogallo, NASA TM-81315 (1981), with the noise drawn in space.
     """
-    if not (energy > 0 and peak > 0 and slope > 0):
-        raise ValueError(f"random-phase with energy={energy}, peak={peak}, slope={slope}: all must be positive")
-    wanted = _prescribed(shell_wavenumbers(grid), peak, slope)
-    if not wanted.sum() > 0:
-        raise ValueError(f"random-phase with peak={peak}: no shell of this grid (k ≤ {grid.k_max:.4g}) has energy")
-    transform = Transform(grid)
 
-    @jax.jit
-    def make(key: Array) -> Array:
-        shape = (components, *grid.physical_shape)
-        noise = jax.random.normal(key, shape, grid.physical_dtype)
-        noise = jax.lax.with_sharding_constraint(noise, grid.field_sharding(len(shape)))
-        u_hat = transform.forward(noise)
-        u_hat = project_solenoidal(u_hat, grid) if solenoidal else u_hat
-        found = shell_spectrum(u_hat, grid)
-        gain = jnp.sqrt(jnp.where(found > 0, wanted / jnp.where(found > 0, found, 1), 0)).at[0].set(0)
-        u_hat = u_hat * gain[shell_index(grid)]
-        total = jnp.sum(shell_spectrum(u_hat, grid))
-        return transform.inverse(u_hat * jnp.sqrt(energy / total))
+    energy: ArrayLike = 0.5
+    peak: ArrayLike = 4.0
+    slope: ArrayLike = 4.0
 
-    return make(key)
+    name: ClassVar[str] = "random-phase"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+
+    def __check_init__(self) -> None:
+        for name in ("energy", "peak", "slope"):
+            require(f"random-phase with {name}", getattr(self, name), "a positive number", above=0)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        if key is None:
+            raise ValueError("random-phase without a key: one from jax.random.key is needed")
+        wanted = _prescribed(shell_wavenumbers(grid), self.peak, self.slope)
+        if not isinstance(wanted, jax.core.Tracer) and not wanted.sum() > 0:
+            raise ValueError(
+                f"random-phase with peak={self.peak}: no shell of this grid (k ≤ {grid.k_max:.4g}) has energy"
+            )
+        transform = Transform(grid)
+
+        @jax.jit
+        def make(key: Array) -> Array:
+            shape = (component_count(field, grid), *grid.physical_shape)
+            noise = jax.random.normal(key, shape, grid.physical_dtype)
+            noise = jax.lax.with_sharding_constraint(noise, grid.field_sharding(len(shape)))
+            u_hat = transform.forward(noise)
+            u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
+            found = shell_spectrum(u_hat, grid)
+            gain = jnp.sqrt(jnp.where(found > 0, wanted / jnp.where(found > 0, found, 1), 0)).at[0].set(0)
+            u_hat = u_hat * gain[shell_index(grid)]
+            total = jnp.sum(shell_spectrum(u_hat, grid))
+            return transform.inverse(u_hat * jnp.sqrt(self.energy / total))
+
+        return make(key)
 
 
-def _prescribed(k: np.ndarray, peak: float, slope: float) -> np.ndarray:
-    """Zero in the first shell, which holds the mean."""
+def _prescribed(k: np.ndarray, peak: ArrayLike, slope: ArrayLike) -> np.ndarray | Array:
+    """Zero in the first shell, which holds the mean. In NumPy where the parameters are numbers, not arrays."""
+    xp = jnp if isinstance(peak, jax.Array) or isinstance(slope, jax.Array) else np
     relative = k / peak
     with np.errstate(under="ignore"):
-        return np.where(k > 0, relative**slope * np.exp(-0.5 * slope * relative**2), 0)
+        return xp.where(k > 0, relative**slope * xp.exp(-0.5 * slope * relative**2), 0)

@@ -2,57 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.base import Field, require
 from solver.grid import Grid, sample
-from solver.initial.wavefunctions import distance_squared, vector
+from solver.initial.base import Initial, as_tuples, component_count, distance_squared, per_axis
 
 
-def uniform(grid: Grid, components: int = 1, value: float = 0.0) -> Array:
-    """The same value everywhere, in every component.
+class Uniform(Initial):
+    """f = value everywhere, in every component of the field that it is called for.
 
     Args:
-        grid: any.
-        components: number of components.
-        value: of each, in the field's units.
+        value: of each component, in the field's units.
 
     Returns:
-        `(components, *grid.physical_shape)`; each device fills its own block.
+        When called: `(component, *grid.physical_shape)`; each device fills its own block.
     """
-    return sample(lambda *x: tuple(jnp.full((), value) for _ in range(components)), grid)
+
+    value: ArrayLike = 0.0
+
+    name: ClassVar[str] = "uniform"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        count = component_count(field, grid)
+        return sample(lambda *x: tuple(jnp.full((), self.value) for _ in range(count)), grid)
 
 
-def bump(
-    grid: Grid,
-    background: float = 0.0,
-    height: float = 1.0,
-    width: float = 0.1,
-    centres: Sequence[Sequence[float]] | None = None,
-) -> Array:
+class Bump(Initial):
     """f = background + height · Σ exp(−r²/(2σ²)), r measured to the nearest periodic image of each centre.
 
     Args:
-        grid: any.
         background, height: in the field's units.
         width: σ [length].
         centres: of the bumps [length]; one in the middle of the box if None.
 
     Returns:
-        `(1, *grid.physical_shape)`; each device fills its own block.
+        When called: `(1, *grid.physical_shape)`; each device fills its own block.
 
     Raises:
-        ValueError: a width that is not positive, or a centre without one entry per axis.
+        ValueError: a width that is not positive; when called: a centre without one entry per axis.
     """
-    if not width > 0:
-        raise ValueError(f"bump with width {width}: a positive length is needed")
-    middle = [[0.5 * length for length in grid.lengths]]  # type: ignore[union-attr]
-    places = [vector("centres", centre, grid, []) for centre in (middle if centres is None else centres)]
 
-    def fill(*points: Array) -> tuple[Array]:
-        bumps = sum(jnp.exp(-0.5 * distance_squared(points, place, grid) / width**2) for place in places)
-        return (background + height * bumps,)
+    background: ArrayLike = 0.0
+    height: ArrayLike = 1.0
+    width: ArrayLike = 0.1
+    centres: tuple[tuple[ArrayLike, ...], ...] | None = eqx.field(converter=as_tuples, default=None)
 
-    return sample(fill, grid)
+    name: ClassVar[str] = "bump"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar",)
+
+    def __check_init__(self) -> None:
+        require("bump with width", self.width, "a positive length", above=0)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        middle = [[0.5 * length for length in grid.lengths]]  # type: ignore[union-attr]
+        centres = middle if self.centres is None else self.centres
+        places = [per_axis("centres", centre, grid, []) for centre in centres]
+
+        def fill(*points: Array) -> tuple[Array]:
+            bumps = sum(jnp.exp(-0.5 * distance_squared(points, place, grid) / self.width**2) for place in places)
+            return (self.background + self.height * bumps,)
+
+        return sample(fill, grid)

@@ -16,6 +16,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.discovery import modules
 from solver.equations.base import Equation, PeriodicSystem
 from solver.operators import Fields
 
@@ -93,7 +94,8 @@ class Stepper(eqx.Module):
 
 
 def fitting(equation: PeriodicSystem) -> list[str]:
-    """Names of the steppers that take an equation."""
+    """Names of the steppers that take an equation, your own classes included."""
+    modules("solver.steppers")  # imports them all, so that each is a known subclass
     return sorted({cls.name for cls in _concrete(Stepper) if isinstance(equation, cls.takes)})
 
 

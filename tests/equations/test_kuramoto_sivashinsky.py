@@ -51,7 +51,7 @@ def test_coefficients_stay_those_of_a_real_field(make_grid, d):
     """Round-off in the part that transforms to points do not see would grow as exp(t/4)."""
     grid = make_grid(SHAPES[d], devices=2, lengths=12.0)
     equation = KuramotoSivashinsky(grid)
-    state = run(equation, initial.random_phase(grid, jax.random.key(0), peak=0.7), 60.0, 0.1)
+    state = run(equation, initial.RandomPhase(peak=0.7)(grid, key=jax.random.key(0)), 60.0, 0.1)
     transform = sw.fft.Transform(grid)
     seen = transform.forward(transform.inverse(state.field["u"]))
     assert float(jnp.max(jnp.abs(seen - state.field["u"]))) < 1e-13 * float(jnp.max(jnp.abs(state.field["u"])))
@@ -61,7 +61,7 @@ def test_chaos_stays_bounded_at_its_known_size(make_grid):
     """In a long one-dimensional box the mean square slope settles near 1.7 (so-called viscous states)."""
     grid = make_grid((256,), devices=1, lengths=100.0)
     equation = KuramotoSivashinsky(grid)
-    u = initial.random_phase(grid, jax.random.key(0), energy=1e-2, peak=0.7)
+    u = initial.RandomPhase(energy=1e-2, peak=0.7)(grid, key=jax.random.key(0))
     stepper = ETDRK4()
     values = []
     series = jax.jit(equation.series)
@@ -77,7 +77,7 @@ def test_the_same_front_on_any_number_of_devices(make_grid):
     ends = []
     for mesh in ((1, 1), (5, 1), (2, 2)):
         grid = make_grid((24, 16, 12), mesh_shape=mesh, lengths=12.0)
-        u = initial.random_phase(grid, jax.random.key(0), peak=1.0)
+        u = initial.RandomPhase(peak=1.0)(grid, key=jax.random.key(0))
         state = run(KuramotoSivashinsky(grid), u, 1.0, 0.05)
         assert int(state.step) == 20
         ends.append(np.asarray(state.field["u"])[:, : grid.layout.retained[1], : grid.layout.retained[2]])

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import all_to_all_bytes
+from helpers import VELOCITY, all_to_all_bytes
 
 import solver as sw
 from solver import initial
@@ -25,7 +25,7 @@ def run(equation, u, end, step, stepper=None):
 @pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4()], ids=lambda s: s.name)
 def test_two_dimensional_taylor_green_decays_exactly(make_grid, stepper):
     grid = make_grid((32, 24), lengths=3.0)
-    u = initial.taylor_green(grid)
+    u = initial.TaylorGreen()(grid)
     state = run(NavierStokes(grid, viscosity=0.03), u, 1.0, 0.02, stepper)
     decay = np.exp(-0.03 * 2 * (2 * np.pi / 3) ** 2)
     np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field["velocity"]), decay * u, atol=2e-14)
@@ -33,7 +33,7 @@ def test_two_dimensional_taylor_green_decays_exactly(make_grid, stepper):
 
 def test_beltrami_flow_decays_exactly(make_grid):
     grid = make_grid((24, 24, 24), devices=4)
-    u = initial.beltrami(grid, (1.0, 0.8, 0.6))
+    u = initial.Beltrami((1.0, 0.8, 0.6))(grid)
     state = run(NavierStokes(grid, viscosity=0.1), u, 1.0, 0.02)
     np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field["velocity"]), np.exp(-0.1) * u, atol=5e-14)
 
@@ -42,7 +42,7 @@ def test_nonlinearity_against_the_advective_form(make_grid):
     """−P[u·∇u] formed the other way, on a random solenoidal field."""
     grid = make_grid((24, 16, 20), devices=4, lengths=[1.0, 2.0, 3.0])
     equation = NavierStokes(grid, viscosity=0.0)
-    u_hat = equation.from_physical({"velocity": initial.random_phase(grid, jax.random.key(0), 3, True, peak=8.0)})[
+    u_hat = equation.from_physical({"velocity": initial.RandomPhase(peak=8.0)(grid, VELOCITY, jax.random.key(0))})[
         "velocity"
     ]
     transform = sw.fft.Transform(grid)
@@ -71,7 +71,7 @@ def test_taylor_green_against_an_independent_code(make_grid, n, reynolds, step, 
     """Values of an independent FFTW solver with the same modes, to the digits it printed."""
     grid = make_grid((n, n, n), devices=2)
     equation, stepper = NavierStokes(grid, viscosity=1 / reynolds), IFRK4()
-    state = sw.initial_state(equation, stepper, initial.taylor_green(grid))
+    state = sw.initial_state(equation, stepper, initial.TaylorGreen()(grid))
     series = jax.jit(equation.series)
     seen = 0
     pauses = [sw.Schedule(every_time=1.0)]
@@ -88,7 +88,7 @@ def test_the_same_flow_on_any_number_of_devices(make_grid):
     for mesh in ((1, 1), (2, 1), (8, 1), (5, 1), (4, 2), (3, 2)):  # five does not divide the sides, nor 3 the 32
         grid = make_grid((48, 32, 40), mesh_shape=mesh, lengths=[6.0, 5.0, 4.0])
         equation = NavierStokes(grid, viscosity=0.01)
-        u = initial.random_phase(grid, jax.random.key(3), 3, True)
+        u = initial.RandomPhase()(grid, VELOCITY, jax.random.key(3))
         state = run(equation, u, 0.2, 0.01)
         assert int(state.step) == 20
         fields.append(np.asarray(state.field["velocity"])[:, : grid.layout.retained[1], : grid.layout.retained[2]])
@@ -101,7 +101,7 @@ def test_the_same_flow_on_any_number_of_devices(make_grid):
 def test_cost_of_a_step(make_grid, shape, per_rhs):
     grid = make_grid(shape, devices=2)
     equation = NavierStokes(grid, viscosity=0.01)
-    state = sw.initial_state(equation, IFRK4(), initial.taylor_green(grid))
+    state = sw.initial_state(equation, IFRK4(), initial.TaylorGreen()(grid))
     calls = transforms_in_step(equation, IFRK4(), state)
     assert [c.batch for c in calls if not c.forward] == [per_rhs[0]] * 4
     assert [c.batch for c in calls if c.forward] == [per_rhs[1]] * 4
@@ -113,7 +113,7 @@ def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
     """Two per right-hand side, or one for each of its 3 + 5 components; of the same bytes, and nothing else."""
     grid = make_grid((32, 24, 16), engine=engine, fields_per_exchange=fields)
     equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
-    state = sw.initial_state(equation, stepper, initial.random_phase(grid, jax.random.key(0), 3, True))
+    state = sw.initial_state(equation, stepper, initial.RandomPhase()(grid, VELOCITY, jax.random.key(0)))
     lowered = fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0, {}, (), 0)
     text = lowered.compile().as_text()
     found = re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text)
@@ -142,14 +142,14 @@ def test_three_halves_of_n_modes_is_two_thirds_of_three_n_half_points(make_grid)
     for shape, dealias in [((16, 16, 12), "three-halves"), ((24, 24, 18), "two-thirds")]:
         grid = make_grid(shape, devices=4, dealias=dealias)
         assert grid.physical_shape == (24, 24, 18)
-        ends.append(run(NavierStokes(grid, viscosity=0.01), initial.taylor_green(grid), 0.1, 0.02).field["velocity"])
+        ends.append(run(NavierStokes(grid, viscosity=0.01), initial.TaylorGreen()(grid), 0.1, 0.02).field["velocity"])
     np.testing.assert_array_equal(ends[0], ends[1])
 
 
 def test_diagnostics_of_a_known_flow(make_grid):
     grid = make_grid((24, 24, 24), devices=4)
     equation = NavierStokes(grid, viscosity=0.02)
-    state = sw.initial_state(equation, IFRK4(), initial.taylor_green(grid))
+    state = sw.initial_state(equation, IFRK4(), initial.TaylorGreen()(grid))
     row = {k: float(v) for k, v in equation.series(state.field, 0.1).items()}
     assert list(equation.units) == ["energy", "enstrophy", "dissipation", "max_divergence", "cfl", "kmax_eta"]
     assert row["energy"] == pytest.approx(0.125)

@@ -24,7 +24,7 @@ def run(equation, psi, end, step):
 
 def test_a_plane_wave_turns_exactly(make_grid):
     grid, equation = make(make_grid, (16, 12, 8), coupling=5.0)
-    psi = initial.plane_wave(grid, (2, -1, 1), amplitude=1.5)
+    psi = initial.PlaneWave((2, -1, 1), amplitude=1.5)(grid)
     k2 = sum((2 * np.pi * m / 16.0) ** 2 for m in (2, -1, 1))
     state = run(equation, psi, 3.0, 0.1)  # uniform density: gravity does nothing, whatever the coupling
     np.testing.assert_allclose(state.field["wavefunction"], psi * np.exp(-0.5j * k2 * 3.0), atol=2e-13)
@@ -36,7 +36,7 @@ def test_a_free_packet_spreads_and_moves_exactly(make_grid, shape):
     grid, equation = make(make_grid, shape, coupling=0.0, devices=devices, length=20.0)
     width, t = 1.1, 0.8
     velocity = 2 * np.pi / 20.0 * np.arange(1, len(shape) + 1)
-    psi = initial.gaussian(grid, width=width, velocity=list(velocity))
+    psi = initial.Gaussian(width=width, velocity=list(velocity))(grid)
     state = run(equation, psi, t, 0.1)
     spread = 1 + 1j * t / width**2
     expected = np.ones(shape, complex)
@@ -51,7 +51,7 @@ def test_a_free_packet_spreads_and_moves_exactly(make_grid, shape):
 
 def test_mass_is_kept_over_a_thousand_steps_and_energy_drifts_little(make_grid):
     grid, equation = make(make_grid, (16, 16, 16), coupling=3.0, devices=2, length=8.0)
-    psi = initial.gaussian(grid, width=1.0, velocity=(0.8, 0.0, 0.0))
+    psi = initial.Gaussian(width=1.0, velocity=(0.8, 0.0, 0.0))(grid)
     state = run(equation, psi, 2.0, 0.002)
     assert int(state.step) == 1000
     after = equation.conserved(state.field)
@@ -62,7 +62,7 @@ def test_mass_is_kept_over_a_thousand_steps_and_energy_drifts_little(make_grid):
 
 def test_the_potential_solves_poisson_s_equation(make_grid):
     grid, equation = make(make_grid, (24, 16, 20), coupling=2.5)
-    psi = initial.gaussian(grid, width=2.0)
+    psi = initial.Gaussian(width=2.0)(grid)
     potential = equation.potential(psi)
     to_real = sw.fft.Transform(grid.as_real)
     laplacian = to_real.inverse(-grid.as_real.k_squared() * to_real.forward(potential))
@@ -73,7 +73,7 @@ def test_the_potential_solves_poisson_s_equation(make_grid):
 
 def test_gravity_attracts(make_grid):
     grid, equation = make(make_grid, (24, 24, 24), coupling=20.0, length=12.0)
-    psi = initial.gaussian(grid, width=2.0)
+    psi = initial.Gaussian(width=2.0)(grid)
     state = run(equation, psi, 0.6, 0.02)
     free = run(SchroedingerPoisson(grid, coupling=0.0), psi, 0.6, 0.02)
     assert float(jnp.max(jnp.abs(state.field["wavefunction"]))) > 1.02 * float(jnp.max(jnp.abs(psi)))
@@ -83,7 +83,7 @@ def test_gravity_attracts(make_grid):
 @pytest.mark.slow
 def test_a_soliton_alone_keeps_its_shape(make_grid):
     grid, equation = make(make_grid, (48, 48, 48), coupling=1.0, length=16.0)
-    psi = initial.solitons(grid, [1.2], [(8.0, 8.0, 8.0)], coupling=1.0)
+    psi = initial.Solitons([1.2], [(8.0, 8.0, 8.0)], coupling=1.0)(grid)
     density = [jnp.abs(p) ** 2 for p in (psi, run(equation, psi, 2.0, 0.02).field["wavefunction"])]
     free = jnp.abs(run(SchroedingerPoisson(grid, coupling=0.0), psi, 2.0, 0.02).field["wavefunction"]) ** 2
     peak = float(jnp.max(density[0]))
@@ -94,7 +94,7 @@ def test_a_soliton_alone_keeps_its_shape(make_grid):
 
 def test_series_and_spectra_add_up(make_grid):
     grid, equation = make(make_grid, (16, 12, 8), coupling=2.0)
-    state = sw.initial_state(equation, Strang(), initial.gaussian(grid, width=2.0))
+    state = sw.initial_state(equation, Strang(), initial.Gaussian(width=2.0)(grid))
     row = {k: float(v) for k, v in equation.series(state.field, 0.01).items()}
     assert list(equation.units) == list(["mass", "energy", "kinetic_energy", "potential_energy", "max_density", "cfl"])
     assert set(row) == set(equation.units)
@@ -110,7 +110,7 @@ def test_the_same_wave_on_any_number_of_devices(make_grid):
     ends = []
     for mesh in ((1, 1), (8, 1), (3, 1), (3, 2)):  # three does not divide the 16 planes
         grid, equation = make(make_grid, (16, 24, 10), coupling=3.0, mesh_shape=mesh)
-        psi = initial.random_phase(grid, jax.random.key(0), peak=1.5)
+        psi = initial.RandomPhase(peak=1.5)(grid, key=jax.random.key(0))
         ends.append(np.asarray(run(equation, psi, 0.2, 0.01).field["wavefunction"]))
     for end in ends[1:]:
         assert np.abs(end - ends[0]).max() < 1e-12 * np.abs(ends[0]).max()

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import VELOCITY
 from scipy.integrate import solve_ivp
 
 import solver as sw
@@ -101,8 +102,7 @@ def test_ideal_mhd_conserves(make_grid, shape):
     grid = make_grid(shape, devices=4)
     flow = MHD(grid, 0.0, 0.0)
     keys = jax.random.split(jax.random.key(0))
-    d = len(shape)
-    u, b = (initial.random_phase(grid, key, d, True, peak=2.0) for key in keys)
+    u, b = (initial.RandomPhase(peak=2.0)(grid, VELOCITY, key) for key in keys)
     start = {"velocity": u, "magnetic_field": b + 0.3 * u}
     drift = {}
     for step in (0.02, 0.01):
@@ -119,8 +119,8 @@ def test_ideal_mhd_conserves(make_grid, shape):
 def test_divergence_of_a_stratified_flow_stays_at_round_off(make_grid):
     grid = make_grid((16, 12, 16), devices=4)
     flow = Boussinesq(grid, 0.01, 0.01, buoyancy_frequency=4.0, rotation=1.0)
-    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
-    b = initial.random_phase(grid, jax.random.key(1), 1, peak=2.0)
+    u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
+    b = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
     state = after(flow, ETDRK4(), {"velocity": u, "buoyancy": b}, 0.5, 0.02)
     row = flow.series(state.field, 0.02)
     assert float(row["max_divergence"]) < 1e-12
@@ -129,7 +129,7 @@ def test_divergence_of_a_stratified_flow_stays_at_round_off(make_grid):
 
 def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
     grid = make_grid((16, 12, 16), devices=4)
-    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=3.0)
+    u = initial.RandomPhase(peak=3.0)(grid, VELOCITY, jax.random.key(0))
     zero = jnp.zeros((1, *grid.physical_shape))
     flow = after(sw.equations.NavierStokes(grid, 0.02), IFRK4(), u, 0.2, 0.02)
     both = after(Boussinesq(grid, 0.02, 0.1), IFRK4(), {"velocity": u, "buoyancy": zero}, 0.2, 0.02)
@@ -140,8 +140,8 @@ def test_gray_scott_against_an_independent_integrator(make_grid):
     n, length = 24, 0.6
     grid = make_grid((n, n), devices=4, lengths=length, dealias="none")
     equation = GrayScott(grid, feed=0.04, kill=0.06)
-    u = initial.bump(grid, background=1.0, height=-0.5, width=0.1)
-    v = initial.bump(grid, height=0.25, width=0.1)
+    u = initial.Bump(background=1.0, height=-0.5, width=0.1)(grid)
+    v = initial.Bump(height=0.25, width=0.1)(grid)
     state = after(equation, ETDRK4(), {"u": u, "v": v}, 20.0, 0.25)
     found = equation.to_physical(state.field)
     k = 2 * np.pi * np.fft.fftfreq(n, length / n)
@@ -190,11 +190,11 @@ def test_the_same_fields_on_any_number_of_devices(make_grid, which):
     ends = []
     for mesh in ((1, 1), (5, 1), (2, 2)):
         grid = make_grid((16, 12, 20), mesh_shape=mesh)
-        u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+        u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
         if which == "mhd":
             flow, start = MHD(grid, 0.01, 0.02, (0.5, 0, 1.0)), {"velocity": u, "magnetic_field": -0.5 * u}
         else:
-            b = initial.random_phase(grid, jax.random.key(1), 1, peak=2.0)
+            b = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
             flow, start = Boussinesq(grid, 0.01, 0.02, 2.0, 0.5), {"velocity": u, "buoyancy": b}
         state = after(flow, IFRK4(), start, 0.2, 0.02)
         ends.append({n: np.asarray(v) for n, v in flow.to_physical(state.field).items()})

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import VELOCITY
 
 import solver as sw
 from solver import initial
@@ -21,7 +22,7 @@ def test_constant_power_injects_its_power(make_grid):
     """Without viscosity the energy grows by P t."""
     grid = make_grid((16, 12, 16), devices=4)
     flow = flow_with(grid, ConstantPower(0.3, low=1.0, high=2.0), viscosity=0.0)
-    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+    u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     state = sw.initial_state(flow, IFRK4(), u)
     *_, end = sw.evolve(flow, IFRK4(), state, end=0.5, step=0.005)
     gained = float(flow.series(end.field, 0.1)["energy"] - flow.series(state.field, 0.1)["energy"])
@@ -66,7 +67,7 @@ def test_the_random_force_has_its_rms_memory_and_no_divergence(make_grid, shape)
 def test_restarts_and_chunks_change_no_bit(make_grid, tmp_path, stepper, control):
     grid = make_grid((16, 12, 10), devices=4)
     flow = flow_with(grid, OrnsteinUhlenbeck(1.0, 0.3))
-    start = sw.initial_state(flow, stepper, initial.taylor_green(make_grid((16, 12, 10), devices=4)), seed=5)
+    start = sw.initial_state(flow, stepper, initial.TaylorGreen()(make_grid((16, 12, 10), devices=4)), seed=5)
     whole = list(sw.evolve(flow, stepper, start, end=1.0, chunk=1, **control))
     half = whole[len(whole) // 2]
     path = sw.io.save_checkpoint(tmp_path, half, grid)
@@ -95,7 +96,7 @@ def test_the_same_forcing_on_any_number_of_devices(make_grid):
 def test_gradient_in_the_amplitude(make_grid, make, devices):
     grid = make_grid((16, 16, 8), devices=devices)
     stepper = IFRK4()
-    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+    u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     start = sw.initial_state(flow_with(grid, make(0.3)), stepper, u, seed=1)
 
     @jax.jit

@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import VELOCITY
 
 import solver as sw
-from solver import initial, operators
+from solver import assemble, initial, operators
 from solver.diagnostics import mean_square, shell_spectrum, shell_wavenumbers
+from solver.equations import SchroedingerPoisson
 
 KEY = jax.random.key(7)
 
@@ -20,21 +22,21 @@ def largest_divergence(u, grid):
 @pytest.mark.parametrize("shape", [(24, 24), (24, 24, 24)], ids=str)
 def test_taylor_green_is_solenoidal_with_its_energy(make_grid, shape):
     grid = make_grid(shape, devices=4, lengths=3.0)
-    u = initial.taylor_green(grid, amplitude=2.0)
+    u = initial.TaylorGreen(amplitude=2.0)(grid)
     assert largest_divergence(u, grid) < 1e-13
     assert float(jnp.mean(jnp.sum(u**2, axis=0)) / 2) == pytest.approx(4 * (0.25 if len(shape) == 2 else 0.125))
 
 
 def test_beltrami_is_its_own_vorticity(make_grid):
     grid = make_grid((24, 24, 24), devices=4)
-    u_hat = sw.fft.Transform(grid).forward(initial.beltrami(grid, (1.0, 0.7, 0.43), wavenumber=2))
+    u_hat = sw.fft.Transform(grid).forward(initial.Beltrami((1.0, 0.7, 0.43), wavenumber=2)(grid))
     np.testing.assert_allclose(operators.curl(u_hat, grid), 2 * u_hat, atol=1e-15)
 
 
 @pytest.mark.parametrize("solenoidal", [True, False])
 def test_random_phase_has_the_prescribed_spectrum_exactly(make_grid, solenoidal):
     grid = make_grid((32, 24, 16), devices=4)
-    u = initial.random_phase(grid, KEY, components=3, solenoidal=solenoidal, energy=0.7, peak=3.0, slope=2.0)
+    u = initial.RandomPhase(energy=0.7, peak=3.0, slope=2.0)(grid, sw.Field("vector", solenoidal=solenoidal), KEY)
     u_hat = sw.fft.Transform(grid).forward(u)
     spectrum = shell_spectrum(u_hat, grid)
     k = shell_wavenumbers(grid)
@@ -52,39 +54,137 @@ def test_random_phase_is_the_same_field_on_any_number_of_devices(make_grid, shap
     fields = []
     for mesh in ((1, 1), (3, 1) if len(shape) == 2 else (2, 3), (5, 1)):
         grid = make_grid(shape, mesh_shape=mesh, real=real)
-        fields.append(np.asarray(initial.random_phase(grid, KEY)))
+        fields.append(np.asarray(initial.RandomPhase()(grid, key=KEY)))
     scale = np.abs(fields[0]).max()
     assert np.abs(fields[1] - fields[0]).max() < 1e-13 * scale
     assert np.abs(fields[2] - fields[0]).max() < 1e-13 * scale
-    other = np.asarray(initial.random_phase(grid, jax.random.key(8)))
+    other = np.asarray(initial.RandomPhase()(grid, key=jax.random.key(8)))
     assert np.abs(other - fields[0]).max() > 0.1 * scale
 
 
 def test_packets(make_grid):
     grid = make_grid((32, 16, 16), devices=4, lengths=16.0, real=False, dealias="none")
-    assert float(jnp.max(jnp.abs(jnp.abs(initial.plane_wave(grid, (1, 2), 3.0)) - 3))) < 1e-14
-    psi = initial.gaussian(grid, width=1.2, centre=(0.0, 8.0, 15.0), velocity=(0.8, 0.0, 0.0))
+    assert float(jnp.max(jnp.abs(jnp.abs(initial.PlaneWave((1, 2), 3.0)(grid)) - 3))) < 1e-14
+    psi = initial.Gaussian(width=1.2, centre=(0.0, 8.0, 15.0), velocity=(0.8, 0.0, 0.0))(grid)
     norm = float(jnp.mean(jnp.abs(psi) ** 2)) * 16**3
     assert norm == pytest.approx((np.pi * 1.2**2) ** 1.5, rel=2e-3)  # images: the packet is centred on the boundary
-    two = initial.solitons(grid, [1.5, 2.0], [(4.0, 8.0, 8.0), (12.0, 8.0, 8.0)], coupling=3.0)
+    two = initial.Solitons([1.5, 2.0], [(4.0, 8.0, 8.0), (12.0, 8.0, 8.0)], coupling=3.0)(grid)
     assert two.shape == (1, 32, 16, 16)
     core = float(jnp.abs(two[0, 8, 8, 8]) ** 2)
     assert core == pytest.approx(initial.CORE_RADIUS**4 / (3 * 1.5**4), rel=0.05)
 
 
-def test_impossible_fields_are_refused(make_grid):
-    flat, cube = make_grid((16, 16), devices=2), make_grid((16, 16, 16), devices=2, real=False, dealias="none")
-    with pytest.raises(ValueError, match="beltrami on a grid of 2 dimensions"):
-        initial.beltrami(flat)
-    with pytest.raises(ValueError, match="equal lengths in x and y"):
-        initial.taylor_green(make_grid((16, 16), devices=2, lengths=[1.0, 2.0]))
-    with pytest.raises(ValueError, match="energy=-1"):
-        initial.random_phase(flat, KEY, energy=-1.0)
-    with pytest.raises(ValueError, match="no shell of this grid"):
-        initial.random_phase(flat, KEY, peak=1e-3)
-    with pytest.raises(ValueError, match=r"centre \[1.0\]: 3 numbers"):
-        initial.gaussian(cube, centre=[1.0])
-    with pytest.raises(ValueError, match="1 core_radii, 2 centres"):
-        initial.solitons(cube, [1.0], [(0.0, 0.0, 0.0)] * 2, coupling=1.0)
-    with pytest.raises(ValueError, match="modes"):
-        initial.plane_wave(cube, (1, 2, 3, 4))
+# every initial field that a run file can name, as it stands in Python: parameters without defaults, and a grid for it
+REQUIRED = {"solitons": {"core_radii": [0.6], "centres": [[1.0, 2.0, 3.0]], "coupling": 1.0}}
+REGISTERED = {name: cls for name, cls in assemble.INITIALS.items() if name != "file"}
+
+
+def suitable(cls, make_grid):
+    """A small grid in which a class exists, with a field of each rank that it makes."""
+    for rank in cls.ranks:
+        field = sw.Field(rank, solenoidal=rank == "vector")
+        real = rank != "wavefunction"
+        shape = (16,) * max(2, min(cls.dimensions))
+        yield make_grid(shape, devices=4, real=real, dealias="two-thirds" if real else "none"), field
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_every_initial_field_works_with_its_defaults(make_grid, name):
+    cls = REGISTERED[name]
+    assert "Args:" in cls.__doc__
+    assert "Source:" in cls.__doc__ or " = " in cls.__doc__
+    start = cls(**REQUIRED.get(name, {}))
+    for grid, field in suitable(cls, make_grid):
+        u = start(grid, field, KEY)
+        assert u.shape == (len(field.component_names("u", grid.dimensions)), *grid.physical_shape)
+        assert u.dtype == grid.physical_dtype
+        assert u.sharding.is_equivalent_to(grid.field_sharding(u.ndim), u.ndim)
+        assert bool(jnp.all(jnp.isfinite(u)))
+        if field.solenoidal and name != "uniform":
+            assert largest_divergence(u, grid) < 1e-12
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_every_number_can_be_differentiated_and_batched(make_grid, name):
+    """Derivatives in all leaves at once are those of finite differences along them."""
+    cls = REGISTERED[name]
+    start = cls(**REQUIRED.get(name, {}))
+    grid, field = next(suitable(cls, make_grid))
+    weight = np.random.default_rng(0).normal(size=start(grid, field, KEY).shape)
+
+    def total(start):
+        return jnp.sum(weight * jnp.abs(start(grid, field, KEY) - 0.3) ** 2)
+
+    numbers = jax.tree.map(jnp.asarray, start)
+    direction = jax.tree.map(jnp.ones_like, numbers)
+    _, slope = jax.jvp(jax.jit(total), [numbers], [direction])
+    moved = lambda h: float(total(jax.tree.map(lambda x, d: float(x + h * d), numbers, direction)))  # noqa: E731
+    difference = (moved(1e-5) - moved(-1e-5)) / 2e-5
+    assert abs(difference) > 1e-3
+    assert float(slope) == pytest.approx(difference, rel=1e-5)
+    gradient = jax.grad(total)(numbers)
+    assert float(sum(jnp.sum(g) for g in jax.tree.leaves(gradient))) == pytest.approx(float(slope), rel=1e-10)
+    batch = jax.vmap(lambda start: start(grid, field, KEY))(jax.tree.map(lambda x: jnp.stack([x, x]), numbers))
+    np.testing.assert_allclose(batch[1], start(grid, field, KEY), rtol=1e-12, atol=1e-12)
+
+
+def test_gradient_with_respect_to_the_amplitude(make_grid):
+    """The energy of a Taylor–Green vortex is A²/8 in three dimensions."""
+    grid = make_grid((16, 16, 16), devices=4)
+    energy = lambda amplitude: jnp.mean(jnp.sum(initial.TaylorGreen(amplitude)(grid) ** 2, axis=0)) / 2  # noqa: E731
+    assert float(jax.grad(energy)(2.0)) == pytest.approx(0.5, rel=1e-13)
+
+
+def test_solitons_take_the_coupling_of_the_equation(make_grid):
+    grid = make_grid((16, 16, 16), devices=4, lengths=16.0, real=False, dealias="none")
+    open_ = initial.Solitons([2.0], [[8.0, 8.0, 8.0]])
+    equation = SchroedingerPoisson(grid, coupling=2.5)
+    filled = open_.for_equation(equation)
+    np.testing.assert_array_equal(filled(grid), initial.Solitons([2.0], [[8.0, 8.0, 8.0]], coupling=2.5)(grid))
+    assert initial.Solitons([2.0], [[8.0, 8.0, 8.0]], coupling=1.0).for_equation(equation).coupling == 1.0
+    with pytest.raises(ValueError, match=r"^solitons without coupling: .* is needed"):
+        open_(grid)
+    with pytest.raises(ValueError, match=r"^solitons with coupling 0\.0: a positive number"):
+        open_.for_equation(SchroedingerPoisson(grid, coupling=0.0))
+
+
+def test_sequences_are_kept_as_tuples():
+    start = initial.Solitons([2.0], np.array([[8.0, 8.0, 8.0]]), velocities=[[0.0, 1.0, 0.0]])
+    assert (start.core_radii, start.centres, start.velocities) == ((2.0,), ((8.0,) * 3,), ((0.0, 1.0, 0.0),))
+    assert initial.PlaneWave([1, 2]) == initial.PlaneWave((1, 2))
+
+
+FLAT, CUBE = {"shape": (16, 16)}, {"shape": (16, 16, 16)}
+COMPLEX = {"shape": (16, 16, 16), "real": False, "dealias": "none"}
+ORIGIN = (0.0, 0.0, 0.0)
+REFUSED = {
+    "dimension": (lambda g: initial.Beltrami()(g), FLAT, "beltrami on a grid of 2 dimensions; it is a field in 3"),
+    "sides": (lambda g: initial.TaylorGreen()(g), {**FLAT, "lengths": [1.0, 2.0]}, "equal lengths in x and y"),
+    "coefficients": (lambda g: initial.Beltrami([1.0, 2.0])(g), CUBE, r"coefficients \[1.0, 2.0\]: three numbers"),
+    "wavenumber": (lambda g: initial.Beltrami(wavenumber=9)(g), CUBE, "wavenumber 9: this grid resolves at most 5"),
+    "rank": (lambda g: initial.TaylorGreen()(g, sw.Field()), FLAT, "taylor-green for a scalar: .* of rank vector$"),
+    "other rank": (lambda g: initial.Bump()(g, VELOCITY), FLAT, "bump for a vector: .* of rank scalar$"),
+    "real grid": (lambda g: initial.PlaneWave()(g), FLAT, "plane-wave on a grid with real=True: .* real=False"),
+    "energy": (lambda g: initial.RandomPhase(energy=-1.0)(g, key=KEY), FLAT, "energy -1.0: a positive number is"),
+    "nan": (lambda g: initial.RandomPhase(slope=np.nan)(g, key=KEY), FLAT, "slope nan: a positive number is needed"),
+    "peak": (lambda g: initial.RandomPhase(peak=1e-3)(g, key=KEY), FLAT, "no shell of this grid"),
+    "key": (lambda g: initial.RandomPhase()(g), FLAT, "random-phase without a key: one from jax.random.key is needed"),
+    "bump": (lambda g: initial.Bump(width=0.0)(g), FLAT, "bump with width 0.0: a positive length is needed"),
+    "places": (lambda g: initial.Bump(centres=[[1.0]])(g), FLAT, r"centres \[1.0\]: 2 numbers are needed"),
+    "width": (lambda g: initial.Gaussian(width=-1.0)(g), COMPLEX, "gaussian with width -1.0: a positive length"),
+    "centre": (lambda g: initial.Gaussian(centre=[1.0])(g), COMPLEX, r"centre \[1.0\]: 3 numbers"),
+    "solitons": (lambda g: initial.Solitons([1.0], [ORIGIN] * 2, 1.0)(g), COMPLEX, "1 core_radii, 2 centres and 1 vel"),
+    "no solitons": (lambda g: initial.Solitons([], [], 1.0)(g), COMPLEX, "0 core_radii, .* at least one"),
+    "radii": (lambda g: initial.Solitons([-1.0], [ORIGIN], 1.0)(g), COMPLEX, r"core_radii \(-1.0,\): a positive"),
+    "modes": (lambda g: initial.PlaneWave((1, 2, 3, 4))(g), COMPLEX, r"modes \[1, 2, 3, 4\] on a grid of 3 dim"),
+    "mode": (lambda g: initial.PlaneWave((1, 9))(g), COMPLEX, "a mode of 9: this grid resolves at most"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_impossible_fields_are_refused_in_one_line(make_grid, case):
+    make, options, message = REFUSED[case]
+    grid = make_grid(devices=2, **options)
+    with pytest.raises(ValueError, match=message) as refusal:
+        make(grid)
+    assert "\n" not in str(refusal.value)

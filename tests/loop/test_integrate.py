@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import VELOCITY
 
 import solver as sw
 from solver import initial
@@ -18,7 +19,7 @@ from solver.steppers import ETDRK4, IFRK4
 def problem(request):
     grid = sw.Grid((16, 16, 8), mesh=sw.device_mesh(range(request.param)))
     flow, stepper = NavierStokes(grid, viscosity=0.05), IFRK4()
-    u = initial.random_phase(grid, jax.random.key(0), 3, True, peak=2.0)
+    u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     return flow, stepper, sw.initial_state(flow, stepper, u)
 
 
@@ -38,7 +39,7 @@ def test_the_same_as_evolve(problem):
 def test_gradients_against_finite_differences(problem):
     """Through 200 steps, in the viscosity and along a direction of the initial field, in both modes."""
     flow, stepper, state = problem
-    direction = initial.random_phase(flow.grid, jax.random.key(5), 3, True, peak=2.0)
+    direction = initial.RandomPhase(peak=2.0)(flow.grid, VELOCITY, jax.random.key(5))
     towards = flow.from_physical({"velocity": direction})["velocity"]
 
     @jax.jit
@@ -71,7 +72,7 @@ def test_the_backward_pass_stays_split(problem):
 def test_memory_of_a_gradient_grows_as_the_root_of_the_steps():
     grid = sw.Grid((24, 24, 24), mesh=sw.device_mesh())
     flow, stepper = NavierStokes(grid, viscosity=0.05), IFRK4()
-    state = sw.initial_state(flow, stepper, initial.taylor_green(grid))
+    state = sw.initial_state(flow, stepper, initial.TaylorGreen()(grid))
 
     def held(steps):
         def loss(fields):
@@ -86,7 +87,7 @@ def test_memory_of_a_gradient_grows_as_the_root_of_the_steps():
 def test_members_and_parameters_are_batched(make_grid):
     grid = make_grid((32,), devices=1, lengths=20.0)
     equation, stepper = KuramotoSivashinsky(grid), ETDRK4()
-    starts = jnp.stack([initial.random_phase(grid, jax.random.key(i), peak=1.0) for i in range(3)])
+    starts = jnp.stack([initial.RandomPhase(peak=1.0)(grid, key=jax.random.key(i)) for i in range(3)])
     run = lambda u: sw.integrate(  # noqa: E731
         equation, stepper, sw.initial_state(equation, stepper, u), step=0.05, steps=20
     ).field["u"]
@@ -99,7 +100,9 @@ def test_members_of_distributed_flows_equal_single_runs(make_grid):
     grid = make_grid((16, 12, 8), devices=4)
     stepper = IFRK4()
     viscosities = jnp.asarray([0.01, 0.1])
-    start = sw.initial_state(NavierStokes(grid, 0.01), stepper, initial.random_phase(grid, jax.random.key(0), 3, True))
+    start = sw.initial_state(
+        NavierStokes(grid, 0.01), stepper, initial.RandomPhase()(grid, VELOCITY, jax.random.key(0))
+    )
     run = lambda nu: sw.integrate(NavierStokes(grid, nu), stepper, start, step=0.01, steps=5).field  # noqa: E731
     together = jax.jit(jax.vmap(run))(viscosities)["velocity"]
     for member, viscosity in zip(together, viscosities, strict=True):

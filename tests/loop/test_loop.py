@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import VELOCITY
 
 import solver as sw
 from solver.equations import KuramotoSivashinsky, NavierStokes, SchroedingerPoisson
@@ -18,7 +19,7 @@ from solver.steppers import ETDRK4, IFRK4, Strang
 def flow(make_grid):
     grid = make_grid((16, 16, 16), devices=2)
     equation = NavierStokes(grid, viscosity=0.02)
-    return equation, IFRK4(), sw.initial_state(equation, IFRK4(), sw.initial.taylor_green(grid))
+    return equation, IFRK4(), sw.initial_state(equation, IFRK4(), sw.initial.TaylorGreen()(grid))
 
 
 def times(problem, **options):
@@ -54,12 +55,12 @@ def test_a_target_within_a_billionth_of_a_step_counts_as_reached(flow):
 def problems(make_grid):
     grid = make_grid((16, 12, 10), devices=2)
     flow = NavierStokes(grid, viscosity=0.02)
-    yield flow, IFRK4(), sw.initial.random_phase(grid, jax.random.key(0), 3, True), {"step": 0.02}
-    yield flow, ETDRK4(), sw.initial.random_phase(grid, jax.random.key(0), 3, True), {"cfl": 0.4}
+    yield flow, IFRK4(), sw.initial.RandomPhase()(grid, VELOCITY, jax.random.key(0)), {"step": 0.02}
+    yield flow, ETDRK4(), sw.initial.RandomPhase()(grid, VELOCITY, jax.random.key(0)), {"cfl": 0.4}
     front = KuramotoSivashinsky(make_grid((24, 16), devices=2, lengths=12.0))
-    yield front, ETDRK4(), sw.initial.random_phase(front.grid, jax.random.key(0), peak=1.0), {"step": 0.05}
+    yield front, ETDRK4(), sw.initial.RandomPhase(peak=1.0)(front.grid, key=jax.random.key(0)), {"step": 0.05}
     wave = SchroedingerPoisson(make_grid((16, 12, 10), devices=2, real=False, dealias="none"), coupling=3.0)
-    yield wave, Strang(), sw.initial.random_phase(wave.grid, jax.random.key(0), peak=1.5), {"step": 0.02}
+    yield wave, Strang(), sw.initial.RandomPhase(peak=1.5)(wave.grid, key=jax.random.key(0)), {"step": 0.02}
 
 
 @pytest.mark.parametrize("which", range(4), ids=["ifrk4 step", "etdrk4 cfl", "etdrk4 step", "strang step"])
@@ -113,7 +114,7 @@ def test_cfl_of_a_field_at_rest_goes_straight_to_the_end(make_grid):
 def test_a_blow_up_is_raised_and_never_yielded(make_grid, control):
     grid = make_grid((16, 16), devices=2)
     equation = NavierStokes(grid, viscosity=0.0)
-    u = 30 * sw.initial.random_phase(grid, jax.random.key(0), 2, True)
+    u = 30 * sw.initial.RandomPhase()(grid, VELOCITY, jax.random.key(0))
     state = sw.initial_state(equation, IFRK4(), u)
     seen = []
 
@@ -147,7 +148,7 @@ def test_schedules_depend_on_the_state_alone():
 def test_float32_runs_in_float32_with_exact_times(make_grid):
     grid = make_grid((16, 16, 16), devices=2, precision="float32")
     equation = NavierStokes(grid, viscosity=0.02)
-    start = sw.initial_state(equation, IFRK4(), sw.initial.taylor_green(grid))
+    start = sw.initial_state(equation, IFRK4(), sw.initial.TaylorGreen()(grid))
     *_, state = sw.evolve(equation, IFRK4(), start, end=0.7, step=0.1)
     assert state.field["velocity"].dtype == jnp.complex64
     assert float(state.t) == 7 * 0.1

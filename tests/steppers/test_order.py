@@ -143,7 +143,7 @@ def test_the_linear_part_is_exact(make_grid, stepper):
 def test_strang_is_second_order_and_reversible(make_grid):
     grid = make_grid((32, 16), devices=2, lengths=10.0, real=False, dealias="none")
     equation, stepper = SchroedingerPoisson(grid, coupling=4.0), Strang()
-    psi = sw.initial.gaussian(grid, width=1.5, velocity=(0.7, 0.0))
+    psi = sw.initial.Gaussian(width=1.5, velocity=(0.7, 0.0))(grid)
     start = sw.initial_state(equation, stepper, psi)
     ends = []
     for n in (20, 40, 80, 640):

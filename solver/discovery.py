@@ -1,0 +1,59 @@
+"""Finding the classes that a folder of the package holds, so that a new file needs no entry in any list."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+
+def modules(package: str) -> list[ModuleType]:
+    """All modules in a package's folder, imported, in the order of their names."""
+    folder = importlib.import_module(package).__path__
+    return [importlib.import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(folder)]
+
+
+def concrete_classes(package: str, base: type) -> dict[str, Any]:
+    """Classes of a package's modules that derive from `base` and set `name` themselves, by that name, sorted.
+
+    Args:
+        package: dotted name, as "solver.initial".
+        base: the class that they derive from. A class without a `name` of its own is abstract and left out.
+
+    Raises:
+        ValueError: two classes of one name.
+    """
+    found: dict[str, Any] = {}
+    for module in modules(package):
+        for cls in vars(module).values():
+            if not (isinstance(cls, type) and issubclass(cls, base) and cls.__module__ == module.__name__):
+                continue
+            name = vars(cls).get("name")
+            if not isinstance(name, str):
+                continue
+            if name in found:
+                raise ValueError(f"{found[name].__name__} and {cls.__name__} in {package}: both have the name {name!r}")
+            found[name] = cls
+    return dict(sorted(found.items()))
+
+
+def public_names(package: str, base: type) -> list[str]:
+    """What a package offers: the names in its `__all__`, and its concrete classes. For a module's `__dir__`."""
+    listed = importlib.import_module(package).__all__
+    return sorted({*listed, *(cls.__name__ for cls in concrete_classes(package, base).values())})
+
+
+def public_class(package: str, base: type, name: str) -> Any:
+    """A package's concrete class by the name of the class. For a module's `__getattr__`.
+
+    Raises:
+        AttributeError: there is none of this name; the message lists what there is.
+    """
+    if not name.startswith("_"):  # such names are asked for by the import system, and no class has one
+        for cls in concrete_classes(package, base).values():
+            if cls.__name__ == name:
+                return cls
+        known = ", ".join(public_names(package, base))
+        raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {known}")
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")

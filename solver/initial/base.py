@@ -1,0 +1,101 @@
+"""What an initial field offers: values at the grid points, every device filling its own block."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from solver.equations.base import Field
+from solver.grid import Grid
+
+
+class Initial(eqx.Module):
+    """One kind of initial field. Subclass it for a field of your own; its parameters are annotated attributes.
+
+    A subclass gives `name`, `ranks` and `values`. Its numbers are leaves, which can be differentiated and batched;
+    whole numbers of periods, and whatever decides shapes, are static.
+
+    Class attributes:
+        name: in run files.
+        ranks: of the fields that it can make: "scalar", "vector", "wavefunction". The first is made if none is given.
+        dimensions: numbers of dimensions in space in which it exists.
+    """
+
+    name: ClassVar[str]
+    ranks: ClassVar[tuple[str, ...]]
+    dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
+
+    def __call__(self, grid: Grid, field: Field | None = None, key: Array | None = None) -> Array:
+        """Values at the points.
+
+        Args:
+            grid: where they are wanted.
+            field: rank, number of components and solenoidality of what is made; a field of the first of `ranks` if
+                None.
+            key: from `jax.random.key`, for random fields; others ignore it.
+
+        Returns:
+            `(component, *grid.physical_shape)` in `grid.physical_dtype`; each device fills its own block.
+
+        Raises:
+            ValueError: a field of a rank, or a grid of a dimension, in which this initial field does not exist; a
+                wavefunction on a grid of real fields; parameters that do not fit the grid.
+        """
+        field = Field(self.ranks[0]) if field is None else field
+        if field.rank not in self.ranks:
+            raise ValueError(f"{self.name} for a {field.rank}: it makes fields of rank {' or '.join(self.ranks)}")
+        if grid.dimensions not in self.dimensions:
+            known = " or ".join(map(str, self.dimensions))
+            raise ValueError(f"{self.name} on a grid of {grid.dimensions} dimensions; it is a field in {known}")
+        if grid.real and not field.real:
+            raise ValueError(f"{self.name} on a grid with real=True: a wavefunction needs real=False")
+        return self.values(grid, field, key)
+
+    @abstractmethod
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        """What a call returns; `field` and `grid` have passed its checks."""
+
+    def for_equation(self, equation: Any) -> Initial:
+        """This initial field with what was left open filled in from the equation that it is for."""
+        return self
+
+
+def as_tuples(value: Any) -> Any:
+    """Lists and arrays as tuples, nested ones too; anything else as it is. For parameters that are sequences."""
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray | jax.Array) and value.ndim > 0):
+        return tuple(as_tuples(entry) for entry in value)
+    return value
+
+
+def component_count(field: Field, grid: Grid) -> int:
+    """Number of components of a field on a grid."""
+    return len(field.component_names("", grid.dimensions))
+
+
+def need_resolved(name: str, what: str, periods: int, grid: Grid, axes: Sequence[int]) -> None:
+    """Raises ValueError where the grid does not retain this many periods along all of these axes."""
+    largest = min(grid.layout.highest_mode(axis) for axis in axes)
+    if abs(periods) > largest:
+        raise ValueError(f"{name} with {what} {periods}: this grid resolves at most {largest}")
+
+
+def per_axis(name: str, given: Sequence[Any] | None, grid: Grid, default: Sequence[float]) -> list[Any]:
+    """One number for each axis; raises ValueError where there are more or fewer."""
+    values = list(default if given is None else given)
+    if len(values) != grid.dimensions:
+        raise ValueError(f"{name} {values}: {grid.dimensions} numbers are needed, one per axis")
+    return values
+
+
+def distance_squared(points: Sequence[Array], middle: Sequence[Any], grid: Grid) -> Array:
+    """To the nearest periodic image."""
+    apart = [x - c for x, c in zip(points, middle, strict=True)]
+    nearest = [d - length * jnp.round(d / length) for d, length in zip(apart, grid.lengths, strict=True)]  # type: ignore[arg-type]
+    return sum(d * d for d in nearest)  # type: ignore[return-value]
