@@ -20,6 +20,7 @@ _NAMES = {
     "Schedule": "solver.loop",
     "SplitEquation": "solver.equations",
     "State": "solver.steppers",
+    "StoppedEarly": "solver.assemble",
     "device_mesh": "solver.mesh",
     "evolve": "solver.loop",
     "from_device_pieces": "solver.grid",
@@ -28,10 +29,12 @@ _NAMES = {
     "gather": "solver.grid",
     "initial_state": "solver.steppers",
     "integrate": "solver.loop",
+    "register": "solver.assemble",
+    "run": "solver.assemble",
     "sample": "solver.grid",
     "show_sharding": "solver.mesh",
 }
-_ROOMS = ("diagnostics", "equations", "fft", "forcing", "initial", "io", "operators", "steppers")
+_ROOMS = ("diagnostics", "equations", "fft", "forcing", "initial", "io", "operators", "outputs", "steppers")
 
 __all__ = sorted([*_NAMES, *_ROOMS])
 

@@ -1,7 +1,6 @@
-"""`python -m solver` is `slabwave`."""
+"""`python -m solver` is the command `slabwave`."""
 
-import sys
+from solver.cli.main import entry
 
-from solver.cli.main import main
-
-sys.exit(main())
+if __name__ == "__main__":
+    entry()

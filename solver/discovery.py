@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from types import ModuleType
 from typing import Any
+
+
+class ClassName:
+    """Default of a class attribute `name`: the name of the class in small letters, `TwoWaves` as `two-waves`."""
+
+    def __get__(self, instance: object, owner: type) -> str:
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", owner.__name__).lower()
 
 
 def modules(package: str) -> list[ModuleType]:

@@ -48,7 +48,7 @@ class Schedule:
     def __post_init__(self) -> None:
         for name, value in (("every_steps", self.every_steps), ("every_time", self.every_time)):
             if value is not None and not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"Schedule({name}={value}): a positive number is needed")
+                raise ValueError(f"{name} = {value}: a positive number is needed")
 
     def due(self, state: State) -> bool:
         """Whether this state is one of those asked for. Depends on nothing but the state."""

@@ -35,12 +35,15 @@ def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
     return max(1, len(bound) // launch.local_processes)
 
 
-def set_up_jax(wanted: str, cpu_devices: int | None) -> None:
+def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
     """Double precision allowed, the platform, and the number of virtual devices on the CPU.
 
     Args:
         wanted: platform; `auto` leaves the choice to JAX.
         cpu_devices: None leaves what the environment fixes.
+
+    Returns:
+        False if this process has its devices already, so that their number cannot change.
 
     Raises:
         LaunchError: a GPU is asked for and JAX has no plug-in for one.
@@ -49,7 +52,11 @@ def set_up_jax(wanted: str, cpu_devices: int | None) -> None:
     if wanted != "auto":
         jax.config.update("jax_platforms", gpu_platform() if wanted == "gpu" else wanted)
     if cpu_devices is not None:
-        jax.config.update("jax_num_cpu_devices", cpu_devices)
+        try:
+            jax.config.update("jax_num_cpu_devices", cpu_devices)
+        except RuntimeError:
+            return False
+    return True
 
 
 def gpu_platform() -> str:

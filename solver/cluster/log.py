@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 LOGGER = logging.getLogger("slabwave")
@@ -23,11 +25,17 @@ def start_log(quiet: bool) -> None:
     warnings.simplefilter("default")
 
 
-def log_to(path: Path) -> None:
-    """Also append the log to a file, with the time of each line."""
+@contextmanager
+def log_to(path: Path) -> Iterator[None]:
+    """Also append the log to a file, with the time of each line, as long as the context lasts."""
     handler = logging.FileHandler(path, mode="a", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
     LOGGER.addHandler(handler)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        handler.close()
 
 
 class _Plain(logging.Formatter):

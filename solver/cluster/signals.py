@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import signal
+import threading
 from types import FrameType
+from typing import Any
 
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 class StopRequest:
-    """Remembers the first signal; a second SIGINT (Ctrl-C twice) interrupts at once."""
+    """Remembers the first signal; a second SIGINT (Ctrl-C twice) interrupts at once.
+
+    As a context manager it listens inside, in the main thread, and gives back the handlers that were there.
+    """
 
     def __init__(self) -> None:
         self.received: str | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopRequest:
+        if threading.current_thread() is threading.main_thread():  # others cannot have handlers
+            self._before = {number: signal.getsignal(number) for number in STOPPING}
+            self.listen()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def listen(self) -> None:
         """Install the handlers; after joining, since joining replaces them."""

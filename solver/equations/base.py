@@ -22,6 +22,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, shell_spectrum
+from solver.discovery import ClassName
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator
@@ -65,7 +66,7 @@ class PeriodicSystem(eqx.Module):
     """Shared by all equations; not subclassed directly by users.
 
     Class attributes:
-        name: in run files.
+        name: in run files; the class's own name in small letters if it is not given.
         fields: name → `Field`, in the order in which they are stacked for transforms.
         dimensions: numbers of dimensions in space that make sense.
         units: of each series column, in the order of `series`; derived from the fields for the default series.
@@ -73,7 +74,7 @@ class PeriodicSystem(eqx.Module):
 
     grid: Grid = eqx.field(static=True)
 
-    name: ClassVar[str]
+    name: ClassVar[Any] = ClassName()
     fields: ClassVar[Mapping[str, Field]]
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     units: ClassVar[dict[str, str]] = {}
@@ -192,13 +193,23 @@ class PeriodicSystem(eqx.Module):
         return ["energy"] if len(self.fields) == 1 else [f"{name}_energy" for name in self.fields]
 
     def snapshot(self, fields: Fields) -> dict[str, Array]:
-        """Real fields at the points, by name of the component."""
-        u = self.to_physical(fields)
-        return {c: v for name in self.fields for c, v in zip(self.component_names(name), u[name], strict=True)}
+        """Real values at the points by name: scalars `(x, y, z)`, vectors `(component, x, y, z)`.
+
+        By default every field; of a wavefunction its real and imaginary part.
+        """
+        found: dict[str, Array] = {}
+        for name, u in self.to_physical(fields).items():
+            values = u[0] if len(u) == 1 else u
+            if self.fields[name].real:
+                found[name] = values
+            else:
+                found |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
+        return found
 
     def snapshot_units(self) -> dict[str, str]:
         """Units of each entry of `snapshot`, as far as they are known."""
-        return {c: field.units for name, field in self.fields.items() for c in self.component_names(name)}
+        parts = {True: ("",), False: ("_real", "_imag")}
+        return {f"{name}{part}": field.units for name, field in self.fields.items() for part in parts[field.real]}
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """Quantities that the equation conserves; series.csv has their drift since the start."""

@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.discovery import ClassName
 from solver.grid import Grid
 
 
@@ -23,7 +24,7 @@ class Forcing(eqx.Module):
         random: whether it needs a random key, and so a seed in `initial_state`.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]] = ("vector", "scalar")
     random: ClassVar[bool] = False
 

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from solver.equations.base import Field
+from solver.discovery import ClassName
+from solver.equations.base import Field, PeriodicSystem
 from solver.grid import Grid
 
 
@@ -26,11 +27,21 @@ class Initial(eqx.Module):
         name: in run files.
         ranks: of the fields that it can make: "scalar", "vector", "wavefunction". The first is made if none is given.
         dimensions: numbers of dimensions in space in which it exists.
+        traceable: whether `values` can be traced without devices; what is read from files cannot.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]]
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    traceable: ClassVar[bool] = True
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        """Refuse, before the run starts, a field that it cannot be made for. Touches no device.
+
+        Raises:
+            ValueError: the message starts with the parameter and says what is needed.
+        """
+        return
 
     def __call__(self, grid: Grid, field: Field | None = None, key: Array | None = None) -> Array:
         """Values at the points.

@@ -1,4 +1,4 @@
-"""Files: checkpoints, snapshots, series, spectra, and fields read in. HDF5, CSV, XDMF."""
+"""Files: checkpoints, snapshots, series, spectra, and fields read in. HDF5, CSV, VTKHDF."""
 
 from solver.io.checkpoint_store import (
     CheckpointError,
@@ -16,16 +16,20 @@ from solver.io.checkpoints import load_checkpoint, save_checkpoint
 from solver.io.directory import RunDirectory, record_provenance
 from solver.io.fields import describe_field, read_field
 from solver.io.files import lock, write_text
-from solver.io.series import Series
-from solver.io.snapshots import snapshot_path, verify_data, write_snapshot
-from solver.io.spectra import Spectra
+from solver.io.series import SeriesFile, drop_rows_after, read_series
+from solver.io.snapshots import COMPONENT, Variable, snapshot_path, variables_in, verify_data, write_snapshot
+from solver.io.spectra import Row, SpectraFile
 
 __all__ = [
+    "COMPONENT",
     "CheckpointError",
+    "Row",
     "RunDirectory",
-    "Series",
-    "Spectra",
+    "SeriesFile",
+    "SpectraFile",
+    "Variable",
     "describe_field",
+    "drop_rows_after",
     "keep_newest",
     "list_checkpoints",
     "load_checkpoint",
@@ -34,12 +38,14 @@ __all__ = [
     "newest_valid",
     "read_field",
     "read_manifest",
+    "read_series",
     "record_provenance",
     "remove_leftovers",
     "save_checkpoint",
     "set_aside",
     "snapshot_path",
     "step_of",
+    "variables_in",
     "verify",
     "verify_data",
     "write_snapshot",

@@ -35,8 +35,8 @@ def list_checkpoints(folder: Path | str) -> list[Path]:
 
 
 def step_of(path: Path) -> int:
-    """Step in a checkpoint's name."""
-    match = NAME.fullmatch(path.name)
+    """Step in the name of a checkpoint, or of another file called after a step."""
+    match = NAME.fullmatch(path.stem)
     assert match is not None
     return int(match[1])
 

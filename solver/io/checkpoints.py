@@ -21,9 +21,11 @@ import jax
 import numpy as np
 
 from solver.cluster import any_process, barrier, is_first
+from solver.equations.base import PeriodicSystem
 from solver.grid import Grid
 from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest
 from solver.io.files import checksum, partial_path, publish, sync, write_text
+from solver.steppers.base import State, Stepper, state_shapes
 
 
 @dataclass(frozen=True)
@@ -167,23 +169,23 @@ def _as_json(leaf: Leaf) -> dict[str, Any]:
 # ---- reading ----------------------------------------------------------------------------------------------------
 
 
-def load_checkpoint(path: Path | str, like: Any, grid: Grid) -> Any:
-    """A state from a checkpoint, on this grid's devices, however many wrote it.
+def load_checkpoint(path: Path | str, equation: PeriodicSystem, stepper: Stepper) -> State:
+    """A state from a checkpoint, on the devices of the equation's grid, however many devices wrote it.
 
     Each process opens only the files that hold parts of its own slabs.
 
     Args:
         path: one checkpoint's folder.
-        like: a state, or its shapes from `jax.eval_shape`, as the equation and stepper in use make it.
-        grid: on which it is to live.
+        equation, stepper: which evolve the state; they decide what it holds.
 
     Raises:
         CheckpointError: an entry is missing, or has another shape or dtype; the message names it.
     """
     path = Path(path)
     manifest = read_manifest(path)
-    structure = jax.tree_util.tree_structure(like)
-    loaded = [_load_leaf(path, manifest, leaf, grid) for leaf in leaves_of(like)]
+    shapes = state_shapes(equation, stepper, with_key="key" in manifest["values"])
+    structure = jax.tree_util.tree_structure(shapes)
+    loaded = [_load_leaf(path, manifest, leaf, equation.grid) for leaf in leaves_of(shapes)]
     return jax.tree_util.tree_unflatten(structure, loaded)
 
 

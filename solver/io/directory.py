@@ -62,7 +62,7 @@ class RunDirectory:
         """States."""
         return self.path / "checkpoints"
 
-    def traces(self) -> list[str]:
+    def existing_files(self) -> list[str]:
         """Names in the directory that show a run was here; empty if it is free."""
         files = (self.run_file, self.series, self.spectra, self.snapshots, self.checkpoints)
         return [path.name for path in files if path.exists()]

@@ -10,12 +10,14 @@ import jax
 import numpy as np
 
 from solver.grid import Grid, from_global
+from solver.io.snapshots import COMPONENT
 
 
 def describe_field(path: Path | str, datasets: Sequence[str]) -> tuple[tuple[int, ...], bool]:
     """Shape `(component, x, y, z)` of the field that the data sets make up, and whether it is complex.
 
-    One data set may hold `(x, y, z)` or `(component, x, y, z)`; several hold one component each. Touches no device.
+    One data set may hold `(x, y, z)`, `(component, x, y, z)`, or, as in a snapshot, `(x, y, z, component)` with a
+    last axis of this name; several hold one component each. Touches no device.
 
     Raises:
         ValueError: a missing file or data set, or components of different shapes.
@@ -28,7 +30,7 @@ def describe_field(path: Path | str, datasets: Sequence[str]) -> tuple[tuple[int
             for name in datasets:
                 if name not in file:
                     raise ValueError(f"{path}: has no data set {name!r}; it has {', '.join(_datasets(file))}")
-            shapes = [file[name].shape for name in datasets]
+            shapes = [_shape(file[name]) for name in datasets]
             is_complex = any(np.issubdtype(file[name].dtype, np.complexfloating) for name in datasets)
     except OSError as error:
         raise ValueError(f"{path}: not an HDF5 file: {error}") from None
@@ -42,7 +44,7 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
 
     Args:
         path: the file, on a disk that every process sees.
-        datasets: one data set with or without a leading component axis, or one for each component.
+        datasets: one data set with or without an axis of components, or one for each component.
         grid: where the field is to live; values are converted to its precision.
 
     Raises:
@@ -63,6 +65,8 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
             chosen = range(components)[index[0]]
             if len(names) > 1:
                 parts = [file[names[c]][index[1:]] for c in chosen]
+            elif _components_last(file[names[0]]):
+                parts = [file[names[0]][(*index[1:], c)] for c in chosen]
             elif len(shape) > grid.dimensions:
                 parts = [file[names[0]][(c, *index[1:])] for c in chosen]
             else:
@@ -70,6 +74,15 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
             return np.stack(parts).astype(grid.physical_dtype)
 
         return from_global(read, grid, components)
+
+
+def _components_last(data: h5py.Dataset) -> bool:
+    return data.ndim > 1 and data.dims[data.ndim - 1].label == COMPONENT
+
+
+def _shape(data: h5py.Dataset) -> tuple[int, ...]:
+    """Components first."""
+    return (data.shape[-1], *data.shape[:-1]) if _components_last(data) else data.shape
 
 
 def _datasets(file: h5py.File) -> list[str]:

@@ -2,69 +2,92 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from solver.io.files import write_text
 
 LEADING = {"step": "1", "t": "time", "dt": "time"}
 
 
-class Series:
-    """Appends rows to a CSV file; first process only.
+@dataclass(frozen=True)
+class SeriesFile:
+    """A CSV file of scalars; written by the first process only.
 
     A leading # line has the units, the next the column names; numbers are written so that they read back exactly.
 
     Args:
-        path: the file; made if it is not there.
+        path: the file.
         units: of the equation's columns, in order.
     """
 
-    def __init__(self, path: Path, units: Mapping[str, str]) -> None:
-        self.path = path
-        self.units = {**LEADING, **units}
-        self.last_step: int | None = None
+    path: Path
+    units: Mapping[str, str]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Units of all columns, in order."""
+        return {**LEADING, **self.units}
 
     @property
     def _header(self) -> str:
-        units = ", ".join(f"{name} [{unit}]" for name, unit in self.units.items())
-        return f"# units: {units}\n{','.join(self.units)}\n"
+        units = ", ".join(f"{name} [{unit}]" for name, unit in self.columns.items())
+        return f"# units: {units}\n{','.join(self.columns)}\n"
 
     def begin(self) -> None:
         """Start an empty file."""
         write_text(self.path, self._header)
 
-    def resume(self, step: int) -> None:
-        """Drop the rows after `step`, and a last one that was cut short.
-
-        Raises:
-            ValueError: the file has other columns.
-        """
-        if not self.path.exists():
-            return self.begin()
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        if lines[1:2] != self._header.splitlines()[1:2]:
-            raise ValueError(f"{self.path}: its columns are {lines[1:2]}; this run writes {','.join(self.units)}")
-        rows = [line for line in lines[2:] if self._is_whole(line) and int(line.split(",")[0]) <= step]
-        self.last_step = int(rows[-1].split(",")[0]) if rows else None
-        write_text(self.path, self._header + "".join(f"{row}\n" for row in rows))
-        return None
-
-    def _is_whole(self, line: str) -> bool:
-        entries = line.split(",")
-        try:
-            return len(entries) == len(self.units) and bool([float(e) for e in entries])
-        except ValueError:
-            return False
+    def check(self) -> None:
+        """Raises ValueError where the file has other columns."""
+        found = read_columns(self.path)
+        if found and found != list(self.columns):
+            raise ValueError(
+                f"{self.path}: its columns are {','.join(found)}; this run writes {','.join(self.columns)}"
+            )
 
     def append(self, row: Mapping[str, float]) -> None:
-        """Write one row and bring it to the disk; a step that is there already is left alone."""
-        if self.last_step is not None and int(row["step"]) <= self.last_step:
-            return
-        self.last_step = int(row["step"])
-        values = [str(int(row["step"])), *(repr(float(row[name])) for name in list(self.units)[1:])]
+        """Write one row and bring it to the disk."""
+        values = [str(int(row["step"])), *(repr(float(row[name])) for name in list(self.columns)[1:])]
         with self.path.open("a", encoding="utf-8") as file:
             file.write(",".join(values) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def read_columns(path: Path) -> list[str]:
+    """Names of the columns of a series file; empty if there are none."""
+    with path.open(encoding="utf-8") as file:
+        lines = [next(file, ""), next(file, "")]
+    return lines[1].strip().split(",") if lines[1].strip() else []
+
+
+def read_series(path: Path) -> dict[str, np.ndarray]:
+    """Columns of a series file by name."""
+    with path.open(encoding="utf-8") as file:
+        next(file, None)
+        rows = list(csv.DictReader(file))
+    return {name: np.array([float(row[name]) for row in rows]) for name in (rows[0] if rows else {})}
+
+
+def drop_rows_after(path: Path, step: int) -> None:
+    """Drop the rows after a step, and a last one that was cut short."""
+    if not path.exists():
+        return
+    lines = path.read_text(encoding="utf-8").splitlines()
+    columns = len(lines[1].split(",")) if len(lines) > 1 else 0
+    rows = [line for line in lines[2:] if _is_whole(line, columns) and int(line.split(",")[0]) <= step]
+    write_text(path, "".join(f"{line}\n" for line in [*lines[:2], *rows]))
+
+
+def _is_whole(line: str, columns: int) -> bool:
+    entries = line.split(",")
+    try:
+        return len(entries) == columns and bool([float(entry) for entry in entries])
+    except ValueError:
+        return False

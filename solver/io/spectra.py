@@ -1,8 +1,17 @@
-"""spectra.h5: shell spectra against time. Small, so each new row replaces the file as a whole."""
+"""spectra.h5: shell spectra against time.
+
+An HDF5 file that is open while its process is killed may be lost. So a row goes to a journal beside the file first,
+one line of text brought to the disk, and the file is replaced as a whole when the journal has grown to a quarter of
+it: the cost of a row does not grow with the run, and no row is lost. `merge` brings the file up to date.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -10,51 +19,116 @@ import numpy as np
 
 from solver.io.files import partial_path, publish, sync
 
+SCALES = ("t", "step", "k")
+SMALL = 2**16  # bytes: a journal below this is not worth a new file
 
-class Spectra:
-    """Rows of shell spectra in memory and on disk; first process only.
+
+@dataclass(frozen=True)
+class Row:
+    """Spectra of one state, by name."""
+
+    step: int
+    t: float
+    spectra: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class SpectraFile:
+    """Rows of shell spectra; written by the first process only.
 
     Data sets: `t`, `step`, `k`, and each spectrum `(t, k)` with those as dimension scales.
 
     Args:
         path: the file.
-        k: shell centres [1/length].
     """
 
-    def __init__(self, path: Path, k: np.ndarray) -> None:
-        self.path = path
-        self.k = k
-        self.rows: list[tuple[int, float, dict[str, np.ndarray]]] = []
+    path: Path
 
-    def resume(self, step: int) -> None:
-        """Read back the rows up to `step`."""
-        if not self.path.exists():
-            return
+    @property
+    def journal(self) -> Path:
+        """The rows that are not in the file yet."""
+        return self.path.with_name(f".{self.path.name}.rows")
+
+    def append(self, row: Row, k: np.ndarray) -> None:
+        """Add a row; `k` are the shells' centres [1/length]."""
+        content = {"step": row.step, "t": row.t, "k": k.tolist()}
+        content["spectra"] = {name: np.asarray(values).tolist() for name, values in row.spectra.items()}
+        text = json.dumps(content)
+        with self.journal.open("a", encoding="utf-8") as file:
+            file.write(f"{zlib.crc32(text.encode()):08x} {text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        stored = self.path.stat().st_size if self.path.exists() else 0
+        if self.journal.stat().st_size >= max(SMALL, stored // 4) or not stored:
+            self.merge()
+
+    def merge(self) -> None:
+        """Bring the file up to date with the journal."""
+        if self.journal.exists():
+            self._replace(self.rows())
+
+    def drop_after(self, step: int) -> None:
+        """Drop the rows after a step."""
+        if self.path.exists() or self.journal.exists():
+            self._replace([row for row in self.rows() if row.step <= step])
+
+    def shells(self) -> np.ndarray | None:
+        """Centres of the shells; None while there is no row."""
+        if self.path.exists():
+            with h5py.File(self.path, "r") as file:
+                return file["k"][:]
+        return next((np.array(content["k"]) for _, content in self._journal_lines() if content is not None), None)
+
+    def rows(self) -> list[Row]:
+        """All rows, those of the journal included."""
+        rows = list(self._stored()) if self.path.exists() else []
+        for _, content in self._journal_lines():
+            if content is not None and (not rows or content["step"] > rows[-1].step):
+                spectra = {name: np.array(values) for name, values in content["spectra"].items()}
+                rows.append(Row(content["step"], content["t"], spectra))
+        return rows
+
+    def damaged_lines(self) -> list[int]:
+        """Numbers of the journal's lines whose checksum does not match; a last one cut short is none of them."""
+        lines = list(self._journal_lines())
+        return [number for number, content in lines[:-1] if content is None]
+
+    def _stored(self) -> Iterator[Row]:
         with h5py.File(self.path, "r") as file:
-            names = [name for name in file if name not in ("t", "step", "k")]
-            for i, at in enumerate(file["step"][:]):
-                if at <= step:
-                    self.rows.append((int(at), float(file["t"][i]), {n: file[n][i] for n in names}))
+            arrays = {name: file[name][:] for name in file if name not in SCALES}
+            for i, (step, t) in enumerate(zip(file["step"][:], file["t"][:], strict=True)):
+                yield Row(int(step), float(t), {name: values[i] for name, values in arrays.items()})
 
-    def append(self, step: int, t: float, spectra: Mapping[str, np.ndarray]) -> None:
-        """Add a row; a step that is there already is left alone."""
-        if self.rows and step <= self.rows[-1][0]:
+    def _journal_lines(self) -> Iterator[tuple[int, dict | None]]:
+        """Number and content of each line; None for the content of a damaged one."""
+        if not self.journal.exists():
             return
-        self.rows.append((step, t, {name: np.asarray(values) for name, values in spectra.items()}))
-        partial = partial_path(self.path)
-        with h5py.File(partial, "w") as file:
-            self._write(file)
-        sync(partial)
-        publish(partial, self.path)
+        lines = self.journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            claimed, _, text = line.partition(" ")
+            yield number, json.loads(text) if claimed == f"{zlib.crc32(text.encode()):08x}" else None
 
-    def _write(self, file: h5py.File) -> None:
-        file["t"] = np.array([t for _, t, _ in self.rows])
-        file["step"] = np.array([step for step, _, _ in self.rows])
-        file["k"] = self.k
-        for scale in ("t", "k"):
-            file[scale].make_scale(scale)
-        for name in self.rows[-1][2]:
-            data = file.create_dataset(name, data=np.stack([row[name] for _, _, row in self.rows]), fletcher32=True)
-            data.attrs["long_name"] = f"half the mean square of the {name} in each shell"
-            for axis, scale in enumerate(("t", "k")):
-                data.dims[axis].attach_scale(file[scale])
+    def _replace(self, rows: Iterable[Row]) -> None:
+        rows, k = list(rows), self.shells()
+        if not rows or k is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            partial = partial_path(self.path)
+            with h5py.File(partial, "w") as file:
+                _write(file, rows, k)
+            sync(partial)
+            publish(partial, self.path)
+        self.journal.unlink(missing_ok=True)
+
+
+def _write(file: h5py.File, rows: list[Row], k: np.ndarray) -> None:
+    file["t"] = np.array([row.t for row in rows])
+    file["step"] = np.array([row.step for row in rows])
+    file["k"] = k
+    for scale in ("t", "k"):
+        file[scale].make_scale(scale)
+    for name in rows[-1].spectra:
+        data = file.create_dataset(name, data=np.stack([row.spectra[name] for row in rows]), fletcher32=True)
+        data.attrs["long_name"] = f"half the mean square of the {name} in each shell"
+        for axis, scale in enumerate(("t", "k")):
+            data.dims[axis].attach_scale(file[scale])

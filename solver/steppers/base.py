@@ -16,7 +16,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.discovery import modules
+from solver.discovery import ClassName, modules
 from solver.equations.base import Equation, PeriodicSystem
 from solver.operators import Fields
 
@@ -65,7 +65,7 @@ class Stepper(eqx.Module):
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[Any] = ClassName()
     order: ClassVar[int]
     takes: ClassVar[Any] = Equation
     stable_for: ClassVar[frozenset[str]] = frozenset({"real", "imaginary", "complex"})
@@ -156,6 +156,14 @@ def initial_state(
     key = () if seed is None else jax.random.key(seed)
     forcing = jax.jit(lambda equation, key: equation.start_forcing(key))(equation, key)
     return State(fields, history, conserved, key, forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
+
+
+def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:
+    """Shapes and dtypes of a state of this equation and stepper; computes nothing and touches no device."""
+    grid = equation.grid
+    points = {name: jax.ShapeDtypeStruct(s, grid.physical_dtype) for name, s in equation.physical_shapes().items()}
+    seed = 0 if with_key else None
+    return jax.eval_shape(lambda u: initial_state(equation, stepper, u, seed=seed), points)
 
 
 def _counters() -> dict[str, Any]:

@@ -23,7 +23,7 @@ CASES = {
 
 def compiled_and_planned(case, devices):
     config = assemble.resolve(load(RUNS / f"{case}.toml", assemble.schema(), CASES[case]))
-    plan = make_plan(*_problem(config, devices), assemble.rehearse(config, devices))
+    plan = make_plan(*_problem(config, devices), assemble.dry_run(config, devices))
     run = assemble.Assembly(config, sw.device_mesh(range(devices)))
     state = run.start()
     lowered = fixed_steps.lower(
@@ -63,7 +63,7 @@ def test_a_plan_touches_no_device(monkeypatch):
 
     monkeypatch.setattr(jax, "devices", touched)
     config = assemble.resolve(load(RUNS / "taylor_green_512.toml", assemble.schema()))
-    plan = make_plan(*_problem(config, 256), assemble.rehearse(config, 256))
+    plan = make_plan(*_problem(config, 256), assemble.dry_run(config, 256))
     assert plan.physical_block == (2, 512, 512)
     assert plan.spectral == (341, 171, 341)
     assert plan.transforms == {False: 12, True: 20}

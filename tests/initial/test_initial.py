@@ -7,7 +7,8 @@ import pytest
 from helpers import VELOCITY
 
 import solver as sw
-from solver import assemble, initial, operators
+from solver import initial, operators
+from solver.assemble.registry import built_in
 from solver.diagnostics import mean_square, shell_spectrum, shell_wavenumbers
 from solver.equations import SchroedingerPoisson
 
@@ -76,7 +77,8 @@ def test_packets(make_grid):
 
 # every initial field that a run file can name, as it stands in Python: parameters without defaults, and a grid for it
 REQUIRED = {"solitons": {"core_radii": [0.6], "centres": [[1.0, 2.0, 3.0]], "coupling": 1.0}}
-REGISTERED = {name: cls for name, cls in assemble.INITIALS.items() if name != "file"}
+REGISTERED = dict(built_in("initial"))
+del REGISTERED["file"]
 
 
 def suitable(cls, make_grid):

@@ -69,7 +69,7 @@ def test_forty_steps_equal_twenty_a_restart_and_twenty(tmp_path, case):
     half = advance(run, start, 20)
     path = sw.io.save_checkpoint(tmp_path, half, run.grid)
     again = build(case, 4)
-    loaded = sw.io.load_checkpoint(path, again.state_shapes(), again.grid)
+    loaded = sw.io.load_checkpoint(path, again.equation, again.stepper)
     assert_same_bits(run, loaded, half)
     assert_same_bits(run, advance(again, loaded, 20), whole)
 
@@ -81,7 +81,7 @@ def test_a_checkpoint_loads_on_any_number_of_devices(tmp_path, case):
     path = sw.io.save_checkpoint(tmp_path, state, run.grid)
     for devices in (1, 2, 4):
         other = build(case, devices)
-        loaded = sw.io.load_checkpoint(path, other.state_shapes(), other.grid)
+        loaded = sw.io.load_checkpoint(path, other.equation, other.stepper)
         assert len(next(iter(loaded.field.values())).sharding.device_set) == devices
         jax.tree.map(np.testing.assert_array_equal, logical(other, loaded), logical(run, state))
 
@@ -93,9 +93,9 @@ def test_pencils_to_slabs_that_do_not_divide(tmp_path, case):
     slabs = assemble.Assembly(config, sw.device_mesh(range(3)))
     state = advance(pencils, pencils.start(), 2)
     path = sw.io.save_checkpoint(tmp_path / "pencils", state, pencils.grid)
-    loaded = sw.io.load_checkpoint(path, slabs.state_shapes(), slabs.grid)
+    loaded = sw.io.load_checkpoint(path, slabs.equation, slabs.stepper)
     back = sw.io.save_checkpoint(tmp_path / "slabs", advance(slabs, loaded, 0), slabs.grid)
-    again = sw.io.load_checkpoint(back, pencils.state_shapes(), pencils.grid)
+    again = sw.io.load_checkpoint(back, pencils.equation, pencils.stepper)
     assert_same_bits(pencils, again, state)
 
 
@@ -110,7 +110,7 @@ def test_eight_devices_to_two(tmp_path):
     assert field["shape"] == [3, 21, 6, 11]
     assert max(p["start"][1] + p["shape"][1] for p in field["pieces"]) == 21, "padding is never stored"
     two = assemble.Assembly(config, sw.device_mesh([0, 1]))
-    loaded = sw.io.load_checkpoint(path, two.state_shapes(), two.grid)
+    loaded = sw.io.load_checkpoint(path, two.equation, two.stepper)
     np.testing.assert_array_equal(logical(two, loaded).field["velocity"], logical(eight, state).field["velocity"])
 
 
@@ -194,7 +194,7 @@ def test_what_does_not_fit_is_named(saved):
     _, folder = saved
     other = build("taylor_green", 2)
     with pytest.raises(CheckpointError, match=r"'field/velocity' holds nothing; complex128\[3, .* is needed"):
-        sw.io.load_checkpoint(folder / "step-00000010", other.state_shapes(), other.grid)
+        sw.io.load_checkpoint(folder / "step-00000010", other.equation, other.stepper)
 
 
 def test_the_manifest_says_what_it_is(saved):
@@ -203,5 +203,5 @@ def test_the_manifest_says_what_it_is(saved):
     assert manifest["step"] == 10
     assert manifest["run_file"] == "title = 'x'"
     assert set(manifest["values"]) >= {"t", "dt", "step", "key", "t_reference", "step_reference"}
-    loaded = sw.io.load_checkpoint(folder / "step-00000010", run.state_shapes(), run.grid)
+    loaded = sw.io.load_checkpoint(folder / "step-00000010", run.equation, run.stepper)
     assert jax.random.key_data(loaded.key).tolist() == jax.random.key_data(jax.random.key(1)).tolist()

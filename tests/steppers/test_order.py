@@ -9,11 +9,11 @@ import pytest
 from jax.typing import ArrayLike
 
 import solver as sw
-from solver.assemble import STEPPERS as KNOWN
+from solver.assemble.registry import built_in
 from solver.equations import Equation, Field, SchroedingerPoisson
 from solver.steppers import ETDRK4, IFRK4, Strang
 
-STEPPERS = [cls() for cls in KNOWN.values() if cls.takes is Equation]
+STEPPERS = [cls() for cls in built_in("stepper").values() if cls.takes is Equation]
 EXACT = [s for s in STEPPERS if s.name not in ("cnab2", "sbdf2")]
 names = lambda steppers: [s.name for s in steppers]  # noqa: E731
 

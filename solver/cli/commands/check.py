@@ -1,4 +1,4 @@
-"""`check FILE`: validate, and print what a run would need. Nothing runs and no device is touched."""
+"""Validate a run file and print its plan; runs nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_j
 from solver.config import Config, ConfigError
 from solver.plan import Plan, make_plan
 
+OVERRIDES = True
 
-def check(options: argparse.Namespace) -> int:
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`FILE [--devices N]`."""
+    parser.add_argument("file", help="run file (TOML)")
+    parser.add_argument("--devices", type=int, metavar="N", help="plan for so many devices")
+
+
+def run(options: argparse.Namespace) -> int:
     """Print the plan for the devices asked for, or for those a run here would use on the CPU."""
     set_up_jax("auto", None)
     config = assemble.read_run_file(options.file, options.overrides)
@@ -20,7 +28,7 @@ def check(options: argparse.Namespace) -> int:
         raise ConfigError(f"--devices {devices}: one or more are needed")
     assemble.check_device_count(config, devices)
     run = assemble.abstract_assembly(config, devices)
-    plan = make_plan(run.equation, run.stepper, assemble.rehearse(config, devices))
+    plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     print(config.to_toml())
     for line in plan_lines(plan):
         print(line)

@@ -1,35 +1,29 @@
-"""`info` and `verify`: what a run's directory says, without touching a device."""
+"""Say what a run is and where it stands."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
-from solver.config import ConfigError, read_toml
+from solver.cli.directory import open_run
+from solver.config import read_toml
 from solver.io import (
     CheckpointError,
     RunDirectory,
     list_checkpoints,
     read_manifest,
-    verify_data,
 )
-from solver.io import verify as verify_checkpoint
-
-DAMAGED = 1
 
 
-def _open(path: str) -> RunDirectory:
-    directory = RunDirectory(Path(path))
-    if not directory.run_file.exists():
-        raise ConfigError(f"{path} holds no run: {directory.run_file} does not exist")
-    return directory
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`DIR`."""
+    parser.add_argument("directory", help="a run's directory")
 
 
-def info(options: argparse.Namespace) -> int:
-    """`info DIR`: what it is, and where it stands."""
-    directory = _open(options.directory)
+def run(options: argparse.Namespace) -> int:
+    """Print it, a line for each thing there is to say."""
+    directory = open_run(options.directory)
     table = read_toml(directory.run_file)
     grid, time = table["grid"], table["time"]
     control = f"step = {time['step']}" if "step" in time else f"cfl = {time['cfl']}"
@@ -97,21 +91,3 @@ def _made_by(directory: RunDirectory) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in start["versions"].items())
     starts = 1 + len(start["earlier"])
     return f"{versions}; {len(start['devices'])} devices; started {starts} time{'s' if starts > 1 else ''}"
-
-
-def verify(options: argparse.Namespace) -> int:
-    """`verify DIR`: read everything that carries a checksum; exit code 1 if anything is damaged."""
-    directory = _open(options.directory)
-    checked: dict[Path, list[str]] = {p: verify_checkpoint(p) for p in list_checkpoints(directory.checkpoints)}
-    data = [
-        *sorted(directory.snapshots.glob("step-*.h5")),
-        *([directory.spectra] if directory.spectra.exists() else []),
-    ]
-    checked |= {path: verify_data(path) for path in data}
-    for path, problems in checked.items():
-        print(f"{'DAMAGED' if problems else 'ok':8}{path.relative_to(directory.path)}")
-        for problem in problems:
-            print(f"        {' '.join(problem.split())}")
-    damaged = sum(bool(problems) for problems in checked.values())
-    print(f"{len(checked)} checked, {damaged} damaged")
-    return DAMAGED if damaged else 0

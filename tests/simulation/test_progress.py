@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from solver.cli import progress
-from solver.cli.progress import Pace, Progress, duration
+from solver.simulation import progress
+from solver.simulation.progress import Pace, Progress, duration
 from solver.steppers import State
 
 

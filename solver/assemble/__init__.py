@@ -1,0 +1,28 @@
+"""From names in a run file to objects; the only room that knows all others above it.
+
+Everything that could refuse a run file does so before a device is touched: the whole making of a run is traced on an
+abstract mesh.
+"""
+
+from solver.assemble.devices import check_device_count, mesh_shape, preferred_device_count
+from solver.assemble.objects import Assembly, abstract_assembly, dry_run
+from solver.assemble.python import StoppedEarly, run
+from solver.assemble.registry import BASES, Registry, register
+from solver.assemble.resolve import read_run_file, resolve, schema
+
+__all__ = [
+    "BASES",
+    "Assembly",
+    "Registry",
+    "StoppedEarly",
+    "abstract_assembly",
+    "check_device_count",
+    "dry_run",
+    "mesh_shape",
+    "preferred_device_count",
+    "read_run_file",
+    "register",
+    "resolve",
+    "run",
+    "schema",
+]

@@ -1,0 +1,82 @@
+"""How many devices a run may use, and the sides of their mesh: the one place that decides a decomposition."""
+
+from __future__ import annotations
+
+import math
+
+from jax.sharding import AbstractMesh, AxisType
+
+from solver.config import Config, ConfigError
+from solver.fft import Method
+from solver.grid import Layout
+from solver.mesh import mesh_axes
+
+
+def preferred_device_count(config: Config, cores: int, processes: int = 1) -> int:
+    """Devices per process, at most one per core, that can split the grid; 1 if none. Even shares are preferred."""
+    fitting = [n for n in range(1, cores + 1) if _fits(config, n * processes)]
+    even = [n for n in fitting if _splits_evenly(config, n * processes)]
+    return max(even or fitting, default=1)
+
+
+def check_device_count(config: Config, devices: int) -> None:
+    """Raises ConfigError where the grid cannot be split over so many devices; the message names what can."""
+    try:
+        Method(config.devices.engine).check(_layout(config, devices), abstract_mesh(config, devices))
+    except ValueError as error:
+        raise ConfigError(f"grid.shape: {error}") from None
+
+
+def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
+    """Sides of the device mesh; None where it has one axis.
+
+    Of pencils those that split the grid evenly are preferred, then those nearest to a square, then more slabs.
+
+    Raises:
+        ValueError: `devices.mesh` is not that many devices, or no two sides can split the grid.
+    """
+    section = config.devices
+    if section.decomposition == "slab":
+        return (devices, 1) if section.engine == "jaxdecomp" else None  # which expects two axes
+    if section.mesh is not None:
+        mesh_axes(devices, section.mesh)
+        return section.mesh[0], section.mesh[1]
+    whole = Layout(config.grid.shape, config.dealias, config.equation.cls.is_real())
+    sides = [(p, devices // p) for p in range(1, devices + 1) if devices % p == 0]
+    sides = [(p, c) for p, c in sides if p <= whole.most_slabs and c <= whole.most_columns]
+    if not sides:
+        raise ValueError(
+            f"{devices} devices as pencils of the grid {list(whole.shape)}: a product of at most {whole.most_slabs} "
+            f"slabs and at most {whole.most_columns} pencils in each is needed"
+        )
+    uneven = lambda side: whole.points[0] % side[0] + whole.points[1] % side[1] > 0  # noqa: E731
+    return min(sides, key=lambda side: (uneven(side), abs(side[0] - side[1]), -side[0]))
+
+
+def abstract_mesh(config: Config, devices: int) -> AbstractMesh:
+    """The run's mesh without devices: shapes only."""
+    axes = mesh_axes(devices, mesh_shape(config, devices))
+    return AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
+
+
+def smallest_count(config: Config) -> int:
+    """Devices that the run cannot do without: one, or what `devices.mesh` asks for."""
+    return math.prod(config.devices.mesh or (1,))
+
+
+def _fits(config: Config, devices: int) -> bool:
+    try:
+        _layout(config, devices)
+    except ValueError:
+        return False
+    return True
+
+
+def _splits_evenly(config: Config, devices: int) -> bool:
+    layout = _layout(config, devices)
+    return layout.padded_points == layout.points
+
+
+def _layout(config: Config, devices: int) -> Layout:
+    real = config.equation.cls.is_real()
+    return Layout(config.grid.shape, config.dealias, real, *(mesh_shape(config, devices) or (devices, 1)))

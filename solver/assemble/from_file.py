@@ -1,0 +1,52 @@
+"""An initial field read from a file. It stands here because initial fields know nothing of files."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+from jaxtyping import Array
+
+from solver.equations.base import Field, PeriodicSystem
+from solver.grid import Grid
+from solver.initial.base import Initial, as_tuples
+from solver.io import describe_field, read_field
+
+
+class FromFile(Initial):
+    """Values read from data sets of an HDF5 file, at the same points; see `solver.io.read_field`.
+
+    Args:
+        path: of the file.
+        datasets: names, one for each component, or one that holds all of them (a snapshot's vector does).
+
+    Returns:
+        When called: `(component, *grid.physical_shape)`; each device's block is read by itself.
+
+    Raises:
+        ValueError: when called: no such file or data set, or values of another shape.
+    """
+
+    path: str = eqx.field(static=True)
+    datasets: tuple[str, ...] = eqx.field(converter=as_tuples, static=True)
+
+    name: ClassVar[str] = "file"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    traceable: ClassVar[bool] = False
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        try:
+            shape, is_complex = describe_field(self.path, self.datasets)
+        except ValueError as error:
+            raise ValueError(f"path: {error}") from None
+        needed = equation.physical_shapes()[field]
+        real = equation.fields[field].real
+        if shape not in (needed, *([needed[1:]] if needed[0] == 1 else [])) or (is_complex and real):
+            kind = "complex" if is_complex else "real"
+            raise ValueError(
+                f"datasets: the {kind} field in {self.path} has shape {list(shape)}; "
+                f"{'real' if real else 'real or complex'} values of shape {list(needed)} are needed"
+            )
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        return read_field(self.path, self.datasets, grid)

@@ -1,0 +1,148 @@
+"""From a resolved run file to the objects that it names, on devices or on an abstract mesh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import jax
+from jaxtyping import Array
+
+from solver.assemble.devices import abstract_mesh
+from solver.assemble.registry import known_outputs
+from solver.config import Config, ConfigError
+from solver.equations.base import PeriodicSystem
+from solver.grid import Grid
+from solver.initial.base import Initial
+from solver.io import RunDirectory
+from solver.mesh import AnyMesh
+from solver.outputs.base import Run
+from solver.simulation import Control, OutputList
+from solver.steppers.base import State, Stepper, initial_state, state_shapes
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The objects that a resolved run file names, on a device mesh."""
+
+    config: Config
+    mesh: AnyMesh
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The box."""
+        section = self.config.grid
+        return Grid(
+            shape=section.shape,
+            lengths=section.length_values,
+            dealias=self.config.dealias,
+            precision=section.precision,
+            real=self.config.equation.cls.is_real(),
+            mesh=self.mesh,
+            engine=self.config.devices.engine,
+        )
+
+    @cached_property
+    def equation(self) -> PeriodicSystem:
+        """What is solved."""
+        forcing = {name: named.make() for name, named in self.config.forcing.items()}
+        equation: PeriodicSystem = self.config.equation.make(self.grid, **({"forcing": forcing} if forcing else {}))
+        return equation
+
+    @cached_property
+    def stepper(self) -> Stepper:
+        """How."""
+        stepper: Stepper = self.config.stepper.make()
+        return stepper
+
+    @cached_property
+    def initials(self) -> dict[str, Initial]:
+        """Where each field starts."""
+        return {name: self.config.initial[name].make().for_equation(self.equation) for name in self.equation.fields}
+
+    @cached_property
+    def outputs(self) -> OutputList:
+        """What is written."""
+        return OutputList.of([named.make() for named in self.config.outputs.values()], known_outputs())
+
+    @property
+    def control(self) -> Control:
+        """The end, and the steps."""
+        time = self.config.time
+        return Control(time.end, time.step, time.cfl, time.max_step)
+
+    @property
+    def run(self) -> Run:
+        """What outputs are told."""
+        directory = RunDirectory(Path(self.config.directory))
+        return Run(self.equation, directory, self.config.title, self.config.to_toml())
+
+    def initial_fields(self) -> dict[str, Array]:
+        """Values at the points to start from, by field name."""
+        fields = self.equation.fields
+        return {
+            name: start(self.grid, fields[name], self._key(position))
+            for position, (name, start) in enumerate(self.initials.items())
+        }
+
+    def _key(self, position: int) -> Array:
+        """A random key for each field, so that two of them are not the same noise; that of the seed for the first."""
+        key = jax.random.key(self.config.random.seed)
+        return jax.random.fold_in(key, position) if position else key
+
+    def start(self) -> State:
+        """State at the start of the run."""
+        return initial_state(self.equation, self.stepper, self.initial_fields(), seed=self.config.random.seed)
+
+    def state_shapes(self) -> State:
+        """Shapes of that state; computes nothing."""
+        return state_shapes(self.equation, self.stepper, with_key=True)
+
+
+def abstract_assembly(config: Config, devices: int) -> Assembly:
+    """The run's objects on an abstract mesh: shapes only, no devices."""
+    return Assembly(config, abstract_mesh(config, devices))
+
+
+def dry_run(config: Config, devices: int) -> State:
+    """Go through the making of a run on an abstract mesh; returns the state's shapes. Touches no device.
+
+    Raises:
+        ConfigError: whatever the grid, equation, initial field, stepper or outputs refuse; of a class from a user's
+            file, whatever it raises, with file and class named.
+    """
+    own = [n for n in (config.equation, config.stepper, *config.initial.values()) if n.source is not None]
+    try:
+        return _trace(abstract_assembly(config, devices), config)
+    except ConfigError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise ConfigError(_with_sources(str(error), config)) from error
+    except Exception as error:
+        if not own:
+            raise
+        raise ConfigError(_with_sources(f"{type(error).__name__}: {error}", config)) from error
+
+
+def _trace(assembly: Assembly, config: Config) -> State:
+    equation = assembly.equation
+    equation.check()
+    for name, start in assembly.initials.items():
+        try:
+            start.check(equation, name)
+        except ValueError as error:
+            path = "initial" if len(config.initial) == 1 else f"initial.{name}"
+            raise ConfigError(f"{path}.{error}") from None
+    for output in assembly.outputs.all:
+        output.check(equation)
+    if all(start.traceable for start in assembly.initials.values()):
+        return jax.eval_shape(assembly.start)
+    return assembly.state_shapes()
+
+
+def _with_sources(text: str, config: Config) -> str:
+    """A message, and the user's classes that may have caused it."""
+    named = [config.equation, config.stepper, *config.initial.values(), *config.forcing.values()]
+    own = dict.fromkeys(f"{n.source}: {n.cls.__name__}" for n in named if n.source is not None)
+    return f"{', '.join(own)}: {' '.join(text.split())}" if own else text

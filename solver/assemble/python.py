@@ -1,0 +1,175 @@
+"""`solver.run`: a whole run from Python, with the directory that the command `slabwave run` leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import tomli_w
+
+from solver.assemble.registry import known_outputs
+from solver.cluster import StopRequest, is_first, start_log
+from solver.config import ConfigError, changed_physics, read_toml
+from solver.equations.base import PeriodicSystem
+from solver.grid import Grid, gather
+from solver.io import RunDirectory
+from solver.outputs.base import Output, Run
+from solver.simulation import Control, OutputList, refuse_earlier_end, refuse_occupied, simulate, taken_directory
+from solver.steppers.base import State, Stepper
+
+STOPPED_EARLY = 75
+
+
+class StoppedEarly(SystemExit):
+    """A run was stopped by a signal, with a checkpoint written; a script that lets it pass ends with exit code 75."""
+
+    def __init__(self) -> None:
+        super().__init__(STOPPED_EARLY)
+
+
+def run(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    *,
+    end: float,
+    step: float | None = None,
+    cfl: float | None = None,
+    max_step: float | None = None,
+    directory: str | Path,
+    outputs: Sequence[Output] = (),
+    title: str = "",
+    resume: bool = False,
+) -> State:
+    """Evolve a state to `end` with outputs and checkpoints in a directory: what `slabwave run` does.
+
+    Collective: every process of a job calls it with the same arguments. The log goes to standard output and log.txt.
+    SIGTERM, SIGINT and SIGUSR1 lead to a checkpoint and `StoppedEarly`. The directory's config.toml describes the
+    objects; since no run file can name the state that was given, this script alone can continue the run.
+
+    Args:
+        equation, stepper: what evolves the state.
+        state: at the start, from `initial_state`; not used if the run is continued from a checkpoint.
+        end, step, cfl, max_step: as in `evolve`.
+        directory: where the run writes; made if it is not there.
+        outputs: from `solver.outputs`, or your own. The last state is always kept as a checkpoint.
+        title: of the run, in its files.
+        resume: continue from the newest valid checkpoint in the directory, or start if there is none.
+
+    Returns:
+        The last state.
+
+    Raises:
+        ConfigError: an occupied directory (without `resume`), one of a run of other physics, or one that stands
+            beyond `end`; nothing in it is changed.
+        BlowUp: the solution stopped being finite; the last good checkpoint is kept.
+        StoppedEarly: a signal arrived; a checkpoint was written.
+        ValueError: an output that cannot be written for this equation.
+    """
+    there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
+    stepper.check(equation)
+    for output in listed.all:
+        output.check(equation)
+    table = _description(equation, stepper, state, Control(end, step, cfl, max_step), listed, there, title)
+    if not resume:
+        refuse_occupied(there)
+    elif there.run_file.exists():
+        _refuse_other_physics(there, table)
+        refuse_earlier_end(there, end)
+    start_log(quiet=not is_first())
+    text = tomli_w.dumps(table)
+    with StopRequest() as stop, taken_directory(there, text, list(equation.grid.mesh.devices.flat)):
+        told = Run(equation, there, title, text)
+        control = Control(end, step, cfl, max_step)
+        final, finished = simulate(told, stepper, lambda: state, control, listed, stop)
+    if not finished:
+        raise StoppedEarly
+    return final
+
+
+def _refuse_other_physics(directory: RunDirectory, table: Mapping[str, Any]) -> None:
+    changed = changed_physics(read_toml(directory.run_file), table)
+    if changed:
+        raise ConfigError(
+            f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only the end and the outputs may "
+            "change when it is continued"
+        )
+
+
+# ---- config.toml ------------------------------------------------------------------------------------------------
+
+
+def _description(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    control: Control,
+    outputs: OutputList,
+    directory: RunDirectory,
+    title: str,
+) -> dict[str, Any]:
+    """Keys as in a run file; `script` says who made the run."""
+    forcing = {name: _object(forced) for name, forced in equation.forcings().items()}
+    start = {name: {"name": "given in Python", "values": _described(u)} for name, u in state.field.items()}
+    return {
+        "title": title,
+        "script": sys.argv[0] or "interactive",
+        "grid": _grid(equation.grid),
+        "equation": _object(equation),
+        "initial": start if len(start) > 1 else next(iter(start.values())),
+        **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
+        "time": {"stepper": stepper.name, **_without_none(dataclasses.asdict(control))},
+        "output": {
+            "directory": str(directory.path),
+            **{output.name: _without_none(dataclasses.asdict(output)) for output in outputs.all},
+        },
+    }
+
+
+def _grid(grid: Grid) -> dict[str, Any]:
+    return {
+        "shape": list(grid.shape),
+        "lengths": list(grid.lengths),  # type: ignore[arg-type]
+        "dealias": grid.dealias,
+        "precision": grid.precision,
+    }
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """Name and parameters of an equation or a forcing."""
+    left_out = ("grid", "forcing", "method")
+    values = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name not in left_out}
+    described = {name: _described(v) for name, v in values.items() if v is not None}
+    return {"name": value.name, "class": f"{type(value).__module__}:{type(value).__qualname__}", **described}
+
+
+def _described(value: Any) -> Any:
+    """Numbers, words and lists of them as they are; arrays by shape and checksum, other objects by their type."""
+    if isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_described(v) for v in value]
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        whole = gather(value) if isinstance(value, jax.Array) and value.ndim == 0 else value
+        if np.ndim(whole) == 0 and not np.iscomplexobj(whole):
+            return np.asarray(whole).item()
+        return f"{value.dtype}{list(value.shape)} {_checksum(value)}"
+    return f"{type(value).__module__}:{type(value).__qualname__}"
+
+
+def _checksum(value: Any) -> str:
+    """Of a small array; fields split over devices are not gathered for it."""
+    if value.size > 2**16:
+        return "not compared"
+    whole = gather(value) if isinstance(value, jax.Array) else np.asarray(value)
+    return f"sha256 {hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest()[:16]}"
+
+
+def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _described(value) for key, value in table.items() if value is not None}

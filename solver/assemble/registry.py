@@ -1,0 +1,211 @@
+"""The one registry: names in run files and the classes that they stand for, our own and the user's.
+
+A name is one of our own classes' (`navier-stokes`), one that was registered in Python, or says where a class lies:
+`my_equations.py:Waves` (a file, relative to the run file) or `package.module:Waves`. The classes of a file that was
+read are known by their own names from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from solver.assemble.from_file import FromFile
+from solver.config import ConfigError, Entry, nearest, parameters_of
+from solver.discovery import concrete_classes
+from solver.equations.base import Equation, PeriodicSystem, SplitEquation
+from solver.forcing.base import Forcing
+from solver.initial.base import Initial
+from solver.outputs.base import Output
+from solver.steppers.base import Stepper
+
+C = TypeVar("C", bound=type)
+
+BASES: dict[str, Any] = {
+    "equation": PeriodicSystem,
+    "stepper": Stepper,
+    "initial": Initial,
+    "forcing": Forcing,
+    "output": Output,
+}
+ROOMS = {
+    "equation": "solver.equations",
+    "stepper": "solver.steppers",
+    "initial": "solver.initial",
+    "forcing": "solver.forcing",
+    "output": "solver.outputs",
+}
+ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Output}
+FROM_THE_RUN = ("grid", "forcing", "method")  # attributes that other sections of a run file decide
+SHORT = 12  # digits of a file's checksum in the name of its copy
+COPY = re.compile(rf"-([0-9a-f]{{{SHORT}}})$")
+
+_registered: dict[str, dict[str, type]] = {kind: {} for kind in BASES}
+
+
+def register(cls: C) -> C:
+    """Make a class known to run files under its `name`; usable as a decorator.
+
+    Args:
+        cls: a subclass of `Equation`, `Stepper`, `Initial`, `Forcing` or `Output`.
+
+    Raises:
+        ValueError: a class of another kind, or a name that another class has.
+    """
+    kind, name = _kind_of(cls), getattr(cls, "name", "")
+    if kind is None:
+        kinds = ", ".join(base.__name__ for base in BASES.values())
+        raise ValueError(f"register({getattr(cls, '__name__', cls)}): a subclass of one of {kinds} is needed")
+    known = built_in(kind).get(name) or _registered[kind].get(name)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"{cls.__name__}: the name {name!r} is {known.__module__}.{known.__qualname__}'s")
+    _registered[kind][name] = cls
+    return cls
+
+
+def _kind_of(cls: Any) -> str | None:
+    return next((kind for kind, base in BASES.items() if isinstance(cls, type) and issubclass(cls, base)), None)
+
+
+@cache
+def built_in(kind: str) -> dict[str, Any]:
+    """Our own classes of a kind, by name."""
+    found = concrete_classes(ROOMS[kind], BASES[kind])
+    return dict(sorted({**found, FromFile.name: FromFile}.items())) if kind == "initial" else found
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The classes that a run file may name; see `solver.config.Schema`.
+
+    Args:
+        folder: that files are relative to: the run file's.
+    """
+
+    folder: Path = Path()
+    _own: dict[str, dict[str, Entry]] = field(default_factory=lambda: {kind: {} for kind in BASES})
+
+    def names(self, kind: str) -> list[str]:
+        """Names of a kind: our own, those registered, those of files read so far."""
+        return sorted({*built_in(kind), *_registered[kind], *self._own[kind]})
+
+    def find(self, kind: str, name: str) -> Entry:
+        """The class of a name.
+
+        Raises:
+            ConfigError: an unknown name; a file or module that is missing, fails when it is imported, or has no such
+                class.
+        """
+        if name in self._own[kind]:
+            return self._own[kind][name]
+        cls = built_in(kind).get(name) or _registered[kind].get(name)
+        if cls is not None:
+            return _entry(name, cls)
+        place, colon, class_name = name.rpartition(":")
+        if not colon:
+            raise ConfigError(f"unknown{nearest(name, self.names(kind))}")
+        return self._from_elsewhere(kind, place, class_name)
+
+    def _from_elsewhere(self, kind: str, place: str, class_name: str) -> Entry:
+        if not place.endswith(".py"):
+            cls = _class_of(kind, _import_module(place), place, class_name)
+            return _entry(f"{place}:{class_name}", cls)
+        path = self.folder / place
+        module, canonical = _import_file(path)
+        cls = _class_of(kind, module, str(path), class_name)
+        for other in vars(module).values():
+            known_as = _kind_of(other)
+            if known_as is not None and _is_defined_in(module, other):
+                self._learn(known_as, other, f"{canonical}:{other.__name__}", path)
+        return _entry(f"{canonical}:{cls.__name__}", cls, path)
+
+    def _learn(self, kind: str, cls: Any, canonical: str, path: Path) -> None:
+        if cls.name in built_in(kind):
+            raise ConfigError(f"{path}: {cls.__name__} has the name {cls.name!r}, which is one of Slabwave's own")
+        self._own[kind][cls.name] = _entry(canonical if kind != "output" else cls.name, cls, path)
+
+
+def _import_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise ConfigError(f"{name}: {_said(error)}") from error
+
+
+def _import_file(path: Path) -> tuple[ModuleType, str]:
+    """The module of a user's file, and the name of its copy in a run's directory: with its checksum."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise ConfigError(f"{path}: {reason}") from None
+    digest = hashlib.sha256(content).hexdigest()
+    copied = COPY.search(path.stem)
+    if copied is not None and copied[1] != digest[:SHORT]:
+        raise ConfigError(f"{path}: it was changed since it was copied here, which makes other physics of the run")
+    canonical = f"{path.stem.removesuffix(f'-{digest[:SHORT]}')}-{digest[:SHORT]}.py"
+    key = f"slabwave_file_{digest}"
+    if key in sys.modules:
+        return sys.modules[key], canonical
+    spec = importlib.util.spec_from_file_location(key, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[key] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[key]
+        raise ConfigError(f"{path}: cannot be imported: {_said(error)}") from error
+    return module, canonical
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any:
+    base = BASES[kind]
+    cls: Any = getattr(module, class_name, None)
+    if _kind_of(cls) == kind and cls not in ABSTRACT:
+        if inspect.isabstract(cls):
+            missing = ", ".join(sorted(cls.__abstractmethods__))
+            raise ConfigError(f"{where}: {class_name} does not define {missing}")
+        if kind == "equation" and not getattr(cls, "fields", None):
+            raise ConfigError(f"{where}: {class_name} needs a class attribute fields: name → solver.Field")
+        return cls
+    fit = sorted(n for n, c in vars(module).items() if _kind_of(c) == kind and _is_defined_in(module, c))
+    base_name = "Equation" if kind == "equation" else base.__name__
+    found = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
+    raise ConfigError(f"{where}: {class_name}: {found}; subclasses of {base_name} there: {', '.join(fit) or 'none'}")
+
+
+def _is_defined_in(module: ModuleType, cls: Any) -> bool:
+    return bool(cls.__module__ == module.__name__) and not inspect.isabstract(cls)
+
+
+def _entry(name: str, cls: Any, source: Path | None = None) -> Entry:
+    return Entry(
+        name=name,
+        cls=cls,
+        parameters=parameters_of(cls, leave_out=FROM_THE_RUN),
+        fields=tuple(getattr(cls, "fields", ())),
+        dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
+        source=source,
+    )
+
+
+def known_outputs(extra: Sequence[type[Output]] = ()) -> tuple[type[Output], ...]:
+    """Every kind of output that may have written into a run's directory."""
+    found = [*built_in("output").values(), *_registered["output"].values(), *extra]
+    return tuple(dict.fromkeys(found))

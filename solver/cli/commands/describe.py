@@ -1,0 +1,64 @@
+"""Describe a name of a run file: its formula, its parameters with units and defaults, its source."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from pathlib import Path
+
+from solver.assemble.cases import cases
+from solver.assemble.registry import BASES, Registry
+from solver.config import REQUIRED, ConfigError, Entry, Parameter, nearest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`NAME`."""
+    parser.add_argument("name", help="as in a run file: navier-stokes, ifrk4, …, or my_equations.py:Waves")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what there is to say of every class of this name."""
+    registry, name = Registry(), options.name
+    found = {kind: registry.find(kind, name) for kind in _kinds(registry, name)}
+    case = cases().get(name)
+    if not found and case is None:
+        known = [*(n for kind in BASES for n in registry.names(kind)), *cases()]
+        raise ConfigError(f"{name!r}: unknown name{nearest(name, set(known))}")
+    blocks = [_text(kind, entry) for kind, entry in found.items()]
+    if case is not None:
+        blocks.append(f"case {name}: slabwave new {name} prints this run file\n\n{case.read_text(encoding='utf-8')}")
+    print("\n\n".join(block.rstrip() for block in blocks))
+    return 0
+
+
+def _kinds(registry: Registry, name: str) -> list[str]:
+    """Kinds in which the name stands for something; of a class elsewhere, the one that it belongs to."""
+    if ":" not in name:
+        return [kind for kind in BASES if name in registry.names(kind)]
+    errors = []
+    for kind in BASES:
+        try:
+            registry.find(kind, name)
+        except ConfigError as error:
+            errors.append(error)
+        else:
+            return [kind]
+    raise ConfigError(f"{name}: {errors[0]}")
+
+
+def _text(kind: str, entry: Entry) -> str:
+    lines = [f"{kind} {entry.name}  ({entry.cls.__module__}.{entry.cls.__qualname__})", ""]
+    if entry.source is not None:
+        lines[0] = f"{kind} {entry.name}  ({Path(entry.source)})"
+    lines += [inspect.cleandoc(entry.cls.__doc__ or ""), ""]
+    if kind == "equation":
+        lines += ["fields:", *(f"  {n}: a {f.rank} [{f.units}]" for n, f in entry.cls.fields.items()), ""]
+    if entry.parameters:
+        lines += ["keys of a run file:", *(f"  {key}: {_key(p)}" for key, p in entry.parameters.items())]
+    return "\n".join(lines)
+
+
+def _key(parameter: Parameter) -> str:
+    default = "needed" if parameter.default is REQUIRED else f"default {parameter.default}"
+    told = f"; {parameter.description}" if parameter.description else ""
+    return f"{parameter}, {default}{told}"

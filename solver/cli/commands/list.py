@@ -1,0 +1,49 @@
+"""List the names that run files may use, by kind."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+
+from solver.assemble.cases import cases
+from solver.assemble.registry import Registry
+from solver.config import Entry
+
+KINDS = {
+    "equations": "equation",
+    "steppers": "stepper",
+    "initial": "initial",
+    "forcing": "forcing",
+    "outputs": "output",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`[KIND]`."""
+    parser.add_argument("kind", nargs="?", choices=[*KINDS, "cases"], help="everything, if it is left out")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a line for each."""
+    registry = Registry()
+    for title, kind in KINDS.items():
+        if options.kind in (None, title):
+            _print(title, {name: _line(registry.find(kind, name)) for name in registry.names(kind)}, options.kind)
+    if options.kind in (None, "cases"):
+        titles = {name: tomllib.loads(path.read_text(encoding="utf-8"))["title"] for name, path in cases().items()}
+        _print("cases", titles, options.kind)
+    return 0
+
+
+def _print(title: str, lines: dict[str, str], only: str | None) -> None:
+    if only is None:
+        print(f"{title}:")
+    width = max(map(len, lines), default=0)
+    for name, text in lines.items():
+        print(f"{'' if only else '  '}{name:{width}}  {text}".rstrip())
+
+
+def _line(entry: Entry) -> str:
+    """The first line of the class's docstring."""
+    lines = (entry.cls.__doc__ or "").strip().splitlines()
+    return lines[0].strip() if lines else ""

@@ -1,0 +1,27 @@
+"""Print a commented run file, of an equation or of a case that comes with the package."""
+
+from __future__ import annotations
+
+import argparse
+
+from solver.assemble.cases import cases, new_run_file
+from solver.assemble.registry import Registry
+from solver.config import ConfigError, nearest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`NAME`."""
+    parser.add_argument("name", help="a case or an equation; slabwave list names them")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print it; redirect it into a file."""
+    registry, known = Registry(), cases()
+    name = options.name
+    if name in known:
+        print(known[name].read_text(encoding="utf-8"), end="")
+        return 0
+    if ":" not in name and name not in registry.names("equation"):
+        raise ConfigError(f"{name!r}: unknown name{nearest(name, {*known, *registry.names('equation')})}")
+    print(new_run_file(registry.find("equation", name), name), end="")
+    return 0

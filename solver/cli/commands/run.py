@@ -1,0 +1,35 @@
+"""Start a run, or with --resume continue it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from solver import assemble
+from solver.cli.arguments import add_address
+from solver.cli.job import carry_out, refuse_other_physics
+from solver.cluster import set_up_jax
+from solver.io import RunDirectory
+from solver.simulation import refuse_earlier_end, refuse_occupied
+
+OVERRIDES = True
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`FILE [--resume]`, and the address of a job."""
+    parser.add_argument("file", help="run file (TOML)")
+    parser.add_argument("--resume", action="store_true", help="continue from the newest valid checkpoint, if any")
+    add_address(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    set_up_jax("auto", None)
+    config = assemble.read_run_file(options.file, options.overrides)
+    directory = RunDirectory(Path(config.directory))
+    if not options.resume:
+        refuse_occupied(directory)
+    elif directory.run_file.exists():
+        refuse_other_physics(directory, config)
+        refuse_earlier_end(directory, config.time.end)
+    return carry_out(config, directory, options)

@@ -1,0 +1,114 @@
+"""What `run` and `resume` have in common: join the job, choose devices, take the directory, and step."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+import jax
+
+from solver import assemble
+from solver.cli.codes import FINISHED, STOPPED_EARLY
+from solver.cluster import (
+    LOGGER,
+    Launch,
+    StopRequest,
+    available_cores,
+    find_launch,
+    forced_cpu_devices,
+    join,
+    keep_compiled_programs,
+    keep_freed_memory,
+    report,
+    require_same,
+    set_up_jax,
+    start_log,
+)
+from solver.config import Config, ConfigError, changed_physics
+from solver.io import RunDirectory
+from solver.mesh import device_mesh
+from solver.simulation import simulate, taken_directory
+from solver.steppers.base import State
+
+
+def refuse_other_physics(directory: RunDirectory, config: Config) -> None:
+    """Raises ConfigError where the directory holds a run that differs in more than a continued one may."""
+    before = assemble.read_run_file(directory.run_file)
+    changed = changed_physics(before.to_table(), config.to_table())
+    if changed:
+        raise ConfigError(
+            f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only time.end, [devices] and "
+            "output schedules may change when it is continued"
+        )
+
+
+def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespace) -> int:
+    """Run or continue what a checked run file says; returns the exit code."""
+    launch = find_launch(os.environ, options.coordinator, options.processes, options.process)
+    start_log(quiet=launch.process != 0)
+    with StopRequest() as stop:
+        assembly, notes = _join(config, launch)
+        devices = list(assembly.mesh.devices.flat)
+        with taken_directory(directory, config.to_toml(), devices, config.sources):
+            for line in [*report(launch, devices), *notes, _summary(assembly)]:
+                LOGGER.info(line)
+            stop.listen()  # again: joining replaces the handlers
+            start = lambda: _start(assembly)  # noqa: E731
+            run, control = assembly.run, assembly.control
+            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, stop)
+    return FINISHED if finished else STOPPED_EARLY
+
+
+def _start(assembly: assemble.Assembly) -> State:
+    LOGGER.info("starting from %s", ", ".join(start.name for start in assembly.config.initial.values()))
+    return assembly.start()
+
+
+def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]:
+    """Join the job's processes; the run's objects on its devices, and lines for the log."""
+    notes = _choose_devices(config, launch)
+    keep_freed_memory()
+    if keep_compiled_programs(os.environ) is None:
+        notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
+    join(launch)
+    count = len(config.devices.use or jax.devices())
+    assemble.check_device_count(config, count)
+    try:
+        mesh = device_mesh(config.devices.use, shape=assemble.mesh_shape(config, count))
+    except ValueError as error:
+        raise ConfigError(f"devices.use: {error}") from None
+    require_same(config.to_toml(), "run file")
+    notes += [f"source: {path} was imported; {name} is its copy" for name, path in config.sources]
+    return assemble.Assembly(config, mesh), notes
+
+
+def _choose_devices(config: Config, launch: Launch) -> list[str]:
+    """Settle platform and virtual devices, and refuse a count that cannot split the grid while that costs nothing."""
+    section = config.devices
+    forced = forced_cpu_devices(os.environ)
+    if forced is not None:
+        set_up_jax(section.platform, None)
+        notes = [f"devices: {forced[1]} fixes {forced[0]} on the CPU; devices.virtual = {section.virtual!r} is ignored"]
+        count = forced[0]
+    else:
+        cores = available_cores(os.environ, launch)
+        wanted = section.virtual
+        count = assemble.preferred_device_count(config, cores, launch.processes) if wanted == "auto" else wanted
+        notes = []
+        if not set_up_jax(section.platform, count):
+            count = len(jax.devices())
+            notes = [f"devices: this process has {count} already; devices.virtual = {wanted!r} is ignored"]
+    if section.platform == "cpu" or section.virtual != "auto":
+        in_use = len(section.use) if section.use else count * launch.processes
+        assemble.check_device_count(config, in_use)
+    return notes
+
+
+def _summary(assembly: assemble.Assembly) -> str:
+    config, grid = assembly.config, assembly.grid
+    control = f"step = {config.time.step:g}" if config.time.step else f"cfl = {config.time.cfl:g}"
+    shape = "×".join(map(str, grid.shape))
+    return (
+        f"{config.title or 'untitled'}: {config.equation.name} on {shape} {grid.dealias}, {grid.precision}, "
+        f"{config.stepper.name}, {control}, until t = {config.time.end:g}"
+    )

@@ -1,0 +1,84 @@
+"""The JSON schema of run files, from which editors complete and check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solver.config.parameters import table_model
+from solver.config.runfile import Entry, Schema
+from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, Section, TimeSection
+
+FROM_ELSEWHERE = {
+    "type": "object",
+    "description": "a class of your own, as 'file.py:Class' or 'package.module:Class', with its parameters",
+    "properties": {"name": {"type": "string", "pattern": ":"}},
+    "required": ["name"],
+}
+
+
+def json_schema(schema: Schema) -> dict[str, Any]:
+    """JSON schema (draft 2020-12) of a run file, with every registered equation, initial field, forcing and output."""
+    kinds = {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("equation", "initial")}
+    kinds |= {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("forcing", "output")}
+    definitions = {kind: {"anyOf": [*map(_named_table, entries), FROM_ELSEWHERE]} for kind, entries in kinds.items()}
+    sections: dict[str, type[Section]] = {
+        "grid": GridSection,
+        "time": TimeSection,
+        "devices": DevicesSection,
+        "random": RandomSection,
+    }
+    stepper = {"examples": list(schema.names("stepper"))}
+    tables = {name: section.model_json_schema() for name, section in sections.items()}
+    tables["time"]["properties"]["stepper"] |= stepper
+    tables["grid"]["required"] = ["shape"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Slabwave run file",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["grid", "equation", "initial", "time"],
+        "properties": {
+            **Heading.model_json_schema()["properties"],
+            **tables,
+            "equation": {"$ref": "#/$defs/equation"},
+            "initial": {"type": "object"},
+            "forcing": {"type": "object"},
+            "output": _outputs(kinds["output"]),
+        },
+        "allOf": [_fields_of(entry) for entry in kinds["equation"]],
+        "$defs": {kind: definitions[kind] for kind in ("equation", "initial", "forcing")},
+    }
+
+
+def _named_table(entry: Entry) -> dict[str, Any]:
+    return _table(entry, named=True)
+
+
+def _table(entry: Entry, *, named: bool) -> dict[str, Any]:
+    found = table_model(entry.name, entry.parameters, named=named).model_json_schema()
+    summary = (entry.cls.__doc__ or "").strip().splitlines()
+    return {**found, "description": summary[0] if summary else entry.name}
+
+
+def _fields_of(equation: Entry) -> dict[str, Any]:
+    """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several."""
+    named = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
+    if len(equation.fields) > 1:
+        by_field = {
+            kind: {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(equation.fields, ref)}
+            for kind, ref in named.items()
+        }
+        by_field["initial"]["required"] = list(equation.fields)  # type: ignore[assignment]
+        named = by_field  # type: ignore[assignment]
+    this = {"properties": {"equation": {"properties": {"name": {"const": equation.name}}}}}
+    return {"if": this, "then": {"properties": named}}
+
+
+def _outputs(outputs: list[Entry]) -> dict[str, Any]:
+    tables = {entry.name: {"anyOf": [_table(entry, named=False), {"const": False}]} for entry in outputs}
+    return {
+        "type": "object",
+        "description": "where a run writes, and what and when",
+        "properties": {"directory": {"type": "string"}, **tables},
+        "additionalProperties": {"type": "object"},
+    }

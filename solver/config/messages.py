@@ -1,0 +1,129 @@
+"""Error lines: what was given, under which key, and what is needed."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from solver.config.errors import ConfigError
+
+WORDS = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean …?` or `; known are …`, to end an error line with."""
+    names = sorted(known)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(names) or 'none'}"
+
+
+def describe(hint: Any) -> str:
+    """A type in words."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint in WORDS:
+        return WORDS[hint]
+    if origin is typing.Annotated:
+        return next((note for note in arguments[1:] if isinstance(note, str)), describe(arguments[0]))
+    if origin is typing.Literal:
+        return " or ".join(repr(choice) for choice in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(describe(option) for option in arguments if option is not type(None))
+    return f"a list, each entry {describe(arguments[0])}" if origin is tuple else "a table"
+
+
+def config_error(error: ValidationError, model: type[BaseModel], table: Any, path: str) -> ConfigError:
+    """The first of pydantic's complaints as one line.
+
+    Args:
+        error: what pydantic raised.
+        model: the class of the table that was read.
+        table: what was read.
+        path: the table's own key, such as `equation`.
+    """
+    first = error.errors()[0]
+    keys, hint, value = _place(first["loc"], model, table)
+    key = _joined(path, keys)
+    kind, context = first["type"], first.get("ctx", {})
+    if kind == "extra_forbidden":
+        return ConfigError(f"{key}: unknown key{nearest(keys[-1], _model(hint).model_fields)}")
+    if kind == "missing":
+        return ConfigError(f"{key} is missing: {describe(hint)} is needed")
+    if kind == "value_error":
+        text = str(context["error"])
+        return ConfigError(text if isinstance(value, Mapping) else f"{key} = {value!r}: {text}")
+    needed = _bound(kind, context) or describe(hint)
+    close = nearest(value, _choices(hint)) if isinstance(value, str) else ""
+    return ConfigError(f"{key} = {value!r}: {needed} is needed{close if 'did you' in close else ''}")
+
+
+def _place(location: Sequence[Any], model: type[BaseModel], table: Any) -> tuple[list[Any], Any, Any]:
+    """The keys of pydantic's location, without its names for the parts of a union; the type and the value there."""
+    keys: list[Any] = []
+    hint: Any = model
+    value = table
+    for step in location:
+        inner = _inside(hint, step)
+        if inner is None and not (isinstance(value, Mapping) and step in value):
+            continue
+        hint = hint if inner is None else inner
+        keys.append(step)
+        value = _item(value, step)
+    return keys, hint, value
+
+
+def _item(value: Any, key: Any) -> Any:
+    try:
+        return value[key]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _inside(hint: Any, key: Any) -> Any:
+    """Type of an entry, or None if `key` is none of its entries."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        field = hint.model_fields.get(key)
+        return None if field is None else _with_notes(field)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _inside(arguments[0], key)
+    if origin in (typing.Union, types.UnionType):
+        return next((found for option in arguments if (found := _inside(option, key)) is not None), None)
+    return arguments[0] if origin is tuple and isinstance(key, int) else None
+
+
+def _with_notes(field: Any) -> Any:
+    """A field's type; pydantic keeps the words that describe it apart."""
+    words = [note for note in field.metadata if isinstance(note, str)]
+    return typing.Annotated[field.annotation, words[0]] if words else field.annotation
+
+
+def _model(hint: Any) -> type[BaseModel]:
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return hint
+    return next(_model(option) for option in typing.get_args(hint) if option is not type(None))
+
+
+def _choices(hint: Any) -> list[str]:
+    if typing.get_origin(hint) is typing.Literal:
+        return [choice for choice in typing.get_args(hint) if isinstance(choice, str)]
+    return [name for option in typing.get_args(hint) for name in _choices(option)]
+
+
+def _bound(kind: str, context: Mapping[str, Any]) -> str:
+    if kind == "greater_than" and context["gt"] == 0:
+        return "a positive number"
+    if kind == "greater_than_equal":
+        return "zero or more" if context["ge"] == 0 else f"{context['ge']} or more"
+    return f"a number below {context['lt']}" if kind == "less_than" else ""
+
+
+def _joined(path: str, keys: Sequence[Any]) -> str:
+    text = path
+    for key in keys:
+        text = f"{text}[{key}]" if isinstance(key, int) else f"{text}.{key}" if text else str(key)
+    return text

@@ -1,0 +1,148 @@
+"""The sections of a run file that are the same for every run, as frozen pydantic models."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from solver.config.messages import config_error
+
+LENGTH_IN_PI = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)?\s*\*?\s*pi\s*")
+S = TypeVar("S", bound="Section")
+
+
+class Section(BaseModel):
+    """A table: unknown keys, wrong types and infinite numbers are refused; integers serve as floats."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def read(cls: type[S], table: Any, path: str) -> S:
+        """From TOML.
+
+        Raises:
+            ConfigError: one line that names the key, what was given and what is needed.
+        """
+        try:
+            return cls.model_validate(table)
+        except ValidationError as error:
+            raise config_error(error, cls, table, path) from None
+
+    def to_table(self) -> dict[str, Any]:
+        """As TOML holds it: keys that are not set are left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def length_value(written: float | str) -> float:
+    """A length in numbers: `3.0`, `"2 pi"`.
+
+    Raises:
+        ValueError: neither a number nor a multiple of pi.
+    """
+    if not isinstance(written, str):
+        return float(written)
+    match = LENGTH_IN_PI.fullmatch(written)
+    if match is None:
+        raise ValueError(f"{written!r} is not a length; a number or a multiple of pi such as '2 pi' is needed")
+    return float(match[1] or 1) * math.pi
+
+
+def _positive_length(written: float | str) -> float | str:
+    if not 0 < length_value(written) < math.inf:
+        raise ValueError("a positive length is needed")
+    return written
+
+
+Length = Annotated[float | str, AfterValidator(_positive_length), "a length"]
+Lengths = Annotated[tuple[Length, ...], Field(strict=False)]
+Integers = Annotated[tuple[int, ...], Field(strict=False)]
+Dealias = Literal["two-thirds", "three-halves", "none"]
+
+
+class GridSection(Section):
+    """`[grid]`: the box."""
+
+    shape: Integers = Field(description="points per axis; with three-halves, modes per axis")
+    lengths: Lengths = Field((), description="box lengths: numbers, or multiples of pi as '2 pi' (the default)")
+    dealias: Dealias | None = Field(None, description="which modes are kept; by default what suits the equation")
+    precision: Literal["float64", "float32"] = "float64"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_lengths(cls, table: Any) -> Any:
+        if isinstance(table, dict) and "lengths" not in table and isinstance(table.get("shape"), list):
+            return {**table, "lengths": ["2 pi"] * len(table["shape"])}
+        return table
+
+    @model_validator(mode="after")
+    def _check_number_of_lengths(self) -> GridSection:
+        if len(self.lengths) != len(self.shape):
+            raise ValueError(
+                f"grid.lengths has {len(self.lengths)} entries; grid.shape has {len(self.shape)}, as many are needed"
+            )
+        return self
+
+    @property
+    def length_values(self) -> tuple[float, ...]:
+        """The lengths as numbers."""
+        return tuple(length_value(written) for written in self.lengths)
+
+
+class TimeSection(Section):
+    """`[time]`: the stepper, one of `step` and `cfl` (with a longest step, if wanted), and the end."""
+
+    stepper: str = Field(description="name of a time stepper; `slabwave list steppers` names them")
+    end: float = Field(ge=0, description="time at which the run ends")
+    step: float | None = Field(None, gt=0, description="fixed time step")
+    cfl: float | None = Field(None, gt=0, description="CFL number that the steps keep")
+    max_step: float | None = Field(None, gt=0, description="longest step that CFL control may take")
+
+    @model_validator(mode="after")
+    def _check_control(self) -> TimeSection:
+        if (self.step is None) == (self.cfl is None):
+            given = "both are given" if self.step else "neither is given"
+            raise ValueError(f"time.step, time.cfl: {given}; one of them is needed")
+        if self.max_step is not None and self.cfl is None:
+            raise ValueError(
+                f"time.max_step = {self.max_step}: it limits the steps of time.cfl, which is needed beside it"
+            )
+        return self
+
+
+class DevicesSection(Section):
+    """`[devices]`: what to run on."""
+
+    platform: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
+    virtual: Annotated[int, Field(gt=0)] | Literal["auto"] = Field(
+        "auto", description="virtual CPU devices in this process; auto = one per core"
+    )
+    decomposition: Literal["slab", "pencil"] = "slab"
+    mesh: Integers | None = Field(None, description="sides of the mesh of pencils, such as [4, 2]")
+    use: Integers | None = Field(None, description="indices of the devices to use; all of them by default")
+    engine: Literal["slabwave", "shard_map", "jaxdecomp"] = "slabwave"
+
+    @model_validator(mode="after")
+    def _check_mesh(self) -> DevicesSection:
+        if self.mesh is None:
+            return self
+        if self.decomposition != "pencil":
+            raise ValueError(f"devices.mesh = {list(self.mesh)} fixes pencils: decomposition = 'pencil' is needed")
+        if len(self.mesh) != 2 or min(self.mesh) < 1:
+            raise ValueError(f"devices.mesh = {list(self.mesh)}: two positive sides are needed, such as [4, 2]")
+        return self
+
+
+class RandomSection(Section):
+    """`[random]`."""
+
+    seed: int = Field(0, ge=0, lt=2**63, description="of everything random in the run")
+
+
+class Heading(Section):
+    """The keys above the first section."""
+
+    title: str = ""
+    reference: str = ""

@@ -1,0 +1,60 @@
+"""Run files as tables: read from TOML, with overrides from the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from solver.config.errors import ConfigError
+
+EXCLUSIVE = {"step": "cfl", "cfl": "step"}  # keys of [time]: setting one drops the other
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The file's table.
+
+    Raises:
+        ConfigError: it cannot be read or is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such run file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+
+
+def apply_override(table: dict[str, Any], override: str) -> None:
+    """Set one key in place, as `section.key=value`.
+
+    Of `time.step` and `time.cfl`, setting one drops the other. Another name of an equation, initial field or forcing
+    drops the parameters of the one before.
+
+    Raises:
+        ConfigError: not of the form `section.key=value`, or through something that is no table.
+    """
+    name, equals, text = override.partition("=")
+    keys = [key.strip() for key in name.split(".")]
+    if not equals or not all(keys):
+        raise ConfigError(f"{override!r}: an override is written section.key=value")
+    inner = table
+    for key in keys[:-1]:
+        inner = inner.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{override!r}: {key!r} is not a table")
+    value = _toml_value(text.strip())
+    if keys[0] in ("equation", "initial", "forcing") and keys[-1] == "name" and inner.get("name") != value:
+        inner.clear()
+    inner[keys[-1]] = value
+    if keys[0] == "time" and len(keys) == 2 and keys[1] in EXCLUSIVE:
+        inner.pop(EXCLUSIVE[keys[1]], None)
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,15 @@
+"""A whole run: its directory, its first state, stepping with outputs in the pauses, and how it ends."""
+
+from solver.simulation.directory import refuse_earlier_end, refuse_occupied, taken_directory
+from solver.simulation.progress import duration
+from solver.simulation.stepping import Control, OutputList, simulate
+
+__all__ = [
+    "Control",
+    "OutputList",
+    "duration",
+    "refuse_earlier_end",
+    "refuse_occupied",
+    "simulate",
+    "taken_directory",
+]

@@ -1,0 +1,78 @@
+"""A run's directory is taken by one run at a time, and by one physics for good."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from solver.cluster import any_process, barrier, is_first, log_to
+from solver.config import ConfigError
+from solver.io import RunDirectory, lock, newest_time, record_provenance, remove_leftovers, write_text
+
+
+def refuse_occupied(directory: RunDirectory) -> None:
+    """Raises ConfigError where a new run would lie over another."""
+    existing = directory.existing_files()
+    if existing:
+        raise ConfigError(
+            f"{directory.path} already holds a run ({', '.join(existing)}); continue it with --resume "
+            "(resume=True in Python), or choose another output directory"
+        )
+
+
+def refuse_earlier_end(directory: RunDirectory, end: float) -> None:
+    """Raises ConfigError where a run stands beyond `end`: it would be called finished, and config.toml say so."""
+    stands = newest_time(directory.checkpoints)
+    if stands is not None and stands > end * (1 + 1e-12):
+        raise ConfigError(
+            f"time.end = {end:g}: the run in {directory.path} stands at t = {stands:g}; a later end is needed, or "
+            "another output.directory"
+        )
+
+
+@contextmanager
+def taken_directory(
+    directory: RunDirectory,
+    run_file: str,
+    devices: Sequence[jax.Device],
+    sources: Sequence[tuple[str, Path]] = (),
+) -> Iterator[None]:
+    """Make the directory this run's as long as the context lasts, with its log. Collective.
+
+    Args:
+        directory: where the run writes.
+        run_file: text of its config.toml.
+        devices: that it runs on, for provenance.json.
+        sources: files of the user's to copy into it, each with the name of its copy.
+
+    Raises:
+        ConfigError: another process is writing a run there.
+    """
+    held: Any = None
+    log: Any = nullcontext()
+    if is_first():
+        directory.path.mkdir(parents=True, exist_ok=True)
+        held = lock(directory.path)
+    if any_process(is_first() and held is None):
+        raise ConfigError(f"{directory.path}: another process is writing this run; wait for it, or stop it")
+    if is_first():
+        log = log_to(directory.log)
+        for folder in (directory.checkpoints, directory.snapshots, directory.path):
+            remove_leftovers(folder)
+        for name, source in sources:
+            if source.resolve() != (directory.path / name).resolve():
+                shutil.copyfile(source, directory.path / name)
+        write_text(directory.run_file, run_file)
+        record_provenance(directory.provenance, devices)
+    barrier("run directory")
+    try:
+        with log:
+            yield
+    finally:
+        if held is not None:
+            held.close()

@@ -1,0 +1,263 @@
+"""Names of run files: our own classes, the user's files and modules, and what is said of those that cannot be used."""
+
+import json
+import sys
+import tomllib
+from typing import ClassVar
+
+import jax
+import pytest
+
+import solver as sw
+from solver import assemble
+from solver.assemble.cases import cases
+from solver.cli.main import main
+from solver.config import ConfigError, json_schema, load
+
+OWN = """
+import jax.numpy as jnp
+import numpy as np
+import solver as sw
+
+
+class Decay(sw.Equation):
+    \"\"\"u_t = -c u.
+
+    Args:
+        c: rate [1/time].
+    \"\"\"
+
+    c: float = 1.0
+    fields = {"u": sw.Field("scalar", "kg")}
+
+    def linear(self):
+        return sw.Diagonal({"u": -self.c * jnp.ones(self.grid.spectral_shape, self.grid.dtype)})
+
+    def nonlinear(self, fields, t):
+        return {"u": jnp.zeros_like(fields["u"])}
+
+    def rate(self, fields):
+        return jnp.asarray(1.0)
+
+
+class Mean(sw.outputs.Output):
+    \"\"\"The mean of u, a line each.\"\"\"
+
+    name = "mean-of-u"
+
+    def write(self, run, state):
+        with (run.directory.path / "mean.txt").open("a") as file:
+            file.write(f"{int(state.step)} {float(state.field['u'].real.max())!r}\\n")
+
+    @classmethod
+    def drop_after(cls, directory, step):
+        path = directory.path / "mean.txt"
+        if path.exists():
+            lines = [line for line in path.read_text().splitlines() if int(line.split()[0]) <= step]
+            path.write_text("".join(f"{line}\\n" for line in lines))
+"""
+RUN = """
+[grid]
+shape = [8, 8]
+
+[equation]
+name = "own.py:Decay"
+c = 2
+
+[initial]
+name = "uniform"
+value = 1.0
+
+[time]
+stepper = "etdrk2"
+step = 0.1
+end = 1.0
+
+[devices]
+use = [0, 1]
+
+[output]
+directory = "{directory}"
+mean-of-u = {{ every_steps = 2 }}
+checkpoints = {{ every_steps = 3 }}
+"""
+
+
+@pytest.fixture
+def case(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    path = tmp_path / "run.toml"
+    path.write_text(RUN.format(directory=tmp_path / "out"))
+    return path
+
+
+def said(capsys, *words):
+    """Exit code and the last line on stderr of a command."""
+    code = main([str(word) for word in words])
+    return code, capsys.readouterr().err.strip().splitlines()[-1:] or [""]
+
+
+def test_an_equation_and_an_output_from_a_file_run_and_continue(case, tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert main(["run", str(case), "time.end=0.5"]) == 0
+    copies = list(folder.glob("own-*.py"))
+    assert [copy.read_text() for copy in copies] == [OWN]
+    written = tomllib.loads((folder / "config.toml").read_text())
+    assert written["equation"]["name"] == f"{copies[0].name}:Decay"
+    assert "source:" in (folder / "log.txt").read_text()
+    (tmp_path / "own.py").unlink()  # the copy will do
+    assert main(["resume", str(folder), "time.end=1"]) == 0
+    lines = [line.split() for line in (folder / "mean.txt").read_text().splitlines()]
+    assert [int(step) for step, _ in lines] == [0, 2, 4, 5, 6, 8, 10]
+    assert float(lines[-1][1]) == pytest.approx(0.1353352832366127, rel=1e-12)
+    assert main(["verify", str(folder)]) == 0
+    assert main(["info", str(folder)]) == 0
+
+
+def test_other_contents_of_the_file_are_other_physics(case, tmp_path, capsys):
+    assert main(["run", str(case), "time.end=0.5"]) == 0
+    (tmp_path / "own.py").write_text(OWN.replace("-self.c", "-2 * self.c"))
+    before = (tmp_path / "out" / "config.toml").read_text()
+    code, [line] = said(capsys, "run", case, "--resume")
+    assert code == 2
+    assert "other physics (equation.name: own-" in line
+    assert (tmp_path / "out" / "config.toml").read_text() == before
+    copy = next((tmp_path / "out").glob("own-*.py"))
+    copy.write_text(copy.read_text() + "\n")
+    code, [line] = said(capsys, "resume", tmp_path / "out")
+    assert code == 2
+    assert f"{copy}: it was changed since it was copied here" in line
+
+
+def test_a_file_is_an_equation_whose_name_need_not_be_given(case):
+    registry = assemble.Registry(case.parent)
+    entry = registry.find("equation", "own.py:Decay")
+    assert entry.cls.name == "decay"
+    assert str(entry.parameters["c"]) == "a number"
+    assert entry.parameters["c"].description == "rate [1/time]."
+    assert registry.find("output", "mean-of-u").cls.__name__ == "Mean"
+
+
+def test_a_class_of_a_module(monkeypatch, tmp_path):
+    (tmp_path / "my_package_of_waves.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = assemble.Registry().find("equation", "my_package_of_waves:Decay")
+    assert entry.name == "my_package_of_waves:Decay"
+    assert entry.source is None
+    del sys.modules["my_package_of_waves"]
+
+
+WRONG = {
+    "missing": (None, "own.py:Decay", "own.py: no such file"),
+    "raises": ("1 / 0", "own.py:Decay", "own.py: cannot be imported: ZeroDivisionError: division by zero"),
+    "exits": ("raise SystemExit(4)", "own.py:Decay", "own.py: cannot be imported: SystemExit: 4"),
+    "no such class": (OWN, "own.py:Decoy", "Decoy: has no Decoy; subclasses of Equation there: Decay"),
+    "no equation": (OWN, "own.py:Mean", "Mean: it is no Equation; subclasses of Equation there: Decay"),
+    "no fields": (OWN.replace("fields = {", "felder = {"), "own.py:Decay", "needs a class attribute fields"),
+    "abstract": (OWN.replace("def rate", "def speed"), "own.py:Decay", "Decay does not define rate"),
+    "no module": (OWN, "no_such_package.waves:Decay", "No module named 'no_such_package'"),
+    "wrong names": (OWN.replace('return {"u": jnp.z', 'return {"w": jnp.z'), "own.py:Decay", "own.py: Decay:"),
+    "wrong shape": (OWN.replace("jnp.zeros_like(fields[\"u\"])", "fields[\"u\"][0]"), "own.py:Decay", "nonlinear()"),
+    "raises in use": (OWN.replace("-self.c *", "-self.speed *"), "own.py:Decay", "no attribute 'speed'"),
+    "wrong operator": (OWN.replace("return sw.Diagonal({", "return dict({"), "own.py:Decay", "linear() gives dict"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_cannot_be_used_is_one_line_with_file_and_class(case, capsys, wrong):
+    text, name, message = WRONG[wrong]
+    own = case.parent / "own.py"
+    own.write_text(text) if text is not None else own.unlink()
+    code, lines = said(capsys, "run", case, f"equation.name={name}", "equation.c=2", "output.mean-of-u=false")
+    assert code == 2
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert str(case) in lines[0]
+    assert not (case.parent / "out").exists()
+
+
+def test_registered_in_python():
+    class Waves(sw.Equation):
+        fields: ClassVar = {"u": sw.Field()}
+
+    assert sw.register(Waves) is Waves
+    assert assemble.Registry().find("equation", "waves").cls is Waves
+    with pytest.raises(ValueError, match="a subclass of one of"):
+        sw.register(dict)
+
+    class Other(sw.Equation):
+        name = "navier-stokes"
+
+    with pytest.raises(ValueError, match=r"the name 'navier-stokes' is solver\.equations\.navier_stokes\.NavierStokes"):
+        sw.register(Other)
+    from solver.assemble import registry
+
+    del registry._registered["equation"]["waves"]
+
+
+# ---- list, describe, new, schema --------------------------------------------------------------------------------
+
+
+def test_everything_listed_is_described(capsys):
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    registry = assemble.Registry()
+    for kind in assemble.BASES:
+        for name in registry.names(kind):
+            assert f"  {name} " in listed
+            assert main(["describe", name]) == 0
+            text = capsys.readouterr().out
+            assert name in text
+            for key, parameter in registry.find(kind, name).parameters.items():
+                assert f"  {key}: " in text
+                assert parameter.description, f"{kind} {name}: {key} is not described in its docstring"
+    assert main(["list", "steppers"]) == 0
+    assert "ifrk4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", sorted(cases()))
+def test_cases_come_with_the_package(name, capsys):
+    assert main(["new", name]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["title"]
+
+
+@pytest.mark.parametrize("name", assemble.Registry().names("equation"))
+def test_a_new_run_file_passes_check(name, capsys, tmp_path):
+    assert main(["new", name]) == 0
+    path = tmp_path / "new.toml"
+    path.write_text(capsys.readouterr().out)
+    assemble.read_run_file(path)
+
+
+def test_unknown_names(capsys):
+    assert said(capsys, "new", "navier-stoke") == (
+        2,
+        ["slabwave: error: 'navier-stoke': unknown name; did you mean 'navier-stokes'?"],
+    )
+    assert said(capsys, "describe", "ifrk5")[0] == 2
+    assert said(capsys, "list", "equation")[0] == 2
+
+
+def test_the_schema_accepts_our_run_files_and_refuses_misspelt_ones(capsys):
+    jsonschema = pytest.importorskip("jsonschema")
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    for path in cases().values():
+        table = tomllib.loads(path.read_text())
+        assert not list(validator.iter_errors(table)), path
+        table["grid"]["shpe"] = [1]
+        assert list(validator.iter_errors(table))
+    table = tomllib.loads(cases()["taylor-green"].read_text())
+    for change in ({"viscocity": 1}, {"viscosity": "thick"}):
+        assert list(validator.iter_errors({**table, "equation": {"name": "navier-stokes", **change}}))
+    assert list(validator.iter_errors({**table, "initial": {"name": "taylor-gren"}}))
+    assert not list(validator.iter_errors({**table, "equation": {"name": "my.py:Waves", "speed": 1}}))
+    assert json_schema(assemble.schema()) == schema
+
+
+def test_an_output_that_is_not_known(tmp_path):
+    with pytest.raises(ConfigError, match=r"output\.seris: unknown; did you mean 'series'"):
+        load(cases()["taylor-green"], assemble.schema(), ["output.seris={}"])
+    assert jax  # the run files above touch no device

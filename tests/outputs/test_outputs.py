@@ -1,0 +1,255 @@
+"""Outputs as objects: what they write, what they drop when a run continues, and `solver.run`."""
+
+import shutil
+import tomllib
+
+import h5py
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import read_checkpoint
+
+import solver as sw
+from solver.cli.main import main
+from solver.config import ConfigError
+from solver.io import Row, SpectraFile, list_checkpoints, load_checkpoint, read_series
+from solver.outputs.base import Output
+
+# ---- spectra.h5 -------------------------------------------------------------------------------------------------
+
+
+def rows(count, shells=20):
+    return [Row(step, 0.1 * step, {"energy": np.arange(shells) + step}) for step in range(count)]
+
+
+def test_the_file_is_replaced_as_seldom_as_keeps_a_row_cheap(tmp_path, monkeypatch):
+    replaced = []
+    replace = SpectraFile._replace
+    monkeypatch.setattr(SpectraFile, "_replace", lambda self, rows: replaced.append(1) or replace(self, rows))
+    monkeypatch.setattr("solver.io.spectra.SMALL", 4096)
+    file = SpectraFile(tmp_path / "spectra.h5")
+    for row in rows(2000):
+        file.append(row, np.arange(20.0))
+    assert 4 < len(replaced) < 60
+    assert [row.step for row in file.rows()] == list(range(2000))
+    file.merge()
+    assert not file.journal.exists()
+    with h5py.File(file.path) as data:
+        assert data["energy"].shape == (2000, 20)
+        assert data["energy"][1234, 3] == 1237
+        np.testing.assert_array_equal(data["t"], 0.1 * np.arange(2000))
+
+
+def test_rows_survive_a_kill_at_any_moment(tmp_path):
+    file = SpectraFile(tmp_path / "spectra.h5")
+    for row in rows(10):
+        file.append(row, np.arange(20.0))
+    whole = file.journal.read_bytes()
+    file.journal.write_bytes(whole[:-30])  # killed while it wrote the last row
+    assert [row.step for row in file.rows()] == list(range(9))
+    assert file.damaged_lines() == []
+    file.merge()
+    file.journal.write_bytes(whole)  # killed between the new file and the end of the journal
+    assert [row.step for row in file.rows()] == list(range(10))
+    file.drop_after(4)
+    assert [row.step for row in file.rows()] == list(range(5))
+    assert not file.journal.exists()
+
+
+def test_a_changed_line_of_the_journal_is_found(tmp_path):
+    file = SpectraFile(tmp_path / "spectra.h5")
+    for row in rows(5):
+        file.append(row, np.arange(20.0))
+    text = file.journal.read_text()
+    file.journal.write_text(text.replace('"step": 2', '"step": 7'))
+    assert file.damaged_lines() == [2]
+    assert [row.step for row in file.rows()] == [0, 1, 3, 4]
+
+
+# ---- a run from Python ------------------------------------------------------------------------------------------
+
+
+def problem(viscosity=0.05):
+    grid = sw.Grid((16, 16, 16), mesh=sw.device_mesh(range(2)))
+    flow = sw.equations.NavierStokes(grid, viscosity=viscosity)
+    stepper = sw.steppers.IFRK4()
+    return flow, stepper, sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid), seed=0)
+
+
+def outputs(**also):
+    made = [
+        sw.outputs.Series(every_steps=2),
+        sw.outputs.Spectra(every_time=0.2),
+        sw.outputs.Snapshots(every_steps=4),
+        sw.outputs.Checkpoints(every_steps=3, keep=10),
+    ]
+    return {"outputs": made, "step": 0.05, "end": 0.5, **also}
+
+
+def test_the_directory_is_that_of_the_command(tmp_path):
+    final = sw.run(*problem(), **outputs(), directory=tmp_path / "python", title="vortex")
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(
+        "title = 'vortex'\ngrid = { shape = [16, 16, 16] }\nequation = { name = 'navier-stokes', viscosity = 0.05 }\n"
+        "initial = { name = 'taylor-green' }\ntime = { stepper = 'ifrk4', step = 0.05, end = 0.5 }\n"
+        "devices = { use = [0, 1] }\noutput = { series = { every_steps = 2 }, spectra = { every_time = 0.2 }, "
+        f"snapshots = {{ every_steps = 4 }}, checkpoints = {{ every_steps = 3, keep = 10 }}, "
+        f"directory = '{tmp_path}/command' }}\n"
+    )
+    assert main(["run", str(run_file)]) == 0
+    names = {path.relative_to(tmp_path / "command") for path in (tmp_path / "command").rglob("*")}
+    assert {path.relative_to(tmp_path / "python") for path in (tmp_path / "python").rglob("*")} == names
+    for name in ("python", "command"):
+        assert float(final.t) == 0.5
+        assert (tmp_path / name / "series.csv").read_text() == (tmp_path / "command" / "series.csv").read_text()
+    newest = [list_checkpoints(tmp_path / name / "checkpoints")[-1] for name in ("python", "command")]
+    python, command = (read_checkpoint(path)[0] for path in newest)
+    assert python.keys() == command.keys()
+    for name, values in python.items():
+        np.testing.assert_array_equal(values, command[name])
+    assert main(["verify", str(tmp_path / "python")]) == 0
+    assert main(["info", str(tmp_path / "python")]) == 0
+
+
+def test_a_script_continues_its_run_and_no_other(tmp_path, capsys):
+    folder = tmp_path / "run"
+    whole = sw.run(*problem(), **outputs(), directory=tmp_path / "whole")
+    sw.run(*problem(), **outputs(end=0.3), directory=folder)
+    with pytest.raises(ConfigError, match=r"already holds a run .*resume=True"):
+        sw.run(*problem(), **outputs(), directory=folder)
+    with pytest.raises(ConfigError, match=r"other physics \(equation\.viscosity: 0\.05 → 0\.1\)"):
+        sw.run(*problem(0.1), **outputs(), directory=folder, resume=True)
+    with pytest.raises(ConfigError, match=r"stands at t = 0\.3"):
+        sw.run(*problem(), **outputs(end=0.1), directory=folder, resume=True)
+    final = sw.run(*problem(), **outputs(), directory=folder, resume=True)
+    np.testing.assert_array_equal(np.asarray(final.field["velocity"]), np.asarray(whole.field["velocity"]))
+    assert main(["resume", str(folder)]) == 2
+    assert "a Python script made this run" in capsys.readouterr().err
+    assert tomllib.loads((folder / "config.toml").read_text())["equation"]["viscosity"] == 0.05
+
+
+def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
+    """The run continues from an older checkpoint with another schedule: nothing of the first trajectory is left."""
+    folder = tmp_path / "run"
+    sw.run(*problem(), **outputs(), directory=folder)
+    for path in list_checkpoints(folder / "checkpoints")[1:]:
+        shutil.rmtree(path)
+    other = [sw.outputs.Series(every_steps=1), sw.outputs.Snapshots(every_time=0.17)]  # spectra no longer
+    sw.run(*problem(), **outputs(outputs=other, end=0.4), directory=folder, resume=True)
+    steps = [int(path.stem[5:]) for path in sorted((folder / "snapshots").glob("*.h5"))]
+    series = read_series(folder / "series.csv")
+    times = dict(zip(series["step"].astype(int), series["t"], strict=True))
+    assert steps[0] == 0
+    for path in (folder / "snapshots").glob("*.h5"):
+        with h5py.File(path) as file:
+            assert float(file.attrs["time"]) == times[int(path.stem[5:])]
+    assert {path.stem for path in (folder / "snapshots").glob("*.hdf")} == {f"step-{n:08d}" for n in steps}
+    assert all(row.step <= 3 for row in SpectraFile(folder / "spectra.h5").rows())
+
+
+class Largest(Output):
+    """The largest |u|."""
+
+    name = "largest"
+
+    def write(self, run, state):
+        with (run.directory.path / "largest.txt").open("a") as file:
+            file.write(f"{int(state.step)}\n")
+
+
+def test_an_output_of_ones_own_is_described(tmp_path):
+    sw.run(*problem(), step=0.05, end=0.1, outputs=[Largest(every_steps=1)], directory=tmp_path / "run")
+    assert (tmp_path / "run" / "largest.txt").read_text().split() == ["0", "1", "2"]
+    table = tomllib.loads((tmp_path / "run" / "config.toml").read_text())
+    assert table["output"]["largest"] == {"every_steps": 1}
+    assert not (tmp_path / "run" / "series.csv").exists()
+
+
+@pytest.mark.parametrize("made", [sw.outputs.Series, sw.outputs.Checkpoints])
+def test_intervals_are_checked(made):
+    with pytest.raises(ValueError, match="every_steps = 0: a positive number is needed"):
+        made(every_steps=0)
+    with pytest.raises(ValueError, match="keep = 0"):
+        sw.outputs.Checkpoints(keep=0)
+
+
+def test_series_can_be_switched_off(tmp_path):
+    from solver import assemble
+    from solver.assemble.cases import cases
+    from solver.config import load
+
+    config = load(cases()["taylor-green"], assemble.schema(), ["output.series=false"])
+    assert "series" not in config.outputs
+    (tmp_path / "config.toml").write_text(config.to_toml())
+    assert load(tmp_path / "config.toml", assemble.schema()) == config
+
+
+def test_a_state_needs_only_equation_and_stepper(tmp_path):
+    flow, stepper, state = problem()
+    path = sw.io.save_checkpoint(tmp_path, state, flow.grid)
+    again = load_checkpoint(path, flow, stepper)
+    np.testing.assert_array_equal(np.asarray(again.field["velocity"]), np.asarray(state.field["velocity"]))
+    other = sw.equations.NavierStokes(sw.Grid((8, 8, 8), mesh=sw.device_mesh(range(2))), viscosity=1.0)
+    with pytest.raises(sw.io.CheckpointError, match=r"'field/velocity' holds complex128\[3, 11, 6, 11\]"):
+        load_checkpoint(path, other, stepper)
+
+
+# ---- snapshots --------------------------------------------------------------------------------------------------
+
+
+def snapshot(tmp_path, grid, equation, **fields):
+    stepper = sw.steppers.IFRK2()
+    state = sw.initial_state(equation, stepper, fields)
+    sw.run(equation, stepper, state, step=0.1, end=0.0, outputs=[sw.outputs.Snapshots()], directory=tmp_path / "run")
+    return tmp_path / "run" / "snapshots" / "step-00000000.h5"
+
+
+@pytest.fixture
+def stratified(tmp_path):
+    grid = sw.Grid((8, 6, 4), lengths=(8.0, 6.0, 4.0), mesh=sw.device_mesh(range(2)), dealias="none")
+    flow = sw.equations.Boussinesq(grid, viscosity=0.0, diffusivity=0.0)
+    u = sw.sample(lambda x, y, z: (0 * x, jnp.sin(jnp.pi * x / 4) + 0 * y, jnp.cos(jnp.pi * x / 4) + 0 * z), grid)
+    b = sw.sample(lambda x, y, z: jnp.cos(jnp.pi * z / 2) + 0 * x + 0 * y, grid)
+    path = snapshot(tmp_path, grid, flow, velocity=u, buoyancy=b)
+    return path, np.asarray(u), np.asarray(b)
+
+
+def test_a_vector_is_one_labelled_data_set_with_units(stratified):
+    xarray = pytest.importorskip("xarray")
+    path, u, b = stratified
+    with xarray.open_dataset(path, engine="h5netcdf") as data:
+        assert data["velocity"].dims == ("x", "y", "z", "component")
+        assert list(data["component"].values) == ["x", "y", "z"]
+        assert data["velocity"].attrs["units"] == "length/time"
+        assert data["buoyancy"].attrs["units"] == "length/time^2"
+        np.testing.assert_allclose(data["velocity"].sel(component="z"), u[2], atol=1e-14)
+        np.testing.assert_allclose(data["buoyancy"], b, atol=1e-14)
+
+
+def test_a_vector_is_read_back_from_a_snapshot(stratified):
+    path, u, _ = stratified
+    grid = sw.Grid((8, 6, 4), lengths=(8.0, 6.0, 4.0), mesh=sw.device_mesh(range(4)), dealias="none")
+    np.testing.assert_allclose(np.asarray(sw.io.read_field(path, "velocity", grid)), u, atol=1e-14)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_paraview_sees_x_as_x_and_a_vector(tmp_path, dimensions):
+    vtk = pytest.importorskip("vtk", reason="vtk, ParaView's reader, is not installed")
+    from vtk.util.numpy_support import vtk_to_numpy
+
+    shape = (8, 6, 4)[:dimensions]
+    grid = sw.Grid(shape, lengths=tuple(map(float, shape)), mesh=sw.device_mesh(range(2)), dealias="none")
+    flow = sw.equations.NavierStokes(grid, viscosity=0.0)
+    u = sw.initial.RandomPhase(peak=2.0)(grid, flow.fields["velocity"], jax.random.key(1))
+    path = snapshot(tmp_path, grid, flow, velocity=u).with_suffix(".hdf")
+    reader = vtk.vtkHDFReader()
+    reader.SetFileName(str(path))
+    reader.Update()
+    image = reader.GetOutput()
+    values = vtk_to_numpy(image.GetPointData().GetArray("velocity"))
+    assert values.shape[1] == dimensions
+    u = np.asarray(u)
+    for number in range(0, image.GetNumberOfPoints(), 7):
+        point = tuple(round(c) for c in image.GetPoint(number)[:dimensions])
+        np.testing.assert_allclose(values[number], u[(slice(None), *point)], atol=1e-12)
