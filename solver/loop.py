@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -337,6 +338,7 @@ def integrate(equation: PeriodicSystem, stepper: Stepper, state: State, *, step:
     t0 = jnp.asarray(state.t, equation.grid.dtype)
 
     def advance(carry: Any, start: Any, count: int, coefficients: Any) -> Any:
+        @partial(jax.checkpoint, prevent_cse=False)  # or each of its stages' fields at the points would be kept
         def body(carry: Any, i: Any) -> Any:
             field, history, forcing = carry
             forcing = equation.advance_forcing(forcing, state.key, state.step + start + i, dt)

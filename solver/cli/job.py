@@ -56,6 +56,8 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
             start = lambda: _start(assembly)  # noqa: E731
             run, control = assembly.run, assembly.control
             _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, stop)
+        if not finished:
+            stop.shield()
     return FINISHED if finished else STOPPED_EARLY
 
 

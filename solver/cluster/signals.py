@@ -30,6 +30,14 @@ class StopRequest:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def shield(self) -> None:
+        """Ignore SIGTERM until this process ends: it is leaving on purpose, with an exit code of its own.
+
+        The first process of a Slurm step that leaves with a code other than 0 makes `srun --kill-on-bad-exit` send
+        SIGTERM to the others, which may be slower to leave; killed by it they would make a failure of the step.
+        """
+        self._before[signal.SIGTERM] = signal.SIG_IGN
+
     def listen(self) -> None:
         """Install the handlers; after joining, since joining replaces them."""
         for number in STOPPING:

@@ -100,3 +100,11 @@ def test_a_gpu_without_a_plug_in_is_one_line(monkeypatch):
     monkeypatch.setattr(devices.metadata, "distributions", list)
     with pytest.raises(LaunchError, match=r"devices.platform = 'gpu': JAX has no plug-in for GPUs here"):
         devices.gpu_platform()
+
+
+def test_a_process_that_leaves_on_purpose_is_not_killed_by_its_launcher():
+    code = (
+        "import os, signal, sys\nfrom solver.cluster import StopRequest\n"
+        "with StopRequest() as stop:\n    stop.shield()\nos.kill(os.getpid(), signal.SIGTERM)\nsys.exit(75)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 75

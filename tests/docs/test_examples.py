@@ -10,24 +10,37 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = [
-    pytest.param(code, id=f"{page.name}-{i}")
-    for page in PAGES
-    for i, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
-]
+BLOCK = re.compile(r"```(python|toml|sh)\n(?:# (\S+\.(?:py|toml))\n)?(.*?)```", re.DOTALL)
+WITH_EXAMPLES = [page for page in PAGES if BLOCK.search(page.read_text())]
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
-def test_example_runs(code, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_NUM_CPU_DEVICES": "4", "JAX_PLATFORMS": "cpu"}
+def run(words, folder):
+    """A command in the folder, with this checkout's package and four virtual devices."""
+    path = os.pathsep.join([str(ROOT), str(folder)])
+    environment = {**os.environ, "PYTHONPATH": path, "JAX_NUM_CPU_DEVICES": "4", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, *words], env=environment, cwd=folder, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"{words}: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+def test_examples_run(page, tmp_path):
+    """Blocks that begin with the name of a file are written to it; the others run, in their order."""
+    for kind, name, text in BLOCK.findall(page.read_text()):
+        if name:
+            (tmp_path / name).write_text(text)
+        elif kind == "python":
+            run(["-c", text], tmp_path)
+        else:
+            for line in text.splitlines():
+                command, *words = line.split()
+                assert command == "slabwave"
+                run(["-m", "solver", *words], tmp_path)
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 2
+    assert len(WITH_EXAMPLES) >= 2
 
 
 def test_links_lead_somewhere():
