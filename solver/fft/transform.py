@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array
 
 from solver.fft import primitive
 from solver.fft.engines import Method
+from solver.fft.pointwise import PointFunction, over_points, stack
 from solver.fft.stages import AnyArray, fit
 from solver.grid import Grid, Layout
 from solver.mesh import device_mesh, even_sharding, mesh_parts
@@ -86,28 +88,73 @@ class Transform:
         _check_shape("coefficients", u_hat.shape, grid.spectral_shape)
         return primitive.inverse(_as(u_hat, grid.complex_dtype), grid.layout, grid.mesh, self.method, 1.0)
 
-    def pointwise(self, fn: Callable[[Array], Array], u_hat: AnyArray) -> Array:
-        """Coefficients of `fn(u)`, u being the fields with the coefficients `u_hat`: `forward(fn(inverse(u_hat)))`.
+    def pointwise(
+        self,
+        fn: Callable[..., Any],
+        fields: AnyArray | Mapping[str, AnyArray],
+        parameters: Any = None,
+        at_points: Any = None,
+    ) -> Any:
+        """Coefficients of a function of the fields at each point: `forward(fn(inverse(fields)))`.
 
-        Same result and same exchanges as the three calls. On a CPU the fields pass through the cache a few planes at
-        a time, and never exist as arrays.
+        Same result as the three calls, with one exchange each way for all fields together. On a CPU the fields pass
+        through the cache a few planes at a time, and never exist as arrays. Differentiable and batched (`vmap`) over
+        fields, parameters and arrays over points alike.
+
+        ============================  =================================================================
+        given                         `fn` is called as
+        ============================  =================================================================
+        fields                        `fn(u)`
+        fields, parameters            `fn(u, parameters)`
+        fields, at_points             `fn(u, at_points)`
+        fields, parameters, at_points `fn(u, parameters, at_points)`
+        ============================  =================================================================
 
         Args:
-            fn: of fields `(component, x, y, z)`, with one component axis or none; its result may have another number
-                of components. It must act point by point: it sees a part of the planes x at a time. A function of
-                a module, not a lambda, so that `jit` recognises it.
-            u_hat: coefficients `(component, *grid.spectral_shape)`.
+            fn: acts point by point: it sees a part of the points at a time, of u as of `at_points`. A function of a
+                module, not a lambda, so that `jit` recognises it.
+            fields: coefficients `(component, *grid.spectral_shape)`, with one component axis or none; or a dict of
+                such arrays by name. u holds the values `(component, x, y, z)`, by the same names if it is a dict.
+            parameters: any tree of numbers and small arrays, on which `fn` depends everywhere alike.
+            at_points: any tree of arrays whose last axes broadcast against the points, `(…, x, y, z)`, each of these
+                axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with as
+                many axes in space, to be combined with u by broadcasting.
+
+        Floating-point parameters and arrays over points are taken in the grid's precision.
 
         Returns:
-            Coefficients `(component, *grid.spectral_shape)`, as many components as `fn` gives.
+            Coefficients `(component, *grid.spectral_shape)` of what `fn` returns: one array or a dict by name, each
+            of any number of components.
 
         Raises:
-            ValueError: another shape, a function that mixes points or depends on where they lie (read off its
-                trace), or one that changes the dtype.
+            ValueError: another shape; a function that mixes points or depends on where they lie (read off its trace),
+                that holds arrays or traced values from outside, or that changes the dtype.
         """
         grid = self.grid
-        _check_shape("coefficients", u_hat.shape, grid.spectral_shape)
-        return primitive.pointwise(_as(u_hat, grid.complex_dtype), fn, grid.layout, grid.mesh, self.method)
+        parts, names = [fields], None
+        if isinstance(fields, Mapping):
+            if not fields:
+                raise ValueError("a dict without fields; coefficients of one field at least are needed")
+            parts = list(fields.values())
+            names = tuple((name, tuple(v.shape[: v.ndim - grid.dimensions])) for name, v in fields.items())
+        for part in parts:
+            _check_shape("coefficients", part.shape, grid.spectral_shape)  # type: ignore[union-attr]
+        u_hat = parts[0] if names is None else stack(parts, grid.dimensions)
+        numbers, inputs = jax.tree.flatten(parameters)
+        arrays, maps = jax.tree.flatten(at_points)
+        given = lambda argument, structure: None if argument is None else structure  # noqa: E731
+        function = PointFunction(fn, grid.dimensions, names, given(parameters, inputs), given(at_points, maps))
+        arrays = [over_points(self._in_precision(v), grid.physical_shape) for v in arrays]
+        numbers = [self._in_precision(v) for v in numbers]
+        u_hat = _as(u_hat, grid.complex_dtype)
+        return primitive.pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method)
+
+    def _in_precision(self, value: Any) -> AnyArray:
+        """An array; floating-point and complex ones in the precision of the grid."""
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
+        if jnp.issubdtype(array.dtype, jnp.complexfloating):
+            return _as(array, self.grid.complex_dtype)
+        return _as(array, self.grid.dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
 def _check_shape(what: str, given: Sequence[int], needed: tuple[int, ...]) -> None:
@@ -257,7 +304,7 @@ def _free(
     a = _as(a, dtype if is_forward and real else jnp.result_type(dtype, jnp.complex64))
     if isinstance(a, jax.core.Tracer):
         return _unpadded(a, is_forward, layout, mesh, method, factor)
-    return _free_compiled(is_forward, layout, mesh, method, factor, a.ndim)(primitive.brought_here(a, mesh))
+    return _free_compiled(is_forward, layout, mesh, method, factor, a.ndim)(primitive.to_mesh(a, mesh))
 
 
 def _unpadded(a: AnyArray, is_forward: bool, layout: Layout, mesh: Mesh, method: Method, factor: float) -> Array:
