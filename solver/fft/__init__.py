@@ -2,8 +2,9 @@
 
 from solver.fft.engines import ENGINES, Method
 from solver.fft.neighbours import apply_stencil, fftfreq, from_natural_order, rfftfreq, roll, to_natural_order
+from solver.fft.numpy_api import fftn, ifftn, irfftn, rfftn
 from solver.fft.pipeline import forward_local, inverse_local
-from solver.fft.transform import Transform, fftn, ifftn, irfftn, rfftn
+from solver.fft.transform import Transform
 
 __all__ = [
     "ENGINES",

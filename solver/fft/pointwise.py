@@ -24,8 +24,8 @@ UNUSUAL_SIDES = (37, 41, 43, 47, 53, 59, 61, 67)  # of the grid that functions a
 AT_EACH_POINT = """
 abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp complex conj
 convert_element_type copy copy_p cos cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor ge gt imag integer_pow
-is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not or pow real rem round rsqrt select_n sign sin
-sinh sqrt square stop_gradient sub tan tanh xor
+is_finite le le_to lgamma log log1p logistic lt lt_to max min mul ne neg nextafter not or pow real rem round rsqrt
+select_n sign sin sinh sqrt square stop_gradient sub tan tanh xor
 """
 # one of these that went along the points would lose or change a side, which is refused by itself
 ALONG_COMPONENTS = """
@@ -188,14 +188,14 @@ def _refuse_constants(name: str, jaxpr: Any) -> None:
             "the points through `at_points`"
         )
     for equation in jaxpr.eqns:
-        for inner in _inner(equation):
+        for inner in programs_called(equation):
             _refuse_constants(name, inner)
 
 
 def _mixing(jaxpr: Any, sides: frozenset[int]) -> Iterator[str]:
     """Names of operations that do not keep every point by itself."""
     for equation in jaxpr.eqns:
-        inner = list(_inner(equation))
+        inner = list(programs_called(equation))
         for body in inner:
             yield from _mixing(body, sides)
         keeps = _walks_components(equation, sides) if inner else _keeps_points(equation, sides)
@@ -218,6 +218,9 @@ def _keeps_points(equation: Any, sides: frozenset[int]) -> bool:
         return _before_sides(equation.invars[0].aval.shape, sides) == _before_sides(
             equation.outvars[0].aval.shape, sides
         )
+    if name in ("rev", "sort"):
+        along = parameters["dimensions"] if name == "rev" else [parameters["dimension"]]
+        return not any(equation.invars[0].aval.shape[axis] in sides for axis in along)
     if name == "gather":
         indexed = parameters["dimension_numbers"].start_index_map
         return not any(equation.invars[0].aval.shape[axis] in sides for axis in indexed)
@@ -238,7 +241,7 @@ def _walks_components(equation: Any, sides: frozenset[int]) -> bool:
     return not any(v.aval.shape[0] in sides for v in walked)
 
 
-def _inner(equation: Any) -> Iterator[Any]:
+def programs_called(equation: Any) -> Iterator[Any]:
     """Programs that an operation calls."""
     for parameter in equation.params.values():
         for entry in parameter if isinstance(parameter, tuple | list) else (parameter,):

@@ -20,7 +20,7 @@ from jax._src import dispatch  # the registry of operations that need to know th
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jax.sharding import AxisType, Mesh
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jaxtyping import Array
 
 from solver.fft.engines import Method, pointwise_operation, transform_operation
@@ -34,14 +34,16 @@ inverse_p = Primitive("slabwave_inverse")
 pointwise_p = Primitive("slabwave_pointwise")
 
 
-def forward(u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
-    """factor · Σ_x u(x) exp(-i k·x); see `solver.fft.Transform`."""
-    return _apply(forward_p, u, layout, mesh, method, factor)
+def forward(u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool = True) -> Array:
+    """factor · Σ_x u(x) exp(-i k·x); `padded` says whether coefficients have the layout's padding."""
+    return _apply(forward_p, u, layout, mesh, method, factor, padded)
 
 
-def inverse(u_hat: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
-    """factor · Σ_k û(k) exp(i k·x); see `solver.fft.Transform`."""
-    return _apply(inverse_p, u_hat, layout, mesh, method, factor)
+def inverse(
+    u_hat: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool = True
+) -> Array:
+    """factor · Σ_k û(k) exp(i k·x); `padded` says whether coefficients have the layout's padding."""
+    return _apply(inverse_p, u_hat, layout, mesh, method, factor, padded)
 
 
 def pointwise(
@@ -84,22 +86,31 @@ def pointwise(
     return jax.tree.unflatten(structure, unstack(f_hat, [leaf.shape for leaf in leaves], d))
 
 
-def _apply(primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+def _apply(
+    primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool
+) -> Array:
     refuse_inside_shard_map()
+    options = {"primitive": primitive, "layout": layout, "mesh": mesh, "method": method, "factor": factor}
     if isinstance(u, jax.core.Tracer):
-        return _traced(primitive, u, layout, mesh, method, factor)
-    return _compiled(primitive, layout, mesh, method, factor, u.ndim)(to_mesh(u, mesh))
+        return _traced(u, **options, padded=padded)
+    shape = (*(1,) * (u.ndim - layout.dimensions), *_result_shape(primitive, layout, padded))
+    run = _compiled(_traced, even_sharding(mesh, shape, layout.dimensions), **options, padded=padded)
+    return run(to_mesh(u, mesh))
+
+
+def _result_shape(primitive: Primitive, layout: Layout, padded: bool) -> tuple[int, ...]:
+    if primitive is inverse_p:
+        return layout.points
+    return layout.spectral_shape if padded else layout.logical_spectral_shape
 
 
 @functools.cache
 def _compiled(
-    primitive: Primitive, layout: Layout, mesh: AnyMesh, method: Method, factor: float, ndim: int
-) -> Callable[[Array], Array]:
-    """For calls outside of `jit`."""
-    run = lambda u: _traced(primitive, u, layout, mesh, method, factor)  # noqa: E731
-    leading = ndim - layout.dimensions
-    result = layout.spectral_shape if primitive is forward_p else layout.points
-    return jax.jit(run, out_shardings=even_sharding(mesh, (1,) * leading + result, layout.dimensions))
+    run: Callable[..., Array], result: NamedSharding | None = None, /, **parameters: Any
+) -> Callable[..., Array]:
+    """`run(*operands, **parameters)` for calls outside of `jit`: compiled once for each set of parameters."""
+    placed = {} if result is None else {"out_shardings": result}
+    return jax.jit(lambda *operands: run(*operands, **parameters), **placed)
 
 
 def to_mesh(u: Any, mesh: AnyMesh) -> Any:
@@ -107,36 +118,37 @@ def to_mesh(u: Any, mesh: AnyMesh) -> Any:
     if isinstance(u, jax.core.Tracer) or not isinstance(u, jax.Array) or not isinstance(mesh, Mesh):
         return u
     if u.committed and set(u.devices()) != set(mesh.devices.flat):
-        return jax.device_put(u, jax.NamedSharding(mesh, jax.P()))
+        return jax.device_put(u, NamedSharding(mesh, jax.P()))
     return u
 
 
-def _traced(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+def _traced(
+    u: Array, *, primitive: Primitive, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool
+) -> Array:
     """The transform of an array being traced, in as many exchanges as the method says."""
+    options = {"primitive": primitive, "layout": layout, "mesh": mesh, "method": method, "factor": factor}
+    batch = u.shape[: u.ndim - layout.dimensions]
     if is_explicit(mesh) and not _in_auto_region():
-        result = layout.spectral_shape if primitive is forward_p else layout.points
-        shape = (*u.shape[: u.ndim - layout.dimensions], *result)
+        shape = (*batch, *_result_shape(primitive, layout, padded))
         run = jax.sharding.auto_axes(
-            lambda v: _traced(primitive, v, layout, mesh, method, factor),
+            lambda v: _traced(v, **options, padded=padded),
             axes=mesh.axis_names,
             out_sharding=even_sharding(mesh, shape, layout.dimensions),
         )
         return run(u)
-    batch = u.shape[: u.ndim - layout.dimensions]
     fields = math.prod(batch)
+    once = lambda v: _in_one_exchange(v, **options, padded=padded)  # noqa: E731
     if method.fields is None or fields <= method.fields:
-        return _unpadded(primitive, u, layout, mesh, method, factor)
+        return once(u)
     flat = u.reshape(-1, *u.shape[len(batch) :])
-    groups = [flat[i : i + method.fields] for i in range(0, fields, method.fields)]
-    out = jnp.concatenate([_unpadded(primitive, group, layout, mesh, method, factor) for group in groups])
+    out = jnp.concatenate([once(flat[i : i + method.fields]) for i in range(0, fields, method.fields)])
     return out.reshape(*batch, *out.shape[1:])
 
 
-def _unpadded(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
-    """The primitive on arrays without padding."""
-    u = fit(u, layout.padded_points) if primitive is forward_p else u
-    result = _bind(primitive, u, layout, mesh, method=method, factor=factor)
-    return fit(result, layout.points) if primitive is inverse_p else result
+def _in_one_exchange(u: Array, *, primitive: Primitive, layout: Layout, padded: bool, **parameters: Any) -> Array:
+    """The primitive, which takes and returns padded arrays, on fields without padding."""
+    u = fit(u, layout.padded_points if primitive is forward_p else layout.spectral_shape)
+    return fit(_bind(primitive, u, layout, **parameters), _result_shape(primitive, layout, padded))
 
 
 def _in_auto_region() -> bool:
@@ -196,12 +208,6 @@ def _pointwise_shape(
 # ---- lowering and batching --------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _bound(primitive: Primitive, **parameters: Any) -> Callable[..., Array]:
-    """For calls outside of `jit`."""
-    return jax.jit(lambda *operands: primitive.bind(*operands, **parameters))
-
-
 def _register(primitive: Primitive, operation: Callable[..., Callable[..., Array]]) -> None:
     """Evaluation, lowering and batching, from what makes the operation on global arrays."""
 
@@ -212,7 +218,7 @@ def _register(primitive: Primitive, operation: Callable[..., Callable[..., Array
 
         return mlir.lower_fun(run, multiple_results=False)
 
-    primitive.def_impl(lambda *operands, **parameters: _bound(primitive, **parameters)(*operands))
+    primitive.def_impl(lambda *operands, **parameters: _compiled(primitive.bind, **parameters)(*operands))
     dispatch.prim_requires_devices_during_lowering.add(primitive)
     mlir.register_lowering(primitive, lowered(on_cpu=False))
     mlir.register_lowering(primitive, lowered(on_cpu=True), platform="cpu")
