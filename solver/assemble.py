@@ -132,7 +132,9 @@ def schema() -> Schema:
 
 def _class_parameters(cls: type) -> dict[str, Parameter]:
     """What `[equation]` or `[forcing]` may set; what Python takes as any number or array is a number in a run file."""
-    found = {name: parameter for name, parameter in parameters_of(cls).items() if name not in ("grid", "forcing")}
+    found = {
+        name: parameter for name, parameter in parameters_of(cls).items() if name not in ("grid", "forcing", "method")
+    }
     return {name: Parameter(IN_RUN_FILE.get(p.type, p.type), p.default) for name, p in found.items()}
 
 
@@ -322,7 +324,6 @@ class Assembly:
             precision=section.precision,
             real=EQUATIONS[self.config.equation.name].is_real(),
             mesh=self.mesh,
-            engine=self.config.devices.engine,
         )
 
     @cached_property
@@ -330,7 +331,9 @@ class Assembly:
         """What is solved."""
         section = self.config.equation
         forcing = {name: FORCINGS[f.name](**f.parameters) for name, f in self.config.forcing.items()}
-        also = {"forcing": forcing} if forcing else {}
+        also: dict[str, Any] = {"forcing": forcing} if forcing else {}
+        if self.config.devices.engine != Method().engine:
+            also["method"] = Method(self.config.devices.engine)
         return EQUATIONS[section.name](self.grid, **section.parameters, **also)
 
     @cached_property

@@ -35,18 +35,20 @@ ENGINES = ("slabwave", "shard_map", "jaxdecomp")
 
 @dataclass(frozen=True)
 class Method:
-    """How a transform is to be carried out.
+    """How a transform is to be carried out. Every method gives the same result to round-off.
 
     Args:
         engine: one of `ENGINES`.
-        chunks: number of parts that the exchange is cut into, one after the other.
-        fields: most fields that share an exchange; None for a whole batch.
+        fields: most fields that share an exchange; None for a whole batch. Separate exchanges can overlap with
+            transforms of other fields; one moves larger messages.
+        chunks: number of parts that the exchange is cut into, one after the other (slabs in three dimensions): the
+            program holds 1/chunks of what is sent and received, and sends as many more messages.
         backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
     """
 
     engine: str = "slabwave"
-    chunks: int = 1
     fields: int | None = None
+    chunks: int = 1
     backend: str = "jax"
 
     def check(self, layout: Layout, mesh: AnyMesh) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -31,31 +30,17 @@ class Transform:
 
     Args:
         grid: supplies shapes, retained modes, real or complex fields, and the device mesh.
-        engine: `slabwave`, `shard_map` or `jaxdecomp` (see `solver.fft.engines`); the grid's if None.
-        fields: most fields that share an exchange; the grid's, which is a whole batch unless said otherwise, if None.
-            Separate exchanges can overlap with transforms of other fields; one moves larger messages.
-        chunks: parts that an exchange is cut into, one after the other (slabs in three dimensions): the program
-            holds 1/chunks of what is sent and received, and sends as many more messages.
-        backend: of jaxdecomp: `jax` or `cudecomp`.
+        method: how it is carried out: engine, fields per exchange, parts of an exchange.
 
     Raises:
-        ValueError: an engine that cannot transform this grid; the message names what can.
+        ValueError: a method that cannot transform this grid; the message names what can.
     """
 
     grid: Grid
-    engine: str | None = None
-    fields: int | None = None
-    chunks: int = 1
-    backend: str = "jax"
+    method: Method = field(default=Method())
 
     def __post_init__(self) -> None:
         self.method.check(self.grid.layout, self.grid.mesh)
-
-    @cached_property
-    def method(self) -> Method:
-        """How it is carried out."""
-        fields = self.grid.fields_per_exchange if self.fields is None else self.fields
-        return Method(self.engine or self.grid.engine, self.chunks, fields, self.backend)
 
     def forward(self, u: AnyArray) -> Array:
         """Coefficients `(..., *grid.spectral_shape)` of fields `(..., *grid.physical_shape)`.

@@ -32,8 +32,6 @@ class Grid:
         precision: `float64` or `float32`.
         real: whether fields are real (half of the last axis is stored) or complex.
         mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
-        engine: which engine transforms its fields, see `solver.fft.Transform`.
-        fields_per_exchange: most fields that share an exchange of a transform; None for all of a batch.
 
     Raises:
         ValueError: a grid that these devices cannot split, lengths that are not positive, or float64 asked for
@@ -46,8 +44,6 @@ class Grid:
     precision: str = "float64"
     real: bool = True
     mesh: AnyMesh = field(default=None)  # type: ignore[assignment]
-    engine: str = "slabwave"
-    fields_per_exchange: int | None = None
 
     def __post_init__(self) -> None:
         store = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731

@@ -7,7 +7,7 @@ import pytest
 from helpers import collectives, random_field
 from jax.sharding import AxisType
 
-from solver.fft import Transform
+from solver.fft import Method, Transform
 
 
 def products(u):
@@ -83,7 +83,7 @@ OUTSIDE_JIT = ("slabs", "Explicit")
 def test_operands_of_every_kind_equal_the_three_calls(make_grid, place):
     shape, where, how = PLACES[place]
     grid = make_grid(shape, **where)
-    transform = Transform(grid, **how)
+    transform = Transform(grid, Method(**how))
     fields = {"a": transform.forward(random_field(grid)), "b": transform.forward(random_field(grid, (1,), seed=1))}
     parameters = {"matrix": np.array([[1.0, 2.0], [0.5, -1.0]]), "weights": np.array([0.3, 2.0]), "strength": 0.7}
     at_points = {
