@@ -189,6 +189,13 @@ def test_wrong_input_is_named(make_grid):
         sw.fft.rfftn(jnp.zeros((16, 5, 8)))
 
 
+def test_free_functions_take_what_numpy_takes():
+    u = [[1.0, 2.0], [3.0, 4.0]]
+    mesh = sw.device_mesh([0])
+    np.testing.assert_allclose(sw.fft.rfftn(u, mesh=mesh), np.fft.rfftn(u).T, atol=1e-15)
+    np.testing.assert_allclose(sw.fft.ifftn(sw.fft.fftn(u, mesh=mesh).tolist(), mesh=mesh), u, atol=1e-15)
+
+
 def test_float32_stays_float32(make_grid):
     grid = make_grid((16, 8, 8), devices=4, precision="float32")
     u_hat = sw.fft.Transform(grid).forward(random_field(grid))
