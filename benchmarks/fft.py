@@ -45,7 +45,7 @@ def child(kind: str, n: int, repeats: int) -> dict[str, float]:
     grid = sw.Grid((n, n, n), mesh=mesh, dealias="two-thirds" if kind in ("pruned", "shard_map") else "none")
     u = jax.device_put(jax.random.normal(jax.random.key(0), grid.physical_shape), grid.physical_sharding)
     if kind in ("full", "pruned", "shard_map"):
-        transform = sw.fft.Transform(grid, engine="shard_map" if kind == "shard_map" else "slabwave")
+        transform = sw.fft.Transform(grid, sw.fft.Method("shard_map" if kind == "shard_map" else "slabwave"))
         there, back = jax.jit(transform.forward), jax.jit(transform.inverse)
     else:
         there, back, u = OTHERS[kind](u, grid)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +11,8 @@ import jax
 import numpy as np
 
 from solver.equations import PeriodicSystem
-from solver.fft.blocked import BLOCK_BYTES
-from solver.fft.engines import in_blocks
-from solver.fft.primitive import forward_p, inverse_p, pointwise_p
-from solver.grid import Grid, Layout
+from solver.fft import Call, transforms_in
+from solver.grid import Grid
 from solver.steppers import State, Stepper
 
 
@@ -41,16 +38,6 @@ class Plan:
     advice: str
 
 
-@dataclass(frozen=True)
-class Call:
-    """One batched transform in a step."""
-
-    forward: bool
-    batch: int
-    exchanged_bytes: int
-    working_bytes: int
-
-
 def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
     """The plan of one step of fixed size; `state` may hold shapes alone."""
     grid = equation.grid
@@ -69,7 +56,7 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
         spectral=layout.logical_spectral_shape,
         spectral_block=grid.spectral_sharding.shard_shape(grid.spectral_shape),
         transforms=dict(counts),
-        exchanges=len(calls) * ((layout.slabs > 1) + (layout.columns > 1)),
+        exchanges=sum(call.exchanges for call in calls),
         exchanged_bytes=sum(call.exchanged_bytes for call in calls),
         state_bytes=state_bytes,
         peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices,
@@ -84,41 +71,7 @@ def transforms_in_step(equation: PeriodicSystem, stepper: Stepper, state: State)
     def step(equation: Any, field: Any, history: Any, dt: Any) -> Any:
         return stepper.step(equation, field, history, dt, dt, stepper.coefficients(equation, dt))
 
-    return list(_calls(jax.make_jaxpr(step)(equation, state.field, state.history, dt).jaxpr))
-
-
-def _calls(jaxpr: Any) -> Iterator[Call]:
-    for equation in jaxpr.eqns:
-        if equation.primitive in (forward_p, inverse_p, pointwise_p):
-            yield from _transforms(equation)
-        for parameter in equation.params.values():
-            for entry in parameter if isinstance(parameter, tuple) else (parameter,):
-                inner = getattr(entry, "jaxpr", None)
-                if inner is not None:
-                    yield from _calls(getattr(inner, "jaxpr", inner))
-
-
-def _transforms(equation: Any) -> Iterator[Call]:
-    given, result = equation.invars[0].aval, equation.outvars[0].aval
-    layout = equation.params["layout"]
-    # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
-    blocked = equation.primitive is pointwise_p and in_blocks(layout, equation.params["method"], on_cpu=True)
-    if equation.primitive is not forward_p:
-        yield _call(False, layout, given, blocked)
-    if equation.primitive is not inverse_p:
-        yield _call(True, layout, result, blocked)
-
-
-def _call(forward: bool, layout: Layout, modes: Any, blocked: bool) -> Call:
-    batch = math.prod(modes.shape[: modes.ndim - layout.dimensions])
-    itemsize = modes.dtype.itemsize
-    # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
-    exchanged = itemsize * layout.padded_points[0] * math.prod(layout.spectral_shape[:-1])
-    point_size = itemsize // 2 if layout.real else itemsize
-    fields = batch * point_size * math.prod(layout.points)
-    if blocked:
-        fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
-    return Call(forward, batch, batch * layout.exchange_bytes(itemsize), fields + 2 * batch * exchanged)
+    return transforms_in(jax.make_jaxpr(step)(equation, state.field, state.history, dt))
 
 
 def _peak_bytes(equation: PeriodicSystem, stepper: Stepper, state: State, calls: list[Call]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import jax
 from jaxtyping import Array
@@ -13,6 +14,7 @@ from solver.assemble.devices import abstract_mesh
 from solver.assemble.registry import known_outputs
 from solver.config import Config, ConfigError
 from solver.equations.base import PeriodicSystem
+from solver.fft import Method
 from solver.grid import Grid
 from solver.initial.base import Initial
 from solver.io import RunDirectory
@@ -40,14 +42,15 @@ class Assembly:
             precision=section.precision,
             real=self.config.equation.cls.is_real(),
             mesh=self.mesh,
-            engine=self.config.devices.engine,
         )
 
     @cached_property
     def equation(self) -> PeriodicSystem:
         """What is solved."""
-        forcing = {name: named.make() for name, named in self.config.forcing.items()}
-        equation: PeriodicSystem = self.config.equation.make(self.grid, **({"forcing": forcing} if forcing else {}))
+        also: dict[str, Any] = {"method": Method(self.config.devices.engine)}
+        if self.config.forcing:
+            also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
+        equation: PeriodicSystem = self.config.equation.make(self.grid, **also)
         return equation
 
     @cached_property

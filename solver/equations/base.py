@@ -23,7 +23,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square, shell_spectrum
 from solver.discovery import ClassName
-from solver.fft import Transform
+from solver.fft import Method, Transform
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator
 
@@ -70,9 +70,14 @@ class PeriodicSystem(eqx.Module):
         fields: name → `Field`, in the order in which they are stacked for transforms.
         dimensions: numbers of dimensions in space that make sense.
         units: of each series column, in the order of `series`; derived from the fields for the default series.
+
+    Args:
+        grid: where the fields live.
+        method: how the equation's transforms are carried out: engine, fields per exchange. Changes round-off only.
     """
 
     grid: Grid = eqx.field(static=True)
+    method: Method = eqx.field(default=Method(), static=True, kw_only=True)
 
     name: ClassVar[Any] = ClassName()
     fields: ClassVar[Mapping[str, Field]]
@@ -86,10 +91,11 @@ class PeriodicSystem(eqx.Module):
         if self.grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known")
+        self.method.check(self.grid.layout, self.grid.mesh)
 
     def __hash__(self) -> int:
         """`jax.jit` of a method hashes the equation; its forcings may be a dict."""
-        return hash((type(self), self.grid, *jax.tree.leaves(self)))
+        return hash((type(self), self.grid, self.method, *jax.tree.leaves(self)))
 
     @classmethod
     def is_real(cls) -> bool:
@@ -128,7 +134,7 @@ class PeriodicSystem(eqx.Module):
     @property
     def transform(self) -> Transform:
         """Between points and coefficients of this equation's fields."""
-        return Transform(self.grid)
+        return Transform(self.grid, self.method)
 
     def component_names(self, name: str) -> tuple[str, ...]:
         """Names of a field's components, as snapshots call them."""

@@ -50,9 +50,8 @@ class SchroedingerPoisson(SplitEquation):
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """V at the points, zero on average. One real transform each way."""
-        to_real = Transform(self.grid.as_real)
-        density_hat = to_real.forward(_density(psi))
-        return to_real.inverse(self.coupling * solve_poisson(density_hat, self.grid.as_real))
+        density_hat = self._of_density.forward(_density(psi))
+        return self._of_density.inverse(self.coupling * solve_poisson(density_hat, self.grid.as_real))
 
     def drift(self, psi: Complex[Array, "1 ..."], dt: ArrayLike) -> Complex[Array, "1 ..."]:
         """exp(i dt ∇²/2) ψ, exactly. One complex transform each way."""
@@ -81,7 +80,7 @@ class SchroedingerPoisson(SplitEquation):
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Half the mass in each shell of ψ, and half the mean square of the density's fluctuations."""
-        density_hat = Transform(self.grid.as_real).forward(_density(fields["wavefunction"]))
+        density_hat = self._of_density.forward(_density(fields["wavefunction"]))
         return {
             "wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid),
             "density": shell_spectrum(density_hat, self.grid.as_real),
@@ -93,6 +92,11 @@ class SchroedingerPoisson(SplitEquation):
 
     def snapshot_units(self) -> dict[str, str]:
         return {"psi_real": "density^(1/2)", "psi_imag": "density^(1/2)", "density": "density"}
+
+    @property
+    def _of_density(self) -> Transform:
+        """Between points and coefficients of real fields."""
+        return Transform(self.grid.as_real, self.method)
 
     def _energies_of(self, psi: Array) -> tuple[Array, Array]:
         """½⟨|∇ψ|²⟩ and ½⟨V|ψ|²⟩."""

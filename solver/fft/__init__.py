@@ -1,12 +1,15 @@
 """Distributed Fourier transforms: local stages, exchange, pruning, partitioning rules, gradients, engines."""
 
+from solver.fft.cost import Call, transforms_in
 from solver.fft.engines import ENGINES, Method
 from solver.fft.neighbours import apply_stencil, fftfreq, from_natural_order, rfftfreq, roll, to_natural_order
+from solver.fft.numpy_api import fftn, ifftn, irfftn, rfftn
 from solver.fft.pipeline import forward_local, inverse_local
-from solver.fft.transform import Transform, fftn, ifftn, irfftn, rfftn
+from solver.fft.transform import Transform
 
 __all__ = [
     "ENGINES",
+    "Call",
     "Method",
     "Transform",
     "apply_stencil",
@@ -21,4 +24,5 @@ __all__ = [
     "rfftn",
     "roll",
     "to_natural_order",
+    "transforms_in",
 ]

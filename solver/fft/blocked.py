@@ -66,18 +66,30 @@ def inverse_blocked(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: 
     return out.reshape(*batch, slabs.planes, *layout.points[1:])
 
 
-def pointwise_blocked(u_hat: Array, fn: Callable[[Array], Array], layout: Layout, axis_name: AxisNames) -> Array:
-    """Coefficients of `fn(u)`, for slabs in three dimensions; `fn` sees a few planes `(…, x, y, z)` at a time."""
+def pointwise_blocked(
+    u_hat: Array,
+    fn: Callable[..., Array],
+    layout: Layout,
+    axis_name: AxisNames,
+    parameters: Sequence[Array] = (),
+    at_points: Sequence[Array] = (),
+) -> Array:
+    """Coefficients of `fn(u, *parameters, *at_points)`, for slabs in three dimensions.
+
+    `fn` sees a few planes `(…, x, y, z)` of u at a time, and the same planes of each array of `at_points`.
+    """
     slabs = _Slabs(layout, axis_name, u_hat.dtype)
     lead, u_hat = u_hat.shape[:-3], u_hat.reshape(-1, *u_hat.shape[-3:])
     scale = 1 / math.prod(layout.points)
-    points = jax.ShapeDtypeStruct((*lead, *layout.points), u_hat.real.dtype if layout.real else u_hat.dtype)
-    result = jax.eval_shape(fn, points).shape[:-3]
+    dtype = u_hat.real.dtype if layout.real else u_hat.dtype
+    points = jax.ShapeDtypeStruct((*lead, slabs.planes, *layout.points[1:]), dtype)
+    result = jax.eval_shape(fn, points, *parameters, *at_points).shape[:-3]
     received = slabs.planes_of_modes(u_hat, 1.0, 1)
 
     def planes(start: Any, count: int, pieces: Sequence[Array]) -> list[Array]:
         u = slabs.points_of_planes(received, start, count)
-        f = fn(u.reshape(*lead, *u.shape[1:]))
+        here = [v if v.shape[-3] == 1 else _take(v, start, count, v.ndim - 3) for v in at_points]
+        f = fn(u.reshape(*lead, *u.shape[1:]), *parameters, *here)
         modes = slabs.modes_of_planes(f.reshape(-1, *f.shape[-3:]), scale)
         return [_put(p, part, start, 1) for p, part in zip(pieces, modes, strict=True)]
 

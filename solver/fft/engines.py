@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,32 +21,34 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.experimental.custom_partitioning import custom_partitioning
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
 from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
 from solver.fft.pipeline import forward_local, inverse_local
 from solver.fft.stages import extend, fit, resize, truncate
 from solver.grid.layout import Layout
-from solver.mesh import PENCIL, SLAB, AnyMesh, is_explicit, spatial_sharding, split_axes
+from solver.mesh import PENCIL, SLAB, AnyMesh, even_sharding, is_explicit, spatial_sharding, split_axes
 
 ENGINES = ("slabwave", "shard_map", "jaxdecomp")
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a transform is to be carried out.
+    """How a transform is to be carried out. Every method gives the same result to round-off.
 
     Args:
         engine: one of `ENGINES`.
-        chunks: number of parts that the exchange is cut into, one after the other.
-        fields: most fields that share an exchange; None for a whole batch.
+        fields: most fields that share an exchange; None for a whole batch. Separate exchanges can overlap with
+            transforms of other fields; one moves larger messages.
+        chunks: number of parts that the exchange is cut into, one after the other (slabs in three dimensions): the
+            program holds 1/chunks of what is sent and received, and sends as many more messages.
         backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
     """
 
     engine: str = "slabwave"
-    chunks: int = 1
     fields: int | None = None
+    chunks: int = 1
     backend: str = "jax"
 
     def check(self, layout: Layout, mesh: AnyMesh) -> None:
@@ -89,7 +91,13 @@ def _check_jaxdecomp(layout: Layout, mesh: AnyMesh, backend: str) -> None:
 
 
 def transform_operation(
-    is_forward: bool, layout: Layout, mesh: AnyMesh, method: Method, factor: float, ndim: int, on_cpu: bool
+    is_forward: bool,
+    layout: Layout,
+    mesh: AnyMesh,
+    method: Method,
+    factor: float,
+    given: Sequence[jax.ShapeDtypeStruct],
+    on_cpu: bool,
 ) -> Callable[[Array], Array]:
     """The transform as a function of global arrays `(…, *layout.padded_points)` or `(…, *layout.spectral_shape)`."""
     if method.engine == "jaxdecomp":
@@ -100,20 +108,44 @@ def transform_operation(
         local = partial(blocked, layout=layout, factor=factor, chunks=method.chunks)
     else:
         local = partial(forward_local if is_forward else inverse_local, layout=layout, factor=factor)
-    return _partitioned(local, layout, mesh, method, ndim)
+    ndim = len(given[0].shape)
+    split = lambda on: [spatial_sharding(on, ndim, layout.dimensions)]  # noqa: E731
+    return _partitioned(local, layout, mesh, method, split, [ndim, ndim])
 
 
 def pointwise_operation(
-    fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method, ndim: int, on_cpu: bool
-) -> Callable[[Array], Array]:
-    """Coefficients of `fn(u)` as a function of the global coefficients of u."""
-    if in_blocks(layout, method, on_cpu):
-        return _partitioned(partial(pointwise_blocked, fn=fn, layout=layout), layout, mesh, method, ndim)
+    fn: Callable[..., Array],
+    parameters: int,
+    layout: Layout,
+    mesh: AnyMesh,
+    method: Method,
+    given: Sequence[jax.ShapeDtypeStruct],
+    on_cpu: bool,
+) -> Callable[..., Array]:
+    """Coefficients of `fn(u, *operands)`, as a function of the global coefficients of u and of the operands.
 
-    def local(u_hat: Array, axis_name: Any) -> Array:
-        return forward_local(fn(inverse_local(u_hat, layout, axis_name)), layout, axis_name)
+    The first operands, as many as `parameters` says, are whole on every device; the others are arrays over the padded
+    points, split as fields are. `given` has the shape of each.
+    """
+    d = layout.dimensions
+    u_hat, operands = given[0], given[1:]
 
-    return _partitioned(local, layout, mesh, method, ndim)
+    def local(u_hat: Array, *operands: Array, axis_name: Any) -> Array:
+        if in_blocks(layout, method, on_cpu):
+            return pointwise_blocked(u_hat, fn, layout, axis_name, operands[:parameters], operands[parameters:])
+        return forward_local(fn(inverse_local(u_hat, layout, axis_name), *operands), layout, axis_name)
+
+    def split(on: AnyMesh) -> list[NamedSharding]:
+        whole = [NamedSharding(on, PartitionSpec())] * parameters
+        over_points = [even_sharding(on, v.shape, d) for v in operands[parameters:]]
+        return [spatial_sharding(on, len(u_hat.shape), d), *whole, *over_points]
+
+    points = jax.ShapeDtypeStruct(
+        (*u_hat.shape[: len(u_hat.shape) - d], *layout.padded_points),
+        jnp.zeros(0, u_hat.dtype).real.dtype if layout.real else u_hat.dtype,
+    )
+    ndims = [len(v.shape) for v in (*given, jax.eval_shape(fn, points, *operands))]
+    return _partitioned(local, layout, mesh, method, split, ndims)
 
 
 def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
@@ -122,40 +154,49 @@ def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
 
 
 def _partitioned(
-    local: Callable[..., Array], layout: Layout, mesh: AnyMesh, method: Method, ndim: int
-) -> Callable[[Array], Array]:
-    """What one device does, as an operation on global arrays."""
+    local: Callable[..., Array],
+    layout: Layout,
+    mesh: AnyMesh,
+    method: Method,
+    split: Callable[[AnyMesh], list[NamedSharding]],
+    ndims: Sequence[int],
+) -> Callable[..., Array]:
+    """What one device does, as an operation on global arrays.
+
+    `split` says how each operand lies on a mesh; `ndims` holds the number of axes of each operand and of the result,
+    which is split as all coefficients and fields are.
+    """
     if layout.devices == 1:
-        return lambda u: local(u, axis_name=None)
-    split = lambda on: spatial_sharding(on, ndim, layout.dimensions)  # noqa: E731
-    on_block = lambda u: local(u, axis_name=split_axes(mesh))  # noqa: E731
+        return lambda *operands: local(*operands, axis_name=None)
+    result_on = lambda on: spatial_sharding(on, ndims[-1], layout.dimensions)  # noqa: E731
+    on_block = lambda *operands: local(*operands, axis_name=split_axes(mesh))  # noqa: E731
     if method.engine == "shard_map":
-        spec = split(mesh).spec
+        specs = tuple(sharding.spec for sharding in split(mesh))
         # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
         within = None if is_explicit(mesh) else mesh
-        return jax.shard_map(on_block, mesh=within, in_specs=spec, out_specs=spec, check_vma=False)
-    operation = custom_partitioning(lambda u: local(u, axis_name=None))
+        return jax.shard_map(on_block, mesh=within, in_specs=specs, out_specs=result_on(mesh).spec, check_vma=False)
+    operation = custom_partitioning(lambda *operands: local(*operands, axis_name=None))
 
-    def alone(u: Array) -> Array:
+    def alone(*operands: Array) -> Array:
         # traced while XLA partitions, where a mesh that the caller has put in force means nothing
         with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
-            return on_block(u)
+            return on_block(*operands)
 
     def partition(on: Any, operands: Any, result: Any) -> Any:
-        return on, alone, split(on), (split(on),)
+        return on, alone, result_on(on), tuple(split(on))
 
     operation.def_partition(
         partition=partition,
-        infer_sharding_from_operands=lambda on, operands, result: split(on),
-        sharding_rule=_rule(ndim),
+        infer_sharding_from_operands=lambda on, operands, result: result_on(on),
+        sharding_rule=_rule(ndims),
     )
     return operation
 
 
-def _rule(ndim: int) -> str:
-    """Shardy's rule: no output axis follows from an input axis, the callback places both sides."""
-    axes = lambda letter: " ".join(f"{letter}{i}" for i in range(ndim))  # noqa: E731
-    return f"{axes('i')} -> {axes('o')}"
+def _rule(ndims: Sequence[int]) -> str:
+    """Shardy's rule: no output axis follows from an input axis, the callback places all of them."""
+    axes = [" ".join(f"v{n}_{i}" for i in range(ndim)) for n, ndim in enumerate(ndims)]
+    return f"{', '.join(axes[:-1])} -> {axes[-1]}"
 
 
 # ---- jaxdecomp --------------------------------------------------------------------------------------------------

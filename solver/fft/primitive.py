@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,11 @@ from jax._src import dispatch  # the registry of operations that need to know th
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jax.sharding import AxisType, Mesh
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jaxtyping import Array
 
 from solver.fft.engines import Method, pointwise_operation, transform_operation
-from solver.fft.pointwise import check_pointwise
+from solver.fft.pointwise import PointFunction, check_pointwise, on_sides, unstack
 from solver.fft.stages import AnyArray, fit
 from solver.grid.layout import Layout
 from solver.mesh import AnyMesh, even_sharding, is_explicit, spatial_sharding
@@ -34,91 +34,121 @@ inverse_p = Primitive("slabwave_inverse")
 pointwise_p = Primitive("slabwave_pointwise")
 
 
-def forward(u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
-    """factor · Σ_x u(x) exp(-i k·x); see `solver.fft.Transform`."""
-    return _apply(forward_p, u, layout, mesh, method, factor)
+def forward(u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool = True) -> Array:
+    """factor · Σ_x u(x) exp(-i k·x); `padded` says whether coefficients have the layout's padding."""
+    return _apply(forward_p, u, layout, mesh, method, factor, padded)
 
 
-def inverse(u_hat: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
-    """factor · Σ_k û(k) exp(i k·x); see `solver.fft.Transform`."""
-    return _apply(inverse_p, u_hat, layout, mesh, method, factor)
+def inverse(
+    u_hat: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool = True
+) -> Array:
+    """factor · Σ_k û(k) exp(i k·x); `padded` says whether coefficients have the layout's padding."""
+    return _apply(inverse_p, u_hat, layout, mesh, method, factor, padded)
 
 
-def pointwise(u_hat: Array, fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method) -> Array:
-    """Coefficients of fn(u); see `solver.fft.Transform.pointwise`."""
+def pointwise(
+    fn: PointFunction,
+    u_hat: AnyArray,
+    parameters: Sequence[AnyArray],
+    at_points: Sequence[AnyArray],
+    layout: Layout,
+    mesh: AnyMesh,
+    method: Method,
+) -> Any:
+    """Coefficients of what fn returns, in its structure; see `solver.fft.Transform.pointwise`."""
     refuse_inside_shard_map()
-    dtype = _real(u_hat.dtype) if layout.real else u_hat.dtype
-    check_pointwise(fn, tuple(u_hat.shape[: u_hat.ndim - layout.dimensions]), layout.dimensions, dtype)
+    d = layout.dimensions
+    u_spec = ((*u_hat.shape[: u_hat.ndim - d], *layout.points), _real(u_hat.dtype) if layout.real else u_hat.dtype)
+    specs = [tuple((v.shape, v.dtype) for v in operands) for operands in (parameters, at_points)]
+    results = check_pointwise(fn, layout.points, u_spec, *specs)
 
-    def composed(v: AnyArray) -> Array:
-        return forward(fn(inverse(v, layout, mesh, method, 1.0)), layout, mesh, method, 1 / math.prod(layout.points))
-
-    if method != Method(method.engine) or method.engine == "jaxdecomp" or is_explicit(mesh):
-        return composed(u_hat)
+    def composed(v: AnyArray, *operands: AnyArray) -> Array:
+        u = fn(inverse(v, layout, mesh, method, 1.0), *map(jnp.asarray, operands))
+        return forward(u, layout, mesh, method, 1 / math.prod(layout.points))
 
     @jax.custom_jvp
-    def whole(v: AnyArray) -> Array:
-        return _bind(pointwise_p, v, layout, mesh, fn=fn, method=method)
+    def whole(v: AnyArray, *operands: AnyArray) -> Array:
+        padded = [fit(w, on_sides(w.shape, layout.points, layout.padded_points)[-d:]) for w in operands[count:]]
+        operands = (*operands[:count], *padded)
+        return _bind(pointwise_p, v, layout, mesh, operands=operands, fn=fn, parameters=count, method=method)
 
     @whole.defjvp
     def derivative(primals: Any, tangents: Any) -> tuple[Array, Array]:
         return whole(*primals), jax.jvp(composed, primals, tangents)[1]
 
-    return whole(u_hat)
+    count = len(parameters)
+    in_parts = method != Method(method.engine) or method.engine == "jaxdecomp" or is_explicit(mesh)
+    operands = [to_mesh(v, mesh) for v in (*parameters, *at_points)]
+    f_hat = (composed if in_parts else whole)(u_hat, *operands)
+    if jax.tree_util.treedef_is_leaf(jax.tree.structure(results)):
+        return f_hat
+    leaves, structure = jax.tree.flatten(results)
+    return jax.tree.unflatten(structure, unstack(f_hat, [leaf.shape for leaf in leaves], d))
 
 
-def _apply(primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+def _apply(
+    primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool
+) -> Array:
     refuse_inside_shard_map()
+    options = {"primitive": primitive, "layout": layout, "mesh": mesh, "method": method, "factor": factor}
     if isinstance(u, jax.core.Tracer):
-        return _traced(primitive, u, layout, mesh, method, factor)
-    return _compiled(primitive, layout, mesh, method, factor, u.ndim)(brought_here(u, mesh))
+        return _traced(u, **options, padded=padded)
+    shape = (*(1,) * (u.ndim - layout.dimensions), *_result_shape(primitive, layout, padded))
+    run = _compiled(_traced, even_sharding(mesh, shape, layout.dimensions), **options, padded=padded)
+    return run(to_mesh(u, mesh))
+
+
+def _result_shape(primitive: Primitive, layout: Layout, padded: bool) -> tuple[int, ...]:
+    if primitive is inverse_p:
+        return layout.points
+    return layout.spectral_shape if padded else layout.logical_spectral_shape
 
 
 @functools.cache
 def _compiled(
-    primitive: Primitive, layout: Layout, mesh: AnyMesh, method: Method, factor: float, ndim: int
-) -> Callable[[Array], Array]:
-    """For calls outside of `jit`."""
-    run = lambda u: _traced(primitive, u, layout, mesh, method, factor)  # noqa: E731
-    leading = ndim - layout.dimensions
-    result = layout.spectral_shape if primitive is forward_p else layout.points
-    return jax.jit(run, out_shardings=even_sharding(mesh, (1,) * leading + result, layout.dimensions))
+    run: Callable[..., Array], result: NamedSharding | None = None, /, **parameters: Any
+) -> Callable[..., Array]:
+    """`run(*operands, **parameters)` for calls outside of `jit`: compiled once for each set of parameters."""
+    placed = {} if result is None else {"out_shardings": result}
+    return jax.jit(lambda *operands: run(*operands, **parameters), **placed)
 
 
-def brought_here(u: Any, mesh: AnyMesh) -> Any:
+def to_mesh(u: Any, mesh: AnyMesh) -> Any:
     """An array that lies on other devices than the mesh's, copied to all of those; `jit` moves any other."""
-    elsewhere = isinstance(u, jax.Array) and isinstance(mesh, Mesh) and u.committed
-    if elsewhere and set(u.devices()) != set(mesh.devices.flat):
-        return jax.device_put(u, jax.NamedSharding(mesh, jax.P()))
+    if isinstance(u, jax.core.Tracer) or not isinstance(u, jax.Array) or not isinstance(mesh, Mesh):
+        return u
+    if u.committed and set(u.devices()) != set(mesh.devices.flat):
+        return jax.device_put(u, NamedSharding(mesh, jax.P()))
     return u
 
 
-def _traced(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
+def _traced(
+    u: Array, *, primitive: Primitive, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool
+) -> Array:
     """The transform of an array being traced, in as many exchanges as the method says."""
+    options = {"primitive": primitive, "layout": layout, "mesh": mesh, "method": method, "factor": factor}
+    batch = u.shape[: u.ndim - layout.dimensions]
     if is_explicit(mesh) and not _in_auto_region():
-        result = layout.spectral_shape if primitive is forward_p else layout.points
-        shape = (*u.shape[: u.ndim - layout.dimensions], *result)
+        shape = (*batch, *_result_shape(primitive, layout, padded))
         run = jax.sharding.auto_axes(
-            lambda v: _traced(primitive, v, layout, mesh, method, factor),
+            lambda v: _traced(v, **options, padded=padded),
             axes=mesh.axis_names,
             out_sharding=even_sharding(mesh, shape, layout.dimensions),
         )
         return run(u)
-    batch = u.shape[: u.ndim - layout.dimensions]
     fields = math.prod(batch)
+    once = lambda v: _in_one_exchange(v, **options, padded=padded)  # noqa: E731
     if method.fields is None or fields <= method.fields:
-        return _unpadded(primitive, u, layout, mesh, method, factor)
+        return once(u)
     flat = u.reshape(-1, *u.shape[len(batch) :])
-    groups = [flat[i : i + method.fields] for i in range(0, fields, method.fields)]
-    out = jnp.concatenate([_unpadded(primitive, group, layout, mesh, method, factor) for group in groups])
+    out = jnp.concatenate([once(flat[i : i + method.fields]) for i in range(0, fields, method.fields)])
     return out.reshape(*batch, *out.shape[1:])
 
 
-def _unpadded(primitive: Primitive, u: Array, layout: Layout, mesh: AnyMesh, method: Method, factor: float) -> Array:
-    """The primitive on arrays without padding."""
-    u = fit(u, layout.padded_points) if primitive is forward_p else u
-    result = _bind(primitive, u, layout, mesh, method=method, factor=factor)
-    return fit(result, layout.points) if primitive is inverse_p else result
+def _in_one_exchange(u: Array, *, primitive: Primitive, layout: Layout, padded: bool, **parameters: Any) -> Array:
+    """The primitive, which takes and returns padded arrays, on fields without padding."""
+    u = fit(u, layout.padded_points if primitive is forward_p else layout.spectral_shape)
+    return fit(_bind(primitive, u, layout, **parameters), _result_shape(primitive, layout, padded))
 
 
 def _in_auto_region() -> bool:
@@ -161,57 +191,55 @@ def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: AnyMesh, method:
 
 @pointwise_p.def_abstract_eval
 def _pointwise_shape(
-    u_hat: ShapedArray, *, fn: Callable[[Array], Array], layout: Layout, mesh: AnyMesh, method: Method
+    u_hat: ShapedArray,
+    *operands: ShapedArray,
+    fn: Callable[..., Array],
+    parameters: int,
+    layout: Layout,
+    mesh: AnyMesh,
+    method: Method,
 ) -> ShapedArray:
-    points = jax.ShapeDtypeStruct(
-        (*u_hat.shape[: u_hat.ndim - layout.dimensions], *layout.padded_points),
-        _real(u_hat.dtype) if layout.real else u_hat.dtype,
-    )
-    result = jax.eval_shape(fn, points)
-    if result.shape[result.ndim - layout.dimensions :] != layout.padded_points or result.dtype != points.dtype:
-        raise ValueError(
-            f"the function of the fields turns {points.dtype}{list(points.shape)} into {result.dtype}"
-            f"{list(result.shape)}; the same points and dtype are needed"
-        )
+    shape = (*u_hat.shape[: u_hat.ndim - layout.dimensions], *layout.padded_points)
+    u = jax.ShapeDtypeStruct(shape, _real(u_hat.dtype) if layout.real else u_hat.dtype)
+    result = jax.eval_shape(fn, u, *operands)
     return ShapedArray((*result.shape[: result.ndim - layout.dimensions], *layout.spectral_shape), u_hat.dtype)
 
 
 # ---- lowering and batching --------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _bound(primitive: Primitive, **parameters: Any) -> Callable[[Array], Array]:
-    """For calls outside of `jit`."""
-    return jax.jit(lambda u: _bind(primitive, u, **parameters))
-
-
-def _register(primitive: Primitive, operation: Callable[..., Callable[[Array], Array]]) -> None:
+def _register(primitive: Primitive, operation: Callable[..., Callable[..., Array]]) -> None:
     """Evaluation, lowering and batching, from what makes the operation on global arrays."""
 
     def lowered(on_cpu: bool) -> Callable[..., Any]:
-        run = lambda u, **parameters: operation(ndim=u.ndim, on_cpu=on_cpu, **parameters)(u)  # noqa: E731
+        def run(*operands: Array, **parameters: Any) -> Array:
+            given = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in operands]
+            return operation(given=given, on_cpu=on_cpu, **parameters)(*operands)
+
         return mlir.lower_fun(run, multiple_results=False)
 
-    primitive.def_impl(lambda u, **parameters: _bound(primitive, **parameters)(u))
+    primitive.def_impl(lambda *operands, **parameters: _compiled(primitive.bind, **parameters)(*operands))
     dispatch.prim_requires_devices_during_lowering.add(primitive)
     mlir.register_lowering(primitive, lowered(on_cpu=False))
     mlir.register_lowering(primitive, lowered(on_cpu=True), platform="cpu")
 
 
 def _batch(primitive: Primitive, operands: Any, axes: Any, **parameters: Any) -> tuple[Array, int]:
+    moved = [v if at is None else jnp.moveaxis(v, at, 0) for v, at in zip(operands, axes, strict=True)]
     if "fn" in parameters:
-        parameters["fn"] = _OnBatch(parameters["fn"])
-    return primitive.bind(jnp.moveaxis(operands[0], axes[0], 0), **parameters), 0
+        parameters["fn"] = _OnBatch(parameters["fn"], tuple(None if at is None else 0 for at in axes))
+    return primitive.bind(*moved, **parameters), 0
 
 
 @dataclass(frozen=True)
 class _OnBatch:
-    """A function of fields with one more axis in front."""
+    """A function of arrays, some of which have one more axis in front."""
 
-    fn: Callable[[Array], Array]
+    fn: Callable[..., Array]
+    axes: tuple[int | None, ...]
 
-    def __call__(self, u: Array) -> Array:
-        return jax.vmap(self.fn)(u)
+    def __call__(self, *operands: Array) -> Array:
+        return jax.vmap(self.fn, self.axes)(*operands)
 
 
 _register(forward_p, functools.partial(transform_operation, True))
@@ -224,11 +252,18 @@ for _primitive in (forward_p, inverse_p, pointwise_p):
 # ---- gradients ------------------------------------------------------------------------------------------------
 
 
-def _bind(primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, **parameters: Any) -> Array:
+def _bind(
+    primitive: Primitive,
+    u: AnyArray,
+    layout: Layout,
+    mesh: AnyMesh,
+    operands: Sequence[AnyArray] = (),
+    **parameters: Any,
+) -> Array:
     """The primitive on padded arrays, with both sides pinned to their parts.
 
     Unpinned, Shardy leaves the result replicated and gathers it; and `jit` cannot see the devices that a primitive
-    needs inside.
+    needs inside. `operands` of a function of fields are left to the operation, which says where it needs them.
     """
 
     def pin(v: AnyArray) -> Array:
@@ -236,7 +271,7 @@ def _bind(primitive: Primitive, u: AnyArray, layout: Layout, mesh: AnyMesh, **pa
         # where axes are Explicit this runs within `auto_axes`, which has put another mesh in force
         return jax.lax.with_sharding_constraint(v, split.spec if is_explicit(mesh) else split)
 
-    return pin(primitive.bind(pin(u), layout=layout, mesh=mesh, **parameters))
+    return pin(primitive.bind(pin(u), *operands, layout=layout, mesh=mesh, **parameters))
 
 
 def _weights(layout: Layout) -> np.ndarray:

@@ -6,7 +6,7 @@ They act on one device's block; axes are counted from the end, so that any leadi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -100,6 +100,17 @@ def fit(u: AnyArray, shape: Sequence[int]) -> AnyArray:
 
 def _cut(u: AnyArray, at: int, start: int, stop: int | None) -> AnyArray:
     return u[(..., slice(start, stop), *[slice(None)] * (-at - 1))]
+
+
+def check_shape(what: str, given: Sequence[int], needed: tuple[int, ...]) -> None:
+    """Raises ValueError where the last axes are not those needed."""
+    if tuple(given[max(0, len(given) - len(needed)) :]) != needed:
+        raise ValueError(f"{what} of shape {list(given)} on a grid that needs the last axes to be {list(needed)}")
+
+
+def as_dtype(u: AnyArray, dtype: Any) -> AnyArray:
+    """An array of this dtype. NumPy's stay NumPy's: they are not to pass through a single device."""
+    return u if u.dtype == dtype else u.astype(dtype)
 
 
 # ---- exchange ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,30 +33,23 @@ class Grid:
         precision: `float64` or `float32`.
         real: whether fields are real (half of the last axis is stored) or complex.
         mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
-        engine: which engine transforms its fields, see `solver.fft.Transform`.
-        fields_per_exchange: most fields that share an exchange of a transform; None for all of a batch.
 
     Raises:
-        ValueError: a grid that these devices cannot split, lengths that are not positive, or float64 asked for
-            while JAX is limited to 32 bits.
+        ValueError: a grid that these devices cannot split, sides that are not whole numbers, lengths that are not
+            positive and finite, or float64 asked for while JAX is limited to 32 bits.
     """
 
     shape: tuple[int, ...]
-    lengths: float | Sequence[float] = 2 * math.pi
+    lengths: float | Sequence[float] | np.ndarray = 2 * math.pi
     dealias: str = "two-thirds"
     precision: str = "float64"
     real: bool = True
     mesh: AnyMesh = field(default=None)  # type: ignore[assignment]
-    engine: str = "slabwave"
-    fields_per_exchange: int | None = None
 
     def __post_init__(self) -> None:
         store = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
-        store("shape", tuple(int(n) for n in self.shape))
-        lengths = self.lengths if isinstance(self.lengths, Sequence) else [self.lengths] * len(self.shape)
-        store("lengths", tuple(float(length) for length in lengths))
-        if len(self.lengths) != len(self.shape) or min(self.lengths) <= 0:  # type: ignore[arg-type]
-            raise ValueError(f"lengths {list(lengths)}: {len(self.shape)} positive numbers are needed")
+        store("shape", _whole_numbers(self.shape))
+        store("lengths", _positive_numbers(self.lengths, len(self.shape)))
         if self.precision not in ("float32", "float64"):
             raise ValueError(f"precision {self.precision!r}: float32 or float64 is needed")
         if self.precision == "float64" and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
@@ -235,15 +229,44 @@ class Grid:
         return values.astype(self.dtype).reshape(shape)
 
 
+def _whole_numbers(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(n) for n in shape)
+    except TypeError:
+        raise ValueError(f"shape {shape}: one to three whole numbers are needed") from None
+
+
+def _positive_numbers(lengths: float | Sequence[float] | np.ndarray, count: int) -> tuple[float, ...]:
+    """One for each axis; one number stands for all."""
+    try:
+        found = np.asarray(lengths, float)
+    except (TypeError, ValueError):
+        found = np.full(0, np.nan)
+    found = np.full(count, found) if found.ndim == 0 else found
+    if found.shape != (count,) or not np.all((found > 0) & np.isfinite(found)):
+        raise ValueError(f"lengths {lengths}: {count} positive, finite numbers are needed, or one for all axes")
+    return tuple(found.tolist())
+
+
 def sample(fn: Callable[..., Array], grid: Grid) -> Array:
     """Evaluate `fn(x, y, z)` at the grid points; every device fills only its own block.
 
-    `fn` may return a tuple, stacked as components in front: `(component, x, y, z)`.
+    `fn` may return a tuple or list, stacked as components in front: `(component, x, y, z)`.
+
+    Raises:
+        ValueError: a function that is not written with `jax.numpy`.
     """
 
     def fill() -> Array:
-        values = fn(*(jnp.asarray(c) for c in grid.coordinates()))
-        if not isinstance(values, tuple):
+        try:
+            values = fn(*(jnp.asarray(c) for c in grid.coordinates()))
+        except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
+            name = getattr(fn, "__name__", "the function")
+            raise ValueError(
+                f"{name} needs its coordinates as NumPy's arrays or numbers, but they are traced; write it with "
+                "jax.numpy (jnp.sin for np.sin)"
+            ) from error
+        if not isinstance(values, tuple | list):
             return jnp.broadcast_to(values, grid.physical_shape).astype(grid.physical_dtype)
         return jnp.stack([jnp.broadcast_to(v, grid.physical_shape) for v in values]).astype(grid.physical_dtype)
 

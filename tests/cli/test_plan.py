@@ -68,3 +68,16 @@ def test_a_plan_touches_no_device(monkeypatch):
     assert plan.spectral == (341, 171, 341)
     assert plan.transforms == {False: 12, True: 20}
     assert plan.exchanged_bytes == 32 * 16 * 512 * 512 * 171 * 255 // 256
+
+
+@pytest.mark.parametrize("case", ["taylor_green", "fuzzy_dark_matter"])
+def test_the_engine_of_a_run_file_carries_out_every_transform_of_the_step(case):
+    config = assemble.resolve(
+        load(RUNS / f"{case}.toml", assemble.schema(), [*CASES[case], "devices.engine='shard_map'"])
+    )
+    equation, stepper = _problem(config, 4)
+    state, dt = assemble.rehearse(config, 4), 0.1
+    step = lambda e, field, h: stepper.step(e, field, h, 0.0, dt, stepper.coefficients(e, dt))  # noqa: E731
+    text = str(jax.make_jaxpr(step)(equation, state.field, state.history))
+    assert "engine='shard_map'" in text
+    assert "engine='slabwave'" not in text

@@ -111,8 +111,8 @@ def test_cost_of_a_step(make_grid, shape, per_rhs):
 @pytest.mark.parametrize("engine", ["slabwave", "shard_map"])
 def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
     """Two per right-hand side, or one for each of its 3 + 5 components; of the same bytes, and nothing else."""
-    grid = make_grid((32, 24, 16), engine=engine, fields_per_exchange=fields)
-    equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
+    grid = make_grid((32, 24, 16))
+    equation, stepper = NavierStokes(grid, viscosity=0.01, method=sw.fft.Method(engine, fields)), IFRK4()
     state = sw.initial_state(equation, stepper, initial.RandomPhase()(grid, VELOCITY, jax.random.key(0)))
     lowered = fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0, {}, (), 0)
     text = lowered.compile().as_text()

@@ -27,7 +27,7 @@ def test_engines_agree_to_round_off(make_grid, mesh, dealias, real):
 
     gradient = jax.grad(energy)(u, ours)
     for engine in ("shard_map", "jaxdecomp"):
-        other = sw.fft.Transform(grid, engine=engine)
+        other = sw.fft.Transform(grid, sw.fft.Method(engine))
         np.testing.assert_allclose(other.forward(u), u_hat, atol=1e-16)
         np.testing.assert_allclose(other.inverse(u_hat), ours.inverse(u_hat), atol=1e-14)
         np.testing.assert_allclose(jax.grad(energy)(u, other), gradient, atol=1e-16)
@@ -38,24 +38,27 @@ def test_the_engine_is_the_one_asked_for(make_grid):
     grid = make_grid((16, 24, 8), mesh_shape=(4, 1))
     u = random_field(grid, ())
     lowered = {
-        engine: jax.jit(sw.fft.Transform(grid, engine=engine).forward).lower(u).as_text() for engine in sw.fft.ENGINES
+        engine: jax.jit(sw.fft.Transform(grid, sw.fft.Method(engine)).forward).lower(u).as_text()
+        for engine in sw.fft.ENGINES
     }
     assert "CustomSPMDPartitioning" in lowered["slabwave"]
     assert "CustomSPMDPartitioning" not in lowered["shard_map"]
     assert "manual_computation" in lowered["shard_map"]
     # jaxdecomp moves all modes, before they are truncated, and splits others than we do
     assert sum(all_to_all_bytes(jax.jit(sw.fft.Transform(grid).forward).lower(u).compile().as_text())) * 2 < sum(
-        all_to_all_bytes(jax.jit(sw.fft.Transform(grid, engine="jaxdecomp").forward).lower(u).compile().as_text())
+        all_to_all_bytes(
+            jax.jit(sw.fft.Transform(grid, sw.fft.Method("jaxdecomp")).forward).lower(u).compile().as_text()
+        )
     )
 
 
 def test_jaxdecomp_refuses_what_it_cannot_do(make_grid):
     with pytest.raises(ValueError, match=r"device_mesh\(shape=\(4, 1\)\)"):
-        sw.fft.Transform(make_grid((16, 16, 16), devices=4), engine="jaxdecomp")
+        sw.fft.Transform(make_grid((16, 16, 16), devices=4), sw.fft.Method("jaxdecomp"))
     with pytest.raises(ValueError, match=r"it must divide \[10\]; the engine 'slabwave' pads"):
-        sw.fft.Transform(make_grid((16, 16, 10), mesh_shape=(4, 1)), engine="jaxdecomp")
+        sw.fft.Transform(make_grid((16, 16, 10), mesh_shape=(4, 1)), sw.fft.Method("jaxdecomp"))
     with pytest.raises(ValueError, match="three dimensions only"):
-        sw.fft.Transform(make_grid((16, 16), devices=4), engine="jaxdecomp")
+        sw.fft.Transform(make_grid((16, 16), devices=4), sw.fft.Method("jaxdecomp"))
 
 
 # ---- exchanges --------------------------------------------------------------------------------------------------
@@ -66,13 +69,12 @@ def test_fields_per_exchange(make_grid):
     u = random_field(whole, (5,))
     expected = sw.fft.Transform(whole).forward(u)
     for fields, exchanges in ((1, 5), (2, 3), (5, 1), (7, 1)):
-        grid = make_grid((16, 12, 10), devices=4, fields_per_exchange=fields)
-        transform = sw.fft.Transform(grid)
+        transform = sw.fft.Transform(whole, sw.fft.Method(fields=fields))
         np.testing.assert_array_equal(transform.forward(u), expected)
         text = jax.jit(transform.forward).lower(u).compile().as_text()
         sent = all_to_all_bytes(text)
         assert len(sent) == exchanges
-        assert sum(sent) * 4 * 3 // 4 == 5 * grid.layout.exchange_bytes()
+        assert sum(sent) * 4 * 3 // 4 == 5 * whole.layout.exchange_bytes()
         assert collectives(transform.inverse, expected) == {"all-to-all": exchanges}
 
 
@@ -81,7 +83,7 @@ def test_fields_per_exchange(make_grid):
 def test_chunks_change_no_bit(make_grid, shape, engine):
     grid = make_grid(shape, devices=2)
     u = random_field(grid)
-    whole, chunked = sw.fft.Transform(grid), sw.fft.Transform(grid, engine=engine, chunks=3)
+    whole, chunked = sw.fft.Transform(grid), sw.fft.Transform(grid, sw.fft.Method(engine, chunks=3))
     u_hat = whole.forward(u)
     np.testing.assert_array_equal(chunked.forward(u), u_hat)
     np.testing.assert_array_equal(chunked.inverse(u_hat), whole.inverse(u_hat))
@@ -102,7 +104,9 @@ def test_memory_of_an_unbatched_transform(make_grid, devices):
     u_hat = jax.ShapeDtypeStruct(pruned.grid.spectral_shape, complex, sharding=pruned.grid.spectral_sharding)
     assert real_fields(pruned.forward, u) < 1.5
     assert real_fields(pruned.inverse, u_hat) < 2.1
-    whole = sw.fft.Transform(make_grid((128, 128, 128), devices=devices, dealias="none"), chunks=64 // devices)
+    whole = sw.fft.Transform(
+        make_grid((128, 128, 128), devices=devices, dealias="none"), sw.fft.Method(chunks=64 // devices)
+    )
     u_hat = jax.ShapeDtypeStruct(whole.grid.spectral_shape, complex, sharding=whole.grid.spectral_sharding)
     assert real_fields(whole.forward, u) < 2.3
     assert real_fields(whole.inverse, u_hat) < 2.3

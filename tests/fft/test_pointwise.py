@@ -1,12 +1,13 @@
-"""Functions that `pointwise` takes, and those that it must refuse."""
+"""Functions that `pointwise` takes, with parameters, several fields and arrays over points; and those it refuses."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import random_field
+from helpers import collectives, random_field
+from jax.sharding import AxisType
 
-from solver.fft import Transform
+from solver.fft import Method, Transform
 
 
 def products(u):
@@ -26,7 +27,15 @@ def helped(u):
     return jax.nn.relu(u) + jax.jit(jnp.cos)(u) + jnp.zeros_like(u) + jnp.ones(u.shape)
 
 
-GOOD = [products, over_components, rotated, helped]
+def moved(u):
+    return jnp.moveaxis(jnp.moveaxis(u, 0, -1) * 2, -1, 0) + jnp.einsum("i...,i...->...", u, u)
+
+
+def without_components(u):
+    return jnp.sum(u, axis=0)
+
+
+GOOD = [products, over_components, rotated, helped, moved, without_components]
 
 
 @pytest.mark.parametrize("shape", [(16, 12, 10), (16, 12)], ids=["3-D", "2-D"])
@@ -37,6 +46,125 @@ def test_pointwise_functions_are_taken(make_grid, fn, shape):
     u_hat = transform.forward(random_field(grid))
     expected = transform.forward(fn(transform.inverse(u_hat)))
     np.testing.assert_allclose(transform.pointwise(fn, u_hat), expected, atol=1e-14)
+
+
+# ---- parameters, several fields, arrays over points -------------------------------------------------------------
+
+
+def mixed(u, parameters, at_points):
+    """Uses everything: numbers, a vector and a matrix; a coordinate, a full map and a vector of two components."""
+    space = (1,) * (u["a"].ndim - 1)
+    matrix, weights = parameters["matrix"], parameters["weights"].reshape(-1, *space)
+    turned = jnp.einsum("ij,j...->i...", matrix, u["a"])
+    return {
+        "turned": at_points["x"] * turned + weights * u["b"],
+        "trapped": parameters["strength"] * at_points["trap"] * jnp.sin(u["b"]) + at_points["pair"][:1] * u["a"][1:],
+    }
+
+
+PLACES = {
+    "one device": ((8, 6, 10), {"devices": 1}, {}),
+    "slabs": ((16, 12, 10), {"devices": 4}, {}),
+    "eight uneven slabs": ((13, 14, 9), {"devices": 8}, {}),
+    "uneven pencils": ((9, 11, 13), {"mesh_shape": (2, 3)}, {}),
+    "2-D": ((13, 10), {"devices": 3}, {}),
+    "1-D": ((12,), {"devices": 1}, {}),
+    "complex": ((12, 8, 10), {"devices": 4, "real": False}, {}),
+    "Explicit": ((13, 12, 10), {"devices": 4, "axis_type": AxisType.Explicit}, {}),
+    "shard_map": ((13, 11, 9), {"devices": 3}, {"engine": "shard_map"}),
+    "jaxdecomp": ((16, 12, 8), {"mesh_shape": (4, 1)}, {"engine": "jaxdecomp"}),
+    "chunks": ((13, 11, 9), {"devices": 2}, {"chunks": 3}),
+}
+DIFFERENTIATED = ("uneven pencils", "Explicit", "complex")  # the rest shares their rules
+OUTSIDE_JIT = ("slabs", "Explicit")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_operands_of_every_kind_equal_the_three_calls(make_grid, place):
+    shape, where, how = PLACES[place]
+    grid = make_grid(shape, **where)
+    transform = Transform(grid, Method(**how))
+    fields = {"a": transform.forward(random_field(grid)), "b": transform.forward(random_field(grid, (1,), seed=1))}
+    parameters = {"matrix": np.array([[1.0, 2.0], [0.5, -1.0]]), "weights": np.array([0.3, 2.0]), "strength": 0.7}
+    at_points = {
+        "x": grid.coordinates()[0],
+        "trap": random_field(grid, (), seed=2),
+        "pair": np.random.default_rng(3).normal(size=(2, *[1] * (grid.dimensions - 1), grid.physical_shape[-1])),
+    }
+
+    def composed(fields, parameters, at_points):
+        found = mixed({name: transform.inverse(v) for name, v in fields.items()}, parameters, at_points)
+        return {name: transform.forward(v) for name, v in found.items()}
+
+    def whole(fields, parameters, at_points):
+        return transform.pointwise(mixed, fields, parameters, at_points)
+
+    def values(fn):
+        return jax.jit(fn)(fields, parameters, at_points)
+
+    def gradients(fn):
+        total = lambda *arguments: sum(jnp.sum(jnp.abs(v) ** 2) for v in fn(*arguments).values())  # noqa: E731
+        arguments = (fields, jax.tree.map(jnp.asarray, parameters), jax.tree.map(jnp.asarray, at_points))
+        return jax.jit(jax.grad(total, (0, 1, 2)))(*arguments)
+
+    def same(given, expected, atol):
+        jax.tree.map(lambda v, w: np.testing.assert_allclose(v, w, atol=atol), given, expected)
+
+    same(values(whole), values(composed), 1e-14)
+    if place in DIFFERENTIATED:
+        same(gradients(whole), gradients(composed), 1e-13)
+    if place in OUTSIDE_JIT:
+        same(whole(fields, parameters, at_points), values(composed), 1e-14)
+
+
+def scaled(u, parameters, at_points):
+    return parameters * u + at_points * u**2
+
+
+def test_vmap_over_parameters_fields_and_points(make_grid):
+    grid = make_grid((14, 12, 10), devices=4)
+    transform = Transform(grid)
+    u_hat, trap = transform.forward(random_field(grid)), random_field(grid, (), seed=1)
+    strengths, x = jnp.array([0.5, 1.0, 2.0]), grid.coordinates()[0]
+    run = lambda v, p, w: transform.pointwise(scaled, v, p, w)  # noqa: E731
+    batch, traps = jnp.stack([u_hat, 2 * u_hat, 3 * u_hat]), jnp.stack([trap, 2 * trap, 3 * trap])
+    cases = {
+        (None, 0, None): (u_hat, strengths, x),
+        (0, 0, None): (batch, strengths, trap),
+        (0, None, 0): (batch, 0.5, traps),
+        (None, None, 0): (u_hat, 0.5, traps),
+    }
+    for axes, operands in cases.items():
+        batched = jax.jit(jax.vmap(run, axes))
+        one = [v if axis is None else v[2] for v, axis in zip(operands, axes, strict=True)]
+        np.testing.assert_allclose(batched(*operands)[2], run(*one), atol=1e-15)
+        assert collectives(batched, *operands) == {"all-to-all": 2}
+    nested = jax.jit(jax.vmap(lambda v: jax.vmap(lambda p: run(v, p, x))(strengths)))(batch)
+    np.testing.assert_allclose(nested[1, 2], run(batch[1], 2.0, x), atol=1e-14)
+    power = jax.jit(lambda p: jnp.sum(jnp.abs(run(u_hat, p, x)) ** 2))
+    slope, h = jax.jit(jax.vmap(jax.grad(power)))(strengths), 1e-4
+    np.testing.assert_allclose(slope[1], (power(1.0 + h) - power(1.0 - h)) / (2 * h), rtol=1e-8)
+
+
+def with_number(u, number):
+    return number * u
+
+
+@pytest.mark.parametrize("kind", ["one of two", "integer", "float32 grid"])
+def test_arguments_are_given_as_they_come(make_grid, kind):
+    grid = make_grid((12, 10), devices=2, precision="float32" if kind == "float32 grid" else "float64")
+    transform = Transform(grid)
+    u_hat = transform.forward(random_field(grid))
+    number = np.int64(3) if kind == "integer" else np.float64(3)
+    given = transform.pointwise(with_number, u_hat, number)
+    assert given.dtype == u_hat.dtype
+    np.testing.assert_allclose(given, 3 * u_hat, rtol=1e-5 if kind == "float32 grid" else 1e-12, atol=1e-7)
+    np.testing.assert_allclose(transform.pointwise(with_number, u_hat, at_points=number), given)
+    derivative = jax.jvp(lambda v: transform.pointwise(with_number, v, number), (u_hat,), (u_hat,))[1]
+    np.testing.assert_allclose(derivative, given, atol=1e-6 if kind == "float32 grid" else 1e-14)
+
+
+# ---- refused ----------------------------------------------------------------------------------------------------
 
 
 def relative(u):
@@ -63,11 +191,25 @@ def trapped(u):
     return u * jnp.arange(u.shape[-1])
 
 
-def with_constants(u):
-    return u + jnp.asarray([[1.0], [2.0]])[..., None, None]
+def transposed(u):
+    return u + jnp.swapaxes(u, 1, 3)
 
 
-BAD = [relative, without_mean, shifted, along_z, flipped, trapped]
+def scrambled(u):
+    return jnp.moveaxis(u.reshape(-1, u.shape[0]), -1, 0).reshape(u.shape)
+
+
+def walked(u):
+    return jnp.moveaxis(
+        jax.lax.scan(lambda total, v: (total + v, total + v), 0 * u[:, 0], jnp.moveaxis(u, 1, 0))[1], 0, 1
+    )
+
+
+def contracted(u):
+    return jnp.einsum("ixyz,jxyz->ij", u, u)[0, 0] * u
+
+
+BAD = [relative, without_mean, shifted, along_z, flipped, trapped, transposed, scrambled, walked, contracted]
 
 
 @pytest.mark.parametrize("fn", BAD, ids=lambda f: f.__name__)
@@ -78,18 +220,79 @@ def test_functions_that_mix_points_are_refused_at_trace_time(make_grid, fn):
         jax.eval_shape(lambda v: Transform(grid).pointwise(fn, v), u_hat)
 
 
-def test_constant_arrays_are_refused(make_grid):
-    grid = make_grid((12, 12, 12), devices=2)
-    with pytest.raises(ValueError, match=r"with_constants holds a constant array of shape \[2, 1\]"):
-        Transform(grid).pointwise(with_constants, jnp.zeros((2, *grid.spectral_shape), complex))
+MIXING_OPERANDS = {
+    "largest": lambda x: x / jnp.max(x),
+    "first": lambda x: x[:1],
+    "mean": lambda x: x - jnp.mean(x, axis=0, keepdims=True),
+    "sum": lambda x: jnp.cumsum(x, axis=0),
+    "shifted": lambda x: jnp.roll(x, 1, 0),
+    "flipped": lambda x: x[::-1],
+    "moved to z": lambda x: jnp.swapaxes(x, 0, 2),
+    "lost axes": lambda x: x[:, 0, 0] @ x[:, 0, 0],
+    "its position": lambda x: jnp.argmax(x),
+}
 
 
-def test_a_function_of_one_shape_is_refused(make_grid):
+@pytest.mark.parametrize("mix", MIXING_OPERANDS)
+def test_functions_that_mix_points_of_operands_are_refused(make_grid, mix):
     grid = make_grid((12, 12, 12), devices=2)
+    u_hat = jnp.zeros((2, *grid.spectral_shape), complex)
+
+    def mixing(u, x):
+        return u * MIXING_OPERANDS[mix](x)
+
+    with pytest.raises(ValueError, match="mixing is not pointwise"):
+        Transform(grid).pointwise(mixing, u_hat, at_points=grid.coordinates()[0])
+
+
+def test_a_scan_along_the_points_of_a_line_is_refused(make_grid):
+    grid = make_grid((12,), devices=1)
+
+    def summed(u):
+        return jax.lax.scan(lambda total, v: (total + v, total + v), 0.0, u)[1]
+
+    with pytest.raises(ValueError, match="summed is not pointwise: its operation scan"):
+        Transform(grid).pointwise(summed, jnp.zeros(grid.spectral_shape, complex))
+
+
+def with_constants(u):
+    return u + jnp.asarray([[1.0], [2.0]])[..., None, None]
+
+
+def test_values_from_outside_are_refused_with_the_way_to_pass_them(make_grid):
+    grid = make_grid((12, 12, 12), devices=2)
+    transform, u_hat = Transform(grid), jnp.zeros((2, *grid.spectral_shape), complex)
+    with pytest.raises(ValueError, match=r"with_constants holds an array of shape \[2, 1\] .* through `parameters`"):
+        transform.pointwise(with_constants, u_hat)
+
+    def with_feed(feed):
+        def reaction(u):
+            return jax.jit(lambda v: v * feed)(u)
+
+        return transform.pointwise(reaction, u_hat)
+
+    for run in (jax.jit, jax.vmap, jax.grad):
+        with pytest.raises(ValueError, match="reaction holds a value that is an array or being traced"):
+            run(with_feed)(jnp.ones(3) if run is jax.vmap else 1.0)
     trap = np.ones(grid.physical_shape)
 
     def with_trap(u):
         return u * trap
 
-    with pytest.raises(ValueError, match="with_trap is not pointwise: it works on fields of some shapes only"):
-        Transform(grid).pointwise(with_trap, jnp.zeros((2, *grid.spectral_shape), complex))
+    with pytest.raises(ValueError, match=r"with_trap is not pointwise: it fails on fields of other sides .* at_points"):
+        transform.pointwise(with_trap, u_hat)
+
+
+def test_operands_and_results_of_another_shape_are_refused(make_grid):
+    grid = make_grid((12, 10, 14), devices=2)
+    transform, u_hat = Transform(grid), jnp.zeros((2, *grid.spectral_shape), complex)
+    with pytest.raises(
+        ValueError, match=r"at_points holds an array of shape \[12\]; .* \[12, 10, 14\], or of length 1"
+    ):
+        transform.pointwise(with_number, u_hat, at_points=np.ones(12))
+    with pytest.raises(ValueError, match=r"into float64 of shape \(x, 1, 1\); the same points and dtype are needed"):
+        transform.pointwise(lambda u, x: x, u_hat, at_points=grid.coordinates()[0])
+    with pytest.raises(ValueError, match="returns no array"):
+        transform.pointwise(lambda u: {}, u_hat)
+    with pytest.raises(ValueError, match=r"a dict without fields"):
+        transform.pointwise(lambda u: u, {})

@@ -12,7 +12,7 @@ from jax.test_util import check_grads
 
 import solver as sw
 from solver.fft import Method
-from solver.fft.primitive import _compiled, forward_p, inverse_p
+from solver.fft.primitive import _compiled, _traced, forward_p, inverse_p
 from solver.grid import Layout
 
 SHAPES = [(48, 32, 40), (16, 9, 7), (16, 24), (24, 15), (32,), (9,)]
@@ -58,7 +58,8 @@ def test_one_exchange_per_batched_transform_and_no_gather(make_grid, shape, real
     assert collectives(transform.forward, u) == {"all-to-all": 1}
     assert collectives(transform.inverse, u_hat) == {"all-to-all": 1}
     assert collectives(jax.vmap(transform.forward), random_field(grid, (4, *batch))) == {"all-to-all": 1}
-    outside_of_jit = _compiled(forward_p, grid.layout, grid.mesh, transform.method, 1.0, u.ndim)
+    how = {"layout": grid.layout, "mesh": grid.mesh, "method": transform.method, "factor": 1.0, "padded": True}
+    outside_of_jit = _compiled(_traced, grid.sharding(u.ndim), primitive=forward_p, **how)
     assert collectives(outside_of_jit, u) == {"all-to-all": 1}
     # neighbours in the same program do not make it move data again
     assert collectives(lambda v: transform.inverse(2 * transform.forward(jnp.sin(v))), u) == {"all-to-all": 2}
@@ -186,6 +187,13 @@ def test_wrong_input_is_named(make_grid):
         sw.fft.rfftn(jnp.zeros((16, 8, 8)), norm="orto")
     with pytest.raises(ValueError, match=r"8 slabs of the grid \[16, 5, 8\].*possible are 1 to 5"):
         sw.fft.rfftn(jnp.zeros((16, 5, 8)))
+
+
+def test_free_functions_take_what_numpy_takes():
+    u = [[1.0, 2.0], [3.0, 4.0]]
+    mesh = sw.device_mesh([0])
+    np.testing.assert_allclose(sw.fft.rfftn(u, mesh=mesh), np.fft.rfftn(u).T, atol=1e-15)
+    np.testing.assert_allclose(sw.fft.ifftn(sw.fft.fftn(u, mesh=mesh).tolist(), mesh=mesh), u, atol=1e-15)
 
 
 def test_float32_stays_float32(make_grid):

@@ -1,5 +1,8 @@
 """Boxes: retained modes, coordinates, wavenumbers, weights, and where they live."""
 
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,7 +107,7 @@ def test_weights_count_every_mode_once(make_grid, shape, real, dealias):
 
 
 def test_bad_grids_are_refused():
-    with pytest.raises(ValueError, match="3 positive numbers"):
+    with pytest.raises(ValueError, match="3 positive, finite numbers"):
         sw.Grid((8, 8, 8), lengths=[1.0, 2.0])
     with pytest.raises(ValueError, match="precision 'double'"):
         sw.Grid((8, 8, 8), precision="double")
@@ -128,3 +131,57 @@ def test_sampling_the_same_on_any_number_of_devices(make_grid):
     ]
     np.testing.assert_allclose(fields[1], fields[0], rtol=1e-14)
     np.testing.assert_allclose(fields[2], fields[0], rtol=1e-14)
+
+
+def test_lengths_may_be_an_array(make_grid):
+    assert make_grid((16, 12), devices=1, lengths=np.array([1.0, 2.0])).lengths == (1.0, 2.0)
+    assert make_grid((16, 12), devices=1, lengths=np.float64(3)).lengths == (3.0, 3.0)
+
+
+@pytest.mark.parametrize("lengths", [np.nan, np.inf, (1.0, np.nan), 0.0, (1, -1), (1.0, 2.0, 3.0)], ids=str)
+def test_lengths_that_are_not_positive_numbers_are_refused(make_grid, lengths):
+    with pytest.raises(ValueError, match=r"lengths .*: 2 positive, finite numbers are needed"):
+        make_grid((16, 12), devices=1, lengths=lengths)
+
+
+WRONG_TYPES = """
+import jax
+jax.config.update("jax_platforms", "cpu")
+import numpy as np
+import solver as sw
+print(sw.Grid(np.array([16, 12]), precision="float32").shape, sw.Grid([8], (np.float32(1),), precision="float32").shape)
+for call in (
+    lambda: sw.Grid((16.7, 16)), lambda: sw.Grid((16, "8")), lambda: sw.Grid(16), lambda: sw.Grid((16, 8), "long"),
+    lambda: sw.Grid((16, 8), [[1, 2]]), lambda: sw.fft.rfftn([[1.0, 2.0], [3.0, 4.0]], s=(2.5, 2)),
+):
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_wrong_types_are_named_in_one_line():
+    """In a process of its own: within the tests the check of annotations comes first."""
+    done = subprocess.run([sys.executable, "-c", WRONG_TYPES], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "(16, 12) (8,)",
+        "shape (16.7, 16): one to three whole numbers are needed",
+        "shape (16, '8'): one to three whole numbers are needed",
+        "shape 16: one to three whole numbers are needed",
+        "lengths long: 2 positive, finite numbers are needed, or one for all axes",
+        "lengths [[1, 2]]: 2 positive, finite numbers are needed, or one for all axes",
+        "s=(2.5, 2): a list of whole numbers is needed",
+    ]
+
+
+def test_sampled_functions_are_written_with_jax_numpy(make_grid):
+    def wave(x, y):
+        return np.sin(x) + y
+
+    with pytest.raises(
+        ValueError, match=r"wave needs its coordinates as NumPy's arrays or numbers.*jnp.sin for np.sin"
+    ):
+        sw.sample(wave, make_grid((16, 12), devices=2))
+    field = sw.sample(lambda x, y: [x + 0 * y, np.ones((1, 12))], make_grid((16, 12), devices=2))
+    assert field.shape == (2, 16, 12)

@@ -1,0 +1,75 @@
+"""What the distributed transforms in a program exchange and hold, read off its trace. Computes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from solver.fft.blocked import BLOCK_BYTES
+from solver.fft.engines import in_blocks
+from solver.fft.pointwise import programs_called
+from solver.fft.primitive import forward_p, inverse_p, pointwise_p
+from solver.grid import Layout
+
+
+@dataclass(frozen=True)
+class Call:
+    """One batched transform.
+
+    Args:
+        forward: to coefficients, or to points.
+        batch: number of fields that it transforms.
+        exchanges: number of all-to-alls.
+        exchanged_bytes: that all devices together send.
+        working_bytes: that all devices together hold while it is under way, beside its coefficients.
+    """
+
+    forward: bool
+    batch: int
+    exchanges: int
+    exchanged_bytes: int
+    working_bytes: int
+
+
+def transforms_in(jaxpr: Any) -> list[Call]:
+    """Every distributed transform in a trace, as `jax.make_jaxpr` returns it; a loop's body counts once."""
+    return list(_calls(getattr(jaxpr, "jaxpr", jaxpr)))
+
+
+def _calls(jaxpr: Any) -> Iterator[Call]:
+    for equation in jaxpr.eqns:
+        if equation.primitive in (forward_p, inverse_p, pointwise_p):
+            yield from _transforms(equation)
+        for inner in programs_called(equation):
+            yield from _calls(inner)
+
+
+def _transforms(equation: Any) -> Iterator[Call]:
+    given, result = equation.invars[0].aval, equation.outvars[0].aval
+    layout = equation.params["layout"]
+    # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
+    blocked = equation.primitive is pointwise_p and in_blocks(layout, equation.params["method"], on_cpu=True)
+    if equation.primitive is not forward_p:
+        yield _call(False, layout, given, blocked)
+    if equation.primitive is not inverse_p:
+        yield _call(True, layout, result, blocked)
+
+
+def _call(forward: bool, layout: Layout, modes: Any, blocked: bool) -> Call:
+    batch = math.prod(modes.shape[: modes.ndim - layout.dimensions])
+    itemsize = modes.dtype.itemsize
+    # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
+    exchanged = itemsize * layout.padded_points[0] * math.prod(layout.spectral_shape[:-1])
+    point_size = itemsize // 2 if layout.real else itemsize
+    fields = batch * point_size * math.prod(layout.points)
+    if blocked:
+        fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
+    return Call(
+        forward=forward,
+        batch=batch,
+        exchanges=(layout.slabs > 1) + (layout.columns > 1),
+        exchanged_bytes=batch * layout.exchange_bytes(itemsize),
+        working_bytes=fields + 2 * batch * exchanged,
+    )

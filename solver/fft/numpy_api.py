@@ -1,0 +1,176 @@
+"""Free functions with NumPy's names and arguments: all modes, in the transposed layout, split over the devices."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array
+
+from solver.fft import primitive
+from solver.fft.engines import Method
+from solver.fft.stages import AnyArray, as_dtype, check_shape, fit
+from solver.grid import Layout
+from solver.mesh import device_mesh, mesh_parts
+
+Values: TypeAlias = AnyArray | Sequence[Any]  # what NumPy makes an array of
+Ints: TypeAlias = Sequence[int] | None
+Norm: TypeAlias = str | None
+
+
+def rfftn(
+    a: Values,
+    s: Ints = None,
+    axes: Ints = None,
+    norm: Norm = None,
+    *,
+    mesh: Mesh | None = None,
+    engine: str = "slabwave",
+) -> Array:
+    """All modes of real fields, as `numpy.fft.rfftn`, in the transposed layout; split over the devices.
+
+    Args:
+        a: real fields `(..., x, y, z)` or `(..., x, y)`.
+        s: points along the transformed axes; fields are cut or padded with zeros to it. The field's own if None.
+        axes: one to three axes to transform, x first; others are batched. The last len(s), or all but at most three.
+        norm: `backward` (default), `ortho` or `forward`, as in NumPy.
+        mesh: from `solver.device_mesh`; all devices by default.
+        engine: as in `Transform`.
+
+    Returns:
+        `(batch..., ky, kz, kx)` with kz the half axis, or `(batch..., ky, kx)` with ky the half axis: NumPy's result
+        with its axes moved. Split along ky; where the devices do not divide ky, whole on each of them outside of
+        `jit` (`Transform` keeps such spectra split, padded). One all-to-all.
+
+    Raises:
+        ValueError: axes or shapes that cannot be transformed or split, complex input, or an unknown norm.
+    """
+    return _transformed(True, True, a, s, axes, norm, mesh, engine)
+
+
+def irfftn(
+    a: Values,
+    s: Ints = None,
+    axes: Ints = None,
+    norm: Norm = None,
+    *,
+    mesh: Mesh | None = None,
+    engine: str = "slabwave",
+) -> Array:
+    """Inverse of `rfftn`, from its layout `(batch..., ky, kz, kx)` to real fields `(batch..., x, y, z)`.
+
+    Args:
+        a: coefficients, as `rfftn` returns them.
+        s: points of the field; if None, an even last side 2(kz − 1), as NumPy assumes.
+        axes: number of transformed axes only: they must be the last ones. The last len(s), or all but at most three.
+        norm, mesh, engine: as in `rfftn`.
+    """
+    return _transformed(False, True, a, s, axes, norm, mesh, engine)
+
+
+def fftn(
+    a: Values,
+    s: Ints = None,
+    axes: Ints = None,
+    norm: Norm = None,
+    *,
+    mesh: Mesh | None = None,
+    engine: str = "slabwave",
+) -> Array:
+    """All modes of complex fields, as `numpy.fft.fftn`, in the layout `(batch..., ky, kz, kx)`. See `rfftn`."""
+    return _transformed(True, False, a, s, axes, norm, mesh, engine)
+
+
+def ifftn(
+    a: Values,
+    s: Ints = None,
+    axes: Ints = None,
+    norm: Norm = None,
+    *,
+    mesh: Mesh | None = None,
+    engine: str = "slabwave",
+) -> Array:
+    """Inverse of `fftn`: from `(batch..., ky, kz, kx)` to `(batch..., x, y, z)`. See `irfftn`."""
+    return _transformed(False, False, a, s, axes, norm, mesh, engine)
+
+
+def _transformed(
+    is_forward: bool, real: bool, a: Values, s: Ints, axes: Ints, norm: Norm, mesh: Mesh | None, engine: str
+) -> Array:
+    """Any of the four."""
+    primitive.refuse_inside_shard_map()
+    a = a if isinstance(a, jax.Array) else np.asarray(a)
+    s = None if s is None else _whole_numbers(s)
+    if is_forward and real and jnp.iscomplexobj(a):
+        raise ValueError(f"rfftn of dtype {a.dtype}: real input is needed; fftn takes complex")
+    a, points = _fields(a, s, axes) if is_forward else _coefficients(a, s, axes, real)
+    mesh = device_mesh([0] if len(points) == 1 else None) if mesh is None else mesh
+    layout, method = Layout(points, "none", real, *mesh_parts(mesh)), Method(engine)
+    method.check(layout, mesh)
+    factor = _factor(norm, is_forward, math.prod(points))
+    if not is_forward:
+        check_shape("coefficients", a.shape, layout.logical_spectral_shape)
+    dtype = a.dtype if jnp.issubdtype(a.dtype, jnp.inexact) else jnp.result_type(float)
+    a = as_dtype(a, dtype if is_forward and real else jnp.result_type(dtype, jnp.complex64))
+    transform = primitive.forward if is_forward else primitive.inverse
+    return transform(a, layout, mesh, method, factor, padded=False)
+
+
+def _whole_numbers(s: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(n) for n in s)
+    except TypeError:
+        raise ValueError(f"s={s}: a list of whole numbers is needed") from None
+
+
+def _fields(a: AnyArray, s: tuple[int, ...] | None, axes: Ints) -> tuple[AnyArray, tuple[int, ...]]:
+    """Fields with the transformed axes last, cut or padded to `s`, and their shape."""
+    chosen = _axes(a.ndim, s, axes)
+    d = len(chosen)
+    if chosen != tuple(range(a.ndim - d, a.ndim)):
+        a = jnp.moveaxis(jnp.asarray(a), chosen, range(-d, 0))
+    points = tuple(a.shape[a.ndim - d :]) if s is None else s
+    return fit(a, points), points
+
+
+def _coefficients(a: AnyArray, s: tuple[int, ...] | None, axes: Ints, real: bool) -> tuple[AnyArray, tuple[int, ...]]:
+    """Coefficients, whose transformed axes must be the last, and the shape of their fields."""
+    chosen = _axes(a.ndim, s, axes)
+    if chosen != tuple(range(a.ndim - len(chosen), a.ndim)):
+        raise ValueError(
+            f"axes={list(axes or ())}: the transformed axes of coefficients are the last, as rfftn has them"
+        )
+    *others, x = a.shape[a.ndim - len(chosen) :]
+    points = [x, *others]
+    if real:
+        points[-1] = 2 * (points[-1] - 1)
+    return a, tuple(points) if s is None else s
+
+
+def _axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> tuple[int, ...]:
+    if axes is None:
+        count = min(ndim, 3) if s is None else len(s)
+        axes = range(ndim - count, ndim)
+    chosen = tuple(axis % ndim if -ndim <= axis < ndim else axis for axis in axes)
+    good = 1 <= len(chosen) <= 3 and len(set(chosen)) == len(chosen) and all(0 <= axis < ndim for axis in chosen)
+    if not good or (s is not None and len(s) != len(chosen)):
+        raise ValueError(
+            f"s={s}, axes={list(axes)} for an array of {ndim} axes: one to three distinct axes of it are needed, "
+            "and as many lengths s"
+        )
+    return chosen
+
+
+def _factor(norm: str | None, is_forward: bool, n: int) -> float:
+    """NumPy's normalisation."""
+    factors = {"backward": (1.0, 1 / n), "ortho": (1 / math.sqrt(n),) * 2, "forward": (1 / n, 1.0)}
+    chosen = "backward" if norm is None else norm
+    if chosen not in factors:
+        raise ValueError(f"norm {norm!r}: backward, ortho or forward is needed")
+    return factors[chosen][0 if is_forward else 1]
