@@ -46,16 +46,10 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     config = assemble.resolve(load(RUN_FILE, assemble.schema()))
     run = assemble.Assembly(config, device_mesh())
     state = run.start()
-    call = lambda field, n: fixed_steps_donating(  # noqa: E731
-        run.equation, run.stepper, field, (), np.int64(n), np.float64(0.01), np.float64(0), np.int64(0)
-    )
-    memory = (
-        fixed_steps_donating.lower(
-            run.equation, run.stepper, state.field, (), np.int64(1), np.float64(0.01), np.float64(0), np.int64(0)
-        )
-        .compile()
-        .memory_analysis()
-    )
+    times = (np.float64(0.01), np.float64(0), np.int64(0))
+    arguments = lambda field, n: (run.equation, run.stepper, field, (), np.int64(n), *times, {}, (), 0)  # noqa: E731
+    call = lambda field, n: fixed_steps_donating(*arguments(field, n))  # noqa: E731
+    memory = fixed_steps_donating.lower(*arguments(state.field, 1)).compile().memory_analysis()
     field, *_ = call(state.field, 10)
     jax.block_until_ready(field)
     began = time.perf_counter()

@@ -76,7 +76,7 @@ def test_the_engine_of_a_run_file_carries_out_every_transform_of_the_step(case):
         load(RUNS / f"{case}.toml", assemble.schema(), [*CASES[case], "devices.engine='shard_map'"])
     )
     equation, stepper = _problem(config, 4)
-    state, dt = assemble.rehearse(config, 4), 0.1
+    state, dt = assemble.dry_run(config, 4), 0.1
     step = lambda e, field, h: stepper.step(e, field, h, 0.0, dt, stepper.coefficients(e, dt))  # noqa: E731
     text = str(jax.make_jaxpr(step)(equation, state.field, state.history))
     assert "engine='shard_map'" in text
