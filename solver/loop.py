@@ -287,7 +287,7 @@ def _first_step(equation: Any, state: State, t: Any, cfl: Any) -> Array:
     fields, forced = state.field, equation.with_forcing(state.forcing)
     moved, driven = equation.linear().apply(fields), forced.nonlinear(fields, short)
     change = {name: moved[name] + driven[name] for name in fields}
-    norm = lambda f: jnp.sqrt(sum(mean_square(v, equation.grid) for v in f.values()))  # noqa: E731
+    norm = lambda f: jnp.sqrt(sum(mean_square(v, equation.grid_of(name)) for name, v in f.items()))  # noqa: E731
     size, speed = norm(fields), norm(change)
     safe = jnp.where(speed > 0, speed, 1)
     accelerated = equation.rate(change)

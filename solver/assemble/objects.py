@@ -40,7 +40,6 @@ class Assembly:
             lengths=section.length_values,
             dealias=self.config.dealias,
             precision=section.precision,
-            real=self.config.equation.cls.is_real(),
             mesh=self.mesh,
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -84,10 +84,12 @@ class PeriodicSystem(eqx.Module):
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     units: ClassVar[dict[str, str]] = {}
 
+    def __post_init__(self) -> None:
+        self.grid = self.grid.as_real if self.is_real() else self.grid.as_complex
+
     def __check_init__(self) -> None:
-        real = self.is_real()
-        if self.grid.real != real:
-            raise ValueError(f"{self.name} needs a grid with real={real}; this one has real={self.grid.real}")
+        if self.grid.real != self.is_real():  # an `__init__` of the subclass's own set it
+            raise ValueError(f"{self.name}: its grid has real={self.grid.real}; real={self.is_real()} is needed")
         if self.grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known")
@@ -99,11 +101,12 @@ class PeriodicSystem(eqx.Module):
 
     @classmethod
     def is_real(cls) -> bool:
-        """Whether the fields are real at the points."""
-        kinds = {field.real for field in cls.fields.values()}
-        if len(kinds) != 1:
-            raise ValueError(f"{cls.name}: its fields are all real or all complex; these are mixed")
-        return kinds.pop()
+        """Whether any of its fields is real at the points: then `self.grid` is that of its real fields."""
+        return any(field.real for field in cls.fields.values())
+
+    def grid_of(self, name: str) -> Grid:
+        """The grid with the wavenumbers and spectral shape of a field: real or complex."""
+        return self.grid.as_real if self.fields[name].real else self.grid.as_complex
 
     def forcings(self) -> dict[str, Any]:
         """Forcings by field name; none for an equation that has no place for them."""
@@ -116,7 +119,7 @@ class PeriodicSystem(eqx.Module):
             ValueError: a random forcing without a key.
         """
         return {
-            name: forcing.start(self.grid, len(self.component_names(name)), _forcing_key(forcing, key, i, 0))
+            name: forcing.start(self.grid_of(name), len(self.component_names(name)), _forcing_key(forcing, key, i, 0))
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
@@ -133,8 +136,24 @@ class PeriodicSystem(eqx.Module):
 
     @property
     def transform(self) -> Transform:
-        """Between points and coefficients of this equation's fields."""
+        """Between points and coefficients of this equation's fields (of its real ones, if there are both kinds)."""
         return Transform(self.grid, self.method)
+
+    def transform_of(self, name: str) -> Transform:
+        """Between points and coefficients of one field."""
+        return Transform(self.grid_of(name), self.method)
+
+    def _of_one_kind(self, fields: Fields) -> list[Fields]:
+        """The real fields and the complex ones: what one transform can take."""
+        kinds = ({n: u for n, u in fields.items() if self.fields[n].real is real} for real in (True, False))
+        return [kind for kind in kinds if kind]
+
+    def _each_kind(self, transform: Callable[[str, Array], Array], fields: Fields) -> Fields:
+        """Fields in the equation's order, those of one kind passed through one call as one array."""
+        done: Fields = {}
+        for kind in self._of_one_kind({name: fields[name] for name in self.fields}):
+            done |= self.split(transform(next(iter(kind)), self.join(kind)), kind)
+        return {name: done[name] for name in self.fields}
 
     def component_names(self, name: str) -> tuple[str, ...]:
         """Names of a field's components, as snapshots call them."""
@@ -144,16 +163,22 @@ class PeriodicSystem(eqx.Module):
         """Shape of each field at the points."""
         return {name: (len(self.component_names(name)), *self.grid.physical_shape) for name in self.fields}
 
+    def values_at_points(self) -> dict[str, jax.ShapeDtypeStruct]:
+        """Shape and dtype of each field at the points."""
+        shapes = self.physical_shapes()
+        return {name: jax.ShapeDtypeStruct(shapes[name], self.grid_of(name).physical_dtype) for name in shapes}
+
     def join(self, fields: Fields) -> Array:
-        """All fields as one array, components after one another: what shares one exchange of a transform."""
+        """Fields as one array, components after one another in the equation's order: they share one exchange."""
         if len(fields) == 1:
             return next(iter(fields.values()))
-        return jnp.concatenate([fields[name] for name in self.fields])
+        return jnp.concatenate([fields[name] for name in self.fields if name in fields])
 
-    def split(self, stacked: Array) -> Fields:
-        """Inverse of `join`."""
-        ends = np.cumsum([len(self.component_names(name)) for name in self.fields])
-        return dict(zip(self.fields, jnp.split(stacked, ends[:-1]), strict=True))
+    def split(self, stacked: Array, names: Iterable[str] | None = None) -> Fields:
+        """Inverse of `join`, of all fields or of those named."""
+        chosen = list(self.fields) if names is None else [name for name in self.fields if name in set(names)]
+        ends = np.cumsum([len(self.component_names(name)) for name in chosen])
+        return dict(zip(chosen, jnp.split(stacked, ends[:-1]), strict=True))
 
     # ---- the fields' two forms ------------------------------------------------------------------------------
 
@@ -182,7 +207,7 @@ class PeriodicSystem(eqx.Module):
         """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
         hats = self.coefficients(fields)
         energies = {
-            column: 0.5 * mean_square(hats[name], self.grid)
+            column: 0.5 * mean_square(hats[name], self.grid_of(name))
             for column, name in zip(self._energies(), self.fields, strict=True)
         }
         return {**energies, "cfl": dt * self.rate(fields)}
@@ -191,7 +216,7 @@ class PeriodicSystem(eqx.Module):
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`."""
         hats = self.coefficients(fields)
         return {
-            column: shell_spectrum(hats[name], self.grid)
+            column: shell_spectrum(hats[name], self.grid_of(name))
             for column, name in zip(self._energies(), self.fields, strict=True)
         }
 
@@ -281,10 +306,10 @@ class Equation(PeriodicSystem):
         return fields
 
     def from_physical(self, u: Fields) -> Fields:
-        return self.split(self.transform.forward(self.join(u)))
+        return self._each_kind(lambda name, values: self.transform_of(name).forward(values), u)
 
     def to_physical(self, fields: Fields) -> Fields:
-        return self.split(self.transform.inverse(self.join(fields)))
+        return self._each_kind(lambda name, u_hat: self.transform_of(name).inverse(u_hat), fields)
 
     def coefficients(self, fields: Fields) -> Fields:
         return fields
@@ -295,7 +320,7 @@ class Equation(PeriodicSystem):
         Raises:
             ValueError: a linear part of the wrong size, or a right-hand side of other names, shapes or dtypes.
         """
-        shapes = {n: (s[0], *self.grid.spectral_shape) for n, s in self.physical_shapes().items()}
+        shapes = {n: (s[0], *self.grid_of(n).spectral_shape) for n, s in self.physical_shapes().items()}
         given = {n: jax.ShapeDtypeStruct(s, self.grid.complex_dtype) for n, s in shapes.items()}
         linear = jax.eval_shape(type(self).linear, self)
         if not isinstance(linear, LinearOperator):
@@ -363,7 +388,7 @@ class Driven(eqx.Module):
         """N(u, t) and the forcings."""
         total = self.equation.nonlinear(fields, t)
         forces = {
-            name: forcing.force(self.states[name], fields[name], self.grid)
+            name: forcing.force(self.states[name], fields[name], self.equation.grid_of(name))
             for name, forcing in self.equation.forcings().items()
         }
         return {name: n + forces[name] if name in forces else n for name, n in total.items()}

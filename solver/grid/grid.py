@@ -31,7 +31,8 @@ class Grid:
         lengths: box lengths, one for all axes or one each; 2π by default.
         dealias: `two-thirds`, `three-halves` or `none`.
         precision: `float64` or `float32`.
-        real: whether fields are real (half of the last axis is stored) or complex.
+        real: whether wavenumbers and spectral shapes are those of real fields (half of the last axis is stored) or of
+            complex ones. An equation takes either, and each of its fields the one that it needs.
         mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
 
     Raises:
@@ -70,7 +71,12 @@ class Grid:
     @cached_property
     def as_real(self) -> Grid:
         """The same box for real fields."""
-        return replace(self, real=True)
+        return self if self.real else replace(self, real=True)
+
+    @cached_property
+    def as_complex(self) -> Grid:
+        """The same box for complex fields."""
+        return replace(self, real=False) if self.real else self
 
     @property
     def dimensions(self) -> int:
@@ -251,7 +257,8 @@ def _positive_numbers(lengths: float | Sequence[float] | np.ndarray, count: int)
 def sample(fn: Callable[..., Array], grid: Grid) -> Array:
     """Evaluate `fn(x, y, z)` at the grid points; every device fills only its own block.
 
-    `fn` may return a tuple or list, stacked as components in front: `(component, x, y, z)`.
+    Values are real or complex as those of `fn` are (complex on a grid for complex fields). `fn` may return a tuple or
+    list, stacked as components in front: `(component, x, y, z)`.
 
     Raises:
         ValueError: a function that is not written with `jax.numpy`.
@@ -266,9 +273,10 @@ def sample(fn: Callable[..., Array], grid: Grid) -> Array:
                 f"{name} needs its coordinates as NumPy's arrays or numbers, but they are traced; write it with "
                 "jax.numpy (jnp.sin for np.sin)"
             ) from error
-        if not isinstance(values, tuple | list):
-            return jnp.broadcast_to(values, grid.physical_shape).astype(grid.physical_dtype)
-        return jnp.stack([jnp.broadcast_to(v, grid.physical_shape) for v in values]).astype(grid.physical_dtype)
+        parts = values if isinstance(values, tuple | list) else [values]
+        dtype = grid.complex_dtype if any(map(jnp.iscomplexobj, parts)) else grid.physical_dtype
+        filled = [jnp.broadcast_to(part, grid.physical_shape).astype(dtype) for part in parts]
+        return jnp.stack(filled) if isinstance(values, tuple | list) else filled[0]
 
     ndim = jax.eval_shape(fill).ndim
     return jax.jit(fill, out_shardings=grid.field_sharding(ndim))()

@@ -53,11 +53,11 @@ class Initial(eqx.Module):
             key: from `jax.random.key`, for random fields; others ignore it.
 
         Returns:
-            `(component, *grid.physical_shape)` in `grid.physical_dtype`; each device fills its own block.
+            `(component, *grid.physical_shape)`, real, or complex for a wavefunction; each device fills its own block.
 
         Raises:
-            ValueError: a field of a rank, or a grid of a dimension, in which this initial field does not exist; a
-                wavefunction on a grid of real fields; parameters that do not fit the grid.
+            ValueError: a field of a rank, or a grid of a dimension, in which this initial field does not exist;
+                parameters that do not fit the grid.
         """
         field = Field(self.ranks[0]) if field is None else field
         if field.rank not in self.ranks:
@@ -65,9 +65,7 @@ class Initial(eqx.Module):
         if grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} on a grid of {grid.dimensions} dimensions; it is a field in {known}")
-        if grid.real and not field.real:
-            raise ValueError(f"{self.name} on a grid with real=True: a wavefunction needs real=False")
-        return self.values(grid, field, key)
+        return self.values(grid.as_real if field.real else grid.as_complex, field, key)
 
     @abstractmethod
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

@@ -42,8 +42,25 @@ class Leaf:
 
     def on_grid(self, grid: Grid) -> bool:
         """An array spread over the devices, rather than a number."""
+        return self.view(grid) is not None
+
+    def view(self, grid: Grid) -> Grid | None:
+        """The grid, for real or for complex fields, that this array is spread over; None for a number."""
         shape = getattr(self.value, "shape", ())
-        return not self.is_key and len(shape) > grid.dimensions and (grid.is_spectral(shape) or grid.is_physical(shape))
+        if self.is_key or len(shape) <= grid.dimensions:
+            return None
+        if np.issubdtype(self.value.dtype, np.complexfloating):
+            found = next((g for g in (grid.as_real, grid.as_complex) if g.is_spectral(shape)), None)
+            if found is not None:
+                return found
+        return grid if grid.is_physical(shape) else None
+
+    def logical_shape(self, grid: Grid) -> tuple[int, ...]:
+        """Shape without padding."""
+        view = self.view(grid)
+        assert view is not None
+        is_spectral = np.issubdtype(self.value.dtype, np.complexfloating) and view.is_spectral(self.value.shape)
+        return view.logical_shape(self.value.shape) if is_spectral else tuple(self.value.shape)
 
 
 def leaves_of(state: Any) -> list[Leaf]:
@@ -117,7 +134,7 @@ def _write_own_file(partial: Path, leaves: Sequence[Leaf], grid: Grid) -> Except
 
 
 def _write_pieces(file: h5py.File, leaf: Leaf, grid: Grid, name: str) -> Any:
-    logical = grid.logical_shape(leaf.value.shape)
+    logical = leaf.logical_shape(grid)
     for shard in leaf.value.addressable_shards:
         if shard.replica_id != 0:
             continue
@@ -139,7 +156,7 @@ def _write_manifest(partial: Path, leaves: Sequence[Leaf], grid: Grid, run_file:
     for leaf in leaves:
         if leaf.on_grid(grid):
             arrays[leaf.name] = {
-                "shape": list(grid.logical_shape(leaf.value.shape)),
+                "shape": list(leaf.logical_shape(grid)),
                 "dtype": str(leaf.value.dtype),
                 "pieces": [piece for note in notes for piece in note["pieces"].get(leaf.name, [])],
             }
@@ -201,7 +218,7 @@ def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> 
 
 def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid) -> jax.Array:
     stored = leaf.value.shape
-    needed = {"shape": list(grid.logical_shape(stored)), "dtype": str(leaf.value.dtype)}
+    needed = {"shape": list(leaf.logical_shape(grid)), "dtype": str(leaf.value.dtype)}
     if entry is None or {k: entry[k] for k in needed} != needed:
         found = "nothing" if entry is None else f"{entry['dtype']}{entry['shape']}"
         raise CheckpointError(f"{path}: {leaf.name!r} holds {found}; {needed['dtype']}{needed['shape']} is needed")
@@ -214,7 +231,9 @@ def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid
             _copy_overlap(path, piece, low, high, values)
         return values
 
-    place = grid.sharding if grid.is_spectral(stored) else grid.field_sharding
+    view = leaf.view(grid)
+    assert view is not None
+    place = view.sharding if view.is_spectral(stored) else view.field_sharding
     return jax.make_array_from_callback(stored, place(len(stored)), block)
 
 

@@ -134,6 +134,9 @@ class Matrix(LinearOperator):
             raise ValueError(f"a Matrix that couples fields of {sizes} components: equally many are needed")
         n = len(self.names) if self.couples == "fields" else sum(sizes)
         modes = shapes[self.names[0]][1:]
+        if any(shapes[name][1:] != modes for name in self.names):
+            kinds = ", ".join(f"{name} has {list(shapes[name][1:])}" for name in self.names)
+            raise ValueError(f"a Matrix couples real fields or complex ones, which have other modes: {kinds}")
         shape = np.shape(self.entries)
         if shape[:2] != (n, n) or not _broadcasts(shape[2:], modes):
             raise ValueError(f"a Matrix linear part of shape {list(shape)}: {[n, n, *modes]} is needed")

@@ -96,9 +96,7 @@ def _file(run: Run) -> SeriesFile:
 
 
 def _field_shapes(equation: PeriodicSystem) -> dict[str, jax.ShapeDtypeStruct]:
-    dtype = equation.grid.physical_dtype
-    points = {name: jax.ShapeDtypeStruct(shape, dtype) for name, shape in equation.physical_shapes().items()}
-    return jax.eval_shape(equation.from_physical, points)
+    return jax.eval_shape(equation.from_physical, equation.values_at_points())
 
 
 def _warn(run: Run, state: State, row: dict[str, float]) -> None:

@@ -160,10 +160,8 @@ def initial_state(
 
 def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:
     """Shapes and dtypes of a state of this equation and stepper; computes nothing and touches no device."""
-    grid = equation.grid
-    points = {name: jax.ShapeDtypeStruct(s, grid.physical_dtype) for name, s in equation.physical_shapes().items()}
     seed = 0 if with_key else None
-    return jax.eval_shape(lambda u: initial_state(equation, stepper, u, seed=seed), points)
+    return jax.eval_shape(lambda u: initial_state(equation, stepper, u, seed=seed), equation.values_at_points())
 
 
 def _counters() -> dict[str, Any]:

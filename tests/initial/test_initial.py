@@ -166,7 +166,6 @@ REFUSED = {
     "wavenumber": (lambda g: initial.Beltrami(wavenumber=9)(g), CUBE, "wavenumber 9: this grid resolves at most 5"),
     "rank": (lambda g: initial.TaylorGreen()(g, sw.Field()), FLAT, "taylor-green for a scalar: .* of rank vector$"),
     "other rank": (lambda g: initial.Bump()(g, VELOCITY), FLAT, "bump for a vector: .* of rank scalar$"),
-    "real grid": (lambda g: initial.PlaneWave()(g), FLAT, "plane-wave on a grid with real=True: .* real=False"),
     "energy": (lambda g: initial.RandomPhase(energy=-1.0)(g, key=KEY), FLAT, "energy -1.0: a positive number is"),
     "nan": (lambda g: initial.RandomPhase(slope=np.nan)(g, key=KEY), FLAT, "slope nan: a positive number is needed"),
     "peak": (lambda g: initial.RandomPhase(peak=1e-3)(g, key=KEY), FLAT, "no shell of this grid"),
