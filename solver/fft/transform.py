@@ -83,14 +83,8 @@ class Transform:
         through the cache a few planes at a time, and never exist as arrays. Differentiable and batched (`vmap`) over
         fields, parameters and arrays over points alike.
 
-        ============================  =================================================================
-        given                         `fn` is called as
-        ============================  =================================================================
-        fields                        `fn(u)`
-        fields, parameters            `fn(u, parameters)`
-        fields, at_points             `fn(u, at_points)`
-        fields, parameters, at_points `fn(u, parameters, at_points)`
-        ============================  =================================================================
+        `fn` is called with the arguments that are given, in this order: `fn(u)`, `fn(u, parameters)`,
+        `fn(u, at_points)` or `fn(u, parameters, at_points)`.
 
         Args:
             fn: acts point by point: it sees a part of the points at a time, of u as of `at_points`. A function of a
