@@ -16,6 +16,7 @@ _NAMES = {
     "Equation": "solver.equations",
     "Field": "solver.equations",
     "Grid": "solver.grid",
+    "MEMBER": "solver.mesh",
     "Matrix": "solver.operators",
     "Schedule": "solver.loop",
     "SplitEquation": "solver.equations",

@@ -2,7 +2,8 @@
 
 A slab decomposition has one mesh axis, `slab`. Physical arrays `(..., x, y, z)` are split along x and spectral
 arrays `(..., ky, kz, kx)` along ky: in both, the split axis is the first of the axes in space. A pencil
-decomposition has a second mesh axis, `pencil`, which splits the second of them: y, and kz. One rule places all.
+decomposition has a second mesh axis, `pencil`, which splits the second of them: y, and kz. One rule places all. An
+ensemble has one more in front, `member`: each of its parts holds other members, split over the devices of that part.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionS
 
 SLAB = "slab"
 PENCIL = "pencil"
+MEMBER = "member"
 AnyMesh: TypeAlias = Mesh | AbstractMesh  # an abstract mesh names no devices: enough to trace with
 
 
@@ -25,22 +27,27 @@ def device_mesh(
     *,
     devices: Sequence[jax.Device] | None = None,
     shape: Sequence[int] | None = None,
+    members: int = 1,
     axis_type: AxisType = AxisType.Auto,
 ) -> Mesh:
     """Mesh over all devices of the job or a subset: one axis, `slab`, or two, `slab` and `pencil`.
 
+    With `members` above 1 there is an axis `member` in front: `jax.vmap(run, spmd_axis_name=solver.MEMBER)` then
+    spreads the members of an ensemble over it, so that 8 devices may run 4 members on 2 slabs each.
+
     Args:
         use: indices into the job's global device list; all of them if None.
         devices: the devices themselves, instead of `use`.
-        shape: `(slabs, pencils in each)` for a pencil decomposition; one axis if None.
+        shape: `(slabs, pencils in each)` of one member for a pencil decomposition; one axis if None.
+        members: parts of the mesh that hold different members.
         axis_type: Auto, or Explicit where shardings are to be part of the arrays' types.
 
     Returns:
         A mesh. Devices keep the order given, so neighbours in the list hold neighbouring parts.
 
     Raises:
-        ValueError: an index out of range or named twice, a shape that is not that many devices, or a process of the
-            job left without a device (it could not take part in any computation).
+        ValueError: an index out of range or named twice, a shape or a number of members that is not that many devices,
+            or a process of the job left without a device (it could not take part in any computation).
     """
     if devices is None:
         everything = jax.devices()
@@ -53,7 +60,10 @@ def device_mesh(
             f"devices {list(use) if use is not None else devices} leave processes {sorted(idle)} without a device; "
             f"name at least one device of each of the {jax.process_count()} processes, or start fewer processes"
         )
-    axes = mesh_axes(len(devices), shape)
+    if members < 1 or len(devices) % members:
+        raise ValueError(f"members={members} on {len(devices)} devices: a number that divides them is needed")
+    axes = {MEMBER: members} if members > 1 else {}
+    axes |= mesh_axes(len(devices) // members, shape)
     return Mesh(np.array(devices).reshape(tuple(axes.values())), tuple(axes), axis_types=(axis_type,) * len(axes))
 
 
@@ -86,11 +96,12 @@ def mesh_parts(mesh: AnyMesh) -> tuple[int, int]:
     Raises:
         ValueError: the mesh has no axis named `slab`, or one that is neither `slab` nor `pencil`.
     """
-    others = [name for name, size in mesh.shape.items() if name not in (SLAB, PENCIL) and size > 1]
+    others = [name for name, size in mesh.shape.items() if name not in (MEMBER, SLAB, PENCIL) and size > 1]
     if SLAB not in mesh.shape or others:
         raise ValueError(
             f"mesh axes are {dict(mesh.shape)}; a slab decomposition needs one axis, named {SLAB!r}, "
-            f"a pencil decomposition also one named {PENCIL!r} (solver.device_mesh makes both)"
+            f"a pencil decomposition also one named {PENCIL!r}, an ensemble also one named {MEMBER!r} "
+            "(solver.device_mesh makes them)"
         )
     return mesh.shape[SLAB], mesh.shape.get(PENCIL, 1)
 

@@ -28,7 +28,7 @@ from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_block
 from solver.fft.pipeline import forward_local, inverse_local
 from solver.fft.stages import extend, fit, resize, truncate
 from solver.grid.layout import Layout
-from solver.mesh import PENCIL, SLAB, AnyMesh, even_sharding, is_explicit, spatial_sharding, split_axes
+from solver.mesh import MEMBER, PENCIL, SLAB, AnyMesh, even_sharding, is_explicit, spatial_sharding, split_axes
 
 ENGINES = ("slabwave", "shard_map", "jaxdecomp")
 
@@ -62,6 +62,8 @@ class Method:
                 f"chunks={self.chunks}: exchanges are cut for slabs in three dimensions, by the engines slabwave and "
                 "shard_map; elsewhere chunks=1 is needed"
             )
+        if MEMBER in mesh.shape and self.engine != "slabwave":
+            raise ValueError(f"engine {self.engine!r} on a mesh with an axis 'member': ensembles need 'slabwave'")
         if self.engine == "jaxdecomp":
             _check_jaxdecomp(layout, mesh, self.backend)
 
@@ -166,10 +168,12 @@ def _partitioned(
     `split` says how each operand lies on a mesh; `ndims` holds the number of axes of each operand and of the result,
     which is split as all coefficients and fields are.
     """
-    if layout.devices == 1:
+    d = layout.dimensions
+    if layout.devices == 1 and MEMBER not in mesh.shape:
         return lambda *operands: local(*operands, axis_name=None)
-    result_on = lambda on: spatial_sharding(on, ndims[-1], layout.dimensions)  # noqa: E731
-    on_block = lambda *operands: local(*operands, axis_name=split_axes(mesh))  # noqa: E731
+    result_on = lambda on: spatial_sharding(on, ndims[-1], d)  # noqa: E731
+    axes = split_axes(mesh) if layout.devices > 1 else None
+    on_block = lambda *operands: local(*operands, axis_name=axes)  # noqa: E731
     if method.engine == "shard_map":
         specs = tuple(sharding.spec for sharding in split(mesh))
         # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
@@ -182,21 +186,44 @@ def _partitioned(
         with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
             return on_block(*operands)
 
+    of_ensemble = MEMBER in mesh.shape and min(ndims[0], ndims[-1]) >= d + 2
+
+    def place(on: Any, given: Any) -> tuple[NamedSharding, tuple[NamedSharding, ...]]:
+        """Where the result and the operands lie: as one field does, members where those of the first operand are."""
+        result, operands = result_on(on), split(on)
+        if of_ensemble and _first_axis(given[0]) == MEMBER:
+            result, operands[0] = _of_members(result), _of_members(operands[0])
+        return result, tuple(operands)
+
     def partition(on: Any, operands: Any, result: Any) -> Any:
-        return on, alone, result_on(on), tuple(split(on))
+        return on, alone, *place(on, operands)
 
     operation.def_partition(
         partition=partition,
-        infer_sharding_from_operands=lambda on, operands, result: result_on(on),
-        sharding_rule=_rule(ndims),
+        infer_sharding_from_operands=lambda on, operands, result: place(on, operands)[0],
+        sharding_rule=_rule(ndims, of_ensemble),
     )
     return operation
 
 
-def _rule(ndims: Sequence[int]) -> str:
-    """Shardy's rule: no output axis follows from an input axis, the callback places all of them."""
-    axes = [" ".join(f"v{n}_{i}" for i in range(ndim)) for n, ndim in enumerate(ndims)]
-    return f"{', '.join(axes[:-1])} -> {axes[-1]}"
+def _rule(ndims: Sequence[int], of_ensemble: bool) -> str:
+    """Shardy's rule: no output axis follows from an input axis, the callback places all of them; but for members."""
+    axes = [[f"v{n}_{i}" for i in range(ndim)] for n, ndim in enumerate(ndims)]
+    if of_ensemble:
+        axes[0][0] = axes[-1][0] = "members"
+    words = [" ".join(names) for names in axes]
+    return f"{', '.join(words[:-1])} -> {words[-1]}"
+
+
+def _first_axis(operand: Any) -> Any:
+    """Name of the mesh axis that splits an operand's first axis."""
+    spec = operand.sharding.spec
+    name = spec[0] if len(spec) else None
+    return name[0] if isinstance(name, tuple) and len(name) == 1 else name
+
+
+def _of_members(sharding: NamedSharding) -> NamedSharding:
+    return NamedSharding(sharding.mesh, PartitionSpec(MEMBER, *sharding.spec[1:]))
 
 
 # ---- jaxdecomp --------------------------------------------------------------------------------------------------

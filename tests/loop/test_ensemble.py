@@ -1,0 +1,72 @@
+"""Members of an ensemble on an axis of the device mesh of their own."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+
+VISCOSITIES, AMPLITUDES = np.linspace(0.01, 0.1, 4), np.linspace(0.5, 2.0, 4)
+
+
+def final(grid, viscosity, amplitude):
+    flow, stepper = sw.equations.NavierStokes(grid, viscosity), sw.steppers.IFRK2()
+    state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen(amplitude)(grid))
+    return sw.integrate(flow, stepper, state, step=0.01, steps=4).field["velocity"]
+
+
+def energy(grid, viscosity, amplitude):
+    return sw.diagnostics.mean_square(final(grid, viscosity, amplitude), grid)
+
+
+def ensemble(fn, members):
+    """The function of the members' numbers on eight devices, compiled; and its text."""
+    grid = sw.Grid((16, 12, 10), mesh=sw.device_mesh(members=members))
+    over_members = jax.vmap(lambda *numbers: fn(grid, *numbers), spmd_axis_name=sw.MEMBER)
+    compiled = jax.jit(over_members).lower(VISCOSITIES, AMPLITUDES).compile()
+    return compiled, compiled.as_text()
+
+
+@pytest.mark.parametrize("members", [2, 4])
+def test_members_equal_single_runs_and_exchange_among_themselves(members):
+    compiled, text = ensemble(final, members)
+    found = compiled(VISCOSITIES, AMPLITUDES)
+    alone = sw.Grid((16, 12, 10), mesh=sw.device_mesh([0]))
+    rows = alone.spectral_shape[0]
+    for i, (viscosity, amplitude) in enumerate(zip(VISCOSITIES, AMPLITUDES, strict=True)):
+        single = np.asarray(final(alone, viscosity, amplitude))
+        np.testing.assert_allclose(np.asarray(found[i])[:, :rows], single, atol=1e-13)
+    size = 8 // members
+    groups = [list(range(i, i + size)) for i in range(0, 8, size)]
+    expected = "{" + ",".join("{" + ",".join(map(str, group)) + "}" for group in groups) + "}"
+    assert set(re.findall(r"all-to-all\(.*?replica_groups=(\{\{.*?\}\})", text)) == {expected}
+    assert not re.search(r"(all-gather|collective-permute)(-start)?\(", text)
+    assert found.sharding.spec[0] == sw.MEMBER
+
+
+def test_gradients_of_members():
+    compiled, text = ensemble(jax.grad(energy, argnums=1), 4)
+    slopes = compiled(VISCOSITIES, AMPLITUDES)
+    alone = sw.Grid((16, 12, 10), mesh=sw.device_mesh([0]))
+    for i in range(4):
+        single = jax.grad(energy, argnums=1)(alone, VISCOSITIES[i], AMPLITUDES[i])
+        assert float(slopes[i]) == pytest.approx(float(single), rel=1e-11)
+    assert not re.search(r"(all-gather|collective-permute)(-start)?\(", text)
+
+
+def test_a_field_without_members_is_transformed_as_ever():
+    grid, alone = (sw.Grid((8, 8, 8), mesh=m) for m in (sw.device_mesh(members=4), sw.device_mesh([0])))
+    u = jnp.sin(jnp.arange(8.0 * 8 * 8 * 2)).reshape(2, 8, 8, 8)
+    found, expected = (sw.fft.Transform(g).forward(u) for g in (grid, alone))
+    np.testing.assert_allclose(np.asarray(found)[:, :5], np.asarray(expected), atol=1e-15)
+
+
+def test_wrong_numbers_of_members():
+    with pytest.raises(ValueError, match="members=3 on 8 devices: a number that divides them"):
+        sw.device_mesh(members=3)
+    grid = sw.Grid((8, 8, 8), mesh=sw.device_mesh(members=4))
+    with pytest.raises(ValueError, match="engine 'shard_map' on a mesh with an axis 'member'"):
+        sw.fft.Transform(grid, sw.fft.Method("shard_map"))
