@@ -35,11 +35,13 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# two tests at a time, but for those that start processes of their own and watch the clock
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slurm and not multiprocess"
+	$(BIN)/python -m pytest -m "slurm or multiprocess"
 
 fast: lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 clean:
 	rm -rf .venv .peers .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -84,12 +84,9 @@ class PeriodicSystem(eqx.Module):
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     units: ClassVar[dict[str, str]] = {}
 
-    def __post_init__(self) -> None:
-        self.grid = self.grid.as_real if self.is_real() else self.grid.as_complex
-
     def __check_init__(self) -> None:
-        if self.grid.real != self.is_real():  # an `__init__` of the subclass's own set it
-            raise ValueError(f"{self.name}: its grid has real={self.grid.real}; real={self.is_real()} is needed")
+        # runs after any `__init__`, a subclass's own too; the one attribute that is not left as it was given
+        object.__setattr__(self, "grid", self.grid.as_real if self.is_real() else self.grid.as_complex)
         if self.grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known")

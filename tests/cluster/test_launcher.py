@@ -1,5 +1,8 @@
 """Who started this process, read from the environment of each launcher."""
 
+import subprocess
+import sys
+
 import pytest
 
 from solver.cluster import devices

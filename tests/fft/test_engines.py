@@ -13,9 +13,14 @@ from solver.fft import blocked
 MESHES = {"slab": (4, 1), "pencil": (4, 2)}
 
 
-@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
-@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
-@pytest.mark.parametrize("mesh", MESHES)
+PAIRS = [  # every two of mesh, dealiasing and kind meet
+    (mesh, *rest)
+    for i, mesh in enumerate(MESHES)
+    for rest in ([("two-thirds", True), ("none", False)] if i % 2 else [("none", True), ("two-thirds", False)])
+]
+
+
+@pytest.mark.parametrize(("mesh", "dealias", "real"), PAIRS, ids=str)
 def test_engines_agree_to_round_off(make_grid, mesh, dealias, real):
     grid = make_grid((16, 24, 8), mesh_shape=MESHES[mesh], dealias=dealias, real=real)
     ours = sw.fft.Transform(grid)

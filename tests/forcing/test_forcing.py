@@ -11,7 +11,7 @@ from solver import initial
 from solver.diagnostics import mean_square
 from solver.equations import MHD, NavierStokes
 from solver.forcing import ConstantPower, OrnsteinUhlenbeck
-from solver.steppers import ETDRK4, IFRK4
+from solver.steppers import ETDRK2, IFRK2, IFRK4
 
 
 def flow_with(grid, forcing, viscosity=0.05):
@@ -62,8 +62,9 @@ def test_the_random_force_has_its_rms_memory_and_no_divergence(make_grid, shape)
     assert inner / square == pytest.approx(np.exp(-0.2 / 0.5), abs=0.03)
 
 
-@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4()], ids=lambda s: s.name)
-@pytest.mark.parametrize("control", [{"step": 0.02}, {"cfl": 0.4}], ids=str)
+@pytest.mark.parametrize(
+    ("stepper", "control"), [(IFRK2(), {"step": 0.02}), (ETDRK2(), {"cfl": 0.4})], ids=["ifrk2-step", "etdrk2-cfl"]
+)
 def test_restarts_and_chunks_change_no_bit(make_grid, tmp_path, stepper, control):
     grid = make_grid((16, 12, 10), devices=4)
     flow = flow_with(grid, OrnsteinUhlenbeck(1.0, 0.3))
@@ -83,8 +84,8 @@ def test_the_same_forcing_on_any_number_of_devices(make_grid):
     for devices in (1, 3, 8):
         grid = make_grid((16, 16, 12), devices=devices)
         flow = flow_with(grid, OrnsteinUhlenbeck(1.0, 0.3))
-        state = sw.initial_state(flow, IFRK4(), jnp.zeros((3, *grid.physical_shape)), seed=5)
-        *_, state = sw.evolve(flow, IFRK4(), state, end=0.2, step=0.02)
+        state = sw.initial_state(flow, IFRK2(), jnp.zeros((3, *grid.physical_shape)), seed=5)
+        *_, state = sw.evolve(flow, IFRK2(), state, end=0.2, step=0.02)
         ends.append(np.asarray(flow.to_physical(state.field)["velocity"]))
     assert np.abs(ends[0]).max() > 0.01
     for other in ends[1:]:
@@ -95,7 +96,7 @@ def test_the_same_forcing_on_any_number_of_devices(make_grid):
 @pytest.mark.parametrize("make", [lambda a: ConstantPower(a), lambda a: OrnsteinUhlenbeck(a, 0.5)], ids=["power", "ou"])
 def test_gradient_in_the_amplitude(make_grid, make, devices):
     grid = make_grid((16, 16, 8), devices=devices)
-    stepper = IFRK4()
+    stepper = IFRK2()
     u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     start = sw.initial_state(flow_with(grid, make(0.3)), stepper, u, seed=1)
 
