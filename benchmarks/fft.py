@@ -43,7 +43,7 @@ def child(kind: str, n: int, repeats: int) -> dict[str, float]:
 
     mesh = sw.device_mesh(shape=(2, 1) if kind == "jaxdecomp" else None)
     grid = sw.Grid((n, n, n), mesh=mesh, dealias="two-thirds" if kind in ("pruned", "shard_map") else "none")
-    u = jax.device_put(jax.random.normal(jax.random.key(0), grid.physical_shape), grid.physical_sharding)
+    u = jax.device_put(jax.random.normal(jax.random.key(0), grid.physical_shape), grid.physical_sharding())
     if kind in ("full", "pruned", "shard_map"):
         transform = sw.fft.Transform(grid, sw.fft.Method("shard_map" if kind == "shard_map" else "slabwave"))
         there, back = jax.jit(transform.forward), jax.jit(transform.inverse)
@@ -66,7 +66,7 @@ def _jnp(u, grid):
     import jax
     import jax.numpy as jnp
 
-    out = grid.physical_sharding
+    out = grid.physical_sharding()
     there = jax.jit(jnp.fft.rfftn)
     back = jax.jit(lambda v: jnp.fft.irfftn(v, grid.physical_shape), out_shardings=out)
     return there, back, u

@@ -116,7 +116,7 @@ def is_explicit(mesh: AnyMesh) -> bool:
     return AxisType.Explicit in mesh.axis_types
 
 
-def spatial_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding:
+def padded_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding:
     """Sharding of an array whose last `dimensions` axes are in space: the first is split, with pencils the second too.
 
     Leading axes (components, batches) are whole on every device. In one dimension nothing is split.
@@ -126,12 +126,12 @@ def spatial_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding
     return NamedSharding(mesh, PartitionSpec(*[None] * (ndim - dimensions), *split_axes(mesh)))
 
 
-def even_sharding(mesh: AnyMesh, shape: Sequence[int], dimensions: int) -> NamedSharding:
-    """`spatial_sharding` as far as the mesh divides the shape: JAX gives arrays at rest parts of one size only.
+def unpadded_sharding(mesh: AnyMesh, shape: Sequence[int], dimensions: int) -> NamedSharding:
+    """`padded_sharding` as far as the mesh divides the shape: JAX gives arrays at rest parts of one size only.
 
     An axis that the devices do not divide stays whole, with a copy on each of them.
     """
-    split = spatial_sharding(mesh, len(shape), dimensions)
+    split = padded_sharding(mesh, len(shape), dimensions)
     parts = [
         name if name is not None and n % mesh.shape[name] == 0 else None
         for name, n in zip(split.spec, shape, strict=False)

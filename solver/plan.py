@@ -18,14 +18,14 @@ from solver.steppers import State, Stepper
 
 @dataclass(frozen=True)
 class Plan:
-    """Costs of a run on `slabs` × `columns` devices.
+    """Costs of a run on `slabs` × `pencils` devices.
 
     `transforms` counts transforms of one component, by True for forward and False for inverse.
     """
 
     slabs: int
-    columns: int
-    most_slabs: int
+    pencils: int
+    max_slabs: int
     physical: tuple[int, ...]
     physical_block: tuple[int, ...]
     spectral: tuple[int, ...]
@@ -49,12 +49,12 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
     state_bytes = _bytes((state.field, state.history)) // layout.devices
     return Plan(
         slabs=layout.slabs,
-        columns=layout.columns,
-        most_slabs=layout.most_slabs,
+        pencils=layout.pencils,
+        max_slabs=layout.max_slabs,
         physical=grid.physical_shape,
         physical_block=tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True)),
         spectral=layout.logical_spectral_shape,
-        spectral_block=grid.spectral_sharding.shard_shape(grid.spectral_shape),
+        spectral_block=grid.spectral_sharding().shard_shape(grid.spectral_shape),
         transforms=dict(counts),
         exchanges=sum(call.exchanges for call in calls),
         exchanged_bytes=sum(call.exchanged_bytes for call in calls),
@@ -90,11 +90,11 @@ def _advice(grid: Grid) -> str:
     layout = grid.layout
     if grid.dimensions == 1:
         return "one device: a one-dimensional grid is not split"
-    most, pencils = layout.most_slabs, layout.most_slabs * layout.most_columns
-    if layout.columns > 1:
-        return f"pencil: two exchanges per transform; it stops at {pencils} devices, slabs at {most}"
+    most, most_pencils = layout.max_slabs, layout.max_slabs * layout.max_pencils
+    if layout.pencils > 1:
+        return f"pencil: two exchanges per transform; it stops at {most_pencils} devices, slabs at {most}"
     if layout.slabs * 2 <= most:
         return f"slab: one exchange per transform; it stops at {most} devices"
     if grid.dimensions == 2:
         return f"slab, near its end of {most} devices"
-    return f"slab, near its end of {most} devices; pencils reach {pencils}: devices.decomposition = 'pencil'"
+    return f"slab, near its end of {most} devices; pencils reach {most_pencils}: devices.decomposition = 'pencil'"

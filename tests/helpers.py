@@ -36,7 +36,7 @@ def collectives(fn, *arguments):
 def random_field(grid, leading=(2,), seed=0):
     shape = (*leading, *grid.physical_shape)
     field = jax.random.normal(jax.random.key(seed), shape, grid.physical_dtype)
-    return jax.device_put(field, grid.field_sharding(len(shape)))
+    return jax.device_put(field, grid.physical_sharding(len(shape)))
 
 
 def numpy_coefficients(u, grid):

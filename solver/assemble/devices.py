@@ -43,11 +43,11 @@ def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
         return section.mesh[0], section.mesh[1]
     whole = Layout(config.grid.shape, config.dealias, config.equation.cls.is_real())
     sides = [(p, devices // p) for p in range(1, devices + 1) if devices % p == 0]
-    sides = [(p, c) for p, c in sides if p <= whole.most_slabs and c <= whole.most_columns]
+    sides = [(p, c) for p, c in sides if p <= whole.max_slabs and c <= whole.max_pencils]
     if not sides:
         raise ValueError(
-            f"{devices} devices as pencils of the grid {list(whole.shape)}: a product of at most {whole.most_slabs} "
-            f"slabs and at most {whole.most_columns} pencils in each is needed"
+            f"{devices} devices as pencils of the grid {list(whole.shape)}: a product of at most {whole.max_slabs} "
+            f"slabs and at most {whole.max_pencils} pencils in each is needed"
         )
     uneven = lambda side: whole.points[0] % side[0] + whole.points[1] % side[1] > 0  # noqa: E731
     return min(sides, key=lambda side: (uneven(side), abs(side[0] - side[1]), -side[0]))

@@ -33,7 +33,7 @@ class Assembly:
 
     @cached_property
     def grid(self) -> Grid:
-        """The box."""
+        """The grid of `[grid]`, on the mesh."""
         section = self.config.grid
         return Grid(
             shape=section.shape,
@@ -45,7 +45,7 @@ class Assembly:
 
     @cached_property
     def equation(self) -> PeriodicSystem:
-        """What is solved."""
+        """The equation of `[equation]`, with its forcings."""
         also: dict[str, Any] = {"method": Method(self.config.devices.engine)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
@@ -54,29 +54,29 @@ class Assembly:
 
     @cached_property
     def stepper(self) -> Stepper:
-        """How."""
+        """The time stepper of `time.stepper`."""
         stepper: Stepper = self.config.stepper.make()
         return stepper
 
     @cached_property
     def initials(self) -> dict[str, Initial]:
-        """Where each field starts."""
+        """The initial field of each of the equation's fields."""
         return {name: self.config.initial[name].make().for_equation(self.equation) for name in self.equation.fields}
 
     @cached_property
     def outputs(self) -> OutputList:
-        """What is written."""
+        """The outputs of `[output]`, checkpoints last."""
         return OutputList.of([named.make() for named in self.config.outputs.values()], known_outputs())
 
     @property
     def control(self) -> Control:
-        """The end, and the steps."""
+        """The end time and the step control of `[time]`."""
         time = self.config.time
         return Control(time.end, time.step, time.cfl, time.max_step)
 
     @property
     def run(self) -> Run:
-        """What outputs are told."""
+        """The description of the run that outputs receive."""
         directory = RunDirectory(Path(self.config.directory))
         return Run(self.equation, directory, self.config.title, self.config.to_toml())
 

@@ -65,7 +65,7 @@ class Named:
         return self.cls(*arguments, **self.parameters, **also)
 
     def to_table(self) -> dict[str, Any]:
-        """As TOML holds it."""
+        """The table as TOML holds it."""
         return {"name": self.name, **_plain(self.parameters)}
 
 
@@ -90,7 +90,7 @@ class Config:
 
     @property
     def title(self) -> str:
-        """Of the run."""
+        """Title of the run."""
         return self.heading.title
 
     @property

@@ -65,7 +65,7 @@ def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shel
         total = jax.ops.segment_sum(values.ravel(), shell.ravel(), num_segments=shells)
         return jax.lax.psum(total, split_axes(grid.mesh))
 
-    split = grid.spectral_sharding.spec
+    split = grid.spectral_sharding().spec
     if split == PartitionSpec():  # one dimension: nothing is split, nothing to add up
         return jax.ops.segment_sum(density.ravel(), index.ravel(), num_segments=shells)
     summed = jax.shard_map(local, mesh=grid.mesh, in_specs=(split, split), out_specs=PartitionSpec())

@@ -374,7 +374,7 @@ class Driven(eqx.Module):
 
     @property
     def grid(self) -> Grid:
-        """The equation's."""
+        """Grid of the equation."""
         return self.equation.grid
 
     def linear(self) -> LinearOperator:

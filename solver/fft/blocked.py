@@ -120,7 +120,7 @@ class _Slabs:
 
     @property
     def parts(self) -> int:
-        """Number of pieces."""
+        """Number of pieces that the exchange is cut into."""
         return 1 if self.name is None else self.layout.slabs
 
     @property
@@ -130,7 +130,7 @@ class _Slabs:
 
     @property
     def rows(self) -> int:
-        """Rows of ky on this device."""
+        """Number of rows of ky on this device."""
         return self.layout.spectral_shape[0] // self.parts
 
     @property

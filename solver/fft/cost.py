@@ -69,7 +69,7 @@ def _call(forward: bool, layout: Layout, modes: Any, blocked: bool) -> Call:
     return Call(
         forward=forward,
         batch=batch,
-        exchanges=(layout.slabs > 1) + (layout.columns > 1),
+        exchanges=(layout.slabs > 1) + (layout.pencils > 1),
         exchanged_bytes=batch * layout.exchange_bytes(itemsize),
         working_bytes=fields + 2 * batch * exchanged,
     )

@@ -28,7 +28,7 @@ from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_block
 from solver.fft.pipeline import forward_local, inverse_local
 from solver.fft.stages import extend, fit, resize, truncate
 from solver.grid.layout import Layout
-from solver.mesh import MEMBER, PENCIL, SLAB, AnyMesh, even_sharding, is_explicit, spatial_sharding, split_axes
+from solver.mesh import MEMBER, PENCIL, SLAB, AnyMesh, is_explicit, padded_sharding, split_axes, unpadded_sharding
 
 ENGINES = ("slabwave", "shard_map", "jaxdecomp")
 
@@ -57,7 +57,7 @@ class Method:
             raise ValueError(f"engine {self.engine!r}: {', '.join(ENGINES)} are there")
         if self.chunks < 1 or (self.fields is not None and self.fields < 1):
             raise ValueError(f"chunks={self.chunks}, fields={self.fields}: one or more are needed")
-        if self.chunks > 1 and (self.engine == "jaxdecomp" or layout.dimensions != 3 or layout.columns > 1):
+        if self.chunks > 1 and (self.engine == "jaxdecomp" or layout.dimensions != 3 or layout.pencils > 1):
             raise ValueError(
                 f"chunks={self.chunks}: exchanges are cut for slabs in three dimensions, by the engines slabwave and "
                 "shard_map; elsewhere chunks=1 is needed"
@@ -83,11 +83,11 @@ def _check_jaxdecomp(layout: Layout, mesh: AnyMesh, backend: str) -> None:
     if is_explicit(mesh):
         raise ValueError("engine 'jaxdecomp' on a mesh with Explicit axes: it needs Auto ones")
     x, y, z = layout.points
-    uneven = [n for n in ((x, z) if layout.columns == 1 else (x, y)) if n % layout.slabs]
-    uneven += [n for n in (y, z) if n % layout.columns]
+    uneven = [n for n in ((x, z) if layout.pencils == 1 else (x, y)) if n % layout.slabs]
+    uneven += [n for n in (y, z) if n % layout.pencils]
     if uneven:
         raise ValueError(
-            f"engine 'jaxdecomp' on {layout.slabs} × {layout.columns} devices and {list(layout.points)} points: "
+            f"engine 'jaxdecomp' on {layout.slabs} × {layout.pencils} devices and {list(layout.points)} points: "
             f"it must divide {uneven}; the engine 'slabwave' pads"
         )
 
@@ -111,7 +111,7 @@ def transform_operation(
     else:
         local = partial(forward_local if is_forward else inverse_local, layout=layout, factor=factor)
     ndim = len(given[0].shape)
-    split = lambda on: [spatial_sharding(on, ndim, layout.dimensions)]  # noqa: E731
+    split = lambda on: [padded_sharding(on, ndim, layout.dimensions)]  # noqa: E731
     return _partitioned(local, layout, mesh, method, split, [ndim, ndim])
 
 
@@ -139,8 +139,8 @@ def pointwise_operation(
 
     def split(on: AnyMesh) -> list[NamedSharding]:
         whole = [NamedSharding(on, PartitionSpec())] * parameters
-        over_points = [even_sharding(on, v.shape, d) for v in operands[parameters:]]
-        return [spatial_sharding(on, len(u_hat.shape), d), *whole, *over_points]
+        over_points = [unpadded_sharding(on, v.shape, d) for v in operands[parameters:]]
+        return [padded_sharding(on, len(u_hat.shape), d), *whole, *over_points]
 
     points = jax.ShapeDtypeStruct(
         (*u_hat.shape[: len(u_hat.shape) - d], *layout.padded_points),
@@ -152,7 +152,7 @@ def pointwise_operation(
 
 def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
     """Blocks on a CPU, whose cache they fit, or where the exchange is cut; whole arrays elsewhere."""
-    return layout.dimensions == 3 and layout.columns == 1 and (on_cpu or method.chunks > 1)
+    return layout.dimensions == 3 and layout.pencils == 1 and (on_cpu or method.chunks > 1)
 
 
 def _partitioned(
@@ -171,7 +171,7 @@ def _partitioned(
     d = layout.dimensions
     if layout.devices == 1 and MEMBER not in mesh.shape:
         return lambda *operands: local(*operands, axis_name=None)
-    result_on = lambda on: spatial_sharding(on, ndims[-1], d)  # noqa: E731
+    result_on = lambda on: padded_sharding(on, ndims[-1], d)  # noqa: E731
     axes = split_axes(mesh) if layout.devices > 1 else None
     on_block = lambda *operands: local(*operands, axis_name=axes)  # noqa: E731
     if method.engine == "shard_map":
@@ -233,7 +233,7 @@ def _jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: AnyMesh, bac
     """jaxdecomp's transform of all modes, which leaves (y, z, x) as ours does; one field after the other."""
     import jaxdecomp  # importing it configures its library: only where it is asked for
 
-    pin = lambda v: jax.lax.with_sharding_constraint(v, spatial_sharding(mesh, v.ndim, 3))  # noqa: E731
+    pin = lambda v: jax.lax.with_sharding_constraint(v, padded_sharding(mesh, v.ndim, 3))  # noqa: E731
     pin_modes = lambda v: jax.lax.with_sharding_constraint(v, jax.NamedSharding(mesh, _its_modes(layout)))  # noqa: E731
     fields = u.reshape(-1, *u.shape[-3:])
     if is_forward:
@@ -249,7 +249,7 @@ def _jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: AnyMesh, bac
 
 def _its_modes(layout: Layout) -> jax.P:
     """How jaxdecomp leaves the modes (y, z, x): of slabs it splits z, where we split y."""
-    if layout.columns == 1:
+    if layout.pencils == 1:
         return jax.P(PENCIL, SLAB)
     return jax.P(SLAB, PENCIL) if layout.slabs > 1 else jax.P(None, PENCIL, SLAB)
 

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.fft.stages import fit
 from solver.grid import Grid, Layout
-from solver.mesh import even_sharding, split_axes
+from solver.mesh import split_axes, unpadded_sharding
 
 # ---- frequencies ------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ def _from_before(block: Array, name: str, parts: int, steps: int) -> Array:
 def _split_names(grid: Grid) -> tuple[str, ...]:
     if grid.layout.padded_points != grid.layout.points:
         raise ValueError(
-            f"{list(grid.physical_shape)} points on {grid.layout.slabs} × {grid.layout.columns} devices: planes are "
+            f"{list(grid.physical_shape)} points on {grid.layout.slabs} × {grid.layout.pencils} devices: planes are "
             "passed on where the devices divide the split sides"
         )
     return split_axes(grid.mesh) if grid.dimensions > 1 else ()
@@ -133,7 +133,7 @@ def _split_names(grid: Grid) -> tuple[str, ...]:
 
 def _on_blocks(local: Callable[[Array], Array], u: Array, grid: Grid) -> Array:
     u = jnp.asarray(u)
-    spec = grid.field_sharding(u.ndim).spec
+    spec = grid.physical_sharding(u.ndim).spec
     mapped = jax.shard_map(local, mesh=grid.mesh, in_specs=spec, out_specs=spec)
     return jax.jit(mapped)(u)
 
@@ -168,5 +168,5 @@ def _natural(there: bool, grid: Grid, ndim: int) -> Callable[[Array], Array]:
         v = v.transpose(*leading, *(lead + axis for axis in layout.order))
         return fit(v, layout.spectral_shape)
 
-    out = even_sharding(grid.mesh, shape, d) if there else grid.sharding(ndim)
+    out = unpadded_sharding(grid.mesh, shape, d) if there else grid.spectral_sharding(ndim)
     return jax.jit(reorder, out_shardings=out)

@@ -103,7 +103,7 @@ def ifftn(
 def _transformed(
     is_forward: bool, real: bool, a: Values, s: Ints, axes: Ints, norm: Norm, mesh: Mesh | None, engine: str
 ) -> Array:
-    """Any of the four."""
+    """The transform behind the four functions with NumPy's names."""
     primitive.refuse_inside_shard_map()
     a = a if isinstance(a, jax.Array) else np.asarray(a)
     s = None if s is None else _whole_numbers(s)
@@ -168,7 +168,7 @@ def _axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> tup
 
 
 def _factor(norm: str | None, is_forward: bool, n: int) -> float:
-    """NumPy's normalisation."""
+    """The factor that NumPy's `norm` stands for."""
     factors = {"backward": (1.0, 1 / n), "ortho": (1 / math.sqrt(n),) * 2, "forward": (1 / n, 1.0)}
     chosen = "backward" if norm is None else norm
     if chosen not in factors:

@@ -47,14 +47,14 @@ def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float 
         u_hat = truncate(to_modes(u, layout, 1), layout, 1, -1)
         u_hat = resize(u_hat, -1, layout.spectral_shape[0]) * scale
         u_hat = exchange(u_hat, slab, layout.slabs, cut=-1, join=-2, order=(-1, -2))
-    elif layout.columns == 1:
+    elif layout.pencils == 1:
         u_hat = truncate(truncate(to_modes(u, layout, 2), layout, 2, -1), layout, 1, -2)
         u_hat = resize(u_hat, -2, layout.spectral_shape[0]) * scale
         u_hat = exchange(u_hat, slab, layout.slabs, cut=-2, join=-3, order=(-2, -1, -3))
     else:
         u_hat = truncate(to_modes(u, layout, 1), layout, 2, -1)
         u_hat = resize(u_hat, -1, layout.spectral_shape[1])
-        u_hat = exchange(u_hat, pencil, layout.columns, cut=-1, join=-2, order=(-3, -1, -2))
+        u_hat = exchange(u_hat, pencil, layout.pencils, cut=-1, join=-2, order=(-3, -1, -2))
         u_hat = truncate(fft(resize(u_hat, -1, layout.points[1])), layout, 1, -1)
         u_hat = resize(u_hat, -1, layout.spectral_shape[0]) * scale
         u_hat = exchange(u_hat, slab, layout.slabs, cut=-1, join=-3, order=(-1, -2, -3))
@@ -70,14 +70,14 @@ def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: fl
     if layout.dimensions == 2:
         u = exchange(u * (factor * layout.points[1]), slab, layout.slabs, cut=-1, join=-2, order=(-1, -2))
         return to_points(extend(resize(u, -1, layout.retained[1]), layout, 1, -1), layout, 1)
-    if layout.columns == 1:
+    if layout.pencils == 1:
         scale = factor * math.prod(layout.points[1:])  # to_points divides by their product
         u = exchange(u * scale, slab, layout.slabs, cut=-1, join=-3, order=(-1, -3, -2))
         u = extend(resize(u, -2, layout.retained[1]), layout, 1, -2)
         return to_points(extend(u, layout, 2, -1), layout, 2)
     u = exchange(u * (factor * layout.points[2]), slab, layout.slabs, cut=-1, join=-3, order=(-1, -2, -3))
     u = unscaled_ifft(extend(resize(u, -1, layout.retained[1]), layout, 1, -1))
-    u = exchange(resize(u, -1, layout.padded_points[1]), pencil, layout.columns, cut=-1, join=-2, order=(-3, -1, -2))
+    u = exchange(resize(u, -1, layout.padded_points[1]), pencil, layout.pencils, cut=-1, join=-2, order=(-3, -1, -2))
     return to_points(extend(resize(u, -1, layout.retained[2]), layout, 2, -1), layout, 1)
 
 
@@ -90,8 +90,8 @@ def mesh_names(axis_name: AxisNames, layout: Layout) -> tuple[str | None, str | 
     if axis_name is None:
         return None, None
     names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
-    if len(names) == 1 and layout.columns == 1:
+    if len(names) == 1 and layout.pencils == 1:
         return names[0], None
     if len(names) != 2:
-        raise ValueError(f"mesh axes {list(names)} for a layout split {layout.slabs} × {layout.columns}: name two")
+        raise ValueError(f"mesh axes {list(names)} for a layout split {layout.slabs} × {layout.pencils}: name two")
     return names[0], names[1]

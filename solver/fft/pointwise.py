@@ -54,7 +54,7 @@ class PointFunction:
 
     @property
     def name(self) -> str:
-        """Of the user's function."""
+        """Name of the user's function."""
         return getattr(self.fn, "__name__", repr(self.fn))
 
     def __call__(self, u: Array, *operands: Array) -> Array:

@@ -27,7 +27,7 @@ from solver.fft.engines import Method, pointwise_operation, transform_operation
 from solver.fft.pointwise import PointFunction, check_pointwise, on_sides, unstack
 from solver.fft.stages import AnyArray, fit
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, even_sharding, is_explicit, spatial_sharding
+from solver.mesh import AnyMesh, is_explicit, padded_sharding, unpadded_sharding
 
 forward_p = Primitive("slabwave_forward")
 inverse_p = Primitive("slabwave_inverse")
@@ -94,7 +94,7 @@ def _apply(
     if isinstance(u, jax.core.Tracer):
         return _traced(u, **options, padded=padded)
     shape = (*(1,) * (u.ndim - layout.dimensions), *_result_shape(primitive, layout, padded))
-    run = _compiled(_traced, even_sharding(mesh, shape, layout.dimensions), **options, padded=padded)
+    run = _compiled(_traced, unpadded_sharding(mesh, shape, layout.dimensions), **options, padded=padded)
     return run(to_mesh(u, mesh))
 
 
@@ -133,7 +133,7 @@ def _traced(
         run = jax.sharding.auto_axes(
             lambda v: _traced(v, **options, padded=padded),
             axes=mesh.axis_names,
-            out_sharding=even_sharding(mesh, shape, layout.dimensions),
+            out_sharding=unpadded_sharding(mesh, shape, layout.dimensions),
         )
         return run(u)
     fields = math.prod(batch)
@@ -267,7 +267,7 @@ def _bind(
     """
 
     def pin(v: AnyArray) -> Array:
-        split = spatial_sharding(mesh, v.ndim, layout.dimensions)
+        split = padded_sharding(mesh, v.ndim, layout.dimensions)
         # where axes are Explicit this runs within `auto_axes`, which has put another mesh in force
         return jax.lax.with_sharding_constraint(v, split.spec if is_explicit(mesh) else split)
 

@@ -119,7 +119,7 @@ def as_dtype(u: AnyArray, dtype: Any) -> AnyArray:
 def exchange(u: Array, name: str | None, parts: int, *, cut: int, join: int, order: Sequence[int]) -> Array:
     """Split array axis `cut` over the devices of mesh axis `name`, and make axis `join`, split so far, whole.
 
-    Every device sends each other one that one's part of `cut`. Packing carries the transposition.
+    Sends part i of axis `cut` to device i. Packing carries the transposition.
 
     Args:
         u: one device's block.

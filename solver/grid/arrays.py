@@ -46,9 +46,9 @@ def from_global(values: np.ndarray | Callable[[Index], np.ndarray], grid: Grid, 
     """
     if callable(values):
         shape = (*([] if components is None else [components]), *grid.physical_shape)
-        return jax.make_array_from_callback(shape, grid.field_sharding(len(shape)), values)
+        return jax.make_array_from_callback(shape, grid.physical_sharding(len(shape)), values)
     _check("a global array", values.shape, grid.physical_shape, grid)
-    return jax.make_array_from_callback(values.shape, grid.field_sharding(values.ndim), lambda index: values[index])
+    return jax.make_array_from_callback(values.shape, grid.physical_sharding(values.ndim), lambda index: values[index])
 
 
 def local_slices(grid: Grid) -> Index:
@@ -58,7 +58,7 @@ def local_slices(grid: Grid) -> Index:
         ValueError: this process's devices are not neighbours in the mesh, so that its part is not one block.
     """
     shape = grid.physical_shape
-    indices = grid.physical_sharding.addressable_devices_indices_map(shape).values()
+    indices = grid.physical_sharding().addressable_devices_indices_map(shape).values()
     blocks = {tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True)) for index in indices if index}
     spans = [sorted({block[axis] for block in blocks}) for axis in range(grid.dimensions)]
     apart = any(before[1] != after[0] for along in spans for before, after in pairwise(along))
@@ -76,7 +76,7 @@ def from_process_local(block: np.ndarray, grid: Grid) -> Array:
     here = tuple(s.stop - s.start for s in local_slices(grid))
     _check("a process's block", block.shape, here, grid)
     shape = (*block.shape[: block.ndim - grid.dimensions], *grid.physical_shape)
-    return jax.make_array_from_process_local_data(grid.field_sharding(len(shape)), block, shape)
+    return jax.make_array_from_process_local_data(grid.physical_sharding(len(shape)), block, shape)
 
 
 def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Array:
@@ -88,13 +88,13 @@ def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Arra
     mine = [d for d in grid.mesh.devices.flat if d.process_index == jax.process_index()]
     if len(pieces) != len(mine):
         raise ValueError(f"{len(pieces)} pieces for the {len(mine)} devices of process {jax.process_index()}")
-    part = grid.physical_sharding.shard_shape(grid.physical_shape)
+    part = grid.physical_sharding().shard_shape(grid.physical_shape)
     for piece in pieces:
         _check("a device's piece", piece.shape, part, grid)
     leading = pieces[0].shape[: pieces[0].ndim - grid.dimensions]
     shape = (*leading, *grid.physical_shape)
     placed = [jax.device_put(piece, device) for piece, device in zip(pieces, mine, strict=True)]
-    return jax.make_array_from_single_device_arrays(shape, grid.field_sharding(len(shape)), placed)
+    return jax.make_array_from_single_device_arrays(shape, grid.physical_sharding(len(shape)), placed)
 
 
 def gather(array: Array) -> np.ndarray:

@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding
 from jaxtyping import Array
 
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, device_mesh, even_sharding, mesh_parts, spatial_sharding
+from solver.mesh import AnyMesh, device_mesh, mesh_parts, padded_sharding, unpadded_sharding
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,17 @@ class Grid:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of real numbers on this grid."""
+        """Precision of real numbers on this grid."""
         return np.dtype(self.precision)
 
     @property
     def complex_dtype(self) -> np.dtype:
-        """Of coefficients."""
+        """Precision of coefficients."""
         return np.result_type(self.dtype, np.complex64)
 
     @property
     def physical_dtype(self) -> np.dtype:
-        """Of fields at the grid points."""
+        """Type of values at the grid points: real or complex."""
         return self.dtype if self.real else self.complex_dtype
 
     @property
@@ -125,28 +125,18 @@ class Grid:
 
     # ---- where it lives ---------------------------------------------------------------------------------------
 
-    def sharding(self, ndim: int | None = None) -> NamedSharding:
-        """Of an array of coefficients with `ndim` axes, the last of them in space: ky is split (pencils: and kz)."""
-        return spatial_sharding(self.mesh, self.dimensions if ndim is None else ndim, self.dimensions)
+    def spectral_sharding(self, ndim: int | None = None) -> NamedSharding:
+        """Sharding of coefficients with `ndim` axes, the last of them in space: ky is split (pencils: and kz)."""
+        return padded_sharding(self.mesh, self.dimensions if ndim is None else ndim, self.dimensions)
 
-    def field_sharding(self, ndim: int | None = None) -> NamedSharding:
-        """Of an array of values at the points: x is split (pencils: and y), if the devices divide its length.
+    def physical_sharding(self, ndim: int | None = None) -> NamedSharding:
+        """Sharding of values at the points with `ndim` axes: x is split (pencils: and y), if the devices divide it.
 
         JAX keeps arrays between calls in parts of one size only. An axis that the devices do not divide therefore
         stays whole there; within `jit` it is split all the same.
         """
         leading = 0 if ndim is None else ndim - self.dimensions
-        return even_sharding(self.mesh, (1,) * leading + self.physical_shape, self.dimensions)
-
-    @property
-    def physical_sharding(self) -> NamedSharding:
-        """Of a scalar field at the points; see `field_sharding`."""
-        return self.field_sharding()
-
-    @property
-    def spectral_sharding(self) -> NamedSharding:
-        """Of a scalar field's coefficients: ky is split (pencils: and kz)."""
-        return self.sharding()
+        return unpadded_sharding(self.mesh, (1,) * leading + self.physical_shape, self.dimensions)
 
     def is_spectral(self, shape: Sequence[int]) -> bool:
         """Whether an array of this shape holds coefficients of this grid."""
@@ -175,7 +165,7 @@ class Grid:
         """x, y, z as full arrays of `physical_shape`; made under jit, every device fills only its own block."""
         shape = self.physical_shape
         fill = lambda: tuple(jnp.broadcast_to(c, shape) for c in self.coordinates())  # noqa: E731
-        return jax.jit(fill, out_shardings=self.physical_sharding)()
+        return jax.jit(fill, out_shardings=self.physical_sharding())()
 
     def wavenumbers(self) -> tuple[np.ndarray, ...]:
         """kx, ky, kz as vectors that broadcast against spectral arrays [1/length]; zero in the padding."""
@@ -216,7 +206,7 @@ class Grid:
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""
-        return jax.jit(lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding)()
+        return jax.jit(lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding())()
 
     def _wavenumber(self, axis: int, *, drop_nyquist: bool) -> np.ndarray:
         n = self.layout.mode_numbers(axis).copy()
@@ -279,4 +269,4 @@ def sample(fn: Callable[..., Array], grid: Grid) -> Array:
         return jnp.stack(filled) if isinstance(values, tuple | list) else filled[0]
 
     ndim = jax.eval_shape(fill).ndim
-    return jax.jit(fill, out_shardings=grid.field_sharding(ndim))()
+    return jax.jit(fill, out_shardings=grid.physical_sharding(ndim))()

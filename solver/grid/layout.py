@@ -20,7 +20,7 @@ STORAGE_ORDER = {1: (0,), 2: (1, 0), 3: (1, 2, 0)}
 
 @dataclass(frozen=True)
 class Layout:
-    """Modes and array shapes of one grid, split over `slabs` × `columns` devices.
+    """Modes and array shapes of one grid, split over `slabs` × `pencils` devices.
 
     Args:
         shape: points per axis; with `three-halves`, modes per axis.
@@ -28,7 +28,7 @@ class Layout:
             products on 3N/2 points; `none` keeps every mode, the Nyquist mode included.
         real: real fields (half of the last axis is stored) or complex ones.
         slabs: parts of x, and of ky.
-        columns: parts of y, and of kz: pencils, in three dimensions only; 1 means slabs.
+        pencils: parts of y, and of kz, in three dimensions only; 1 means slabs.
 
     Raises:
         ValueError: a shape, rule or number of parts that cannot work; the message names what can.
@@ -38,7 +38,7 @@ class Layout:
     dealias: str = "two-thirds"
     real: bool = True
     slabs: int = 1
-    columns: int = 1
+    pencils: int = 1
 
     def __post_init__(self) -> None:
         if len(self.shape) not in STORAGE_ORDER or min(self.shape) < 2:
@@ -47,44 +47,44 @@ class Layout:
             raise ValueError(f"dealias {self.dealias!r}: known here are {', '.join(DEALIASING)}")
         if self.dealias == "three-halves" and any(n % 2 for n in self.shape):
             raise ValueError(f"shape {list(self.shape)}: three-halves needs even sides, 3N/2 must be whole")
-        if not 1 <= self.slabs <= self.most_slabs or not 1 <= self.columns <= self.most_columns:
+        if not 1 <= self.slabs <= self.max_slabs or not 1 <= self.pencils <= self.max_pencils:
             raise ValueError(self._cannot_split())
 
     def _cannot_split(self) -> str:
         if self.dimensions == 1:
             return f"a one-dimensional grid on {self.slabs} devices: it can use one"
         axes = f"{self.points[0]} planes along x and {self.retained[1]} retained ky"
-        if self.slabs > self.most_slabs:
+        if self.slabs > self.max_slabs:
             more = " (in three dimensions pencils split y and kz too)" if self.dimensions == 3 else ""
             return (
                 f"{self.slabs} slabs of the grid {list(self.shape)}, which has {axes}; "
-                f"possible are 1 to {self.most_slabs}{more}"
+                f"possible are 1 to {self.max_slabs}{more}"
             )
         if self.dimensions == 2:
-            return f"{self.slabs} × {self.columns} devices for a two-dimensional grid: it is split in slabs only"
+            return f"{self.slabs} × {self.pencils} devices for a two-dimensional grid: it is split in slabs only"
         return (
-            f"{self.columns} pencils in each slab of the grid {list(self.shape)}, which has {self.points[1]} planes "
-            f"along y and {self.retained[2]} retained kz; possible are 1 to {self.most_columns}"
+            f"{self.pencils} pencils in each slab of the grid {list(self.shape)}, which has {self.points[1]} planes "
+            f"along y and {self.retained[2]} retained kz; possible are 1 to {self.max_pencils}"
         )
 
     @cached_property
-    def most_slabs(self) -> int:
+    def max_slabs(self) -> int:
         """Largest number of slabs: min(Nx, Ky), 1 in one dimension."""
         return min(self.points[0], self.retained[1]) if self.dimensions > 1 else 1
 
     @cached_property
-    def most_columns(self) -> int:
+    def max_pencils(self) -> int:
         """Largest number of pencils in each slab: min(Ny, Kz) in three dimensions, otherwise 1."""
         return min(self.points[1], self.retained[2]) if self.dimensions == 3 else 1
 
     def even_slabs(self, limit: int) -> list[int]:
         """Numbers of slabs up to `limit` that share the planes along x evenly: nothing is padded in physical space."""
-        return [p for p in range(1, min(limit, self.most_slabs) + 1) if self.points[0] % p == 0]
+        return [p for p in range(1, min(limit, self.max_slabs) + 1) if self.points[0] % p == 0]
 
     @property
     def devices(self) -> int:
         """Number of devices that share the arrays."""
-        return self.slabs * self.columns
+        return self.slabs * self.pencils
 
     @property
     def dimensions(self) -> int:
@@ -141,7 +141,7 @@ class Layout:
     @cached_property
     def parts(self) -> tuple[int, ...]:
         """Number of parts along each axis of an array, physical or spectral: the same for both."""
-        return (self.slabs, self.columns, 1)[: self.dimensions]
+        return (self.slabs, self.pencils, 1)[: self.dimensions]
 
     @cached_property
     def logical_spectral_shape(self) -> tuple[int, ...]:
@@ -170,5 +170,5 @@ class Layout:
         x, y = self.padded_points[0], self.padded_points[1] if self.dimensions > 1 else 1
         others = self.spectral_shape[:-1]
         slabs = itemsize * x * math.prod(others) * (self.slabs - 1) // self.slabs
-        pencils = itemsize * x * y * math.prod(others[1:]) * (self.columns - 1) // self.columns
+        pencils = itemsize * x * y * math.prod(others[1:]) * (self.pencils - 1) // self.pencils
         return slabs + pencils

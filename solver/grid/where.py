@@ -42,7 +42,7 @@ def find_mode(grid: Grid, n: Sequence[int]) -> Place:
         found = [np.flatnonzero(_same(layout.mode_numbers(a), m, layout.nyquist(a))) for a, m in enumerate(wanted)]
         if all(len(f) for f in found):
             index = tuple(int(found[axis][0]) for axis in layout.order)
-            return _place(grid.spectral_sharding, grid.spectral_shape, index, conjugate)
+            return _place(grid.spectral_sharding(), grid.spectral_shape, index, conjugate)
     limits = ", ".join(f"|n_{'xyz'[a]}| ≤ {layout.highest_mode(a)}" for a in range(grid.dimensions))
     raise ValueError(f"mode {list(n)} is not retained; this grid has {limits}")
 
@@ -63,7 +63,7 @@ def find_point(grid: Grid, index: Sequence[int]) -> Place:
     """
     if len(index) != grid.dimensions or not all(0 <= i < n for i, n in zip(index, grid.physical_shape, strict=True)):
         raise ValueError(f"point {list(index)}: indices below {list(grid.physical_shape)} are needed")
-    return _place(grid.physical_sharding, grid.physical_shape, tuple(index), False)
+    return _place(grid.physical_sharding(), grid.physical_shape, tuple(index), False)
 
 
 def _place(sharding: Any, shape: tuple[int, ...], index: tuple[int, ...], conjugate: bool) -> Place:

@@ -65,7 +65,7 @@ class RandomPhase(Initial):
         def make(key: Array) -> Array:
             shape = (component_count(field, grid), *grid.physical_shape)
             noise = jax.random.normal(key, shape, grid.physical_dtype)
-            noise = jax.lax.with_sharding_constraint(noise, grid.field_sharding(len(shape)))
+            noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
             u_hat = transform.forward(noise)
             u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
             found = shell_spectrum(u_hat, grid)

@@ -37,7 +37,7 @@ class Leaf:
 
     @property
     def is_key(self) -> bool:
-        """A random key."""
+        """Whether it is a random key."""
         return jax.dtypes.issubdtype(getattr(self.value, "dtype", np.float64), jax.dtypes.prng_key)
 
     def on_grid(self, grid: Grid) -> bool:
@@ -233,7 +233,7 @@ def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid
 
     view = leaf.view(grid)
     assert view is not None
-    place = view.sharding if view.is_spectral(stored) else view.field_sharding
+    place = view.spectral_sharding if view.is_spectral(stored) else view.physical_sharding
     return jax.make_array_from_callback(stored, place(len(stored)), block)
 
 

@@ -39,27 +39,27 @@ class RunDirectory:
 
     @property
     def log(self) -> Path:
-        """The log."""
+        """The log file."""
         return self.path / "log.txt"
 
     @property
     def series(self) -> Path:
-        """Scalars against time."""
+        """The CSV file of scalars against time."""
         return self.path / "series.csv"
 
     @property
     def spectra(self) -> Path:
-        """Shell spectra against time."""
+        """The HDF5 file of shell spectra against time."""
         return self.path / "spectra.h5"
 
     @property
     def snapshots(self) -> Path:
-        """Fields."""
+        """Folder of the snapshots."""
         return self.path / "snapshots"
 
     @property
     def checkpoints(self) -> Path:
-        """States."""
+        """Folder of the checkpoints."""
         return self.path / "checkpoints"
 
     def existing_files(self) -> list[str]:

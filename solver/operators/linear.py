@@ -47,7 +47,7 @@ class LinearOperator(eqx.Module):
     @property
     @abstractmethod
     def spectrum(self) -> str:
-        """Where eigenvalues can lie: `real`, `imaginary` or `complex`."""
+        """Where eigenvalues can lie: `real` or `complex`. Read off the dtype: a complex L may well be imaginary."""
 
 
 class Diagonal(LinearOperator):

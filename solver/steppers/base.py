@@ -18,7 +18,7 @@ from jaxtyping import Array
 
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation, PeriodicSystem
-from solver.operators import Fields
+from solver.operators import Fields, LinearOperator
 
 
 @jax.tree_util.register_dataclass
@@ -61,23 +61,34 @@ class Stepper(eqx.Module):
         name: in run files.
         order: of the error in dt.
         takes: the kind of equation that it can step.
-        stable_for: linear spectra for which it is stable at any dt: `real` (and negative), `imaginary`, `complex`.
+        stable_for: linear parts without growth for which it is stable at any dt: `real`, `complex` (or imaginary).
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
     """
 
     name: ClassVar[Any] = ClassName()
     order: ClassVar[int]
     takes: ClassVar[Any] = Equation
-    stable_for: ClassVar[frozenset[str]] = frozenset({"real", "imaginary", "complex"})
+    stable_for: ClassVar[frozenset[str]] = frozenset({"real", "complex"})
     stages_held: ClassVar[int]
 
     def check(self, equation: PeriodicSystem) -> None:
-        """Raises TypeError where the equation has not the form that this method needs."""
+        """Refuse an equation that this method cannot step; touches no device.
+
+        Raises:
+            TypeError: an equation of another form, or a linear part for which the method is not stable; the message
+                names the steppers that fit.
+        """
         if not isinstance(equation, self.takes):
             raise TypeError(
                 f"stepper {self.name} needs an equation of the form {self.takes.__name__}; "
                 f"{type(equation).__name__} is a {type(equation).__mro__[1].__name__}: {', '.join(fitting(equation))} "
                 "can step it"
+            )
+        spectrum = spectrum_of(equation)
+        if spectrum is not None and spectrum not in self.stable_for:
+            raise TypeError(
+                f"stepper {self.name} is stable for linear parts that are {' or '.join(sorted(self.stable_for))}; that "
+                f"of {equation.name} is {spectrum}: {', '.join(fitting(equation))} can step it"
             )
 
     def start(self, equation: Any, fields: Fields) -> Any:
@@ -94,9 +105,19 @@ class Stepper(eqx.Module):
 
 
 def fitting(equation: PeriodicSystem) -> list[str]:
-    """Names of the steppers that take an equation, your own classes included."""
+    """Names of the steppers that can step an equation, your own classes included."""
     modules("solver.steppers")  # imports them all, so that each is a known subclass
-    return sorted({cls.name for cls in _concrete(Stepper) if isinstance(equation, cls.takes)})
+    spectrum = spectrum_of(equation)
+    fit = [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes)]
+    return sorted({cls.name for cls in fit if spectrum is None or spectrum in cls.stable_for})
+
+
+def spectrum_of(equation: PeriodicSystem) -> str | None:
+    """Where the eigenvalues of the linear part can lie; None for an equation that has none, or a wrong one."""
+    if not isinstance(equation, Equation):
+        return None
+    linear = jax.eval_shape(type(equation).linear, equation)
+    return linear.spectrum if isinstance(linear, LinearOperator) else None  # `Equation.check` says what is wrong
 
 
 def _concrete(cls: Any) -> list[Any]:

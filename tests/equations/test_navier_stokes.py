@@ -130,7 +130,7 @@ def test_memory_of_a_step(make_grid, devices):
     """At most 12 real words per grid point, state and stages included, with a four-stage scheme."""
     grid = make_grid((96, 96, 96), devices=devices)
     equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
-    field = jax.ShapeDtypeStruct((3, *grid.spectral_shape), complex, sharding=grid.sharding(4))
+    field = jax.ShapeDtypeStruct((3, *grid.spectral_shape), complex, sharding=grid.spectral_sharding(4))
     lowered = fixed_steps.lower(equation, stepper, {"velocity": field}, (), 3, 0.01, 0.0, 0, {}, (), 0)
     memory = lowered.compile().memory_analysis()
     held = memory.argument_size_in_bytes + memory.temp_size_in_bytes  # the result takes the argument's place

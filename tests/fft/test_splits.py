@@ -88,15 +88,15 @@ def test_explicit_axes_give_the_same_with_the_same_exchanges(make_grid, shape, m
     for axis_type in (AxisType.Auto, AxisType.Explicit):
         grid = on_mesh(make_grid, shape, mesh, axis_type=axis_type)
         transform = sw.fft.Transform(grid)
-        u = jax.device_put(np.random.default_rng(0).normal(size=shape), grid.physical_sharding)
-        weights = jax.device_put(np.random.default_rng(1).normal(size=grid.spectral_shape), grid.spectral_sharding)
+        u = jax.device_put(np.random.default_rng(0).normal(size=shape), grid.physical_sharding())
+        weights = jax.device_put(np.random.default_rng(1).normal(size=grid.spectral_shape), grid.spectral_sharding())
 
         def energy(v, transform=transform, weights=weights):
             return jnp.sum(weights * jnp.abs(transform.forward(v)) ** 2)
 
         with jax.set_mesh(grid.mesh):
             u_hat = transform.forward(u)
-            assert u_hat.sharding.is_equivalent_to(grid.spectral_sharding, 3)
+            assert u_hat.sharding.is_equivalent_to(grid.spectral_sharding(), 3)
             assert collectives(transform.forward, u) == {"all-to-all": len(mesh)}
             if len(set(grid.layout.padded_points) - set(shape)) == 0:  # uneven fields at rest are whole on each device
                 assert collectives(transform.inverse, u_hat) == {"all-to-all": len(mesh)}

@@ -28,7 +28,7 @@ CASES = [
 
 @pytest.mark.parametrize(("shape", "real", "dealias"), CASES)
 def test_agrees_with_numpy(make_grid, shape, real, dealias):
-    most = Layout(shape, dealias, real).most_slabs
+    most = Layout(shape, dealias, real).max_slabs
     for devices in sorted({1, min(8, most)}):
         grid = make_grid(shape, devices=devices, real=real, dealias=dealias)
         transform = sw.fft.Transform(grid)
@@ -59,7 +59,7 @@ def test_one_exchange_per_batched_transform_and_no_gather(make_grid, shape, real
     assert collectives(transform.inverse, u_hat) == {"all-to-all": 1}
     assert collectives(jax.vmap(transform.forward), random_field(grid, (4, *batch))) == {"all-to-all": 1}
     how = {"layout": grid.layout, "mesh": grid.mesh, "method": transform.method, "factor": 1.0, "padded": True}
-    outside_of_jit = _compiled(_traced, grid.sharding(u.ndim), primitive=forward_p, **how)
+    outside_of_jit = _compiled(_traced, grid.spectral_sharding(u.ndim), primitive=forward_p, **how)
     assert collectives(outside_of_jit, u) == {"all-to-all": 1}
     # neighbours in the same program do not make it move data again
     assert collectives(lambda v: transform.inverse(2 * transform.forward(jnp.sin(v))), u) == {"all-to-all": 2}
@@ -142,7 +142,7 @@ def test_gradient_of_an_energy_equals_the_dense_one(make_grid):
 def test_inside_a_shard_map_the_global_transform_refuses_and_the_local_one_works(make_grid):
     grid = make_grid((16, 12, 10), devices=4)
     u = random_field(grid, ())
-    spec = grid.physical_sharding.spec
+    spec = grid.physical_sharding().spec
 
     def mapped(fn):
         return jax.jit(jax.shard_map(fn, mesh=grid.mesh, in_specs=spec, out_specs=spec))

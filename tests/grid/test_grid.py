@@ -44,13 +44,13 @@ def test_more_parts_than_modes_are_refused_with_the_counts_that_work():
     with pytest.raises(ValueError, match=r"16 slabs of .* 32 planes along x and 15 retained ky; possible are 1 to 15"):
         Layout((32, 24, 16), slabs=16)
     with pytest.raises(ValueError, match=r"7 pencils in each slab of .* 6 retained kz; possible are 1 to 6"):
-        Layout((32, 24, 16), slabs=2, columns=7)
+        Layout((32, 24, 16), slabs=2, pencils=7)
     with pytest.raises(ValueError, match="it is split in slabs only"):
-        Layout((32, 24), slabs=2, columns=2)
+        Layout((32, 24), slabs=2, pencils=2)
 
 
 def test_pencils_pad_both_split_axes():
-    layout = Layout((15, 13, 11), dealias="none", slabs=4, columns=3)
+    layout = Layout((15, 13, 11), dealias="none", slabs=4, pencils=3)
     assert layout.padded_points == (16, 15, 11)
     assert layout.logical_spectral_shape == (13, 6, 15)
     assert layout.spectral_shape == (16, 6, 15)
@@ -76,7 +76,7 @@ def test_coordinates_and_meshgrid_agree_and_are_split(make_grid):
 
 def test_meshgrid_is_never_whole_on_a_device(make_grid):
     grid = make_grid((64, 24, 16))
-    compiled = jax.jit(lambda: grid.meshgrid()[0] * 2, out_shardings=grid.physical_sharding).lower().compile()
+    compiled = jax.jit(lambda: grid.meshgrid()[0] * 2, out_shardings=grid.physical_sharding()).lower().compile()
     whole = 64 * 24 * 16 * 8
     assert compiled.memory_analysis().temp_size_in_bytes <= whole / 8
 

@@ -24,7 +24,7 @@ def test_all_ways_give_the_same_array(grid):
         sw.from_device_pieces(pieces, grid),
     ]
     for array in made:
-        assert array.sharding == grid.field_sharding(4)
+        assert array.sharding == grid.physical_sharding(4)
         np.testing.assert_array_equal(sw.gather(array), WHOLE)
 
 

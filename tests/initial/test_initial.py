@@ -100,7 +100,7 @@ def test_every_initial_field_works_with_its_defaults(make_grid, name):
         u = start(grid, field, KEY)
         assert u.shape == (len(field.component_names("u", grid.dimensions)), *grid.physical_shape)
         assert u.dtype == grid.physical_dtype
-        assert u.sharding.is_equivalent_to(grid.field_sharding(u.ndim), u.ndim)
+        assert u.sharding.is_equivalent_to(grid.physical_sharding(u.ndim), u.ndim)
         assert bool(jnp.all(jnp.isfinite(u)))
         if field.solenoidal and name != "uniform":
             assert largest_divergence(u, grid) < 1e-12

@@ -115,7 +115,7 @@ def test_fields_are_read_block_by_block(snapshot, make_grid, monkeypatch):
     field = sw.io.read_field(path, names, grid)
     assert set(sizes) == {(8, 12, 8)}
     np.testing.assert_array_equal(field, u)
-    assert field.sharding == grid.field_sharding(4)
+    assert field.sharding == grid.physical_sharding(4)
 
 
 def test_fields_in_one_data_set(tmp_path, make_grid):
@@ -154,7 +154,7 @@ def test_random_numbers_do_not_depend_on_the_devices(make_grid):
     """The counter-based generator, split over devices, gives the bits of one device."""
 
     def draw(grid):
-        fill = jax.jit(lambda k: jax.random.normal(k, grid.shape), out_shardings=grid.physical_sharding)
+        fill = jax.jit(lambda k: jax.random.normal(k, grid.shape), out_shardings=grid.physical_sharding())
         return np.asarray(fill(jax.random.key(5)))
 
     np.testing.assert_array_equal(draw(make_grid((16, 12, 8), devices=4)), draw(make_grid((16, 12, 8), devices=1)))

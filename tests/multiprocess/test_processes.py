@@ -210,7 +210,7 @@ for shape in (None, (2, 2)):  # slabs that do not divide 15 planes; pencils that
         np.testing.assert_allclose(kept, expected, atol=1e-15)
         np.testing.assert_allclose(sw.gather(transform.inverse(u_hat)), u, atol=1e-14)
         weight = lambda v: jnp.sum(grid.mode_weights() * jnp.abs(transform.forward(v)) ** 2)
-        gradient = jax.jit(jax.grad(weight), out_shardings=grid.field_sharding(4))(sw.from_global(u, grid))
+        gradient = jax.jit(jax.grad(weight), out_shardings=grid.physical_sharding(4))(sw.from_global(u, grid))
         np.testing.assert_allclose(sw.gather(gradient), 2 * u / u[0].size, atol=1e-15)
     free = sw.fft.rfftn(u, norm="forward", mesh=mesh)
     np.testing.assert_allclose(sw.gather(free), expected, atol=1e-15)

@@ -86,7 +86,7 @@ def test_apply_solve_and_exp_agree_with_numpy(make_grid):
 def test_matrices_stay_split_over_devices(make_grid):
     grid = make_grid((16, 24))
     fields = {name: jnp.ones((1, *grid.spectral_shape), complex) for name in "uv"}
-    fields = jax.device_put(fields, grid.sharding(3))
+    fields = jax.device_put(fields, grid.spectral_sharding(3))
 
     def step(fields):
         linear = waves(grid)

@@ -10,8 +10,8 @@ from jax.typing import ArrayLike
 
 import solver as sw
 from solver.assemble.registry import built_in
-from solver.equations import Equation, Field, SchroedingerPoisson
-from solver.steppers import ETDRK4, IFRK4, Strang
+from solver.equations import Boussinesq, Equation, Field, NavierStokes, SchroedingerPoisson
+from solver.steppers import ETDRK4, IFRK2, IFRK4, Strang, fitting
 
 STEPPERS = [cls() for cls in built_in("stepper").values() if cls.takes is Equation]
 EXACT = [s for s in STEPPERS if s.name not in ("cnab2", "sbdf2")]
@@ -177,3 +177,20 @@ def test_a_stepper_names_the_equation_it_cannot_step(make_grid):
 def test_initial_state_checks_the_fields(make_grid, given, message):
     with pytest.raises(ValueError, match=message):
         sw.initial_state(Oscillator(make_grid((4,), devices=1)), ETDRK4(), given)
+
+
+def test_a_stepper_refuses_linear_parts_for_which_it_is_not_stable(make_grid):
+    class OnlyReal(IFRK2):
+        name = "only-real"
+        stable_for: ClassVar = frozenset({"real"})
+
+    flow = NavierStokes(make_grid((8, 8, 8), devices=1), viscosity=0.1)
+    assert "only-real" in fitting(flow)
+    OnlyReal().check(flow)
+    rotating = Boussinesq(make_grid((8, 8, 8), devices=1), viscosity=0.1, diffusivity=0.1, rotation=1.0)
+    with pytest.raises(
+        TypeError, match=r"stable for linear parts that are real; that of boussinesq is complex: .*ifrk2"
+    ):
+        OnlyReal().check(rotating)
+    assert "only-real" not in fitting(rotating)
+    assert "ifrk2" in fitting(rotating)

@@ -53,7 +53,7 @@ def plan_lines(plan: Plan) -> list[str]:
     ways = {True: "forward", False: "inverse"}
     transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
     return [
-        f"# devices:      {_split(plan)}; possible here: 1 to {plan.most_slabs} slabs",
+        f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
         f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
         f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
         f"# transforms:   {transforms} per step, in {plan.exchanges} exchanges",
@@ -69,4 +69,4 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _split(plan: Plan) -> str:
-    return f"{plan.slabs} slabs" if plan.columns == 1 else f"{plan.slabs} slabs × {plan.columns} pencils"
+    return f"{plan.slabs} slabs" if plan.pencils == 1 else f"{plan.slabs} slabs × {plan.pencils} pencils"
