@@ -46,7 +46,8 @@ class Assembly:
     @cached_property
     def equation(self) -> PeriodicSystem:
         """The equation of `[equation]`, with its forcings."""
-        also: dict[str, Any] = {"method": Method(self.config.devices.engine)}
+        devices = self.config.devices
+        also: dict[str, Any] = {"method": Method(devices.engine, devices.fields_per_exchange)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
         equation: PeriodicSystem = self.config.equation.make(self.grid, **also)

@@ -123,6 +123,9 @@ class DevicesSection(Section):
     mesh: Integers | None = Field(None, description="sides of the mesh of pencils, such as [4, 2]")
     use: Integers | None = Field(None, description="indices of the devices to use; all of them by default")
     engine: Literal["slabwave", "shard_map", "jaxdecomp"] = "slabwave"
+    fields_per_exchange: Annotated[int, Field(gt=0)] | None = Field(
+        None, description="most fields that share an exchange; all of a batch by default"
+    )
 
     @model_validator(mode="after")
     def _check_mesh(self) -> DevicesSection:

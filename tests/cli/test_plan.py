@@ -81,3 +81,10 @@ def test_the_engine_of_a_run_file_carries_out_every_transform_of_the_step(case):
     text = str(jax.make_jaxpr(step)(equation, state.field, state.history))
     assert "engine='shard_map'" in text
     assert "engine='slabwave'" not in text
+
+
+def test_a_run_file_says_how_many_fields_share_an_exchange():
+    overrides = [*CASES["taylor_green"], "devices.fields_per_exchange=1"]
+    config = assemble.resolve(load(RUNS / "taylor_green.toml", assemble.schema(), overrides))
+    plan = make_plan(*_problem(config, 4), assemble.dry_run(config, 4))
+    assert plan.exchanges == 32

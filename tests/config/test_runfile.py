@@ -72,6 +72,7 @@ def test_lengths_in_words():
 
 
 REFUSED = {
+    "no fields": (["devices.fields_per_exchange=0"], "devices.fields_per_exchange = 0: a positive number is needed"),
     "misspelt key": (["grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
     "misspelt section": (["gird.shape=[1]"], "gird: unknown key; did you mean 'grid'?"),
     "wrong type": (["time.step=fast"], "time.step = 'fast': a number is needed"),
