@@ -22,7 +22,9 @@ def preferred_device_count(config: Config, cores: int, processes: int = 1) -> in
 def check_device_count(config: Config, devices: int) -> None:
     """Raises ConfigError where the grid cannot be split over so many devices; the message names what can."""
     try:
-        Method(config.devices.engine, config.devices.fields_per_exchange).check(_layout(config, devices), abstract_mesh(config, devices))
+        Method(config.devices.engine, config.devices.fields_per_exchange).check(
+            _layout(config, devices), abstract_mesh(config, devices)
+        )
     except ValueError as error:
         raise ConfigError(f"grid.shape: {error}") from None
 
@@ -57,6 +59,15 @@ def abstract_mesh(config: Config, devices: int) -> AbstractMesh:
     """The run's mesh without devices: shapes only."""
     axes = mesh_axes(devices, mesh_shape(config, devices))
     return AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
+
+
+def least_memory(config: Config) -> int:
+    """Bytes that the fields of a step take on all devices together: less than what a run holds."""
+    equation, layout = config.equation.cls, _layout(config, smallest_count(config))
+    itemsize = 8 if config.grid.precision == "float32" else 16
+    fields = equation.fields.items()
+    components = sum(len(field.component_names(name, layout.dimensions)) for name, field in fields)
+    return (1 + config.stepper.cls.stages_held) * components * itemsize * math.prod(layout.logical_spectral_shape)
 
 
 def smallest_count(config: Config) -> int:

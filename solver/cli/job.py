@@ -19,10 +19,12 @@ from solver.cluster import (
     join,
     keep_compiled_programs,
     keep_freed_memory,
+    machine_memory,
     report,
     require_same,
     set_up_jax,
     start_log,
+    will_be_cpu,
 )
 from solver.config import Config, ConfigError, changed_physics
 from solver.io import RunDirectory
@@ -49,8 +51,9 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
     with StopRequest() as stop:
         assembly, notes = _join(config, launch)
         devices = list(assembly.mesh.devices.flat)
-        with taken_directory(directory, config.to_toml(), devices, config.sources):
-            for line in [*report(launch, devices), *notes, _summary(assembly)]:
+        differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
+        with taken_directory(directory, config.to_toml(), devices, config.sources, differs):
+            for line in [*report(launch, devices), *notes, _summary(assembly), *differs]:
                 LOGGER.info(line)
             stop.listen()  # again: joining replaces the handlers
             start = lambda: _start(assembly)  # noqa: E731
@@ -100,10 +103,23 @@ def _choose_devices(config: Config, launch: Launch) -> list[str]:
         if not set_up_jax(section.platform, count):
             count = len(jax.devices())
             notes = [f"devices: this process has {count} already; devices.virtual = {wanted!r} is ignored"]
+    if will_be_cpu(section.platform):
+        _refuse_too_large(config, launch)
     if section.platform == "cpu" or section.virtual != "auto":
         in_use = len(section.use) if section.use else count * launch.processes
         assemble.check_device_count(config, in_use)
     return notes
+
+
+def _refuse_too_large(config: Config, launch: Launch) -> None:
+    """Raises ConfigError where the fields alone do not fit into the memory of the job's hosts."""
+    needed, here = assemble.least_memory(config), machine_memory()
+    hosts = max(1, launch.processes // launch.local_processes)
+    if here is not None and needed > here * hosts:
+        raise ConfigError(
+            f"grid.shape = {list(config.grid.shape)}: its fields need {needed / 2**30:.3g} GiB of memory at least; "
+            f"{hosts} host{'s' if hosts > 1 else ''} of {here / 2**30:.3g} GiB cannot hold them"
+        )
 
 
 def _summary(assembly: assemble.Assembly) -> str:

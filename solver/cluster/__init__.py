@@ -6,7 +6,9 @@ from solver.cluster.devices import (
     forced_cpu_devices,
     keep_compiled_programs,
     keep_freed_memory,
+    machine_memory,
     set_up_jax,
+    will_be_cpu,
 )
 from solver.cluster.failure import end_all
 from solver.cluster.join import join, report
@@ -32,8 +34,10 @@ __all__ = [
     "keep_freed_memory",
     "largest",
     "log_to",
+    "machine_memory",
     "report",
     "require_same",
     "set_up_jax",
     "start_log",
+    "will_be_cpu",
 ]

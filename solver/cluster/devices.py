@@ -35,6 +35,14 @@ def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
     return max(1, len(bound) // launch.local_processes)
 
 
+def machine_memory() -> int | None:
+    """Bytes of memory of this host; None where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
 def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
     """Double precision allowed, the platform, and the number of virtual devices on the CPU.
 
@@ -65,14 +73,26 @@ def gpu_platform() -> str:
     Raises:
         LaunchError: there is no such plug-in.
     """
-    installed = {distribution.metadata["Name"].lower() for distribution in metadata.distributions()}
-    for kind in ("cuda", "rocm"):
-        if any(name.replace("_", "-").startswith(f"jax-{kind}") for name in installed):
+    for kind in _plug_ins():
+        if kind != "tpu":
             return kind
     raise LaunchError(
         "devices.platform = 'gpu': JAX has no plug-in for GPUs here; install one (pip install 'slabwave[cuda13]'), "
         "or take platform 'auto' or 'cpu'"
     )
+
+
+def will_be_cpu(wanted: str) -> bool:
+    """Whether a platform asked for is surely the CPU: nothing else can be chosen here. Touches no device."""
+    fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
+    return "cpu" in (wanted, fixed) or (wanted == "auto" and not fixed and not _plug_ins())
+
+
+def _plug_ins() -> list[str]:
+    """Accelerators that JAX has plug-ins for here: `cuda`, `rocm`, `tpu`."""
+    installed = {str(d.metadata["Name"]).lower().replace("_", "-") for d in metadata.distributions()}
+    starts = {"cuda": "jax-cuda", "rocm": "jax-rocm", "tpu": "libtpu"}
+    return [kind for kind, start in starts.items() if any(name.startswith(start) for name in installed)]
 
 
 def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:

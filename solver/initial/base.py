@@ -43,6 +43,10 @@ class Initial(eqx.Module):
         """
         return
 
+    def notes(self, grid: Grid) -> list[str]:
+        """What differs on this grid from what was asked for, as lines for the log: a velocity that was rounded."""
+        return []
+
     def __call__(self, grid: Grid, field: Field | None = None, key: Array | None = None) -> Array:
         """Values at the points.
 

@@ -83,6 +83,9 @@ class Gaussian(Initial):
     def __check_init__(self) -> None:
         require("gaussian with width", self.width, "a positive length", above=0)
 
+    def notes(self, grid: Grid) -> list[str]:
+        return _rounded("gaussian: velocity", self.velocity, grid)
+
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         middle = per_axis("centre", self.centre, grid, [0.5 * length for length in grid.lengths])  # type: ignore[union-attr]
         speed = per_axis("velocity", self.velocity, grid, [0.0] * grid.dimensions)
@@ -135,6 +138,10 @@ class Solitons(Initial):
         require("solitons with core_radii", self.core_radii, "a positive length for each", above=0)
         require("solitons with coupling", self.coupling, "a positive number, as that of the equation,", above=0)
 
+    def notes(self, grid: Grid) -> list[str]:
+        given = () if self.velocities is None else self.velocities
+        return [line for velocity in given for line in _rounded("solitons: velocity", velocity, grid)]
+
     def for_equation(self, equation: Any) -> Solitons:
         """These solitons with the coupling of the equation where they have none of their own."""
         if self.coupling is not None or not hasattr(equation, "coupling"):
@@ -164,6 +171,22 @@ def _sqrt(x: Any) -> Any:
     return math.sqrt(x) if isinstance(x, float) else jnp.sqrt(x)
 
 
+def _periodic(velocity: Sequence[Any], grid: Grid) -> list[Any]:
+    """The nearest velocity whose phase i v·x is periodic: a multiple of 2π/L along each axis."""
+    whole = lambda x: round(x) if isinstance(x, int | float) else jnp.round(x)  # noqa: E731
+    return [f * whole(v / f) for v, f in zip(velocity, grid.fundamental, strict=True)]
+
+
+def _rounded(name: str, velocity: Sequence[Any] | None, grid: Grid) -> list[str]:
+    """A line that says so, where a velocity is not used as it was given."""
+    if velocity is None or not all(isinstance(v, int | float) for v in velocity):
+        return []
+    used = _periodic(velocity, grid)
+    if all(math.isclose(v, u, rel_tol=1e-12, abs_tol=1e-300) for v, u in zip(velocity, used, strict=True)):
+        return []
+    return [f"{name} {list(velocity)} is not periodic in this box: {[float(f'{u:.6g}') for u in used]} is used"]
+
+
 def _phase(points: Sequence[Array], velocity: Sequence[Any], grid: Grid) -> Array:
-    periodic = [f * round(v / f) for v, f in zip(velocity, grid.fundamental, strict=True)]
+    periodic = _periodic(velocity, grid)
     return sum(k * x for k, x in zip(periodic, points, strict=True))  # type: ignore[return-value]

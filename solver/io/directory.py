@@ -68,14 +68,20 @@ class RunDirectory:
         return [path.name for path in files if path.exists()]
 
 
-def record_provenance(path: Path, devices: Sequence[jax.Device]) -> None:
-    """Write what this start runs with; what earlier starts of the run had stays under `earlier`."""
+def record_provenance(path: Path, devices: Sequence[jax.Device], notes: Sequence[str] = ()) -> None:
+    """Write what this start runs with; what earlier starts of the run had stays under `earlier`.
+
+    Args:
+        path: of provenance.json.
+        devices: that the run uses.
+        notes: what differs from what was asked for.
+    """
     try:
         before = json.loads(path.read_text())
         earlier = [*before.pop("earlier"), before]
     except (OSError, ValueError, KeyError):
         earlier = []
-    write_text(path, json.dumps({**_this_start(devices), "earlier": earlier}, indent=1) + "\n")
+    write_text(path, json.dumps({**_this_start(devices), "notes": list(notes), "earlier": earlier}, indent=1) + "\n")
 
 
 def _this_start(devices: Sequence[jax.Device]) -> dict[str, Any]:

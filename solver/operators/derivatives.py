@@ -17,13 +17,28 @@ from solver.grid import Grid
 
 @partial(jax.jit, static_argnames="grid")
 def gradient(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, "d ..."]:
-    """∇f: i k f̂ for each direction, stacked in front. Nyquist modes give zero."""
+    """∇f: i k f̂ for each direction, stacked in front. Nyquist modes give zero.
+
+    Args:
+        f_hat: coefficients `(…, *grid.spectral_shape)` [f], any sharding.
+        grid: supplies the wavenumbers k [1/length].
+
+    Returns:
+        `(d, *f_hat.shape)` [f/length], split as `f_hat` is. No communication.
+    """
     return jnp.stack([1j * k * f_hat for k in grid.derivative_wavenumbers()])
 
 
 @partial(jax.jit, static_argnames="grid")
 def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, ...]:
     """∇·u: Σ_j i k_j û_j of a vector field with as many components as dimensions.
+
+    Args:
+        u_hat: coefficients `(d, *grid.spectral_shape)` [u], any sharding.
+        grid: supplies the wavenumbers k [1/length].
+
+    Returns:
+        Coefficients `grid.spectral_shape` [u/length], split as `u_hat` is. No communication.
 
     Raises:
         ValueError: another number of components.
@@ -35,6 +50,13 @@ def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, ...
 @partial(jax.jit, static_argnames="grid")
 def curl(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "c ..."]:
     """∇×u: three components in 3-D, the one out of the plane (∂x v − ∂y u) in 2-D.
+
+    Args:
+        u_hat: coefficients `(d, *grid.spectral_shape)` [u], any sharding.
+        grid: two or three dimensions; supplies the wavenumbers k [1/length].
+
+    Returns:
+        Coefficients `(3, …)` or `(1, …)` [u/length], split as `u_hat` is. No communication.
 
     Raises:
         ValueError: not a vector field in two or three dimensions.
@@ -78,7 +100,15 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
 
 @partial(jax.jit, static_argnames="grid")
 def solve_poisson(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
-    """φ with ∇²φ = f − ⟨f⟩ and ⟨φ⟩ = 0: φ̂ = −f̂/|k|², all modes kept."""
+    """φ with ∇²φ = f − ⟨f⟩ and ⟨φ⟩ = 0: φ̂ = −f̂/|k|², all modes kept.
+
+    Args:
+        f_hat: coefficients `(…, *grid.spectral_shape)` [f], any sharding.
+        grid: supplies the wavenumbers k [1/length].
+
+    Returns:
+        Coefficients of φ [f·length²], of the shape and sharding of `f_hat`. No communication.
+    """
     return -f_hat * grid.inverse_k_squared()
 
 

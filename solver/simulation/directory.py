@@ -41,6 +41,7 @@ def taken_directory(
     run_file: str,
     devices: Sequence[jax.Device],
     sources: Sequence[tuple[str, Path]] = (),
+    notes: Sequence[str] = (),
 ) -> Iterator[None]:
     """Make the directory this run's as long as the context lasts, with its log. Collective.
 
@@ -49,6 +50,7 @@ def taken_directory(
         run_file: text of its config.toml.
         devices: that it runs on, for provenance.json.
         sources: files of the user's to copy into it, each with the name of its copy.
+        notes: what differs from what was asked for, for provenance.json.
 
     Raises:
         ConfigError: another process is writing a run there.
@@ -68,7 +70,7 @@ def taken_directory(
             if source.resolve() != (directory.path / name).resolve():
                 shutil.copyfile(source, directory.path / name)
         write_text(directory.run_file, run_file)
-        record_provenance(directory.provenance, devices)
+        record_provenance(directory.provenance, devices, notes)
     barrier("run directory")
     try:
         with log:

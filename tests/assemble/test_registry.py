@@ -261,3 +261,38 @@ def test_an_output_that_is_not_known(tmp_path):
     with pytest.raises(ConfigError, match=r"output\.seris: unknown; did you mean 'series'"):
         load(cases()["taylor-green"], assemble.schema(), ["output.seris={}"])
     assert jax  # the run files above touch no device
+
+
+# ---- what a run says of itself ----------------------------------------------------------------------------------
+
+
+def test_a_velocity_that_is_rounded_to_the_box_is_said(tmp_path, capsys):
+    run_file = tmp_path / "packet.toml"
+    run_file.write_text(
+        "grid = { shape = [16, 16], lengths = [16.0, 16.0] }\nequation = { name = 'schroedinger-poisson' }\n"
+        "initial = { name = 'gaussian', width = 2.0, velocity = [1.0, 0.0] }\ndevices = { use = [0, 1] }\n"
+        f"time = {{ stepper = 'strang', step = 0.1, end = 0.1 }}\noutput = {{ directory = '{tmp_path}/out' }}\n"
+    )
+    assert main(["run", str(run_file)]) == 0
+    line = "gaussian: velocity [1.0, 0.0] is not periodic in this box: [1.1781, 0.0] is used"
+    assert line in (tmp_path / "out" / "log.txt").read_text()
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "out")]) == 0
+    assert f"note 1:      {line}" in capsys.readouterr().out
+
+
+def test_a_grid_that_no_memory_holds_is_refused_and_leaves_no_directory(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("solver.cli.job.machine_memory", lambda: 24 * 2**30)
+    code, [line] = said(
+        capsys, "run", cases()["taylor-green"], "grid.shape=[2048,2048,2048]", f"output.directory={tmp_path}/out"
+    )
+    assert code == 2
+    assert "grid.shape = [2048, 2048, 2048]: its fields need" in line
+    assert "1 host of 24 GiB cannot hold them" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_check_compares_the_plan_with_the_machine(capsys, monkeypatch):
+    monkeypatch.setattr("solver.cli.commands.check.machine_memory", lambda: 2**30)
+    assert main(["check", str(cases()["taylor-green-512"]), "--devices", "4"]) == 0
+    assert "# this machine: 1 GiB, is not enough for" in capsys.readouterr().out

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from solver import assemble
-from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
+from solver.cluster import Launch, available_cores, forced_cpu_devices, machine_memory, set_up_jax
 from solver.config import Config, ConfigError
 from solver.plan import Plan, make_plan
 
@@ -30,9 +30,19 @@ def run(options: argparse.Namespace) -> int:
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     print(config.to_toml())
-    for line in plan_lines(plan):
+    for line in [*plan_lines(plan), *_machine_line(plan, devices)]:
         print(line)
     return 0
+
+
+def _machine_line(plan: Plan, devices: int) -> list[str]:
+    """Whether the memory of this machine would do, were all devices virtual ones on it."""
+    here = machine_memory()
+    if here is None:
+        return []
+    needed = plan.peak_bytes * devices
+    verdict = "is enough" if needed < here else "is not enough"
+    return [f"# this machine: {here / 2**30:.4g} GiB, {verdict} for {needed / 2**30:.4g} GiB on virtual devices alone"]
 
 
 def _devices_here(config: Config) -> int:

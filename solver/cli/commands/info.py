@@ -40,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
         "checkpoints": _checkpoints(directory),
         "made by": _made_by(directory),
     }
+    for number, note in enumerate(_notes(directory)):
+        lines[f"note {number + 1}"] = note
     for name, text in lines.items():
         print(f"{name + ':':13}{text}")
     return 0
@@ -91,3 +93,11 @@ def _made_by(directory: RunDirectory) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in start["versions"].items())
     starts = 1 + len(start["earlier"])
     return f"{versions}; {len(start['devices'])} devices; started {starts} time{'s' if starts > 1 else ''}"
+
+
+def _notes(directory: RunDirectory) -> list[str]:
+    """What differs from what was asked for."""
+    try:
+        return list(json.loads(directory.provenance.read_text())["notes"])
+    except (OSError, ValueError, KeyError):
+        return []
