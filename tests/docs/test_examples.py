@@ -47,3 +47,10 @@ def test_links_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_of_run_files_is_what_describe_prints(capsys):
+    from solver.cli.main import main
+
+    assert main(["describe"]) == 0
+    assert capsys.readouterr().out == (ROOT / "docs" / "run_files.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Describe a name of a run file: its formula, its parameters with units and defaults, its source."""
+"""Describe a name of a run file: its formula, parameters with units and defaults, source; without a name all keys."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import inspect
 from pathlib import Path
 
 from solver.assemble.cases import cases
+from solver.assemble.reference import reference
 from solver.assemble.registry import BASES, Registry
 from solver.config import REQUIRED, ConfigError, Entry, Parameter, nearest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`NAME`."""
-    parser.add_argument("name", help="as in a run file: navier-stokes, ifrk4, …, or my_equations.py:Waves")
+    parser.add_argument("name", nargs="?", help="as in a run file: navier-stokes, ifrk4, …, or my_equations.py:Waves")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print what there is to say of every class of this name."""
     registry, name = Registry(), options.name
+    if name is None:
+        print(reference(registry), end="")
+        return 0
     found = {kind: registry.find(kind, name) for kind in _kinds(registry, name)}
     case = cases().get(name)
     if not found and case is None:

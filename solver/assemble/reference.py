@@ -1,0 +1,95 @@
+"""Every key of a run file on one page, made from the models and classes that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from solver.assemble.registry import Registry
+from solver.config import REQUIRED, Entry, Parameter
+from solver.config.sections import DevicesSection, GridSection, RandomSection, Section, TimeSection
+
+TITLES = {
+    "equation": "[equation]",
+    "initial": "[initial], or [initial.FIELD] of several fields",
+    "forcing": "[forcing], or [forcing.FIELD] of several fields",
+    "output": "[output.NAME]",
+}
+HEAD = """# Keys of a run file
+
+Made by `slabwave describe`. `title` and `reference` stand above the sections; every key can be set on the command line
+as `section.key=value`. Where a class is named, `"my_file.py:Class"` and `"package.module:Class"` serve too.
+"""
+
+
+def reference(registry: Registry) -> str:
+    """The page, in Markdown."""
+    sections: dict[str, type[Section]] = {
+        "[grid]": GridSection,
+        "[time]": TimeSection,
+        "[devices]": DevicesSection,
+        "[random]": RandomSection,
+    }
+    parts = [HEAD, *(_section(title, section) for title, section in sections.items())]
+    for kind, title in TITLES.items():
+        parts.append(f"## {title}\n\n`name` is one of these, each with its own keys.\n")
+        if kind == "output":
+            parts[-1] = f"## {title}\n\n`output.directory` is where the run writes; `NAME = false` switches one off.\n"
+        parts += [_class(kind, registry.find(kind, name)) for name in registry.names(kind)]
+    steppers = [registry.find("stepper", name) for name in registry.names("stepper")]
+    parts.append("## time.stepper\n\n" + "".join(f"- `{s.name}`: {_first_line(s)}\n" for s in steppers))
+    return "\n".join(parts)
+
+
+def _section(title: str, section: type[Section]) -> str:
+    schema = section.model_json_schema()["properties"]
+    rows = [
+        (key, _kinds(schema[key]), "needed" if field.is_required() else _shown(field.default), field.description or "")
+        for key, field in section.model_fields.items()
+    ]
+    return f"## {title}\n\n{_table(rows)}"
+
+
+def _kinds(schema: dict) -> str:
+    """What a JSON schema allows, in words."""
+    if "enum" in schema:
+        return ", ".join(f"`{choice}`" for choice in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "anyOf" in schema:
+        return " or ".join(kind for option in schema["anyOf"] if (kind := _kinds(option)) != "null")
+    return f"list of {_kinds(schema['items'])}" if schema["type"] == "array" else str(schema["type"])
+
+
+def _class(kind: str, entry: Entry) -> str:
+    text = f"### {entry.name}\n\n{_first_line(entry)}\n"
+    if kind == "equation" and len(entry.fields) > 1:
+        text += f"\nFields: {', '.join(f'`{name}`' for name in entry.fields)}.\n"
+    rows = [(key, str(parameter), _default(parameter), parameter.description) for key, parameter in _sorted(entry)]
+    return f"{text}\n{_table(rows)}" if rows else text
+
+
+def _sorted(entry: Entry) -> list[tuple[str, Parameter]]:
+    """Parameters that are needed first."""
+    return sorted(entry.parameters.items(), key=lambda item: item[1].default is not REQUIRED)
+
+
+def _first_line(entry: Entry) -> str:
+    return (entry.cls.__doc__ or entry.name).strip().splitlines()[0]
+
+
+def _default(parameter: Parameter) -> str:
+    return "needed" if parameter.default is REQUIRED else _shown(parameter.default)
+
+
+def _shown(value: object) -> str:
+    return "" if value is None or value == () else f"`{value}`"
+
+
+def _table(rows: Iterable[tuple[str, str, str, str]]) -> str:
+    lines = ["| key | type | default | |", "|---|---|---|---|"]
+    lines += [f"| `{key}` | {kind} | {default} | {_cell(told)} |" for key, kind, default, told in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,62 @@
+"""Every equation and every stepper: a run that continues from a checkpoint gives the bits of the undisturbed one."""
+
+from itertools import cycle, zip_longest
+
+import jax
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.assemble.cases import new_run_file
+from solver.assemble.objects import Assembly
+from solver.assemble.registry import Registry
+from solver.config import load
+
+REGISTRY = Registry()
+EQUATIONS = [REGISTRY.find("equation", name) for name in REGISTRY.names("equation")]
+STEPPERS = [REGISTRY.find("stepper", name) for name in REGISTRY.names("stepper")]
+
+
+def pairs():
+    """Each equation with a stepper that takes it, until every equation and every stepper has had its turn."""
+    for form in {stepper.cls.takes for stepper in STEPPERS}:
+        equations = [entry.name for entry in EQUATIONS if issubclass(entry.cls, form)]
+        steppers = [entry.name for entry in STEPPERS if entry.cls.takes is form]
+        longer, shorter = (equations, steppers) if len(equations) > len(steppers) else (steppers, equations)
+        for one, other in zip(longer, cycle(shorter), strict=False):
+            yield (one, other) if longer is equations else (other, one)
+
+
+def build(folder, equation, stepper):
+    """The run file that `slabwave new` prints, on a small grid."""
+    path = folder / "run.toml"
+    path.write_text(new_run_file(REGISTRY.find("equation", equation), equation))
+    dimensions = max(REGISTRY.find("equation", equation).cls.dimensions)
+    small = [f"grid.shape={[12, 10, 8][:dimensions]}", f"grid.lengths={[6.0] * dimensions}"]
+    return Assembly(load(path, REGISTRY, [*small, f"time.stepper={stepper}"]), sw.device_mesh(range(2)))
+
+
+def advanced(run, state, end, **control):
+    *_, last = sw.evolve(run.equation, run.stepper, state, end=end, **control)
+    return last
+
+
+@pytest.mark.parametrize(("equation", "stepper"), sorted(pairs()), ids=str)
+def test_a_continued_run_gives_the_bits_of_the_undisturbed_one(tmp_path, equation, stepper):
+    run = build(tmp_path, equation, stepper)
+    start = run.start()
+    whole = advanced(run, start, 0.006, step=0.001)
+    path = sw.io.save_checkpoint(tmp_path, advanced(run, start, 0.003, step=0.001), run.grid)
+    again = advanced(run, sw.io.load_checkpoint(path, run.equation, run.stepper), 0.006, step=0.001)
+    assert int(again.step) == int(whole.step) == 6
+    before, after = (jax.tree.leaves((state.field, state.history, state.forcing)) for state in (whole, again))
+    for one, other in zip_longest(before, after):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+    assert all(np.all(np.isfinite(np.asarray(leaf))) for leaf in after)
+    moved = [np.any(np.asarray(whole.field[name]) != np.asarray(start.field[name])) for name in start.field]
+    assert all(moved)
+
+
+def test_every_equation_and_stepper_has_its_turn():
+    assert {equation for equation, _ in pairs()} == set(REGISTRY.names("equation"))
+    assert {stepper for _, stepper in pairs()} == set(REGISTRY.names("stepper"))
