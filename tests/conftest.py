@@ -10,9 +10,10 @@ import jax
 import jaxtyping
 import pytest
 
-# runs that the tests start keep their compiled programs here, not in the home of whoever tests
-os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="slabwave-programs-")
-atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+# one folder of compiled programs for all tests and the runs that they start, not in the home of whoever tests
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="slabwave-programs-")
+    atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # half of the time of the tests is compilation: machine code need not be as fast as it can be
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=1".strip()

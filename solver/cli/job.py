@@ -73,7 +73,9 @@ def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]
     """Join the job's processes; the run's objects on its devices, and lines for the log."""
     notes = _choose_devices(config, launch)
     keep_freed_memory()
-    if keep_compiled_programs(os.environ) is None:
+    if config.devices.engine == "jaxdecomp":
+        notes.append("programs: compiled ones are not kept, since those of jaxdecomp cannot be told apart")
+    elif keep_compiled_programs(os.environ) is None:
         notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
     join(launch)
     count = len(config.devices.use or jax.devices())

@@ -100,9 +100,9 @@ def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
 
     In `JAX_COMPILATION_CACHE_DIR` if that is set, else under `XDG_CACHE_HOME`, by default `~/.cache`. A partitioned
     operation of ours stands in a program as the address of a Python function, which is another in each process: JAX
-    is told to leave addresses out when it compares programs. What the function does follows from the rest of the
-    program and from this package's sources; programs of other sources, and of processors with other instructions,
-    lie in folders of their own.
+    is told to leave addresses out when it compares programs. What the function computes is written into the program as
+    a number beside it (`solver.fft.engines`); programs of other sources of the transforms, and of processors with other
+    instructions, lie in folders of their own.
 
     Returns:
         The folder; None if it cannot be made, and programs are not kept.

@@ -11,6 +11,7 @@ engine          how
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import math
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
@@ -112,7 +114,8 @@ def transform_operation(
         local = partial(forward_local if is_forward else inverse_local, layout=layout, factor=factor)
     ndim = len(given[0].shape)
     split = lambda on: [padded_sharding(on, ndim, layout.dimensions)]  # noqa: E731
-    return _partitioned(local, layout, mesh, method, split, [ndim, ndim])
+    content = repr(("transform", is_forward, layout, method, factor, on_cpu))
+    return _partitioned(local, layout, mesh, method, split, [ndim, ndim], content)
 
 
 def pointwise_operation(
@@ -146,8 +149,10 @@ def pointwise_operation(
         (*u_hat.shape[: len(u_hat.shape) - d], *layout.padded_points),
         jnp.zeros(0, u_hat.dtype).real.dtype if layout.real else u_hat.dtype,
     )
-    ndims = [len(v.shape) for v in (*given, jax.eval_shape(fn, points, *operands))]
-    return _partitioned(local, layout, mesh, method, split, ndims)
+    traced, result = jax.make_jaxpr(fn, return_shape=True)(points, *operands)
+    ndims = [len(v.shape) for v in (*given, result)]
+    content = repr(("pointwise", str(traced), parameters, layout, method, on_cpu))
+    return _partitioned(local, layout, mesh, method, split, ndims, content)
 
 
 def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
@@ -162,11 +167,13 @@ def _partitioned(
     method: Method,
     split: Callable[[AnyMesh], list[NamedSharding]],
     ndims: Sequence[int],
+    content: str,
 ) -> Callable[..., Array]:
     """What one device does, as an operation on global arrays.
 
     `split` says how each operand lies on a mesh; `ndims` holds the number of axes of each operand and of the result,
-    which is split as all coefficients and fields are.
+    which is split as all coefficients and fields are. `content` says what the operation computes: two that differ in
+    anything but shapes differ in it.
     """
     d = layout.dimensions
     if layout.devices == 1 and MEMBER not in mesh.shape:
@@ -179,12 +186,16 @@ def _partitioned(
         # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
         within = None if is_explicit(mesh) else mesh
         return jax.shard_map(on_block, mesh=within, in_specs=specs, out_specs=result_on(mesh).spec, check_vma=False)
-    operation = custom_partitioning(lambda *operands: local(*operands, axis_name=None))
+    # A program holds a partitioned operation as its name, shapes and an address; what it computes is not written into
+    # it. Kept programs, which are compared without the address, would be taken for one another: the last operand,
+    # which nothing reads, is a number that stands for the content.
+    operation = custom_partitioning(lambda *operands: local(*operands[:-1], axis_name=None))
+    mark = np.int32(int.from_bytes(hashlib.sha256(content.encode()).digest()[:4], "little", signed=True))
 
     def alone(*operands: Array) -> Array:
         # traced while XLA partitions, where a mesh that the caller has put in force means nothing
         with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
-            return on_block(*operands)
+            return on_block(*operands[:-1])
 
     of_ensemble = MEMBER in mesh.shape and min(ndims[0], ndims[-1]) >= d + 2
 
@@ -193,7 +204,7 @@ def _partitioned(
         result, operands = result_on(on), split(on)
         if of_ensemble and _first_axis(given[0]) == MEMBER:
             result, operands[0] = _of_members(result), _of_members(operands[0])
-        return result, tuple(operands)
+        return result, (*operands, NamedSharding(on, PartitionSpec()))
 
     def partition(on: Any, operands: Any, result: Any) -> Any:
         return on, alone, *place(on, operands)
@@ -201,9 +212,9 @@ def _partitioned(
     operation.def_partition(
         partition=partition,
         infer_sharding_from_operands=lambda on, operands, result: place(on, operands)[0],
-        sharding_rule=_rule(ndims, of_ensemble),
+        sharding_rule=_rule([*ndims[:-1], 0, ndims[-1]], of_ensemble),
     )
-    return operation
+    return lambda *operands: operation(*operands, mark)
 
 
 def _rule(ndims: Sequence[int], of_ensemble: bool) -> str:
