@@ -16,7 +16,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # half of the time of the tests is compilation: machine code need not be as fast as it can be
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=1".strip()
+if "--xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=1".strip()
 
 if "JAX_NUM_CPU_DEVICES" not in os.environ:
     jax.config.update("jax_num_cpu_devices", 8)
@@ -32,8 +33,11 @@ with jaxtyping.install_import_hook("solver", "typecheck.check"):
 
 from jax.sharding import AxisType  # noqa: E402
 
+from solver.cluster import keep_compiled_programs  # noqa: E402
 from solver.grid import Grid  # noqa: E402
 from solver.mesh import device_mesh  # noqa: E402
+
+keep_compiled_programs(os.environ)
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ import pytest
 import xarray
 from helpers import read_checkpoint
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DEMO = str(ROOT / "runs" / "taylor_green.toml")
 SMALL = ["grid.shape=[24,16,20]", "devices.virtual=2", "time.end=0.4", "output.checkpoints.every_steps=10"]
@@ -96,7 +98,6 @@ def test_interrupted_and_continued_gives_the_same_bits(finished, tmp_path):
     assert len(json.loads((tmp_path / "run" / "provenance.json").read_text())["earlier"]) == 1
 
 
-@pytest.mark.slow
 def test_killed_at_a_random_moment_and_continued_gives_the_same_bits(finished, tmp_path):
     folder, _ = finished
     schedules = ["output.snapshots.every_time=0.2", "output.spectra.every_time=0.1"]

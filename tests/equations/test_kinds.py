@@ -9,6 +9,8 @@ from scipy.integrate import solve_ivp
 import solver as sw
 from solver.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 WAVES = '''
 import jax.numpy as jnp
 import solver as sw

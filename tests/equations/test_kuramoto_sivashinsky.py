@@ -10,6 +10,8 @@ from solver import initial
 from solver.equations import KuramotoSivashinsky
 from solver.steppers import ETDRK4, IFRK4
 
+pytestmark = pytest.mark.slow
+
 MODES = {1: (3,), 2: (2, -1), 3: (1, 2, -1)}
 SHAPES = {1: (32,), 2: (24, 16), 3: (16, 16, 12)}
 

@@ -15,6 +15,8 @@ from solver.loop import fixed_steps
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 
+pytestmark = pytest.mark.slow
+
 
 def run(equation, u, end, step, stepper=None):
     stepper = stepper or IFRK4()
@@ -58,7 +60,6 @@ def test_nonlinearity_against_the_advective_form(make_grid):
     assert abs(transfer) < 1e-14 * float(jnp.sum(weights * jnp.abs(u_hat) * jnp.abs(got)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "reynolds", "step", "expected"),
     [
@@ -82,7 +83,6 @@ def test_taylor_green_against_an_independent_code(make_grid, n, reynolds, step, 
     assert seen == sum(len(v) for v in expected.values())
 
 
-@pytest.mark.slow
 def test_the_same_flow_on_any_number_of_devices(make_grid):
     fields = []
     for mesh in ((1, 1), (8, 1), (5, 1), (4, 2), (3, 2)):  # five does not divide the sides, nor 3 the 32

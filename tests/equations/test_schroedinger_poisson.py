@@ -10,6 +10,8 @@ from solver import initial
 from solver.equations import SchroedingerPoisson
 from solver.steppers import Strang
 
+pytestmark = pytest.mark.slow
+
 
 def make(make_grid, shape, coupling, devices=4, length=16.0, mesh_shape=None):
     grid = make_grid(shape, devices=devices, mesh_shape=mesh_shape, lengths=length, real=False, dealias="none")
@@ -80,7 +82,6 @@ def test_gravity_attracts(make_grid):
     assert float(jnp.max(jnp.abs(free.field["wavefunction"]))) < float(jnp.max(jnp.abs(psi)))
 
 
-@pytest.mark.slow
 def test_a_soliton_alone_keeps_its_shape(make_grid):
     grid, equation = make(make_grid, (48, 48, 48), coupling=1.0, length=16.0)
     psi = initial.Solitons([1.2], [(8.0, 8.0, 8.0)], coupling=1.0)(grid)

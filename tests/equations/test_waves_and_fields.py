@@ -13,6 +13,8 @@ from solver.equations import MHD, Boussinesq, GrayScott, magnetic_helicity
 from solver.plan import transforms_in_step
 from solver.steppers import CNAB2, ETDRK2, ETDRK4, IFRK2, IFRK4, LSRK3, SBDF2
 
+pytestmark = pytest.mark.slow
+
 SMALL = 1e-9  # of a wave: its product with itself is below round-off
 
 
@@ -184,7 +186,6 @@ def test_transforms_of_a_right_hand_side(make_grid, make, shape, counts):
     assert [c.batch for c in calls if c.forward] == [counts[1]] * 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("which", ["boussinesq", "mhd"])
 def test_the_same_fields_on_any_number_of_devices(make_grid, which):
     ends = []

@@ -10,6 +10,8 @@ from jax.test_util import check_grads
 import solver as sw
 from solver.fft import blocked
 
+pytestmark = pytest.mark.slow
+
 MESHES = {"slab": (4, 1), "pencil": (4, 2)}
 
 

@@ -79,6 +79,7 @@ DIFFERENTIATED = ("uneven pencils", "Explicit", "complex")  # the rest shares th
 OUTSIDE_JIT = ("slabs", "Explicit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_operands_of_every_kind_equal_the_three_calls(make_grid, place):
     shape, where, how = PLACES[place]

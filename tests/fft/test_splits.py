@@ -10,6 +10,8 @@ from jax.test_util import check_grads
 
 import solver as sw
 
+pytestmark = pytest.mark.slow
+
 SPLITS = [  # shape, sides of the mesh: unequal, odd and prime sides, and counts that divide nothing
     ((15, 9, 7), (3,)),
     ((13, 11, 17), (4,)),

@@ -15,6 +15,8 @@ from solver.fft import Method
 from solver.fft.primitive import _compiled, _traced, forward_p, inverse_p
 from solver.grid import Layout
 
+pytestmark = pytest.mark.slow
+
 SHAPES = [(48, 32, 40), (16, 9, 7), (16, 24), (24, 15), (32,), (9,)]
 
 CASES = [

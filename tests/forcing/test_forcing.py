@@ -13,6 +13,8 @@ from solver.equations import MHD, NavierStokes
 from solver.forcing import ConstantPower, OrnsteinUhlenbeck
 from solver.steppers import ETDRK2, IFRK2, IFRK4
 
+pytestmark = pytest.mark.slow
+
 
 def flow_with(grid, forcing, viscosity=0.05):
     return NavierStokes(grid, viscosity=viscosity, forcing=forcing)

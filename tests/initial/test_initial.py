@@ -12,6 +12,8 @@ from solver.assemble.registry import built_in
 from solver.diagnostics import mean_square, shell_spectrum, shell_wavenumbers
 from solver.equations import SchroedingerPoisson
 
+pytestmark = pytest.mark.slow
+
 KEY = jax.random.key(7)
 
 

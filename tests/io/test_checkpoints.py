@@ -21,6 +21,8 @@ from solver.io import (
     verify,
 )
 
+pytestmark = pytest.mark.slow
+
 RUNS = Path(__file__).parents[2] / "runs"
 SMALL = {
     "taylor_green": ["grid.shape=[24,16,20]", "grid.lengths=[6,6,4]", "time.step=0.01"],

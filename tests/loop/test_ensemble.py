@@ -9,6 +9,8 @@ import pytest
 
 import solver as sw
 
+pytestmark = pytest.mark.slow
+
 VISCOSITIES, AMPLITUDES = np.linspace(0.01, 0.1, 4), np.linspace(0.5, 2.0, 4)
 
 

@@ -14,6 +14,8 @@ from solver.equations import KuramotoSivashinsky, NavierStokes
 from solver.loop import fixed_steps
 from solver.steppers import ETDRK4, IFRK2, IFRK4
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=[1, 8], ids=["1 device", "8 devices"])
 def problem(request):

@@ -63,6 +63,7 @@ def problems(make_grid):
     yield wave, Strang(), sw.initial.RandomPhase(peak=1.5)(wave.grid, key=jax.random.key(0)), {"step": 0.02}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(4), ids=["ifrk4 step", "etdrk4 cfl", "etdrk4 step", "strang step"])
 def test_where_chunks_end_changes_no_bit(make_grid, which):
     equation, stepper, u, control = list(problems(make_grid))[which]

@@ -12,6 +12,8 @@ from solver.assemble.objects import Assembly
 from solver.assemble.registry import Registry
 from solver.config import load
 
+pytestmark = pytest.mark.slow
+
 REGISTRY = Registry()
 EQUATIONS = [REGISTRY.find("equation", name) for name in REGISTRY.names("equation")]
 STEPPERS = [REGISTRY.find("stepper", name) for name in REGISTRY.names("stepper")]

@@ -46,6 +46,7 @@ def exact_phi(matrix, count):
     return [np.array(block(k)) for k in range(count + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 0.6, 3.0, 40.0, 1e4])
 @pytest.mark.parametrize("name", SHAPES)
 def test_phi_of_matrices_against_many_digits(name, size):
