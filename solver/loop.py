@@ -24,6 +24,8 @@ from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 
 TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
+SHORTEST = 1e-3  # of a step: the least interval of time between two pauses
+MOST_STEPS = 1e15  # more cannot be counted in double precision
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
 
 
@@ -112,11 +114,10 @@ def evolve(
         TypeError: an equation that the stepper cannot step.
     """
     stepper.check(equation)
-    control = cfl if step is None else step
-    if (step is None) == (cfl is None) or not (control and control > 0 and math.isfinite(control)):
-        raise ValueError(f"step={step}, cfl={cfl}: one of them is needed, a positive number")
-    if max_step is not None and (cfl is None or not max_step > 0):
-        raise ValueError(f"max_step={max_step}, cfl={cfl}: a positive number beside cfl is needed")
+    control = check_control(end, step, cfl, max_step)
+    for pause in pauses:
+        if step is not None and pause.every_time is not None and pause.every_time < SHORTEST * step:
+            raise ValueError(f"every_time = {pause.every_time}: at least a thousandth of the step, {step}, is needed")
     longest = np.float64(math.inf if max_step is None else max_step)
     state = _own(state) if donate else state
     if step is not None and float(state.dt) != step:
@@ -131,6 +132,25 @@ def evolve(
         else:
             state = _to_target_by_count(equation, stepper, state, steps, target, float(step), donate)
         yield state
+
+
+def check_control(end: float, step: float | None, cfl: float | None, max_step: float | None) -> float:
+    """Whichever of `step` and `cfl` is given.
+
+    Raises:
+        ValueError: both or neither of them, one that is not positive, an end that is not finite or that no number of
+            such steps can reach, or `max_step` without `cfl`.
+    """
+    control = cfl if step is None else step
+    if (step is None) == (cfl is None) or not (control and control > 0 and math.isfinite(control)):
+        raise ValueError(f"step={step}, cfl={cfl}: one of them is needed, a positive number")
+    if max_step is not None and (cfl is None or not max_step > 0):
+        raise ValueError(f"max_step={max_step}, cfl={cfl}: a positive number beside cfl is needed")
+    if not math.isfinite(end):
+        raise ValueError(f"end={end}: a finite time is needed")
+    if step is not None and abs(end) > MOST_STEPS * step:
+        raise ValueError(f"step={step}: too small to reach end={end} in {MOST_STEPS:.0e} steps")
+    return control
 
 
 def _slack(state: State, step: float | None) -> float:

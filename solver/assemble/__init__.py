@@ -8,7 +8,7 @@ from solver.assemble.devices import check_device_count, least_memory, mesh_shape
 from solver.assemble.objects import Assembly, abstract_assembly, dry_run
 from solver.assemble.python import StoppedEarly, run
 from solver.assemble.registry import BASES, Registry, register
-from solver.assemble.resolve import read_run_file, resolve, schema
+from solver.assemble.resolve import parse_run_file, read_run_file, resolve, schema
 
 __all__ = [
     "BASES",
@@ -20,6 +20,7 @@ __all__ = [
     "dry_run",
     "least_memory",
     "mesh_shape",
+    "parse_run_file",
     "preferred_device_count",
     "read_run_file",
     "register",

@@ -11,7 +11,6 @@ import jax
 from jaxtyping import Array
 
 from solver.assemble.devices import abstract_mesh
-from solver.assemble.registry import known_outputs
 from solver.config import Config, ConfigError
 from solver.equations.base import PeriodicSystem
 from solver.fft import Method
@@ -67,7 +66,7 @@ class Assembly:
     @cached_property
     def outputs(self) -> OutputList:
         """The outputs of `[output]`, checkpoints last."""
-        return OutputList.of([named.make() for named in self.config.outputs.values()], known_outputs())
+        return OutputList.of([named.make() for named in self.config.outputs.values()], self.config.known_outputs)
 
     @property
     def control(self) -> Control:
@@ -108,16 +107,21 @@ def abstract_assembly(config: Config, devices: int) -> Assembly:
     return Assembly(config, abstract_mesh(config, devices))
 
 
-def dry_run(config: Config, devices: int) -> State:
+def dry_run(config: Config, devices: int, *, from_start: bool = True) -> State:
     """Go through the making of a run on an abstract mesh; returns the state's shapes. Touches no device.
+
+    Args:
+        config: a run file.
+        devices: how many.
+        from_start: False for a run that continues from a checkpoint and needs no initial field any more.
 
     Raises:
         ConfigError: whatever the grid, equation, initial field, stepper or outputs refuse; of a class from a user's
             file, whatever it raises, with file and class named.
     """
-    own = [n for n in (config.equation, config.stepper, *config.initial.values()) if n.source is not None]
+    own = [named for named in config.named if named.source is not None]
     try:
-        return _trace(abstract_assembly(config, devices), config)
+        return _trace(abstract_assembly(config, devices), config, from_start)
     except ConfigError:
         raise
     except (ValueError, TypeError) as error:
@@ -128,10 +132,10 @@ def dry_run(config: Config, devices: int) -> State:
         raise ConfigError(_with_sources(f"{type(error).__name__}: {error}", config)) from error
 
 
-def _trace(assembly: Assembly, config: Config) -> State:
+def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
     equation = assembly.equation
     equation.check()
-    for name, start in assembly.initials.items():
+    for name, start in assembly.initials.items() if from_start else ():
         try:
             start.check(equation, name)
         except ValueError as error:
@@ -139,13 +143,12 @@ def _trace(assembly: Assembly, config: Config) -> State:
             raise ConfigError(f"{path}.{error}") from None
     for output in assembly.outputs.all:
         output.check(equation)
-    if all(start.traceable for start in assembly.initials.values()):
+    if from_start and all(start.traceable for start in assembly.initials.values()):
         return jax.eval_shape(assembly.start)
     return assembly.state_shapes()
 
 
 def _with_sources(text: str, config: Config) -> str:
     """A message, and the user's classes that may have caused it."""
-    named = [config.equation, config.stepper, *config.initial.values(), *config.forcing.values()]
-    own = dict.fromkeys(f"{n.source}: {n.cls.__name__}" for n in named if n.source is not None)
+    own = dict.fromkeys(named.described for named in config.named if named.source is not None)
     return f"{', '.join(own)}: {' '.join(text.split())}" if own else text

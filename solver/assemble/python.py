@@ -70,13 +70,15 @@ def run(
             beyond `end`; nothing in it is changed.
         BlowUp: the solution stopped being finite; the last good checkpoint is kept.
         StoppedEarly: a signal arrived; a checkpoint was written.
-        ValueError: an output that cannot be written for this equation.
+        ValueError: an output that cannot be written for this equation, an end that is not finite, both or neither of
+            `step` and `cfl`; nothing in the directory is changed.
     """
     there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
+    control = Control(end, step, cfl, max_step)
     stepper.check(equation)
     for output in listed.all:
         output.check(equation)
-    table = _description(equation, stepper, state, Control(end, step, cfl, max_step), listed, there, title)
+    table = _description(equation, stepper, control, listed, there, title)
     if not resume:
         refuse_occupied(there)
     elif there.run_file.exists():
@@ -86,7 +88,6 @@ def run(
     text = tomli_w.dumps(table)
     with StopRequest() as stop, taken_directory(there, text, list(equation.grid.mesh.devices.flat)):
         told = Run(equation, there, title, text)
-        control = Control(end, step, cfl, max_step)
         final, finished = simulate(told, stepper, lambda: state, control, listed, stop)
     if not finished:
         raise StoppedEarly
@@ -108,7 +109,6 @@ def _refuse_other_physics(directory: RunDirectory, table: Mapping[str, Any]) -> 
 def _description(
     equation: PeriodicSystem,
     stepper: Stepper,
-    state: State,
     control: Control,
     outputs: OutputList,
     directory: RunDirectory,
@@ -116,7 +116,7 @@ def _description(
 ) -> dict[str, Any]:
     """Keys as in a run file; `script` says who made the run."""
     forcing = {name: _object(forced) for name, forced in equation.forcings().items()}
-    start = {name: {"name": "given in Python", "values": _described(u)} for name, u in state.field.items()}
+    start = {name: {"name": "given in Python"} for name in equation.fields}
     return {
         "title": title,
         "script": sys.argv[0] or "interactive",

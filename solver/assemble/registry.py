@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import inspect
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from solver.assemble.from_file import FromFile
-from solver.config import ConfigError, Entry, nearest, parameters_of
+from solver.config import ConfigError, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, PeriodicSystem, SplitEquation
 from solver.forcing.base import Forcing
@@ -120,30 +120,35 @@ class Registry:
         if not place.endswith(".py"):
             cls = _class_of(kind, _import_module(place), place, class_name)
             return _entry(f"{place}:{class_name}", cls)
-        path = self.folder / place
-        module, canonical = _import_file(path)
-        cls = _class_of(kind, module, str(path), class_name)
+        module, source = _import_file(self.folder / place)
+        cls = _class_of(kind, module, str(source.path), class_name)
         for other in vars(module).values():
             known_as = _kind_of(other)
             if known_as is not None and _is_defined_in(module, other):
-                self._learn(known_as, other, f"{canonical}:{other.__name__}", path)
-        return _entry(f"{canonical}:{cls.__name__}", cls, path)
+                self._learn(known_as, other, source)
+        return _entry(f"{source.copy_name}:{cls.__name__}", cls, source)
 
-    def _learn(self, kind: str, cls: Any, canonical: str, path: Path) -> None:
+    def _learn(self, kind: str, cls: Any, source: Source) -> None:
+        """Make a class of a file known by its own name."""
         if cls.name in built_in(kind):
-            raise ConfigError(f"{path}: {cls.__name__} has the name {cls.name!r}, which is one of Slabwave's own")
-        self._own[kind][cls.name] = _entry(canonical if kind != "output" else cls.name, cls, path)
+            raise ConfigError(f"{source.path}: {cls.__name__} has the name {cls.name!r}, one of Slabwave's own")
+        written = cls.name if kind == "output" else f"{source.copy_name}:{cls.__name__}"
+        self._own[kind][cls.name] = _entry(written, cls, source)
 
 
 def _import_module(name: str) -> ModuleType:
+    """A module that Python finds, or that lies in the working directory."""
+    sys.path.append(os.getcwd())
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{name}: {_said(error)}") from error
+    finally:
+        sys.path.remove(os.getcwd())
 
 
-def _import_file(path: Path) -> tuple[ModuleType, str]:
-    """The module of a user's file, and the name of its copy in a run's directory: with its checksum."""
+def _import_file(path: Path) -> tuple[ModuleType, Source]:
+    """The module of a user's file, made from the very bytes that its copy in a run's directory will have."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -153,21 +158,19 @@ def _import_file(path: Path) -> tuple[ModuleType, str]:
     copied = COPY.search(path.stem)
     if copied is not None and copied[1] != digest[:SHORT]:
         raise ConfigError(f"{path}: it was changed since it was copied here, which makes other physics of the run")
-    canonical = f"{path.stem.removesuffix(f'-{digest[:SHORT]}')}-{digest[:SHORT]}.py"
+    source = Source(path, f"{path.stem.removesuffix(f'-{digest[:SHORT]}')}-{digest[:SHORT]}.py", content)
     key = f"slabwave_file_{digest}"
     if key in sys.modules:
-        return sys.modules[key], canonical
-    spec = importlib.util.spec_from_file_location(key, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+        return sys.modules[key], source
+    module = ModuleType(key)
+    module.__file__ = str(path)
     sys.modules[key] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(content, path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[key]
         raise ConfigError(f"{path}: cannot be imported: {_said(error)}") from error
-    return module, canonical
+    return module, source
 
 
 def _said(error: BaseException) -> str:
@@ -194,11 +197,19 @@ def _is_defined_in(module: ModuleType, cls: Any) -> bool:
     return bool(cls.__module__ == module.__name__) and not inspect.isabstract(cls)
 
 
-def _entry(name: str, cls: Any, source: Path | None = None) -> Entry:
+def _entry(name: str, cls: Any, source: Source | None = None) -> Entry:
+    try:
+        parameters = parameters_of(cls, leave_out=FROM_THE_RUN)
+    except Exception as error:
+        where = cls.__module__ if source is None else source.path
+        raise ConfigError(f"{where}: {cls.__name__}: its parameters cannot be read: {_said(error)}") from error
+    own = [key for key, hint in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(hint)]
+    if issubclass(cls, Output) and not parameters.keys() >= set(own):
+        raise ConfigError(f"{cls.__module__}: {cls.__name__} has parameters: it must be a @dataclass(frozen=True)")
     return Entry(
         name=name,
         cls=cls,
-        parameters=parameters_of(cls, leave_out=FROM_THE_RUN),
+        parameters=parameters,
         fields=tuple(getattr(cls, "fields", ())),
         dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
         source=source,

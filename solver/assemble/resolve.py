@@ -10,6 +10,7 @@ from solver.assemble.objects import dry_run
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError, Schema, load, read_toml
 from solver.equations.base import Equation
+from solver.loop import SHORTEST, check_control
 
 
 def schema(folder: Path | str = ".") -> Schema:
@@ -17,32 +18,59 @@ def schema(folder: Path | str = ".") -> Schema:
     return Registry(Path(folder))
 
 
-def read_run_file(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+def read_run_file(path: str | Path, overrides: Sequence[str] = (), *, from_start: bool = True) -> Config:
     """A run file with its overrides, checked; every error names the file.
+
+    Args:
+        path: the file.
+        overrides: `section.key=value`.
+        from_start: False for a run that continues from a checkpoint: files that it started from may be gone.
 
     Raises:
         ConfigError: see `config.load` and `resolve`; the run file of a run that a Python script made.
     """
     path = Path(path)
-    script = read_toml(path).get("script")
-    if script is not None:
-        raise ConfigError(f"{path}: a Python script made this run: {script}; that script continues it (resume=True)")
-    config = load(path, schema(path.parent), overrides)
+    config = parse_run_file(path, overrides)
     try:
-        return resolve(config)
+        return resolve(config, from_start=from_start)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
 
 
-def resolve(config: Config) -> Config:
+def parse_run_file(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """A run file with its overrides; its parts are not checked against each other.
+
+    Raises:
+        ConfigError: see `config.load`; the run file of a run that a Python script made.
+    """
+    script = read_toml(path).get("script")
+    if script is not None:
+        raise ConfigError(f"{path}: a Python script made this run: {script}; that script continues it (resume=True)")
+    return load(path, schema(path.parent), overrides)
+
+
+def resolve(config: Config, *, from_start: bool = True) -> Config:
     """The same run file, once every part of it has been checked against every other.
 
     Raises:
         ConfigError: parts that do not go together, or a missing input file.
     """
     _check_names(config)
-    dry_run(config, smallest_count(config))
+    _check_intervals(config)
+    dry_run(config, smallest_count(config), from_start=from_start)
     return config
+
+
+def _check_intervals(config: Config) -> None:
+    step = config.time.step
+    try:
+        check_control(config.time.end, step, config.time.cfl, config.time.max_step)
+    except ValueError as error:
+        raise ConfigError(f"time: {error}") from None
+    for name, output in config.outputs.items():
+        every = output.parameters.get("every_time")
+        if step is not None and every is not None and every < SHORTEST * step:
+            raise ConfigError(f"output.{name}.every_time = {every}: at least a thousandth of time.step is needed")
 
 
 def _check_names(config: Config) -> None:

@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-from solver.config import ConfigError, nearest
+from solver.config import SECTIONS, ConfigError, nearest
 
 FOLDER = Path(__file__).parent / "commands"
-OVERRIDE = re.compile(r"[A-Za-z_][\w.-]*\s*=")
+OVERRIDE = re.compile(r"(?P<first>[A-Za-z_][\w-]*)(?P<rest>(\.([\w-]+|\"[^\"]*\"))*)\s*=")
 EPILOG = """exit codes: 0 finished; 2 wrong command line or run file, occupied directory, missing input;
 3 the solution blew up; 75 stopped early with a checkpoint written; anything else is a failure"""
 
@@ -51,12 +51,18 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     chosen = words[0] if words else None
     takes_overrides = chosen is not None and getattr(command(chosen), "OVERRIDES", False)
     # overrides may stand anywhere, also on both sides of an option, which argparse cannot read
-    overrides = [a for a in arguments if OVERRIDE.match(a)]
-    options = _parser(known, chosen).parse_args([a for a in arguments if not OVERRIDE.match(a)])
+    overrides = [a for a in arguments if is_override(a)]
+    options = _parser(known, chosen).parse_args([a for a in arguments if not is_override(a)])
     if overrides and not takes_overrides:
         raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")
     options.overrides = overrides
     return options
+
+
+def is_override(word: str) -> bool:
+    """Whether a word sets a key of the run file; the name of a file may hold an = too."""
+    match = OVERRIDE.match(word)
+    return match is not None and (bool(match["rest"]) or match["first"] in SECTIONS) and not Path(word).exists()
 
 
 def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParser:

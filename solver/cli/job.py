@@ -35,7 +35,7 @@ from solver.steppers.base import State
 
 def refuse_other_physics(directory: RunDirectory, config: Config) -> None:
     """Raises ConfigError where the directory holds a run that differs in more than a continued one may."""
-    before = assemble.read_run_file(directory.run_file)
+    before = assemble.parse_run_file(directory.run_file)
     changed = changed_physics(before.to_table(), config.to_table())
     if changed:
         raise ConfigError(
@@ -85,7 +85,7 @@ def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]
     except ValueError as error:
         raise ConfigError(f"devices.use: {error}") from None
     require_same(config.to_toml(), "run file")
-    notes += [f"source: {path} was imported; {name} is its copy" for name, path in config.sources]
+    notes += [f"source: {one.path} was imported; {one.copy_name} is its copy" for one in config.sources]
     return assemble.Assembly(config, mesh), notes
 
 

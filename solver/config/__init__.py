@@ -4,17 +4,19 @@ from solver.config.errors import ConfigError
 from solver.config.json_schema import json_schema
 from solver.config.messages import describe, nearest
 from solver.config.parameters import REQUIRED, Parameter, argument_descriptions, parameters_of
-from solver.config.runfile import Config, Entry, Named, Schema, changed_physics, load, parse
+from solver.config.runfile import SECTIONS, Config, Entry, Named, Schema, Source, changed_physics, load, parse
 from solver.config.toml import apply_override, read_toml
 
 __all__ = [
     "REQUIRED",
+    "SECTIONS",
     "Config",
     "ConfigError",
     "Entry",
     "Named",
     "Parameter",
     "Schema",
+    "Source",
     "apply_override",
     "argument_descriptions",
     "changed_physics",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
 import types
 import typing
@@ -57,15 +58,23 @@ def in_run_file(hint: Any) -> Any:
     if origin in (typing.Union, types.UnionType):
         return _union(arguments)
     if origin in (tuple, list, Sequence):
-        inner = in_run_file(arguments[0]) if arguments else float
+        inner = in_run_file(arguments[0])
         return typing.Annotated[tuple[inner, ...], Field(strict=False)]  # type: ignore[valid-type]
-    return float
+    if hint in (tuple, list) or _is_array(hint):
+        numbers = typing.Annotated[tuple[float, ...], Field(strict=False)]
+        return numbers if hint in (tuple, list) else float | numbers  # type: ignore[operator]
+    return str if isinstance(hint, type) and issubclass(hint, os.PathLike) else float
+
+
+def _is_array(hint: Any) -> bool:
+    """Whether it is a class of arrays, JAX's or NumPy's, which are not imported here."""
+    return str(getattr(hint, "__name__", "")).rpartition(".")[2] in ("Array", "ndarray", "TypedNdArray")
 
 
 def _union(options: Sequence[Any]) -> Any:
     """Arrays stand for a list where a list may stand, and else for a number."""
-    inner = list(dict.fromkeys(in_run_file(option) for option in options))
-    takes_arrays = any(option not in PLAIN and in_run_file(option) is float for option in options)
+    inner = list(dict.fromkeys(float if _is_array(option) else in_run_file(option) for option in options))
+    takes_arrays = any(_is_array(option) for option in options)
     has_list = any(typing.get_origin(option) is typing.Annotated for option in inner)
     if takes_arrays:
         inner = [option for option in inner if option not in PLAIN]

@@ -20,6 +20,21 @@ WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, 
 
 
 @dataclass(frozen=True)
+class Source:
+    """A user's file as it was read.
+
+    Args:
+        path: where it lies.
+        copy_name: name of its copy in a run's directory, with its checksum.
+        content: its bytes.
+    """
+
+    path: Path
+    copy_name: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Entry:
     """One class that a run file may name.
 
@@ -37,7 +52,7 @@ class Entry:
     parameters: Mapping[str, Parameter]
     fields: tuple[str, ...] = ()
     dealias: str = "two-thirds"
-    source: Path | None = None
+    source: Source | None = None
 
 
 @runtime_checkable
@@ -58,11 +73,16 @@ class Named:
     name: str
     parameters: dict[str, Any]
     cls: Any = field(default=None, compare=False, repr=False)
-    source: Path | None = field(default=None, compare=False, repr=False)
+    source: Source | None = field(default=None, compare=False, repr=False)
 
     def make(self, *arguments: Any, **also: Any) -> Any:
         """An object of the class."""
         return self.cls(*arguments, **self.parameters, **also)
+
+    @property
+    def described(self) -> str:
+        """Its file and class, for messages."""
+        return self.name if self.source is None else f"{self.source.path}: {self.cls.__name__}"
 
     def to_table(self) -> dict[str, Any]:
         """The table as TOML holds it."""
@@ -73,7 +93,8 @@ class Named:
 class Config:
     """A run file with its overrides, validated and resolved: nothing is left open.
 
-    `initial` and `forcing` go by field, `outputs` by name.
+    `initial` and `forcing` go by field, `outputs` by name; `known_outputs` are all classes of outputs that the run file
+    and the user's files could name.
     """
 
     heading: Heading
@@ -87,6 +108,7 @@ class Config:
     random: RandomSection
     directory: str
     outputs: Mapping[str, Named]
+    known_outputs: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def title(self) -> str:
@@ -105,11 +127,15 @@ class Config:
         return self.grid.dealias
 
     @property
-    def sources(self) -> list[tuple[str, Path]]:
-        """Users' files that the run needs, each with the name that a resolved run file gives it."""
-        every = [self.equation, self.stepper, *self.initial.values(), *self.forcing.values(), *self.outputs.values()]
-        found = {named.name.partition(":")[0]: named.source for named in every if named.source is not None}
-        return sorted(found.items())
+    def named(self) -> list[Named]:
+        """Everything that the run file names."""
+        return [self.equation, self.stepper, *self.initial.values(), *self.forcing.values(), *self.outputs.values()]
+
+    @property
+    def sources(self) -> list[Source]:
+        """Users' files that the run needs."""
+        found = {named.source.copy_name: named.source for named in self.named if named.source is not None}
+        return [found[name] for name in sorted(found)]
 
     def to_toml(self) -> str:
         """The resolved run file."""
@@ -155,11 +181,11 @@ def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Con
     """
     path = Path(path)
     table = read_toml(path)
+    for override in overrides:
+        apply_override(table, override)
     output = table.setdefault("output", {})
     if isinstance(output, dict):
         output.setdefault("directory", f"output/{path.stem}")
-    for override in overrides:
-        apply_override(table, override)
     try:
         return parse(table, schema)
     except ConfigError as error:
@@ -182,19 +208,22 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     grid = GridSection.read(_table(table, "grid"), "grid")
     time = TimeSection.read(_table(table, "time"), "time")
     stepper = _find(schema, "stepper", time.stepper, "time.stepper")
-    directory, outputs = _outputs(_table(table, "output"), schema)
+    initial = {name: _read(entry, "initial", path, schema) for name, (entry, path) in started.items()}
+    forcing = {name: _read(entry, "forcing", path, schema) for name, (entry, path) in forced.items()}
+    directory, outputs = _outputs(_table(table, "output"), schema)  # last: the files read so far may define some
     return Config(
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
         grid=grid if grid.dealias else grid.model_copy(update={"dealias": equation.dealias}),
         equation=_named(table.get("equation", {}), equation, "equation"),
-        initial={name: _read(entry, "initial", path, schema) for name, (entry, path) in started.items()},
-        forcing={name: _read(entry, "forcing", path, schema) for name, (entry, path) in forced.items()},
+        initial=initial,
+        forcing=forcing,
         time=time.model_copy(update={"stepper": stepper.name}),
         stepper=Named(stepper.name, {}, stepper.cls, stepper.source),
         devices=DevicesSection.read(_table(table, "devices"), "devices"),
         random=RandomSection.read(_table(table, "random"), "random"),
         directory=directory,
         outputs=outputs,
+        known_outputs=tuple(schema.find("output", name).cls for name in schema.names("output")),
     )
 
 
@@ -267,6 +296,8 @@ def _outputs(table: Mapping[str, Any], schema: Schema) -> tuple[str, dict[str, N
             outputs[entry.name].make()
         except ValueError as error:
             raise ConfigError(f"{path}.{error}") from None
+        except Exception as error:
+            raise ConfigError(f"{path}: {outputs[entry.name].described}: {type(error).__name__}: {error}") from error
     return directory, outputs
 
 

@@ -47,7 +47,10 @@ def length_value(written: float | str) -> float:
     match = LENGTH_IN_PI.fullmatch(written)
     if match is None:
         raise ValueError(f"{written!r} is not a length; a number or a multiple of pi such as '2 pi' is needed")
-    return float(match[1] or 1) * math.pi
+    try:
+        return float(match[1] or 1) * math.pi
+    except ValueError:
+        raise ValueError(f"{match[1]!r} is not a number; a multiple of pi such as '2 pi' is needed") from None
 
 
 def _positive_length(written: float | str) -> float | str:
@@ -129,6 +132,8 @@ class DevicesSection(Section):
 
     @model_validator(mode="after")
     def _check_mesh(self) -> DevicesSection:
+        if self.use is not None and (not self.use or min(self.use) < 0 or len(set(self.use)) < len(self.use)):
+            raise ValueError(f"devices.use = {list(self.use)}: distinct indices from 0 are needed, at least one")
         if self.mesh is None:
             return self
         if self.decomposition != "pencil":

@@ -142,17 +142,28 @@ def check_pointwise(
     d, dtype = len(points), fields[1]
     others = {n for shape, _ in (fields, *at_points) for n in shape[: len(shape) - d]}
     others |= {n for shape, _ in parameters for n in shape}
-    sides = tuple(n for n in UNUSUAL_SIDES if n not in others)[:d]
-    over, fixed = ((on_sides(shape, points, sides), kind) for shape, kind in (fields, *at_points)), iter(parameters)
-    arguments = [jax.ShapeDtypeStruct(*spec) for spec in (next(over), *fixed, *over)]
+    unusual = tuple(n for n in UNUSUAL_SIDES if n not in others)
+    sides = unusual[:d]
+
+    def trace(sides: tuple[int, ...]) -> Any:
+        over, fixed = ((on_sides(shape, points, sides), kind) for shape, kind in (fields, *at_points)), iter(parameters)
+        arguments = [jax.ShapeDtypeStruct(*spec) for spec in (next(over), *fixed, *over)]
+        return jax.make_jaxpr(fn.results, return_shape=True)(*arguments)
+
     try:
-        traced, results = jax.make_jaxpr(fn.results, return_shape=True)(*arguments)
+        traced, results = trace(sides)
+        again, _ = trace(unusual[1 : d + 1])
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{fn.name} is not pointwise: it fails on fields of other sides ({' '.join(str(error).split())[:160]}); "
             "a function of the values at each point is needed, which takes arrays over points through at_points"
         ) from error
     _refuse_constants(fn.name, traced.jaxpr)
+    if list(_numbers(traced.jaxpr)) != list(_numbers(again.jaxpr)):
+        raise ValueError(
+            f"{fn.name} is not pointwise: it computes with the number of points, and sees a part of them at a time; "
+            "pass that number through parameters"
+        )
     for operation in _mixing(traced.jaxpr, frozenset(sides)):
         raise ValueError(
             f"{fn.name} is not pointwise: its operation {operation} mixes points, or depends on where they lie; "
@@ -169,6 +180,16 @@ def check_pointwise(
                 f"({', '.join(str(space.get(n, n)) for n in result.shape)}); the same points and dtype are needed"
             )
     return jax.tree.map(lambda result: Leading(result.shape[: result.ndim - d]), results)
+
+
+def _numbers(jaxpr: Any) -> Iterator[tuple[str, ...]]:
+    """Each operation with the numbers written into it, shapes left out."""
+    for equation in jaxpr.eqns:
+        yield (str(equation.primitive), *(str(v.val) for v in equation.invars if hasattr(v, "val")))
+        for parameter in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda p: hasattr(p, "eqns")):
+            inner = getattr(parameter, "jaxpr", parameter)
+            if hasattr(inner, "eqns"):
+                yield from _numbers(inner)
 
 
 @dataclass(frozen=True)

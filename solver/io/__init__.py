@@ -16,7 +16,7 @@ from solver.io.checkpoints import load_checkpoint, save_checkpoint
 from solver.io.directory import RunDirectory, record_provenance
 from solver.io.fields import describe_field, read_field
 from solver.io.files import lock, write_text
-from solver.io.series import SeriesFile, drop_rows_after, read_series
+from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series
 from solver.io.snapshots import COMPONENT, Variable, snapshot_path, variables_in, verify_data, write_snapshot
 from solver.io.spectra import Row, SpectraFile
 
@@ -36,6 +36,7 @@ __all__ = [
     "lock",
     "newest_time",
     "newest_valid",
+    "read_columns",
     "read_field",
     "read_manifest",
     "read_series",

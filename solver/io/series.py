@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from solver.config import ConfigError
 from solver.io.files import write_text
 
 LEADING = {"step": "1", "t": "time", "dt": "time"}
@@ -47,7 +48,7 @@ class SeriesFile:
         """Raises ValueError where the file has other columns."""
         found = read_columns(self.path)
         if found and found != list(self.columns):
-            raise ValueError(
+            raise ConfigError(
                 f"{self.path}: its columns are {','.join(found)}; this run writes {','.join(self.columns)}"
             )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from solver.cluster import LOGGER, is_first
 from solver.equations.base import PeriodicSystem
-from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_series
+from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series
 from solver.outputs.base import Output, Run
 from solver.outputs.figures import pyplot, save
 from solver.steppers.base import State
@@ -39,7 +39,8 @@ class Series(Output):
                 f"{type(equation).__name__}: series() has the columns {', '.join(row)}; units of "
                 f"{', '.join(units)} are given"
             )
-        for name, value in row.items():
+        conserved = jax.eval_shape(lambda f: equation.conserved(f), fields)
+        for name, value in [*row.items(), *conserved.items()]:
             if value.shape != ():
                 raise ValueError(f"{type(equation).__name__}: series() gives {name} of shape {list(value.shape)}")
 
@@ -48,7 +49,7 @@ class Series(Output):
 
     def resume(self, run: Run) -> None:
         file = _file(run)
-        if file.path.exists():
+        if file.path.exists() and read_columns(file.path):
             file.check()
         else:
             file.begin()
@@ -72,7 +73,9 @@ class Series(Output):
         if not directory.series.exists():
             return []
         columns = read_series(directory.series)
-        names = [name for name, values in columns.items() if name not in ("step", "t") and np.ptp(values[1:]) > 0]
+        if len(columns.get("t", ())) < 2:
+            return []
+        names = [name for name in columns if name not in ("step", "t") and _changes(name, columns[name])]
         if not names:
             return []
         across = min(3, len(names))
@@ -87,6 +90,12 @@ class Series(Output):
         for axis in list(axes.flat)[len(names) :]:
             axis.set_visible(False)
         return save(figure, folder / "series.png")
+
+
+def _changes(name: str, values: np.ndarray) -> bool:
+    """Whether a column is worth a panel; no step was taken before the first state."""
+    values = values[1:] if name == "dt" else values
+    return bool(np.ptp(values) > 0)
 
 
 def _file(run: Run) -> SeriesFile:

@@ -37,6 +37,16 @@ class Snapshots(Output):
 
     name: ClassVar[str] = "snapshots"
 
+    def check(self, equation: PeriodicSystem) -> None:
+        points = equation.grid.physical_shape
+        fields = jax.eval_shape(equation.from_physical, equation.values_at_points())
+        for name, values in jax.eval_shape(lambda f: equation.snapshot(f), fields).items():
+            if values.shape[-len(points) :] != points or values.ndim > len(points) + 1:
+                raise ValueError(
+                    f"{type(equation).__name__}: snapshot() gives {name} of shape {list(values.shape)}; "
+                    f"{list(points)} is needed, with an axis of components in front or without"
+                )
+
     def write(self, run: Run, state: State) -> None:
         equation, step = run.equation, int(state.step)
         units = equation.snapshot_units()
@@ -52,8 +62,10 @@ class Snapshots(Output):
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
         for path in snapshots(directory):
             if step_of(path) > step:
-                path.with_suffix(".hdf").unlink(missing_ok=True)
                 path.unlink()
+        for companion in directory.snapshots.glob("step-*.hdf"):
+            if not companion.with_suffix(".h5").exists():
+                companion.unlink()
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:

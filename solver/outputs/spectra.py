@@ -10,7 +10,9 @@ import jax
 import numpy as np
 
 from solver.cluster import is_first
+from solver.config import ConfigError
 from solver.diagnostics import shell_wavenumbers
+from solver.equations.base import PeriodicSystem
 from solver.io import Row, RunDirectory, SpectraFile, verify_data
 from solver.outputs.base import Output, Run
 from solver.outputs.figures import pyplot, save
@@ -28,6 +30,21 @@ class Spectra(Output):
     """
 
     name: ClassVar[str] = "spectra"
+
+    def check(self, equation: PeriodicSystem) -> None:
+        shells = shell_wavenumbers(equation.grid).shape
+        fields = jax.eval_shape(equation.from_physical, equation.values_at_points())
+        for name, values in jax.eval_shape(lambda f: equation.spectra(f), fields).items():
+            if values.shape != shells:
+                raise ValueError(
+                    f"{type(equation).__name__}: spectra() gives {name} of shape {list(values.shape)}; "
+                    f"{list(shells)} is needed"
+                )
+
+    def resume(self, run: Run) -> None:
+        file = SpectraFile(run.directory.spectra)
+        if file.path.exists() and verify_data(file.path):
+            raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
 
     def write(self, run: Run, state: State) -> None:
         values = {name: np.asarray(v) for name, v in _spectra(run.equation, state.field).items()}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import jax
 
 from solver.cluster import any_process, barrier, is_first, log_to
-from solver.config import ConfigError
+from solver.config import ConfigError, Source
 from solver.io import RunDirectory, lock, newest_time, record_provenance, remove_leftovers, write_text
 
 
@@ -40,7 +38,7 @@ def taken_directory(
     directory: RunDirectory,
     run_file: str,
     devices: Sequence[jax.Device],
-    sources: Sequence[tuple[str, Path]] = (),
+    sources: Sequence[Source] = (),
     notes: Sequence[str] = (),
 ) -> Iterator[None]:
     """Make the directory this run's as long as the context lasts, with its log. Collective.
@@ -49,16 +47,19 @@ def taken_directory(
         directory: where the run writes.
         run_file: text of its config.toml.
         devices: that it runs on, for provenance.json.
-        sources: files of the user's to copy into it, each with the name of its copy.
+        sources: files of the user's to copy into it.
         notes: what differs from what was asked for, for provenance.json.
 
     Raises:
-        ConfigError: another process is writing a run there.
+        ConfigError: another process is writing a run there, or the directory cannot be made.
     """
     held: Any = None
     log: Any = nullcontext()
     if is_first():
-        directory.path.mkdir(parents=True, exist_ok=True)
+        try:
+            directory.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"output.directory = {str(directory.path)!r}: cannot be made: {error}") from None
         held = lock(directory.path)
     if any_process(is_first() and held is None):
         raise ConfigError(f"{directory.path}: another process is writing this run; wait for it, or stop it")
@@ -66,9 +67,8 @@ def taken_directory(
         log = log_to(directory.log)
         for folder in (directory.checkpoints, directory.snapshots, directory.path):
             remove_leftovers(folder)
-        for name, source in sources:
-            if source.resolve() != (directory.path / name).resolve():
-                shutil.copyfile(source, directory.path / name)
+        for source in sources:
+            (directory.path / source.copy_name).write_bytes(source.content)
         write_text(directory.run_file, run_file)
         record_provenance(directory.provenance, devices, notes)
     barrier("run directory")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from solver.cluster import LOGGER, StopRequest, barrier, is_first, largest
+from solver.config import ConfigError
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
-from solver.loop import BlowUp, evolve, reached
+from solver.loop import BlowUp, check_control, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
 from solver.simulation.progress import Pace, Progress, duration
@@ -18,12 +19,19 @@ from solver.steppers.base import State, Stepper
 
 @dataclass(frozen=True)
 class Control:
-    """When a run ends, and the size of its steps; as in `solver.evolve`."""
+    """When a run ends, and the size of its steps; as in `solver.evolve`.
+
+    Raises:
+        ValueError: what `solver.evolve` refuses.
+    """
 
     end: float
     step: float | None = None
     cfl: float | None = None
     max_step: float | None = None
+
+    def __post_init__(self) -> None:
+        check_control(self.end, self.step, self.cfl, self.max_step)
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,10 @@ class OutputList:
     def of(cls, outputs: Iterable[Output], known: Iterable[type[Output]] = ()) -> OutputList:
         """From outputs in any order; a run without `Checkpoints` among them keeps the last state."""
         outputs = list(outputs)
+        names = [output.name for output in outputs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"two outputs of one kind, {', '.join(twice)}: they would write the same files")
         kept = [output for output in outputs if isinstance(output, Checkpoints)]
         others = tuple(output for output in outputs if not isinstance(output, Checkpoints))
         kinds: list[type[Output]] = [*known, *(type(output) for output in outputs), Checkpoints]
@@ -61,10 +73,14 @@ class OutputList:
         """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files."""
         if not is_first():
             return
+        if resumed_at is not None:
+            for output in self.all:  # all of them before anything is dropped
+                output.resume(run)
         for kind in self.known:
             kind.drop_after(run.directory, -1 if resumed_at is None else resumed_at)
-        for output in self.all:
-            output.begin(run) if resumed_at is None else output.resume(run)
+        if resumed_at is None:
+            for output in self.all:
+                output.begin(run)
 
     def write(self, run: Run, state: State, *, start: bool, end: bool) -> None:
         """Write what is due."""

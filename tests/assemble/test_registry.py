@@ -5,7 +5,9 @@ import sys
 import tomllib
 from typing import ClassVar
 
+import h5py
 import jax
+import numpy as np
 import pytest
 
 import solver as sw
@@ -296,3 +298,81 @@ def test_check_compares_the_plan_with_the_machine(capsys, monkeypatch):
     monkeypatch.setattr("solver.cli.commands.check.machine_memory", lambda: 2**30)
     assert main(["check", str(cases()["taylor-green-512"]), "--devices", "4"]) == 0
     assert "# this machine: 1 GiB, is not enough for" in capsys.readouterr().out
+
+
+# ---- what went wrong once ---------------------------------------------------------------------------------------
+
+
+def test_types_of_parameters(tmp_path):
+    more = "    c: float = 1.0\n    several: tuple = (1.0, 2.0)\n    table: Path = ''\n"
+    text = OWN.replace("    c: float = 1.0\n", more)
+    (tmp_path / "own.py").write_text(f"from pathlib import Path\n{text}")
+    parameters = assemble.Registry(tmp_path).find("equation", "own.py:Decay").parameters
+    assert str(parameters["several"]) == "a list, each entry a number"
+    assert str(parameters["table"]) == "a string"
+
+
+def test_parameters_that_cannot_be_read_are_one_line(tmp_path, case):
+    own = case.parent / "own.py"
+    for before, after, message in (
+        ("c: float = 1.0", "c: 'NoSuchType' = 1.0", "Decay: its parameters cannot be read: NameError"),
+        ('name = "mean-of-u"', 'name = "mean-of-u"\n    scale: float = 1.0', "must be a @dataclass"),
+    ):
+        own.write_text(OWN.replace(before, after))
+        with pytest.raises(ConfigError, match=message):
+            assemble.Registry(case.parent).find("equation", "own.py:Decay")
+
+
+def test_an_output_of_a_file_is_overridden_by_its_name_or_class(case, capsys):
+    assert main(["run", str(case), "time.end=0.3", "output.mean-of-u.every_steps=1"]) == 0
+    folder = case.parent / "out"
+    assert not (folder / "mean-of-u").exists(), "a copy of the file was called after the output"
+    assert len(list(folder.glob("own-*.py"))) == 1
+    assert main(["resume", str(folder), "time.end=0.6", "output.mean-of-u=false"]) == 0
+    steps = [int(line.split()[0]) for line in (folder / "mean.txt").read_text().splitlines()]
+    assert steps == [0, 1, 2, 3]
+
+
+def test_a_run_continues_where_its_initial_file_is_gone(tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["u"] = np.sin(np.arange(64.0)).reshape(8, 8)
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(
+        "grid = { shape = [8, 8] }\nequation = { name = 'kuramoto-sivashinsky' }\ndevices = { use = [0, 1] }\n"
+        f"initial = {{ name = 'file', path = '{tmp_path}/in.h5', datasets = ['u'] }}\n"
+        f"time = {{ stepper = 'etdrk2', step = 0.01, end = 0.02 }}\noutput = {{ directory = '{tmp_path}/out' }}\n"
+    )
+    assert main(["run", str(run_file)]) == 0
+    (tmp_path / "in.h5").unlink()
+    assert main(["resume", str(tmp_path / "out"), "time.end=0.04"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("output.directory=run.toml", "cannot be made"),
+        ("output.directory=run.toml/below", "cannot be made"),
+        ("time.step=1e-320", "too small to reach"),
+        ("output.series.every_time=1e-300", "output.series.every_time = 1e-300: at least a thousandth"),
+        ("devices.use=[]", "devices.use = []: distinct indices"),
+        ("devices.use=[0, 0]", "devices.use = [0, 0]: distinct indices"),
+        ('grid.lengths=["1..2 pi", 1]', "'1..2' is not a number"),
+        ("equation.c=inf", "equation.c = inf"),
+    ],
+)
+def test_nonsense_is_one_line(case, capsys, monkeypatch, override, message):
+    monkeypatch.chdir(case.parent)
+    code, lines = said(capsys, "run", "run.toml", "equation.c=2", override)
+    assert code == 2
+    assert message in lines[-1]
+
+
+def test_a_file_may_have_an_equals_sign_in_its_name(case, monkeypatch):
+    monkeypatch.chdir(case.parent)
+    case.rename("re=2.toml")
+    assert main(["check", "re=2.toml"]) == 0
+
+
+def test_the_directory_stays_the_default_when_outputs_are_replaced(tmp_path):
+    config = load(cases()["taylor-green"], assemble.schema(), ["output={series=false}"])
+    assert config.directory == "output/taylor_green"

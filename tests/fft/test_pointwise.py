@@ -297,3 +297,12 @@ def test_operands_and_results_of_another_shape_are_refused(make_grid):
         transform.pointwise(lambda u: {}, u_hat)
     with pytest.raises(ValueError, match=r"a dict without fields"):
         transform.pointwise(lambda u: u, {})
+
+
+def test_a_function_that_computes_with_the_number_of_points_is_refused(make_grid):
+    transform = Transform(make_grid((16, 16, 16), devices=2))
+    u_hat = jnp.zeros((1, *transform.grid.spectral_shape), complex)
+    for fn in (lambda u: u / u.shape[1], lambda u: u * u.size, lambda u: u + len(u[0])):
+        with pytest.raises(ValueError, match="it computes with the number of points"):
+            transform.pointwise(fn, u_hat)
+    transform.pointwise(lambda u: u / u.shape[0], u_hat)  # the number of components is whole everywhere

@@ -129,6 +129,52 @@ def test_a_script_continues_its_run_and_no_other(tmp_path, capsys):
     assert tomllib.loads((folder / "config.toml").read_text())["equation"]["viscosity"] == 0.05
 
 
+def test_a_script_continues_on_other_devices_and_refuses_nonsense(tmp_path):
+    sw.run(*problem(), **outputs(end=0.2), directory=tmp_path / "run")
+    grid = sw.Grid((16, 16, 16), mesh=sw.device_mesh(range(3)))
+    flow = sw.equations.NavierStokes(grid, viscosity=0.05)
+    state = sw.initial_state(flow, sw.steppers.IFRK4(), sw.initial.TaylorGreen()(grid), seed=0)
+    final = sw.run(flow, sw.steppers.IFRK4(), state, **outputs(end=0.3), directory=tmp_path / "run", resume=True)
+    assert float(final.t) == pytest.approx(0.3, rel=1e-12)
+    before = (tmp_path / "run" / "config.toml").read_text()
+    for wrong, message in (
+        ({"end": float("nan")}, "end=nan: a finite time"),
+        ({"step": None}, "one of them is needed"),
+        ({"outputs": [sw.outputs.Series(every_steps=1), sw.outputs.Series(every_steps=2)]}, "two outputs of one kind"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sw.run(*problem(), **outputs(**wrong), directory=tmp_path / "run", resume=True)
+        with pytest.raises(ValueError, match=message):
+            sw.run(*problem(), **outputs(**wrong), directory=tmp_path / "new")
+    assert (tmp_path / "run" / "config.toml").read_text() == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_figures_of_short_runs(tmp_path):
+    for end in (0.0, 0.05):
+        sw.run(
+            *problem(), step=0.05, end=end, outputs=[sw.outputs.Series(every_steps=1)], directory=tmp_path / f"{end}"
+        )
+        assert main(["plot", str(tmp_path / f"{end}")]) == 0
+    assert not (tmp_path / "0.0" / "figures" / "series.png").exists()
+    assert (tmp_path / "0.05" / "figures" / "series.png").exists()
+
+
+def test_files_that_cannot_be_continued_are_refused_before_anything_is_dropped(tmp_path):
+    folder = tmp_path / "run"
+    sw.run(*problem(), **outputs(end=0.2), directory=folder)
+    series = (folder / "series.csv").read_text()
+    (folder / "series.csv").write_text("# units\nstep,t,dt,foo\n0,0,0,0\n")
+    snapshots = sorted(path.name for path in (folder / "snapshots").iterdir())
+    with pytest.raises(ConfigError, match="its columns are step,t,dt,foo"):
+        sw.run(*problem(), **outputs(), directory=folder, resume=True)
+    (folder / "series.csv").write_text(series)
+    (folder / "spectra.h5").write_bytes(b"junk")
+    with pytest.raises(ConfigError, match=r"spectra\.h5: damaged"):
+        sw.run(*problem(), **outputs(), directory=folder, resume=True)
+    assert sorted(path.name for path in (folder / "snapshots").iterdir()) == snapshots
+
+
 def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
     """The run continues from an older checkpoint with another schedule: nothing of the first trajectory is left."""
     folder = tmp_path / "run"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from pathlib import Path
 
 from solver.assemble.cases import cases
 from solver.assemble.reference import reference
@@ -53,7 +52,7 @@ def _kinds(registry: Registry, name: str) -> list[str]:
 def _text(kind: str, entry: Entry) -> str:
     lines = [f"{kind} {entry.name}  ({entry.cls.__module__}.{entry.cls.__qualname__})", ""]
     if entry.source is not None:
-        lines[0] = f"{kind} {entry.name}  ({Path(entry.source)})"
+        lines[0] = f"{kind} {entry.name}  ({entry.source.path})"
     lines += [inspect.cleandoc(entry.cls.__doc__ or ""), ""]
     if kind == "equation":
         lines += ["fields:", *(f"  {n}: a {f.rank} [{f.units}]" for n, f in entry.cls.fields.items()), ""]

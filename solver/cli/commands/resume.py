@@ -11,7 +11,7 @@ from solver.cli.arguments import add_address
 from solver.cli.job import carry_out, refuse_other_physics
 from solver.cluster import set_up_jax
 from solver.config import ConfigError
-from solver.io import RunDirectory
+from solver.io import RunDirectory, list_checkpoints
 from solver.simulation import refuse_earlier_end
 
 OVERRIDES = True
@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     directory = RunDirectory(Path(options.directory))
     if not directory.run_file.exists():
         raise ConfigError(f"{directory.path} holds no run: {directory.run_file} does not exist")
-    config = assemble.read_run_file(directory.run_file, options.overrides)
+    from_start = not list_checkpoints(directory.checkpoints)
+    config = assemble.read_run_file(directory.run_file, options.overrides, from_start=from_start)
     # the directory may have been moved since: what was named now is where the run goes on
     config = replace(config, directory=str(directory.path))
     refuse_other_physics(directory, config)
