@@ -133,8 +133,8 @@ def failing(*arguments):
         raise RuntimeError("the disk of process {process} is on fire")
     return original(*arguments)
 checkpoints._write_own_file = failing
-from solver.cli.main import main
-sys.exit(main())
+from solver.cli.main import entry
+entry()
 """
 
 
