@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -45,10 +46,10 @@ class Series(Output):
                 raise ValueError(f"{type(equation).__name__}: series() gives {name} of shape {list(value.shape)}")
 
     def begin(self, run: Run) -> None:
-        _file(run).begin()
+        _file(run, _traced_drifts(run.equation)).begin()
 
     def resume(self, run: Run) -> None:
-        file = _file(run)
+        file = _file(run, _traced_drifts(run.equation))
         if file.path.exists() and read_columns(file.path):
             file.check()
         else:
@@ -56,11 +57,12 @@ class Series(Output):
 
     def write(self, run: Run, state: State) -> None:
         row = {name: float(v) for name, v in _series(run.equation, state.field, np.float64(state.dt)).items()}
-        for name, now in _conserved(run.equation, state.field).items():
+        conserved = _conserved(run.equation, state.field)
+        for name, now in conserved.items():
             before = float(state.conserved[name])
             row[f"{name}_drift"] = (float(now) - before) / (abs(before) or 1.0)
         if is_first():
-            _file(run).append({"step": int(state.step), "t": float(state.t), "dt": float(state.dt), **row})
+            _file(run, conserved).append({"step": int(state.step), "t": float(state.t), "dt": float(state.dt), **row})
         _warn(run, state, row)
 
     @classmethod
@@ -98,10 +100,13 @@ def _changes(name: str, values: np.ndarray) -> bool:
     return bool(np.ptp(values) > 0)
 
 
-def _file(run: Run) -> SeriesFile:
-    drifts = jax.eval_shape(lambda fields: run.equation.conserved(fields), _field_shapes(run.equation))
+def _file(run: Run, drifts: Iterable[str]) -> SeriesFile:
     units = {**run.equation.series_units(), **{f"{name}_drift": "1" for name in drifts}}
     return SeriesFile(run.directory.series, units)
+
+
+def _traced_drifts(equation: PeriodicSystem) -> list[str]:
+    return list(jax.eval_shape(lambda fields: equation.conserved(fields), _field_shapes(equation)))
 
 
 def _field_shapes(equation: PeriodicSystem) -> dict[str, jax.ShapeDtypeStruct]:
