@@ -180,6 +180,10 @@ class PeriodicSystem(eqx.Module):
     # ---- the fields' two forms ------------------------------------------------------------------------------
 
     @abstractmethod
+    def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
+        """Shape and dtype of each field as a state holds it: what `from_physical` returns. Traces nothing."""
+
+    @abstractmethod
     def from_physical(self, u: Fields) -> Fields:
         """What a state holds, from values at the points `(component, x, y, z)` by name."""
 
@@ -302,6 +306,12 @@ class Equation(PeriodicSystem):
         """Applied after every step: removes what round-off must not be allowed to build up."""
         return fields
 
+    def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
+        return {
+            name: jax.ShapeDtypeStruct((shape[0], *self.grid_of(name).spectral_shape), self.grid.complex_dtype)
+            for name, shape in self.physical_shapes().items()
+        }
+
     def from_physical(self, u: Fields) -> Fields:
         return self._each_kind(lambda name, values: self.transform_of(name).forward(values), u)
 
@@ -317,13 +327,12 @@ class Equation(PeriodicSystem):
         Raises:
             ValueError: a linear part of the wrong size, or a right-hand side of other names, shapes or dtypes.
         """
-        shapes = {n: (s[0], *self.grid_of(n).spectral_shape) for n, s in self.physical_shapes().items()}
-        given = {n: jax.ShapeDtypeStruct(s, self.grid.complex_dtype) for n, s in shapes.items()}
+        given = self.field_shapes()
         linear = jax.eval_shape(type(self).linear, self)
         if not isinstance(linear, LinearOperator):
             raise ValueError(f"{_who(self)}: linear() gives {type(linear).__name__}; a Diagonal or Matrix is needed")
         try:
-            linear.check(shapes)
+            linear.check({name: field.shape for name, field in given.items()})
         except ValueError as error:
             raise ValueError(f"{_who(self)}: {error}") from None
         t = jax.ShapeDtypeStruct((), self.grid.dtype)
@@ -355,6 +364,10 @@ class SplitEquation(PeriodicSystem):
     def kick(self, psi: Array, potential: Array, dt: ArrayLike) -> Array:
         """exp(−i V dt) ψ."""
         return psi * jnp.exp(-1j * dt * potential)
+
+    def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
+        shapes = self.physical_shapes()
+        return {name: jax.ShapeDtypeStruct(shapes[name], self.grid.complex_dtype) for name in shapes}
 
     def from_physical(self, u: Fields) -> Fields:
         return {name: values.astype(self.grid.complex_dtype) for name, values in u.items()}

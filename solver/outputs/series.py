@@ -32,7 +32,7 @@ class Series(Output):
     name: ClassVar[str] = "series"
 
     def check(self, equation: PeriodicSystem) -> None:
-        fields = _field_shapes(equation)
+        fields = equation.field_shapes()
         row = jax.eval_shape(lambda f: equation.series(f, np.float64(1)), fields)
         units = equation.series_units()
         if row.keys() != units.keys():
@@ -106,11 +106,7 @@ def _file(run: Run, drifts: Iterable[str]) -> SeriesFile:
 
 
 def _traced_drifts(equation: PeriodicSystem) -> list[str]:
-    return list(jax.eval_shape(lambda fields: equation.conserved(fields), _field_shapes(equation)))
-
-
-def _field_shapes(equation: PeriodicSystem) -> dict[str, jax.ShapeDtypeStruct]:
-    return jax.eval_shape(equation.from_physical, equation.values_at_points())
+    return list(jax.eval_shape(lambda fields: equation.conserved(fields), equation.field_shapes()))
 
 
 def _warn(run: Run, state: State, row: dict[str, float]) -> None:

@@ -39,7 +39,7 @@ class Snapshots(Output):
 
     def check(self, equation: PeriodicSystem) -> None:
         points = equation.grid.physical_shape
-        fields = jax.eval_shape(equation.from_physical, equation.values_at_points())
+        fields = equation.field_shapes()
         for name, values in jax.eval_shape(lambda f: equation.snapshot(f), fields).items():
             if values.shape[-len(points) :] != points or values.ndim > len(points) + 1:
                 raise ValueError(

@@ -33,7 +33,7 @@ class Spectra(Output):
 
     def check(self, equation: PeriodicSystem) -> None:
         shells = shell_wavenumbers(equation.grid).shape
-        fields = jax.eval_shape(equation.from_physical, equation.values_at_points())
+        fields = equation.field_shapes()
         for name, values in jax.eval_shape(lambda f: equation.spectra(f), fields).items():
             if values.shape != shells:
                 raise ValueError(
