@@ -186,10 +186,8 @@ def _numbers(jaxpr: Any) -> Iterator[tuple[str, ...]]:
     """Each operation with the numbers written into it, shapes left out."""
     for equation in jaxpr.eqns:
         yield (str(equation.primitive), *(str(v.val) for v in equation.invars if hasattr(v, "val")))
-        for parameter in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda p: hasattr(p, "eqns")):
-            inner = getattr(parameter, "jaxpr", parameter)
-            if hasattr(inner, "eqns"):
-                yield from _numbers(inner)
+        for inner in programs_called(equation):
+            yield from _numbers(inner)
 
 
 @dataclass(frozen=True)
