@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
-from solver.config.sections import DevicesSection, GridSection, RandomSection, Section, TimeSection
+from solver.config.sections import SETTINGS, Section
 
 TITLES = {
     "equation": "[equation]",
@@ -23,20 +23,14 @@ as `section.key=value`. Where a class is named, `"my_file.py:Class"` and `"packa
 
 def reference(registry: Registry) -> str:
     """The page, in Markdown."""
-    sections: dict[str, type[Section]] = {
-        "[grid]": GridSection,
-        "[time]": TimeSection,
-        "[devices]": DevicesSection,
-        "[random]": RandomSection,
-    }
-    parts = [HEAD, *(_section(title, section) for title, section in sections.items())]
+    parts = [HEAD, *(_section(f"[{name}]", section) for name, section in SETTINGS.items())]
     for kind, title in TITLES.items():
         parts.append(f"## {title}\n\n`name` is one of these, each with its own keys.\n")
         if kind == "output":
             parts[-1] = f"## {title}\n\n`output.directory` is where the run writes; `NAME = false` switches one off.\n"
         parts += [_class(kind, registry.find(kind, name)) for name in registry.names(kind)]
     steppers = [registry.find("stepper", name) for name in registry.names("stepper")]
-    parts.append("## time.stepper\n\n" + "".join(f"- `{s.name}`: {_first_line(s)}\n" for s in steppers))
+    parts.append("## time.stepper\n\n" + "".join(f"- `{s.name}`: {s.summary or s.name}\n" for s in steppers))
     return "\n".join(parts)
 
 
@@ -61,7 +55,7 @@ def _kinds(schema: dict) -> str:
 
 
 def _class(kind: str, entry: Entry) -> str:
-    text = f"### {entry.name}\n\n{_first_line(entry)}\n"
+    text = f"### {entry.name}\n\n{entry.summary or entry.name}\n"
     if kind == "equation" and len(entry.fields) > 1:
         text += f"\nFields: {', '.join(f'`{name}`' for name in entry.fields)}.\n"
     rows = [(key, str(parameter), _default(parameter), parameter.description) for key, parameter in _sorted(entry)]
@@ -71,10 +65,6 @@ def _class(kind: str, entry: Entry) -> str:
 def _sorted(entry: Entry) -> list[tuple[str, Parameter]]:
     """Parameters that are needed first."""
     return sorted(entry.parameters.items(), key=lambda item: item[1].default is not REQUIRED)
-
-
-def _first_line(entry: Entry) -> str:
-    return (entry.cls.__doc__ or entry.name).strip().splitlines()[0]
 
 
 def _default(parameter: Parameter) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from solver.config.parameters import table_model
 from solver.config.runfile import Entry, Schema
-from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, Section, TimeSection
+from solver.config.sections import SETTINGS, Heading
 
 FROM_ELSEWHERE = {
     "type": "object",
@@ -20,15 +20,12 @@ def json_schema(schema: Schema) -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a run file, with every registered equation, initial field, forcing and output."""
     kinds = {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("equation", "initial")}
     kinds |= {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("forcing", "output")}
-    definitions = {kind: {"anyOf": [*map(_named_table, entries), FROM_ELSEWHERE]} for kind, entries in kinds.items()}
-    sections: dict[str, type[Section]] = {
-        "grid": GridSection,
-        "time": TimeSection,
-        "devices": DevicesSection,
-        "random": RandomSection,
+    definitions = {
+        kind: {"anyOf": [*(_table(entry, named=True) for entry in entries), FROM_ELSEWHERE]}
+        for kind, entries in kinds.items()
     }
     stepper = {"examples": list(schema.names("stepper"))}
-    tables = {name: section.model_json_schema() for name, section in sections.items()}
+    tables = {name: section.model_json_schema() for name, section in SETTINGS.items()}
     tables["time"]["properties"]["stepper"] |= stepper
     tables["grid"]["required"] = ["shape"]
     return {
@@ -50,14 +47,9 @@ def json_schema(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _named_table(entry: Entry) -> dict[str, Any]:
-    return _table(entry, named=True)
-
-
 def _table(entry: Entry, *, named: bool) -> dict[str, Any]:
     found = table_model(entry.name, entry.parameters, named=named).model_json_schema()
-    summary = (entry.cls.__doc__ or "").strip().splitlines()
-    return {**found, "description": summary[0] if summary else entry.name}
+    return {**found, "description": entry.summary or entry.name}
 
 
 def _fields_of(equation: Entry) -> dict[str, Any]:

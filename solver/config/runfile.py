@@ -54,6 +54,11 @@ class Entry:
     dealias: str = "two-thirds"
     source: Source | None = None
 
+    @property
+    def summary(self) -> str:
+        """The first line of the class's docstring; empty if it has none."""
+        return (self.cls.__doc__ or "").strip().partition("\n")[0].rstrip()
+
 
 @runtime_checkable
 class Schema(Protocol):

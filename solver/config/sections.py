@@ -154,3 +154,12 @@ class Heading(Section):
 
     title: str = ""
     reference: str = ""
+
+
+# the tables of settings by key; every other section names classes
+SETTINGS: dict[str, type[Section]] = {
+    "grid": GridSection,
+    "time": TimeSection,
+    "devices": DevicesSection,
+    "random": RandomSection,
+}

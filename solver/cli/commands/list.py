@@ -7,7 +7,6 @@ import tomllib
 
 from solver.assemble.cases import cases
 from solver.assemble.registry import Registry
-from solver.config import Entry
 
 KINDS = {
     "equations": "equation",
@@ -28,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     registry = Registry()
     for title, kind in KINDS.items():
         if options.kind in (None, title):
-            _print(title, {name: _line(registry.find(kind, name)) for name in registry.names(kind)}, options.kind)
+            _print(title, {name: registry.find(kind, name).summary for name in registry.names(kind)}, options.kind)
     if options.kind in (None, "cases"):
         titles = {name: tomllib.loads(path.read_text(encoding="utf-8"))["title"] for name, path in cases().items()}
         _print("cases", titles, options.kind)
@@ -41,9 +40,3 @@ def _print(title: str, lines: dict[str, str], only: str | None) -> None:
     width = max(map(len, lines), default=0)
     for name, text in lines.items():
         print(f"{'' if only else '  '}{name:{width}}  {text}".rstrip())
-
-
-def _line(entry: Entry) -> str:
-    """The first line of the class's docstring."""
-    lines = (entry.cls.__doc__ or "").strip().splitlines()
-    return lines[0].strip() if lines else ""
