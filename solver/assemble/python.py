@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import tomli_w
 
-from solver.assemble.registry import known_outputs
+from solver.assemble.registry import FROM_THE_RUN, known_outputs
 from solver.cluster import StopRequest, is_first, start_log
 from solver.config import ConfigError, changed_physics, read_toml
 from solver.equations.base import PeriodicSystem
@@ -143,8 +143,7 @@ def _grid(grid: Grid) -> dict[str, Any]:
 
 def _object(value: Any) -> dict[str, Any]:
     """Name and parameters of an equation or a forcing."""
-    left_out = ("grid", "forcing", "method")
-    values = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name not in left_out}
+    values = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name not in FROM_THE_RUN}
     described = {name: _described(v) for name, v in values.items() if v is not None}
     return {"name": value.name, "class": f"{type(value).__module__}:{type(value).__qualname__}", **described}
 

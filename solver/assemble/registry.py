@@ -7,11 +7,9 @@ read are known by their own names from then on.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -47,8 +45,6 @@ ROOMS = {
 }
 ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Output}
 FROM_THE_RUN = ("grid", "forcing", "method")  # attributes that other sections of a run file decide
-SHORT = 12  # digits of a file's checksum in the name of its copy
-COPY = re.compile(rf"-([0-9a-f]{{{SHORT}}})$")
 
 _registered: dict[str, dict[str, type]] = {kind: {} for kind in BASES}
 
@@ -149,24 +145,15 @@ def _import_module(name: str) -> ModuleType:
 
 def _import_file(path: Path) -> tuple[ModuleType, Source]:
     """The module of a user's file, made from the very bytes that its copy in a run's directory will have."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise ConfigError(f"{path}: {reason}") from None
-    digest = hashlib.sha256(content).hexdigest()
-    copied = COPY.search(path.stem)
-    if copied is not None and copied[1] != digest[:SHORT]:
-        raise ConfigError(f"{path}: it was changed since it was copied here, which makes other physics of the run")
-    source = Source(path, f"{path.stem.removesuffix(f'-{digest[:SHORT]}')}-{digest[:SHORT]}.py", content)
-    key = f"slabwave_file_{digest}"
+    source = Source.read(path)
+    key = f"slabwave_file_{source.checksum}"
     if key in sys.modules:
         return sys.modules[key], source
     module = ModuleType(key)
     module.__file__ = str(path)
     sys.modules[key] = module
     try:
-        exec(compile(content, path, "exec"), vars(module))
+        exec(compile(source.content, path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[key]
         raise ConfigError(f"{path}: cannot be imported: {_said(error)}") from error

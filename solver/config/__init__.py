@@ -4,7 +4,8 @@ from solver.config.errors import ConfigError
 from solver.config.json_schema import json_schema
 from solver.config.messages import describe, nearest
 from solver.config.parameters import REQUIRED, Parameter, argument_descriptions, parameters_of
-from solver.config.runfile import SECTIONS, Config, Entry, Named, Schema, Source, changed_physics, load, parse
+from solver.config.runfile import SECTIONS, Config, Entry, Named, Schema, changed_physics, load, parse
+from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
 __all__ = [

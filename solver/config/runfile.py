@@ -13,25 +13,11 @@ from solver.config.errors import ConfigError
 from solver.config.messages import nearest
 from solver.config.parameters import Parameter, table_model
 from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, TimeSection
+from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
 SECTIONS = ("title", "reference", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output")
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A user's file as it was read.
-
-    Args:
-        path: where it lies.
-        copy_name: name of its copy in a run's directory, with its checksum.
-        content: its bytes.
-    """
-
-    path: Path
-    copy_name: str
-    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)

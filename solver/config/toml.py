@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from solver.config.errors import ConfigError
+from solver.config.source import original_name
 
 KEY = re.compile(r'"([^"]*)"|([^."]+)')
-COPIED = re.compile(r"-[0-9a-f]{12}\.py:")  # the name of a user's file in a resolved run file
 EXCLUSIVE = {"step": "cfl", "cfl": "step"}  # keys of [time]: setting one drops the other
 
 
@@ -44,7 +44,7 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     if not equals or not keys or not all(keys):
         raise ConfigError(f"{override!r}: an override is written section.key=value")
     if keys[0] == "output" and len(keys) > 1 and isinstance(table.get("output"), dict):
-        keys[1] = next((key for key in table["output"] if COPIED.sub(".py:", key) == keys[1]), keys[1])
+        keys[1] = next((key for key in table["output"] if original_name(key) == keys[1]), keys[1])
     inner = table
     for key in keys[:-1]:
         inner = inner.setdefault(key, {})

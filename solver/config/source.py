@@ -1,0 +1,58 @@
+"""A user's file with classes, and its copy in a run's directory, whose name ends with a checksum of its contents."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from solver.config.errors import ConfigError
+
+SHORT = 12  # digits of the checksum in the name of a copy
+COPY = re.compile(rf"-([0-9a-f]{{{SHORT}}})\.py(?=:|$)")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A user's file as it was read.
+
+    Args:
+        path: where it lies.
+        content: its bytes.
+    """
+
+    path: Path
+    content: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        """The file as it is now.
+
+        Raises:
+            ConfigError: it cannot be read, or is a copy with other contents than its name says.
+        """
+        try:
+            source = cls(path, path.read_bytes())
+        except OSError as error:
+            reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+            raise ConfigError(f"{path}: {reason}") from None
+        copied = COPY.search(path.name)
+        if copied is not None and copied[1] != source.checksum[:SHORT]:
+            raise ConfigError(f"{path}: it was changed since it was copied here, which makes other physics of the run")
+        return source
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the contents."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def copy_name(self) -> str:
+        """Name of its copy in a run's directory; a copy has its own name."""
+        return f"{original_name(self.path.name).removesuffix('.py')}-{self.checksum[:SHORT]}.py"
+
+
+def original_name(name: str) -> str:
+    """What a name that may be a copy's was before: `waves-0123456789ab.py:Waves` gives `waves.py:Waves`."""
+    return COPY.sub(".py", name)
