@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import solver
-from solver.assemble.registry import Registry, built_in
+from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
 from solver.equations.base import SplitEquation
 
@@ -41,15 +41,14 @@ def new_run_file(entry: Entry, name: str) -> str:
     ]
     for field, declared in entry.cls.fields.items():
         section = "initial" if len(entry.fields) == 1 else f"initial.{field}"
-        fit = [other for other, cls in built_in("initial").items() if declared.rank in cls.ranks and other != "file"]
+        fit = [other for other in registry.initials_of(declared.rank) if other != "file"]
         chosen = "random-phase" if "random-phase" in fit else fit[0]
         lines += ["", f"[{section}]  # {field}, a {declared.rank} [{declared.units}], starts from {', '.join(fit)}"]
         lines += [f'name = "{chosen}"', *_parameter_lines(registry.find("initial", chosen).parameters)]
     stepper = STEP[issubclass(entry.cls, SplitEquation)]
-    steppers = [n for n, cls in built_in("stepper").items() if issubclass(entry.cls, cls.takes)]
     lines += [
         "",
-        f"[time]  # steppers that take this equation: {', '.join(steppers)}",
+        f"[time]  # steppers that take this equation: {', '.join(registry.steppers_of(entry.cls))}",
         f'stepper = "{stepper}"',
         "step = 0.01    # or cfl = 0.5",
         "end = 1.0",

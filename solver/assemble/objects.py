@@ -139,8 +139,7 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
         try:
             start.check(equation, name)
         except ValueError as error:
-            path = "initial" if len(config.initial) == 1 else f"initial.{name}"
-            raise ConfigError(f"{path}.{error}") from None
+            raise ConfigError(f"{config.initial_key(name)}.{error}") from None
     for output in assembly.outputs.all:
         output.check(equation)
     if from_start and all(start.traceable for start in assembly.initials.values()):

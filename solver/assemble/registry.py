@@ -112,6 +112,14 @@ class Registry:
             raise ConfigError(f"unknown{nearest(name, self.names(kind))}")
         return self._from_elsewhere(kind, place, class_name)
 
+    def steppers_of(self, equation: Any) -> list[str]:
+        """Names of the steppers that take a class of equations."""
+        return [name for name in self.names("stepper") if issubclass(equation, self.find("stepper", name).cls.takes)]
+
+    def initials_of(self, rank: str) -> list[str]:
+        """Names of the initial fields that fields of a rank can start from."""
+        return [name for name in self.names("initial") if rank in self.find("initial", name).cls.ranks]
+
     def _from_elsewhere(self, kind: str, place: str, class_name: str) -> Entry:
         if not place.endswith(".py"):
             cls = _class_of(kind, _import_module(place), place, class_name)

@@ -77,17 +77,15 @@ def _check_names(config: Config) -> None:
     equation, stepper = config.equation.cls, config.stepper.cls
     registry = Registry()
     if not issubclass(equation, stepper.takes):
-        steppers = {name: registry.find("stepper", name).cls for name in registry.names("stepper")}
-        fit = ", ".join(name for name, cls in steppers.items() if issubclass(equation, cls.takes))
+        fit = ", ".join(registry.steppers_of(equation))
         raise ConfigError(f"time.stepper = {config.stepper.name!r}: {config.equation.name} is stepped by {fit}")
     if config.forcing and not issubclass(equation, Equation):
         raise ConfigError(f"forcing: {config.equation.name} has no place for one")
     for name, start in config.initial.items():
         rank = equation.fields[name].rank
         if rank not in start.cls.ranks:
-            known = {other: registry.find("initial", other).cls for other in registry.names("initial")}
-            fit = ", ".join(other for other, cls in known.items() if rank in cls.ranks)
-            path = "initial" if len(config.initial) == 1 else f"initial.{name}"
+            fit = ", ".join(registry.initials_of(rank))
             raise ConfigError(
-                f"{path}.name = {start.name!r}: {name}, a {rank} of {config.equation.name}, starts from {fit}"
+                f"{config.initial_key(name)}.name = {start.name!r}: {name}, a {rank} of {config.equation.name}, "
+                f"starts from {fit}"
             )

@@ -117,6 +117,10 @@ class Config:
         assert self.grid.dealias is not None  # filled in by `parse`
         return self.grid.dealias
 
+    def initial_key(self, field: str) -> str:
+        """The key of a field's initial field: `initial` if there is one field, `initial.FIELD` if there are several."""
+        return "initial" if len(self.initial) == 1 else f"initial.{field}"
+
     @property
     def named(self) -> list[Named]:
         """Everything that the run file names."""
