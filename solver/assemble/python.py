@@ -15,12 +15,20 @@ import tomli_w
 
 from solver.assemble.registry import FROM_THE_RUN, known_outputs
 from solver.cluster import StopRequest, is_first, start_log
-from solver.config import ConfigError, changed_physics, read_toml
+from solver.config import read_toml
 from solver.equations.base import PeriodicSystem
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.outputs.base import Output, Run
-from solver.simulation import Control, OutputList, refuse_earlier_end, refuse_occupied, simulate, taken_directory
+from solver.simulation import (
+    Control,
+    OutputList,
+    refuse_earlier_end,
+    refuse_occupied,
+    refuse_other_physics,
+    simulate,
+    taken_directory,
+)
 from solver.steppers.base import State, Stepper
 
 STOPPED_EARLY = 75
@@ -82,7 +90,7 @@ def run(
     if not resume:
         refuse_occupied(there)
     elif there.run_file.exists():
-        _refuse_other_physics(there, table)
+        refuse_other_physics(there, read_toml(there.run_file), table, free="the end and the outputs")
         refuse_earlier_end(there, end)
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
@@ -92,15 +100,6 @@ def run(
     if not finished:
         raise StoppedEarly
     return final
-
-
-def _refuse_other_physics(directory: RunDirectory, table: Mapping[str, Any]) -> None:
-    changed = changed_physics(read_toml(directory.run_file), table)
-    if changed:
-        raise ConfigError(
-            f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only the end and the outputs may "
-            "change when it is continued"
-        )
 
 
 # ---- config.toml ------------------------------------------------------------------------------------------------

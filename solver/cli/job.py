@@ -26,22 +26,18 @@ from solver.cluster import (
     start_log,
     will_be_cpu,
 )
-from solver.config import Config, ConfigError, changed_physics
+from solver.config import Config, ConfigError
 from solver.io import RunDirectory
 from solver.mesh import device_mesh
-from solver.simulation import simulate, taken_directory
+from solver.simulation import refuse_earlier_end, refuse_other_physics, simulate, taken_directory
 from solver.steppers.base import State
 
 
-def refuse_other_physics(directory: RunDirectory, config: Config) -> None:
-    """Raises ConfigError where the directory holds a run that differs in more than a continued one may."""
-    before = assemble.parse_run_file(directory.run_file)
-    changed = changed_physics(before.to_table(), config.to_table())
-    if changed:
-        raise ConfigError(
-            f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only time.end, [devices] and "
-            "output schedules may change when it is continued"
-        )
+def refuse_another_run(directory: RunDirectory, config: Config) -> None:
+    """Raises ConfigError where a run file cannot continue the run in a directory: other physics, or an earlier end."""
+    before = assemble.parse_run_file(directory.run_file).to_table()
+    refuse_other_physics(directory, before, config.to_table(), free="time.end, [devices] and output schedules")
+    refuse_earlier_end(directory, config.time.end)
 
 
 def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """A whole run: its directory, its first state, stepping with outputs in the pauses, and how it ends."""
 
-from solver.simulation.directory import refuse_earlier_end, refuse_occupied, taken_directory
+from solver.simulation.directory import refuse_earlier_end, refuse_occupied, refuse_other_physics, taken_directory
 from solver.simulation.progress import duration
 from solver.simulation.stepping import Control, OutputList, simulate
 
@@ -10,6 +10,7 @@ __all__ = [
     "duration",
     "refuse_earlier_end",
     "refuse_occupied",
+    "refuse_other_physics",
     "simulate",
     "taken_directory",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import jax
 
 from solver.cluster import any_process, barrier, is_first, log_to
-from solver.config import ConfigError, Source
+from solver.config import ConfigError, Source, changed_physics
 from solver.io import RunDirectory, lock, newest_time, record_provenance, remove_leftovers, write_text
 
 
@@ -30,6 +30,22 @@ def refuse_earlier_end(directory: RunDirectory, end: float) -> None:
         raise ConfigError(
             f"time.end = {end:g}: the run in {directory.path} stands at t = {stands:g}; a later end is needed, or "
             "another output.directory"
+        )
+
+
+def refuse_other_physics(directory: RunDirectory, before: Mapping[str, Any], now: Mapping[str, Any], free: str) -> None:
+    """Raises ConfigError where the run in a directory differs in more than a continued one may.
+
+    Args:
+        directory: of the run.
+        before, now: tables of its resolved run file, as it is there and as it would become.
+        free: what may differ, for the message.
+    """
+    changed = changed_physics(before, now)
+    if changed:
+        raise ConfigError(
+            f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only {free} may change when it is "
+            "continued"
         )
 
 

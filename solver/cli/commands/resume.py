@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 from solver import assemble
 from solver.cli.arguments import add_address
-from solver.cli.job import carry_out, refuse_other_physics
+from solver.cli.directory import open_run
+from solver.cli.job import carry_out, refuse_another_run
 from solver.cluster import set_up_jax
-from solver.config import ConfigError
-from solver.io import RunDirectory, list_checkpoints
-from solver.simulation import refuse_earlier_end
+from solver.io import list_checkpoints
 
 OVERRIDES = True
 
@@ -26,13 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Continue it; returns the exit code."""
     set_up_jax("auto", None)
-    directory = RunDirectory(Path(options.directory))
-    if not directory.run_file.exists():
-        raise ConfigError(f"{directory.path} holds no run: {directory.run_file} does not exist")
+    directory = open_run(options.directory)
     from_start = not list_checkpoints(directory.checkpoints)
     config = assemble.read_run_file(directory.run_file, options.overrides, from_start=from_start)
     # the directory may have been moved since: what was named now is where the run goes on
     config = replace(config, directory=str(directory.path))
-    refuse_other_physics(directory, config)
-    refuse_earlier_end(directory, config.time.end)
+    refuse_another_run(directory, config)
     return carry_out(config, directory, options)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from solver import assemble
 from solver.cli.arguments import add_address
-from solver.cli.job import carry_out, refuse_other_physics
+from solver.cli.job import carry_out, refuse_another_run
 from solver.cluster import set_up_jax
 from solver.io import RunDirectory
-from solver.simulation import refuse_earlier_end, refuse_occupied
+from solver.simulation import refuse_occupied
 
 OVERRIDES = True
 
@@ -30,6 +30,5 @@ def run(options: argparse.Namespace) -> int:
     if not options.resume:
         refuse_occupied(directory)
     elif directory.run_file.exists():
-        refuse_other_physics(directory, config)
-        refuse_earlier_end(directory, config.time.end)
+        refuse_another_run(directory, config)
     return carry_out(config, directory, options)
