@@ -8,7 +8,7 @@ from pathlib import Path
 from solver.assemble.devices import smallest_count
 from solver.assemble.objects import dry_run
 from solver.assemble.registry import Registry
-from solver.config import Config, ConfigError, Schema, load, read_toml
+from solver.config import Config, ConfigError, Schema, load
 from solver.equations.base import Equation
 from solver.loop import SHORTEST, check_control
 
@@ -27,7 +27,7 @@ def read_run_file(path: str | Path, overrides: Sequence[str] = (), *, from_start
         from_start: False for a run that continues from a checkpoint: files that it started from may be gone.
 
     Raises:
-        ConfigError: see `config.load` and `resolve`; the run file of a run that a Python script made.
+        ConfigError: see `config.load` and `resolve`.
     """
     path = Path(path)
     config = parse_run_file(path, overrides)
@@ -41,11 +41,8 @@ def parse_run_file(path: Path, overrides: Sequence[str] = ()) -> Config:
     """A run file with its overrides; its parts are not checked against each other.
 
     Raises:
-        ConfigError: see `config.load`; the run file of a run that a Python script made.
+        ConfigError: see `config.load`.
     """
-    script = read_toml(path).get("script")
-    if script is not None:
-        raise ConfigError(f"{path}: a Python script made this run: {script}; that script continues it (resume=True)")
     return load(path, schema(path.parent), overrides)
 
 

@@ -172,7 +172,8 @@ def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Con
     """Read a run file, apply `section.key=value` overrides, and validate.
 
     Raises:
-        ConfigError: the file is missing or not TOML, or anything in it or the overrides is wrong.
+        ConfigError: the file is missing or not TOML, or anything in it or the overrides is wrong; the run file of a
+            run that a Python script made.
     """
     path = Path(path)
     table = read_toml(path)
@@ -191,8 +192,11 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     """Validate a table; what depends on the objects it names is checked where they are made.
 
     Raises:
-        ConfigError: see `load`.
+        ConfigError: see `load`; the table of a run that a Python script made.
     """
+    if "script" in table:
+        script = table["script"]
+        raise ConfigError(f"a Python script made this run: {script}; that script continues it (resume=True)")
     for key in table:
         if key not in SECTIONS:
             raise ConfigError(f"{key}: unknown key{nearest(key, SECTIONS)}")
