@@ -11,7 +11,6 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -211,7 +210,6 @@ def _entry(name: str, cls: Any, source: Source | None = None) -> Entry:
     )
 
 
-def known_outputs(extra: Sequence[type[Output]] = ()) -> tuple[type[Output], ...]:
-    """Every kind of output that may have written into a run's directory."""
-    found = [*built_in("output").values(), *_registered["output"].values(), *extra]
-    return tuple(dict.fromkeys(found))
+def known_outputs() -> tuple[type[Output], ...]:
+    """Our own kinds of output and those registered: what may have written into a run's directory."""
+    return tuple(dict.fromkeys([*built_in("output").values(), *_registered["output"].values()]))

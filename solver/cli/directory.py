@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from solver.assemble.registry import Registry
-from solver.config import ConfigError, read_toml
+from solver.assemble.registry import Registry, known_outputs
+from solver.config import ConfigError, parse, read_toml
 from solver.io import RunDirectory
 from solver.outputs.base import Output
 
@@ -22,15 +22,14 @@ def open_run(path: str) -> RunDirectory:
     return directory
 
 
-def outputs_of(directory: RunDirectory) -> list[type[Output]]:
-    """The kinds of output that the run's own files define; those that cannot be imported here are left out."""
+def outputs_of(directory: RunDirectory) -> tuple[type[Output], ...]:
+    """The kinds of output that may have written into it; without the run's own where its files cannot be imported.
+
+    Raises:
+        ConfigError: its run file is not TOML.
+    """
     table = read_toml(directory.run_file)
-    registry = Registry(directory.path)
-    names = [table.get("equation", {}).get("name", ""), *table.get("output", {})]
-    for kind, name in zip(["equation", *["output"] * len(names)], names, strict=False):
-        if ":" in name:
-            try:
-                registry.find(kind, name)
-            except ConfigError:
-                continue
-    return [registry.find("output", name).cls for name in registry.names("output")]
+    try:
+        return parse(table, Registry(directory.path)).known_outputs
+    except ConfigError:
+        return known_outputs()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from solver.assemble.registry import known_outputs
 from solver.cli.directory import open_run, outputs_of
 from solver.config import ConfigError
 from solver.outputs.figures import pyplot
@@ -26,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     directory = open_run(options.directory)
     folder = directory.path / FIGURES
     folder.mkdir(exist_ok=True)
-    for kind in known_outputs(outputs_of(directory)):
+    for kind in outputs_of(directory):
         for path in kind.draw(directory, folder):
             print(path)
     return 0

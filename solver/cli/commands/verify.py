@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from solver.assemble.registry import known_outputs
 from solver.cli.codes import FAILED, FINISHED
 from solver.cli.directory import open_run, outputs_of
 
@@ -19,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     """Read everything that carries a checksum; exit code 1 if anything is damaged."""
     directory = open_run(options.directory)
     checked: dict[Path, list[str]] = {}
-    for kind in known_outputs(outputs_of(directory)):
+    for kind in outputs_of(directory):
         checked |= kind.verify(directory)
     for path, problems in checked.items():
         print(f"{'DAMAGED' if problems else 'ok':8}{path.relative_to(directory.path)}")
