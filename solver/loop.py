@@ -53,6 +53,10 @@ class Schedule:
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name} = {value}: a positive number is needed")
 
+    def suits(self, step: float | None) -> bool:
+        """Whether steps of this size can meet its times: none are less than a thousandth of a step apart."""
+        return step is None or self.every_time is None or self.every_time >= SHORTEST * step
+
     def due(self, state: State) -> bool:
         """Whether this state is one of those asked for. Depends on nothing but the state."""
         if self.every_steps and int(state.step) % self.every_steps == 0:
@@ -116,7 +120,7 @@ def evolve(
     stepper.check(equation)
     control = check_control(end, step, cfl, max_step)
     for pause in pauses:
-        if step is not None and pause.every_time is not None and pause.every_time < SHORTEST * step:
+        if not pause.suits(step):
             raise ValueError(f"every_time = {pause.every_time}: at least a thousandth of the step, {step}, is needed")
     longest = np.float64(math.inf if max_step is None else max_step)
     state = _own(state) if donate else state

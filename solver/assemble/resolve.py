@@ -10,7 +10,7 @@ from solver.assemble.objects import dry_run
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError, Schema, load
 from solver.equations.base import Equation
-from solver.loop import SHORTEST, check_control
+from solver.loop import check_control
 
 
 def schema(folder: Path | str = ".") -> Schema:
@@ -65,8 +65,9 @@ def _check_intervals(config: Config) -> None:
     except ValueError as error:
         raise ConfigError(f"time: {error}") from None
     for name, output in config.outputs.items():
-        every = output.parameters.get("every_time")
-        if step is not None and every is not None and every < SHORTEST * step:
+        schedule = output.make().schedule
+        if not schedule.suits(step):
+            every = schedule.every_time
             raise ConfigError(f"output.{name}.every_time = {every}: at least a thousandth of time.step is needed")
 
 

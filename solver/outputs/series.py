@@ -74,30 +74,30 @@ class Series(Output):
         """One panel for each column that is not constant."""
         if not directory.series.exists():
             return []
-        columns = read_series(directory.series)
-        if len(columns.get("t", ())) < 2:
+        curves = _curves(read_series(directory.series))
+        if not curves:
             return []
-        names = [name for name in columns if name not in ("step", "t") and _changes(name, columns[name])]
-        if not names:
-            return []
-        across = min(3, len(names))
-        down = -(-len(names) // across)
+        across = min(3, len(curves))
+        down = -(-len(curves) // across)
         figure, axes = pyplot().subplots(
             down, across, figsize=(4 * across, 2.6 * down), squeeze=False, layout="constrained"
         )
-        for axis, name in zip(axes.flat, names, strict=False):
-            first = 1 if name == "dt" else 0  # no step was taken before the first state
-            axis.plot(columns["t"][first:], columns[name][first:], lw=1.2)
+        for axis, (name, (t, values)) in zip(axes.flat, curves.items(), strict=False):
+            axis.plot(t, values, lw=1.2)
             axis.set(title=name.replace("_", " "), xlabel="t")
-        for axis in list(axes.flat)[len(names) :]:
+        for axis in list(axes.flat)[len(curves) :]:
             axis.set_visible(False)
         return save(figure, folder / "series.png")
 
 
-def _changes(name: str, values: np.ndarray) -> bool:
-    """Whether a column is worth a panel; no step was taken before the first state."""
-    values = values[1:] if name == "dt" else values
-    return bool(np.ptp(values) > 0)
+def _curves(columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """t and values of each column that is not constant; none where there are less than two rows."""
+    if len(columns.get("t", ())) < 2:
+        return {}
+    t = columns["t"]
+    curves = {name: (t, values) for name, values in columns.items() if name not in ("step", "t")}
+    curves["dt"] = (t[1:], columns["dt"][1:])  # no step was taken before the first state
+    return {name: curve for name, curve in curves.items() if np.ptp(curve[1]) > 0}
 
 
 def _file(run: Run, drifts: Iterable[str]) -> SeriesFile:

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print it, a line for each thing there is to say."""
     directory = open_run(options.directory)
-    table = read_toml(directory.run_file)
+    table, provenance = read_toml(directory.run_file), _provenance(directory)
     grid, time = table["grid"], table["time"]
     control = f"step = {time['step']}" if "step" in time else f"cfl = {time['cfl']}"
     lines = {
@@ -38,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
         "last row": _last_row(directory),
         "snapshots": str(len(list(directory.snapshots.glob("step-*.h5")))),
         "checkpoints": _checkpoints(directory),
-        "made by": _made_by(directory),
+        "made by": _made_by(provenance),
     }
-    for number, note in enumerate(_notes(directory)):
+    for number, note in enumerate(provenance.get("notes", [])):
         lines[f"note {number + 1}"] = note
     for name, text in lines.items():
         print(f"{name + ':':13}{text}")
@@ -85,19 +85,17 @@ def _checkpoints(directory: RunDirectory) -> str:
     return ", ".join(path.name for path in list_checkpoints(directory.checkpoints)) or "none"
 
 
-def _made_by(directory: RunDirectory) -> str:
+def _provenance(directory: RunDirectory) -> dict[str, Any]:
+    """What the run was last started with; empty if that cannot be read."""
     try:
-        start = json.loads(directory.provenance.read_text())
+        return dict(json.loads(directory.provenance.read_text()))
     except (OSError, ValueError):
+        return {}
+
+
+def _made_by(provenance: dict[str, Any]) -> str:
+    if not provenance:
         return "unknown"
-    versions = ", ".join(f"{k} {v}" for k, v in start["versions"].items())
-    starts = 1 + len(start["earlier"])
-    return f"{versions}; {len(start['devices'])} devices; started {starts} time{'s' if starts > 1 else ''}"
-
-
-def _notes(directory: RunDirectory) -> list[str]:
-    """What differs from what was asked for."""
-    try:
-        return list(json.loads(directory.provenance.read_text())["notes"])
-    except (OSError, ValueError, KeyError):
-        return []
+    versions = ", ".join(f"{k} {v}" for k, v in provenance["versions"].items())
+    starts = 1 + len(provenance["earlier"])
+    return f"{versions}; {len(provenance['devices'])} devices; started {starts} time{'s' if starts > 1 else ''}"
