@@ -19,6 +19,7 @@ from typing import Any
 import h5py
 import jax
 import numpy as np
+from jax.sharding import NamedSharding
 
 from solver.cluster import any_process, barrier, is_first
 from solver.equations.base import PeriodicSystem
@@ -42,25 +43,29 @@ class Leaf:
 
     def on_grid(self, grid: Grid) -> bool:
         """An array spread over the devices, rather than a number."""
-        return self.view(grid) is not None
+        if not self._may_be_field(grid):
+            return False
+        return self.spectral_grid(grid) is not None or grid.is_physical(self.value.shape)
 
-    def view(self, grid: Grid) -> Grid | None:
-        """The grid, for real or for complex fields, that this array is spread over; None for a number."""
-        shape = getattr(self.value, "shape", ())
-        if self.is_key or len(shape) <= grid.dimensions:
+    def spectral_grid(self, grid: Grid) -> Grid | None:
+        """The grid, of real or of complex fields, whose coefficients this array holds; None if it holds no such."""
+        if not self._may_be_field(grid) or not np.issubdtype(self.value.dtype, np.complexfloating):
             return None
-        if np.issubdtype(self.value.dtype, np.complexfloating):
-            found = next((g for g in (grid.as_real, grid.as_complex) if g.is_spectral(shape)), None)
-            if found is not None:
-                return found
-        return grid if grid.is_physical(shape) else None
+        return next((g for g in (grid.as_real, grid.as_complex) if g.is_spectral(self.value.shape)), None)
 
     def logical_shape(self, grid: Grid) -> tuple[int, ...]:
         """Shape without padding."""
-        view = self.view(grid)
-        assert view is not None
-        is_spectral = np.issubdtype(self.value.dtype, np.complexfloating) and view.is_spectral(self.value.shape)
-        return view.logical_shape(self.value.shape) if is_spectral else tuple(self.value.shape)
+        spectral = self.spectral_grid(grid)
+        return tuple(self.value.shape) if spectral is None else spectral.logical_shape(self.value.shape)
+
+    def sharding(self, grid: Grid) -> NamedSharding:
+        """Where it lies on the devices."""
+        spectral, ndim = self.spectral_grid(grid), len(self.value.shape)
+        return grid.physical_sharding(ndim) if spectral is None else spectral.spectral_sharding(ndim)
+
+    def _may_be_field(self, grid: Grid) -> bool:
+        """Whether it has axes in front of as many as the grid has; a number and a random key have not."""
+        return not self.is_key and len(getattr(self.value, "shape", ())) > grid.dimensions
 
 
 def leaves_of(state: Any) -> list[Leaf]:
@@ -231,10 +236,7 @@ def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid
             _copy_overlap(path, piece, low, high, values)
         return values
 
-    view = leaf.view(grid)
-    assert view is not None
-    place = view.spectral_sharding if view.is_spectral(stored) else view.physical_sharding
-    return jax.make_array_from_callback(stored, place(len(stored)), block)
+    return jax.make_array_from_callback(stored, leaf.sharding(grid), block)
 
 
 def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> None:
