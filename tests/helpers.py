@@ -8,7 +8,7 @@ import h5py
 import jax
 import numpy as np
 
-from solver.equations.base import Field
+from solver.equations.field import Field
 
 VELOCITY = Field("vector", "length/time", solenoidal=True)
 

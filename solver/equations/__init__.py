@@ -3,7 +3,8 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.equations.base import Equation, Field, PeriodicSystem, SplitEquation, advection_rate, require
+from solver.equations.base import Equation, PeriodicSystem, SplitEquation, advection_rate, require
+from solver.equations.field import Field
 from solver.equations.mhd import Vector, magnetic_helicity
 
 __all__ = [

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
@@ -23,43 +22,11 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square, shell_spectrum
 from solver.discovery import ClassName
+from solver.equations.driven import Driven
+from solver.equations.field import Field
 from solver.fft import Method, Transform
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator
-
-RANKS = ("scalar", "vector", "wavefunction")
-
-
-@dataclass(frozen=True)
-class Field:
-    """One named field of an equation.
-
-    Args:
-        rank: `scalar`, `vector` (one component for each dimension) or `wavefunction` (one complex component).
-        units: of its values.
-        solenoidal: whether it is free of divergence; initial fields are projected.
-        components: names of the components; made from the field's name if None.
-    """
-
-    rank: str = "scalar"
-    units: str = "1"
-    solenoidal: bool = False
-    components: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.rank not in RANKS:
-            raise ValueError(f"a field of rank {self.rank!r}: {', '.join(RANKS)} are known")
-
-    @property
-    def real(self) -> bool:
-        """Whether its values are real."""
-        return self.rank != "wavefunction"
-
-    def component_names(self, name: str, dimensions: int) -> tuple[str, ...]:
-        """Names of its components, as snapshots call them."""
-        if self.components is not None:
-            return self.components
-        return tuple(f"{name}_{axis}" for axis in "xyz"[:dimensions]) if self.rank == "vector" else (name,)
 
 
 class PeriodicSystem(eqx.Module):
@@ -377,39 +344,6 @@ class SplitEquation(PeriodicSystem):
 
     def coefficients(self, fields: Fields) -> Fields:
         return {name: self.transform.forward(psi) for name, psi in fields.items()}
-
-
-class Driven(eqx.Module):
-    """An equation with forcings in their states of one step; offers what a stepper needs of an `Equation`."""
-
-    equation: Any
-    states: dict[str, Any]
-
-    @property
-    def grid(self) -> Grid:
-        """Grid of the equation."""
-        return self.equation.grid
-
-    def linear(self) -> LinearOperator:
-        """The equation's L."""
-        return self.equation.linear()
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """N(u, t) and the forcings."""
-        total = self.equation.nonlinear(fields, t)
-        forces = {
-            name: forcing.force(self.states[name], fields[name], self.equation.grid_of(name))
-            for name, forcing in self.equation.forcings().items()
-        }
-        return {name: n + forces[name] if name in forces else n for name, n in total.items()}
-
-    def constrain(self, fields: Fields) -> Fields:
-        """The equation's."""
-        return self.equation.constrain(fields)
-
-    def rate(self, fields: Fields) -> Array:
-        """The equation's."""
-        return self.equation.rate(fields)
 
 
 Dynamics: TypeAlias = Equation | Driven  # what a stepper takes

@@ -9,7 +9,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.base import Equation, Field, advection_rate, require
+from solver.equations.base import Equation, advection_rate, require
+from solver.equations.field import Field
 from solver.equations.navier_stokes import flux_divergence, mean_enstrophy, trace_free_flux
 from solver.grid import Grid
 from solver.operators import Fields, Matrix, divergence, project_solenoidal

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation, Field, require
+from solver.equations.base import Equation, require
+from solver.equations.field import Field
 from solver.operators import Diagonal, Fields
 
 

@@ -11,7 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, Field, advection_rate, require
+from solver.equations.base import Equation, advection_rate, require
+from solver.equations.field import Field
 from solver.equations.navier_stokes import flux_divergence, trace_free_flux
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, curl, divergence, project_solenoidal

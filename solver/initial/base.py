@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.base import Field, PeriodicSystem
+from solver.equations.base import PeriodicSystem
+from solver.equations.field import Field
 from solver.grid import Grid
 
 
