@@ -51,10 +51,13 @@ def gravity_wave(grid, n, frequency, rotation):
     return omega, at
 
 
-@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4(), LSRK3()], ids=lambda s: s.name)
-@pytest.mark.parametrize(("frequency", "rotation"), [(3.0, 0.0), (3.0, 0.7), (0.0, 2.0)], ids=str)
+@pytest.mark.parametrize(
+    ("stepper", "frequency", "rotation"),
+    [(IFRK4(), 3.0, 0.7), (ETDRK4(), 3.0, 0.0), (ETDRK4(), 0.0, 2.0), (LSRK3(), 3.0, 0.7)],
+    ids=lambda p: getattr(p, "name", str(p)),
+)
 def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequency, rotation):
-    grid = make_grid((16, 8, 12), devices=4, lengths=[2.0, 3.0, 1.5])
+    grid = make_grid((8, 4, 12), devices=2, lengths=[2.0, 3.0, 1.5])
     omega, at = gravity_wave(grid, (1, 0, 2), frequency, rotation)
     flow = Boussinesq(grid, 0.0, 0.0, buoyancy_frequency=frequency, rotation=rotation)
     state = after(flow, stepper, at(0.0), end=7.0, step=0.7)  # ω dt up to 1.5
@@ -123,7 +126,7 @@ def test_divergence_of_a_stratified_flow_stays_at_round_off(make_grid):
     flow = Boussinesq(grid, 0.01, 0.01, buoyancy_frequency=4.0, rotation=1.0)
     u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     b = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
-    state = after(flow, ETDRK4(), {"velocity": u, "buoyancy": b}, 0.5, 0.02)
+    state = after(flow, ETDRK2(), {"velocity": u, "buoyancy": b}, 0.5, 0.02)
     row = flow.series(state.field, 0.02)
     assert float(row["max_divergence"]) < 1e-12
     assert float(row["kinetic_energy"]) > 0.05
@@ -133,8 +136,8 @@ def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
     grid = make_grid((16, 12, 16), devices=4)
     u = initial.RandomPhase(peak=3.0)(grid, VELOCITY, jax.random.key(0))
     zero = jnp.zeros((1, *grid.physical_shape))
-    flow = after(sw.equations.NavierStokes(grid, 0.02), IFRK4(), u, 0.2, 0.02)
-    both = after(Boussinesq(grid, 0.02, 0.1), IFRK4(), {"velocity": u, "buoyancy": zero}, 0.2, 0.02)
+    flow = after(sw.equations.NavierStokes(grid, 0.02), IFRK2(), u, 0.2, 0.02)
+    both = after(Boussinesq(grid, 0.02, 0.1), IFRK2(), {"velocity": u, "buoyancy": zero}, 0.2, 0.02)
     np.testing.assert_allclose(both.field["velocity"], flow.field["velocity"], atol=1e-14)
 
 
@@ -189,7 +192,7 @@ def test_transforms_of_a_right_hand_side(make_grid, make, shape, counts):
 @pytest.mark.parametrize("which", ["boussinesq", "mhd"])
 def test_the_same_fields_on_any_number_of_devices(make_grid, which):
     ends = []
-    for mesh in ((1, 1), (5, 1), (2, 2)):
+    for mesh in ((1, 1), (3, 2)):  # neither divides all of the sides
         grid = make_grid((16, 12, 20), mesh_shape=mesh)
         u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
         if which == "mhd":

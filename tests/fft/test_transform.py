@@ -31,7 +31,7 @@ CASES = [
 @pytest.mark.parametrize(("shape", "real", "dealias"), CASES)
 def test_agrees_with_numpy(make_grid, shape, real, dealias):
     most = Layout(shape, dealias, real).max_slabs
-    for devices in sorted({1, min(8, most)}):
+    for devices in sorted({1, min(8, most)} if dealias == "two-thirds" else {min(8, most)}):
         grid = make_grid(shape, devices=devices, real=real, dealias=dealias)
         transform = sw.fft.Transform(grid)
         u = random_field(grid)
@@ -48,10 +48,17 @@ def test_agrees_with_numpy(make_grid, shape, real, dealias):
             np.testing.assert_allclose(kept_field, u, atol=1e-14)
 
 
-@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
-@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
-@pytest.mark.parametrize("shape", [(48, 32, 40), (32, 48)], ids=str)
-@pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "batch", "dealias", "real"),
+    [
+        ((48, 32, 40), (), "two-thirds", True),
+        ((48, 32, 40), (2, 3), "two-thirds", False),
+        ((48, 32, 40), (2, 3), "none", True),
+        ((32, 48), (), "none", False),
+        ((32, 48), (2, 3), "two-thirds", True),
+    ],
+    ids=str,
+)
 def test_one_exchange_per_batched_transform_and_no_gather(make_grid, shape, real, dealias, batch):
     grid = make_grid(shape, real=real, dealias=dealias)
     transform = sw.fft.Transform(grid)
@@ -111,10 +118,18 @@ def test_input_that_lies_otherwise_is_moved_not_misread(make_grid):
         np.testing.assert_array_equal(jax.jit(sw.fft.Transform(grid).forward)(other), expected)
 
 
-@pytest.mark.parametrize("devices", [1, 2])
-@pytest.mark.parametrize("real", [True, False], ids=["r2c", "c2c"])
-@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
-@pytest.mark.parametrize("shape", [(4, 6, 5), (8, 7)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "real", "dealias", "devices"),
+    [
+        ((4, 6, 5), True, "two-thirds", 2),
+        ((4, 6, 5), True, "none", 1),
+        ((4, 6, 5), False, "none", 2),
+        ((4, 6, 5), False, "two-thirds", 1),
+        ((8, 7), True, "none", 2),
+        ((8, 7), False, "two-thirds", 2),
+    ],
+    ids=str,
+)
 def test_gradients_against_finite_differences(make_grid, shape, real, dealias, devices):
     grid = make_grid(shape, devices=devices, real=real, dealias=dealias)
     transform = sw.fft.Transform(grid)
