@@ -20,6 +20,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.base import Equation, PeriodicSystem
+from solver.equations.budget import split_budget, with_budget, without_budget
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 
@@ -181,11 +182,12 @@ def _to_target_by_count(
         steps, dt = 1, target - float(state.t)
         t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
     field, history, forcing, is_finite = (fixed_steps_donating if donate else fixed_steps)(
-        equation, stepper, state.field, state.history, np.int64(steps), np.float64(dt),
+        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps), np.float64(dt),
         state.t_reference, state.step - state.step_reference, state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
+    field, budget = split_budget(field, state.budget)
     after = state.replace(
-        field=field, history=history, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
+        field=field, history=history, budget=budget, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
         t_reference=t_reference, step_reference=step_reference,
     )  # fmt: skip
     return _checked(after, bool(is_finite), before=state)
@@ -215,14 +217,14 @@ def _fixed_steps(
     step: Any,
 ) -> tuple[Fields, Any, Any, Array]:
     dt = jnp.asarray(dt, equation.grid.dtype)
-    coefficients = stepper.coefficients(equation, dt)
+    at_step = lambda forcing, i: equation.at_step(forcing, key, step + i)  # noqa: E731
+    coefficients = stepper.coefficients(at_step(forcing, 0), dt)
 
     def body(i: Array, carry: tuple[Fields, Any, Any]) -> Any:
         field, history, forcing = carry
         t = t_reference + (counted + i) * dt
         forcing = equation.advance_forcing(forcing, key, step + i, dt)
-        driven = equation.with_forcing(forcing)
-        return *stepper.step(driven, field, history, t.astype(dt.dtype), dt, coefficients), forcing
+        return *stepper.step(at_step(forcing, i), field, history, t.astype(dt.dtype), dt, coefficients), forcing
 
     field, history, forcing = jax.lax.fori_loop(0, steps, body, (field, history, forcing))
     return field, history, forcing, _is_finite(field)
@@ -245,14 +247,17 @@ def _to_target_by_cfl(
     at_start = float(state.dt) == 0 and isinstance(equation, Equation)
     first = np.float64(_first_step(equation, state, np.float64(state.t), cfl)) if at_start else np.float64("inf")
     field, history, forcing, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
-        equation, stepper, state.field, state.history, np.int64(steps), np.float64(cfl),
+        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps), np.float64(cfl),
         np.float64(state.t), np.float64(state.dt), np.float64(target), longest, first,
         state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     step = state.step + np.int64(done)
     # where JAX is limited to 32 bits the target is rounded on the device: reaching it there is reaching it
     t = target if np.asarray(t) >= np.asarray(target).astype(np.asarray(t).dtype) else t
-    after = state.replace(field=field, history=history, forcing=forcing, t=np.float64(t), dt=np.float64(dt), step=step)
+    field, budget = split_budget(field, state.budget)
+    after = state.replace(
+        field=field, history=history, budget=budget, forcing=forcing, t=np.float64(t), dt=np.float64(dt), step=step
+    )
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 
 
@@ -278,15 +283,15 @@ def _cfl_steps(
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         field, history, forcing, t, before, done, _ = carry
-        chosen = jnp.minimum(cfl / equation.rate(field).astype(t.dtype), longest)
+        chosen = jnp.minimum(cfl / equation.rate(without_budget(field)).astype(t.dtype), longest)
         chosen = jnp.minimum(chosen, jnp.where(before > 0, GROWTH * before, first))
         last = t + chosen * (1 + TOLERANCE) >= target
         dt = jnp.where(last, target - t, chosen)
         is_finite = jnp.isfinite(dt) & (t + dt > t)
         short = dt.astype(equation.grid.dtype)
-        coefficients = stepper.coefficients(equation, short)
         forcing = equation.advance_forcing(forcing, key, step + done, short)
-        driven = equation.with_forcing(forcing)
+        driven = equation.at_step(forcing, key, step + done)
+        coefficients = stepper.coefficients(driven, short)
         field, history = stepper.step(driven, field, history, t.astype(short.dtype), short, coefficients)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
         return field, history, forcing, jnp.where(last, target, t + dt), usual, done + 1, is_finite
@@ -308,7 +313,7 @@ def _first_step(equation: Any, state: State, t: Any, cfl: Any) -> Array:
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4, for the hundredth.
     """
     short = jnp.asarray(t, equation.grid.dtype)
-    fields, forced = state.field, equation.with_forcing(state.forcing)
+    fields, forced = state.field, equation.at_step(state.forcing, state.key, state.step)
     moved, driven = equation.linear().apply(fields), forced.nonlinear(fields, short)
     change = {name: moved[name] + driven[name] for name in fields}
     norm = lambda f: jnp.sqrt(sum(mean_square(v, equation.grid_of(name)) for name, v in f.items()))  # noqa: E731
@@ -366,24 +371,25 @@ def integrate(equation: PeriodicSystem, stepper: Stepper, state: State, *, step:
         def body(carry: Any, i: Any) -> Any:
             field, history, forcing = carry
             forcing = equation.advance_forcing(forcing, state.key, state.step + start + i, dt)
-            driven = equation.with_forcing(forcing)
+            driven = equation.at_step(forcing, state.key, state.step + start + i)
             after = stepper.step(driven, field, history, t0 + (start + i) * dt, dt, coefficients)
             return (*after, forcing), None
 
         return jax.lax.scan(body, carry, jnp.arange(count))[0]
 
     advance_again = jax.checkpoint(advance, static_argnums=2)
-    coefficients = stepper.coefficients(equation, dt)
-    carry = (state.field, state.history, state.forcing)
+    coefficients = stepper.coefficients(equation.at_step(state.forcing, state.key, state.step), dt)
+    carry = (with_budget(state.field, state.budget), state.history, state.forcing)
     inner = max(1, math.isqrt(steps))
     outer, rest = divmod(steps, inner)
     block = lambda carry, j: (advance_again(carry, j * inner, inner, coefficients), None)  # noqa: E731
     carry = jax.lax.scan(block, carry, jnp.arange(outer))[0]
     if rest:
         carry = advance_again(carry, outer * inner, rest, coefficients)
-    field, history, forcing = carry
+    fields, history, forcing = carry
+    field, budget = split_budget(fields, state.budget)
     t = jnp.asarray(state.t) + steps * jnp.asarray(step)
     return state.replace(
-        field=field, history=history, forcing=forcing, t=t, dt=jnp.asarray(step), step=state.step + steps,
-        t_reference=t, step_reference=state.step + steps,
+        field=field, history=history, budget=budget, forcing=forcing, t=t, dt=jnp.asarray(step),
+        step=state.step + steps, t_reference=t, step_reference=state.step + steps,
     )  # fmt: skip

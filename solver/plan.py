@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from solver.equations import PeriodicSystem
+from solver.equations.budget import with_budget
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
 from solver.steppers import State, Stepper
@@ -68,16 +69,19 @@ def transforms_in_step(equation: PeriodicSystem, stepper: Stepper, state: State)
     """Every distributed transform that one step calls for."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
 
-    def step(equation: Any, field: Any, history: Any, dt: Any) -> Any:
-        return stepper.step(equation, field, history, dt, dt, stepper.coefficients(equation, dt))
+    def step(equation: Any, state: Any, dt: Any) -> Any:
+        driven = equation.at_step(state.forcing, state.key, state.step)
+        fields = with_budget(state.field, state.budget)
+        return stepper.step(driven, fields, state.history, dt, dt, stepper.coefficients(driven, dt))
 
-    return transforms_in(jax.make_jaxpr(step)(equation, state.field, state.history, dt))
+    return transforms_in(jax.make_jaxpr(step)(equation, state, dt))
 
 
 def _peak_bytes(equation: PeriodicSystem, stepper: Stepper, state: State, calls: list[Call]) -> int:
     """State and the stepper's stages and coefficients, and the largest transform under way, for all devices."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
-    coefficients = jax.eval_shape(lambda e, dt: stepper.coefficients(e, dt), equation, dt)
+    prepare = lambda e, s, dt: stepper.coefficients(e.at_step(s.forcing, s.key, s.step), dt)  # noqa: E731
+    coefficients = jax.eval_shape(prepare, equation, state, dt)
     held = _bytes((state.history, coefficients)) + (1 + stepper.stages_held) * _bytes(state.field)
     return held + max((call.working_bytes for call in calls), default=0)
 

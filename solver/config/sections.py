@@ -62,7 +62,9 @@ def _positive_length(written: float | str) -> float | str:
 Length = Annotated[float | str, AfterValidator(_positive_length), "a length"]
 Lengths = Annotated[tuple[Length, ...], Field(strict=False)]
 Integers = Annotated[tuple[int, ...], Field(strict=False)]
-Dealias = Literal["two-thirds", "three-halves", "none"]
+Dealias = Literal[
+    "two-thirds", "three-halves", "one-half", "phase-shift-random", "phase-shift-alternating", "smooth", "none"
+]
 
 
 class GridSection(Section):

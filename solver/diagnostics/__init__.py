@@ -1,6 +1,7 @@
 """Pure functions of fields: means, shell spectra, largest values."""
 
 from solver.diagnostics.spectra import (
+    mean_product,
     mean_square,
     shell_index,
     shell_spectrum,
@@ -11,6 +12,7 @@ from solver.diagnostics.spectra import (
 )
 
 __all__ = [
+    "mean_product",
     "mean_square",
     "shell_index",
     "shell_spectrum",

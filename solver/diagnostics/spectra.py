@@ -19,6 +19,11 @@ def mean_square(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
     return jnp.sum(grid.mode_weights() * _absolute_square(u_hat))
 
 
+def mean_product(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
+    """⟨a · b⟩ over the box (its real part), summed over components, by Parseval: Σ_k Re(â* b̂). One all-reduce."""
+    return jnp.sum(grid.mode_weights() * jnp.real(jnp.conj(a_hat) * b_hat))
+
+
 def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) -> Float[Array, ""]:
     """Σ_k weight(k) |û|², summed over components; `weight` broadcasts against coefficients."""
     return jnp.sum(weight * grid.mode_weights() * _absolute_square(u_hat))

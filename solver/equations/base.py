@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -20,8 +20,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, shell_spectrum
+from solver.diagnostics import mean_product, mean_square, shell_spectrum
 from solver.discovery import ClassName
+from solver.equations.budget import BUDGET, Budget, Changes, columns
 from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.fft import Method, Transform
@@ -94,9 +95,9 @@ class PeriodicSystem(eqx.Module):
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
-    def with_forcing(self, states: dict[str, Any]) -> Any:
-        """This equation with the forcings of one step in its right-hand side, as steppers take it."""
-        return Driven(self, states) if self.forcings() else self
+    def at_step(self, forcing: dict[str, Any], key: Any, step: ArrayLike) -> Any:
+        """This equation as steppers take it during step number `step`: `forcing` has the states of its forcings."""
+        return self
 
     @property
     def transform(self) -> Transform:
@@ -214,6 +215,14 @@ class PeriodicSystem(eqx.Module):
         """Quantities that the equation conserves; series.csv has their drift since the start."""
         return {}
 
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        """Quadratic quantities whose budget the run keeps; none by default."""
+        return {}
+
+    def budget_columns(self) -> tuple[str, ...]:
+        """Names of the integrals that the run keeps for the budget of `energies`."""
+        return ()
+
     def warnings(self, row: dict[str, float]) -> list[str]:
         """What a row of the series says should worry the user."""
         return []
@@ -233,14 +242,23 @@ class Equation(PeriodicSystem):
     A subclass gives `name`, `fields`, `linear`, `nonlinear` and `rate`; the rest has defaults. Its parameters are
     annotated attributes, as in a dataclass.
 
+    Class attributes:
+        budgeted: series column → field, for the columns ½⟨|u|²⟩ whose budget the run keeps; by default all of the
+            default series, and none of a series of the equation's own.
+
     Args:
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
             states and random numbers are the loop's: they lie in the run's `State` and its checkpoints.
     """
 
+    budgeted: ClassVar[Mapping[str, str] | None] = None
+
     forcing: Any = eqx.field(default=None, kw_only=True)
+    shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
 
     def __check_init__(self) -> None:
+        if BUDGET in self.fields:
+            raise ValueError(f"a field named {BUDGET!r}: another name is needed, that one is taken")
         for name, forcing in self.forcings().items():
             if name not in self.fields:
                 raise ValueError(f"forcing of {name!r}: {self.name} has the fields {', '.join(self.fields)}")
@@ -268,6 +286,55 @@ class Equation(PeriodicSystem):
     @abstractmethod
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is)."""
+
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        """Quadratic quantities whose budget the run keeps, by column of the series: ½⟨|u|²⟩ by default."""
+        return {column: 0.5 * mean_square(fields[name], self.grid_of(name)) for column, name in self._budgeted()}
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """What changes each of the `energies`, by cause: rates whose sum is its time derivative [energy/time].
+
+        By default ⟨u · change⟩ for the linear part, the rest, and the forcing. The run integrates the rates with the
+        fields; series.csv has the integrals since its start. All-reduces only.
+        """
+        return {
+            column: {
+                "linear": self.power(fields, changes.linear, name),
+                "nonlinear": self.power(fields, changes.nonlinear, name),
+                **self.power_of_forcing(fields, changes, name),
+            }
+            for column, name in self._budgeted()
+        }
+
+    def power(self, fields: Fields, change: Fields, name: str) -> Array:
+        """⟨u · change⟩ of one field: what a change [u/time] adds to ½⟨|u|²⟩ per time."""
+        return mean_product(fields[name], change[name], self.grid_of(name))
+
+    def power_of_forcing(self, fields: Fields, changes: Changes, name: str) -> dict[str, Array]:
+        """The entry `forcing` of a field's budget, if it is forced."""
+        return {"forcing": self.power(fields, changes.forcing, name)} if name in changes.forcing else {}
+
+    def _budgeted(self) -> list[tuple[str, str]]:
+        """Column and field of each energy that has a budget."""
+        if self.budgeted is not None:
+            return list(self.budgeted.items())
+        return [] if self.units else list(zip(self._energies(), self.fields, strict=True))
+
+    def budget_columns(self) -> tuple[str, ...]:
+        shapes = self.field_shapes()
+        causes = {"linear": shapes, "nonlinear": shapes, "forcing": {name: shapes[name] for name in self.forcings()}}
+        rates = lambda fields, causes: columns(self.budget(fields, Changes(**causes)))  # noqa: E731
+        return tuple(jax.eval_shape(rates, shapes, causes))
+
+    def at_step(self, forcing: dict[str, Any], key: Any, step: ArrayLike) -> Driven:
+        return Driven(self, forcing, key, step)
+
+    @property
+    def transform(self) -> Transform:
+        return Transform(self.grid, self.method, self.shift)
+
+    def transform_of(self, name: str) -> Transform:
+        return Transform(self.grid_of(name), self.method, self.shift)
 
     def constrain(self, fields: Fields) -> Fields:
         """Applied after every step: removes what round-off must not be allowed to build up."""
@@ -303,7 +370,8 @@ class Equation(PeriodicSystem):
         except ValueError as error:
             raise ValueError(f"{_who(self)}: {error}") from None
         t = jax.ShapeDtypeStruct((), self.grid.dtype)
-        found = jax.eval_shape(lambda fields, t: self.nonlinear(fields, t), given, t)
+        at_start = lambda: self.at_step({}, jax.random.key(0), 0).on_moved_points(0)  # noqa: E731
+        found = jax.eval_shape(lambda fields, t: at_start().nonlinear(fields, t), given, t)
         wanted = {n: (s.shape, s.dtype) for n, s in given.items()}
         if not isinstance(found, Mapping) or {n: (v.shape, v.dtype) for n, v in found.items()} != wanted:
             raise ValueError(f"{_who(self)}: nonlinear() gives {_outline(found)}; {_outline(given)} is needed")
@@ -344,9 +412,6 @@ class SplitEquation(PeriodicSystem):
 
     def coefficients(self, fields: Fields) -> Fields:
         return {name: self.transform.forward(psi) for name, psi in fields.items()}
-
-
-Dynamics: TypeAlias = Equation | Driven  # what a stepper takes
 
 
 def advection_rate(velocity: Array, grid: Grid) -> Array:

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
+from solver.diagnostics import mean_product, mean_square, weighted_mean_square
 from solver.equations.base import Equation, advection_rate, require
+from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
 from solver.equations.navier_stokes import flux_divergence, mean_enstrophy, trace_free_flux
 from solver.grid import Grid
@@ -90,6 +91,32 @@ class Boussinesq(Equation):
             "buoyancy": -divergence(flux_hat[-d:], self.grid)[None],
         }
 
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        return {
+            "kinetic_energy": 0.5 * mean_square(fields["velocity"], self.grid),
+            "buoyancy_variance": mean_square(fields["buoyancy"], self.grid),
+        }
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """By viscosity, diffusivity, forcing, the buoyancy flux ⟨w b⟩, and the stratification, −2N² ⟨w b⟩."""
+        k2, flux = self.grid.k_squared(), self._buoyancy_flux(fields)
+        forced = {name: self.power_of_forcing(fields, changes, name) for name in fields}
+        return {
+            "kinetic_energy": {
+                "viscosity": -self.viscosity * weighted_mean_square(fields["velocity"], k2, self.grid),
+                "buoyancy": flux,
+                **forced["velocity"],
+            },
+            "buoyancy_variance": {
+                "diffusivity": -2 * self.diffusivity * weighted_mean_square(fields["buoyancy"], k2, self.grid),
+                "stratification": -2 * self.buoyancy_frequency**2 * flux,
+                **{cause: 2 * power for cause, power in forced["buoyancy"].items()},
+            },
+        }
+
+    def _buoyancy_flux(self, fields: Fields) -> Array:
+        return mean_product(fields["velocity"][-1], fields["buoyancy"][0], self.grid)
+
     def constrain(self, fields: Fields) -> Fields:
         return {**fields, "velocity": project_solenoidal(fields["velocity"], self.grid)}
 
@@ -98,12 +125,11 @@ class Boussinesq(Equation):
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         u_hat, b_hat = fields["velocity"], fields["buoyancy"]
-        lifted = self.grid.mode_weights() * jnp.real(jnp.conj(u_hat[-1]) * b_hat[0])
         return {
             "kinetic_energy": 0.5 * mean_square(u_hat, self.grid),
             "buoyancy_variance": mean_square(b_hat, self.grid),
             "enstrophy": mean_enstrophy(u_hat, self.grid),
-            "buoyancy_flux": jnp.sum(lifted),
+            "buoyancy_flux": self._buoyancy_flux(fields),
             "max_divergence": jnp.max(jnp.abs(self.transform.inverse(divergence(u_hat, self.grid)))),
             "cfl": dt * self.rate(fields),
         }

@@ -1,22 +1,42 @@
-"""An equation under its forcings, as steppers take it."""
+"""An equation during one step, as steppers take it: under its forcings, on moving points, with its energy budget."""
 
 from __future__ import annotations
 
+import copy
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.budget import BUDGET, Changes, columns, stacked, without_budget
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator
 
+SHIFT_KEY = 2**31 - 2  # beside that of the forcings
+
 
 class Driven(eqx.Module):
-    """An equation with forcings in their states of one step; offers what a stepper needs of an `Equation`."""
+    """What a stepper needs of an `Equation`, during one step.
+
+    Beside the equation's fields it takes an entry `budget` if there is one: the integrals over time of what changes
+    the energies, which have no linear part. So whatever the method is, the budget is integrated as the fields are.
+
+    Args:
+        equation: what is solved.
+        forcing: state of each forcing in this step, by field name.
+        key: random key of the run, for points that move at random.
+        step: number of the step.
+    """
 
     equation: Any
-    states: dict[str, Any]
+    forcing: dict[str, Any]
+    key: Any
+    step: ArrayLike
 
     @property
     def grid(self) -> Grid:
@@ -24,22 +44,81 @@ class Driven(eqx.Module):
         return self.equation.grid
 
     def linear(self) -> LinearOperator:
-        """The equation's L."""
-        return self.equation.linear()
+        """The equation's L, and 0 for the budget."""
+        return WithBudget(self.equation.linear(), 0.0)
 
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """N(u, t) and the forcings."""
-        total = self.equation.nonlinear(fields, t)
+    def nonlinear(self, fields: Fields, t: ArrayLike, evaluation: int = 0) -> Fields:
+        """N(u, t) and the forcings, and the budget's rates if `fields` has a budget.
+
+        Args:
+            fields, t: where it is evaluated.
+            evaluation: how many evaluations this step has had before: the points move from one to the next.
+        """
+        own = without_budget(fields)
+        nonlinear = self.on_moved_points(evaluation).nonlinear(own, t)
         forces = {
-            name: forcing.force(self.states[name], fields[name], self.equation.grid_of(name))
+            name: forcing.force(self.forcing[name], own[name], self.equation.grid_of(name))
             for name, forcing in self.equation.forcings().items()
         }
-        return {name: n + forces[name] if name in forces else n for name, n in total.items()}
+        total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
+        if BUDGET not in fields:
+            return total
+        changes = Changes(self.equation.linear().apply(own), nonlinear, forces)
+        rates = columns(self.equation.budget(own, changes))
+        return {**total, BUDGET: stacked(rates).astype(fields[BUDGET].dtype)}
 
     def constrain(self, fields: Fields) -> Fields:
         """The equation's."""
-        return self.equation.constrain(fields)
+        return {**fields, **self.equation.constrain(without_budget(fields))}
 
     def rate(self, fields: Fields) -> Array:
         """The equation's."""
-        return self.equation.rate(fields)
+        return self.equation.rate(without_budget(fields))
+
+    def on_moved_points(self, evaluation: int) -> Any:
+        """The equation, its points half a spacing on from those of the evaluation before.
+
+        Source: Rogallo, NASA TM 81315 (1981), for the random shift and the one half a spacing further.
+        """
+        layout = self.grid.layout
+        if not layout.shifts_phase:
+            return self.equation
+        shift = jnp.full(layout.dimensions, 0.5 * ((self.step + evaluation) % 2), self.grid.dtype)
+        if self.grid.dealias == "phase-shift-random":
+            key = jax.random.fold_in(jax.random.fold_in(self.key, SHIFT_KEY), self.step)
+            shift = shift + jax.random.uniform(key, shift.shape, shift.dtype)
+        moved = copy.copy(self.equation)
+        object.__setattr__(moved, "shift", shift)  # on a copy that nobody else has
+        return moved
+
+
+class WithBudget(LinearOperator):
+    """An operator on fields, and the number that stands in its place where L is 0, for the budget.
+
+    Args:
+        operator: L, or a function of it.
+        at_zero: that function at L = 0.
+    """
+
+    operator: LinearOperator
+    at_zero: ArrayLike
+
+    def apply(self, fields: Fields) -> Fields:
+        own = self.operator.apply(without_budget(fields))
+        return {**own, BUDGET: self.at_zero * fields[BUDGET]} if BUDGET in fields else own
+
+    def exp(self, t: ArrayLike) -> WithBudget:
+        return WithBudget(self.operator.exp(t), 1.0)
+
+    def phi(self, weights: Mapping[int, float], t: ArrayLike) -> WithBudget:
+        return WithBudget(self.operator.phi(weights, t), sum(a / math.factorial(k) for k, a in weights.items()))
+
+    def solve(self, a: ArrayLike, b: ArrayLike) -> WithBudget:
+        return WithBudget(self.operator.solve(a, b), 1 / a)
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.operator.check(shapes)
+
+    @property
+    def spectrum(self) -> str:
+        return self.operator.spectrum

@@ -59,7 +59,7 @@ class GrayScott(Equation):
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """F − u v² and u v²."""
         reaction = self.transform.pointwise(_reaction, fields)
-        mean_mode = (self.grid.k_squared() == 0) & (self.grid.mode_weights() > 0)
+        mean_mode = (self.grid.k_squared() == 0) & self.grid.is_kept()
         return {"u": jnp.where(mean_mode, self.feed, 0) - reaction, "v": reaction}
 
     def rate(self, fields: Fields) -> Array:

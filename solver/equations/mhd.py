@@ -10,8 +10,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, weighted_mean_square
+from solver.diagnostics import mean_product, mean_square, weighted_mean_square
 from solver.equations.base import Equation, advection_rate, require
+from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
 from solver.equations.navier_stokes import flux_divergence, trace_free_flux
 from solver.grid import Grid
@@ -58,6 +59,7 @@ class MHD(Equation):
         "max_divergence": "1/time",
         "cfl": "1",
     }
+    budgeted: ClassVar[dict[str, str]] = {"kinetic_energy": "velocity", "magnetic_energy": "magnetic_field"}
 
     def __check_init__(self) -> None:
         require("viscosity", self.viscosity, "zero or more", least=0)
@@ -93,6 +95,17 @@ class MHD(Equation):
             induction = 1j * jnp.stack([ky * emf_hat[0], -kx * emf_hat[0]])
         return {"velocity": -project_solenoidal(momentum, self.grid), "magnetic_field": induction}
 
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """By viscosity, resistivity, forcing, and what flow and field pass to each other: `exchange`."""
+        diffusivities = {"velocity": ("viscosity", self.viscosity), "magnetic_field": ("resistivity", self.resistivity)}
+        found = {}
+        for column, name in self.budgeted.items():
+            cause, diffusivity = diffusivities[name]
+            lost = -diffusivity * weighted_mean_square(fields[name], self.grid.k_squared(), self.grid)
+            inner = self.power(fields, changes.linear, name) + self.power(fields, changes.nonlinear, name)
+            found[column] = {cause: lost, "exchange": inner - lost, **self.power_of_forcing(fields, changes, name)}
+        return found
+
     def constrain(self, fields: Fields) -> Fields:
         return {name: project_solenoidal(field, self.grid) for name, field in fields.items()}
 
@@ -112,7 +125,7 @@ class MHD(Equation):
         return {
             "kinetic_energy": 0.5 * mean_square(u_hat, grid),
             "magnetic_energy": 0.5 * mean_square(b_hat, grid),
-            "cross_helicity": _mean_product(u_hat, b_hat, grid),
+            "cross_helicity": mean_product(u_hat, b_hat, grid),
             "dissipation": self.viscosity * weighted_mean_square(u_hat, k2, grid)
             + self.resistivity * weighted_mean_square(b_hat, k2, grid),
             "max_divergence": jnp.max(jnp.abs(self.transform.inverse(spread))),
@@ -125,12 +138,7 @@ def magnetic_helicity(b_hat: Array, grid: Grid) -> Array:
     if grid.dimensions == 2:
         return weighted_mean_square(b_hat, grid.inverse_k_squared(), grid)
     a_hat = curl(b_hat, grid) * grid.inverse_k_squared()
-    return _mean_product(a_hat, b_hat, grid)
-
-
-def _mean_product(a_hat: Array, b_hat: Array, grid: Grid) -> Array:
-    """⟨a·b⟩ by Parseval."""
-    return jnp.sum(grid.mode_weights() * jnp.real(jnp.conj(a_hat) * b_hat))
+    return mean_product(a_hat, b_hat, grid)
 
 
 def _products(q: Array) -> Array:

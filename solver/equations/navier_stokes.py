@@ -10,6 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
 from solver.equations.base import Equation, advection_rate, require
+from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, divergence, project_solenoidal
@@ -42,6 +43,7 @@ class NavierStokes(Equation):
         "cfl": "1",
         "kmax_eta": "1",
     }
+    budgeted: ClassVar[dict[str, str]] = {"energy": "velocity"}
 
     def __check_init__(self) -> None:
         require("viscosity", self.viscosity, "zero or more", least=0)
@@ -56,6 +58,11 @@ class NavierStokes(Equation):
         """−P[∇·(u u)], P the Leray projection."""
         flux_hat = self.transform.pointwise(trace_free_flux, fields["velocity"])
         return {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """By viscosity and forcing: advection and pressure change no energy where no product is aliased."""
+        viscosity = self.power(fields, changes.linear, "velocity")
+        return {"energy": {"viscosity": viscosity, **self.power_of_forcing(fields, changes, "velocity")}}
 
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)

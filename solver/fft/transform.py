@@ -31,6 +31,11 @@ class Transform:
     Args:
         grid: supplies shapes, retained modes, real or complex fields, and the device mesh.
         method: how it is carried out: engine, fields per exchange, parts of an exchange.
+        shift: of the points, one number for each dimension in units of their spacing; none if None. Values are those
+            at the shifted points, coefficients are what they are without.
+
+    With the rules `phase-shift-…` and `smooth`, coefficients that come from values are multiplied by
+    `grid.mode_filter()`.
 
     Raises:
         ValueError: a method that cannot transform this grid; the message names what can.
@@ -38,6 +43,7 @@ class Transform:
 
     grid: Grid
     method: Method = field(default=Method())
+    shift: Array | None = None
 
     def __post_init__(self) -> None:
         self.method.check(self.grid.layout, self.grid.mesh)
@@ -54,7 +60,8 @@ class Transform:
         if grid.real and jnp.iscomplexobj(u):
             raise ValueError(f"a field of dtype {u.dtype} on a grid for real fields; make the grid with real=False")
         factor = 1 / math.prod(grid.physical_shape)
-        return primitive.forward(as_dtype(u, grid.physical_dtype), grid.layout, grid.mesh, self.method, factor)
+        u_hat = primitive.forward(as_dtype(u, grid.physical_dtype), grid.layout, grid.mesh, self.method, factor)
+        return self._from_points(u_hat)
 
     def inverse(self, u_hat: AnyArray) -> Array:
         """Fields `(..., *grid.physical_shape)` with coefficients `(..., *grid.spectral_shape)`.
@@ -68,7 +75,8 @@ class Transform:
         grid = self.grid
         primitive.refuse_inside_shard_map()
         check_shape("coefficients", u_hat.shape, grid.spectral_shape)
-        return primitive.inverse(as_dtype(u_hat, grid.complex_dtype), grid.layout, grid.mesh, self.method, 1.0)
+        u_hat = self._to_points(as_dtype(u_hat, grid.complex_dtype))
+        return primitive.inverse(u_hat, grid.layout, grid.mesh, self.method, 1.0)
 
     def pointwise(
         self,
@@ -104,9 +112,15 @@ class Transform:
 
         Raises:
             ValueError: another shape; a function that mixes points or depends on where they lie (read off its trace),
-                that holds arrays or traced values from outside, or that changes the dtype.
+                that holds arrays or traced values from outside, or that changes the dtype; arrays over points while
+                the points are shifted.
         """
         grid = self.grid
+        if self.shift is not None and at_points is not None:
+            raise ValueError(
+                f"dealias {grid.dealias!r}: arrays over points cannot follow the points as they move; two-thirds, "
+                "three-halves, one-half, smooth or none can serve this equation"
+            )
         parts, names = [fields], None
         if isinstance(fields, Mapping):
             if not fields:
@@ -122,8 +136,19 @@ class Transform:
         function = PointFunction(fn, grid.dimensions, names, given(parameters, inputs), given(at_points, maps))
         arrays = [over_points(self._in_precision(v), grid.physical_shape) for v in arrays]
         numbers = [self._in_precision(v) for v in numbers]
-        u_hat = as_dtype(u_hat, grid.complex_dtype)
-        return primitive.pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method)
+        u_hat = self._to_points(as_dtype(u_hat, grid.complex_dtype))
+        found = primitive.pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method)
+        return jax.tree.map(self._from_points, found)
+
+    def _to_points(self, u_hat: AnyArray) -> AnyArray:
+        """Coefficients whose values at the grid's points are those that are asked for at the shifted ones."""
+        return u_hat if self.shift is None else u_hat * self.grid.shift_phases(self.shift)
+
+    def _from_points(self, u_hat: Array) -> Array:
+        """Back from there, and nothing outside what the dealiasing rule keeps."""
+        factor = self.grid.mode_filter()
+        u_hat = u_hat if factor is None else u_hat * factor
+        return u_hat if self.shift is None else u_hat * self.grid.shift_phases(-self.shift)
 
     def _in_precision(self, value: Any) -> AnyArray:
         """An array; floating-point and complex ones in the precision of the grid."""

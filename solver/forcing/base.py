@@ -46,4 +46,4 @@ def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:
     k2 = grid.k_squared()
     tolerance = 1e-9 * np.asarray(grid.fundamental).min()  # shells are named by their bounds: include these
     k = jnp.sqrt(k2)
-    return ((k >= low - tolerance) & (k <= high + tolerance) & (k2 > 0) & (grid.mode_weights() > 0)).astype(grid.dtype)
+    return ((k >= low - tolerance) & (k <= high + tolerance) & (k2 > 0) & grid.is_kept()).astype(grid.dtype)

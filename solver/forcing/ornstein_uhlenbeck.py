@@ -81,7 +81,7 @@ class OrnsteinUhlenbeck(Forcing):
         side = 2 * self.largest + 1
         numbers = [jnp.round(k / f).astype(int) for k, f in zip(grid.wavenumbers(), grid.fundamental, strict=True)]
         square = sum(n * n for n in numbers)
-        inside = (square > 0) & (square <= self.largest**2) & (grid.mode_weights() > 0)
+        inside = (square > 0) & (square <= self.largest**2) & grid.is_kept()
         position = jnp.zeros((), int)
         for n in numbers:
             position = position * side + jnp.clip(n, -self.largest, self.largest) + self.largest

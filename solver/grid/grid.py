@@ -29,7 +29,8 @@ class Grid:
     Args:
         shape: points per axis, 1 to 3 axes (with `three-halves`: modes per axis).
         lengths: box lengths, one for all axes or one each; 2π by default.
-        dealias: `two-thirds`, `three-halves` or `none`.
+        dealias: `two-thirds`, `three-halves`, `one-half`, `phase-shift-random`, `phase-shift-alternating`, `smooth` or
+            `none`; see `solver.grid.layout.Layout`.
         precision: `float64` or `float32`.
         real: whether wavenumbers and spectral shapes are those of real fields (half of the last axis is stored) or of
             complex ones. An equation takes either, and each of its fields the one that it needs.
@@ -203,6 +204,38 @@ class Grid:
             )
             weights = weights * self._along(axis, counts, self.layout.order)
         return weights
+
+    def mode_filter(self) -> Array | None:
+        """Factor on each stored mode of whatever is transformed to coefficients; None where it is 1 everywhere.
+
+        With phase shifts 1 inside the ellipsoid Σ (n_i/N_i)² < 2/9 and 0 outside; with `smooth`
+        Π exp(−36 (2|n_i|/N_i)^36).
+
+        Source: Hou & Li, J. Comput. Phys. 226 (2007) 379, for the smooth filter.
+        """
+        if not (self.layout.shifts_phase or self.dealias == "smooth"):
+            return None
+        numbers = [jnp.asarray(n) for n in self._relative_mode_numbers()]
+        if self.dealias == "smooth":
+            return self.on_modes(lambda: jnp.exp(-36 * sum((2 * jnp.abs(n)) ** 36 for n in numbers)))
+        inside = 2 / 9 * (1 - 1e-6)  # a mode on the surface itself stays outside, in single precision too
+        return self.on_modes(lambda: (sum(n * n for n in numbers) < inside).astype(self.dtype))
+
+    def is_kept(self) -> Array:
+        """True on every stored mode that the dealiasing rule keeps, False on the others and in the padding."""
+        factor = self.mode_filter()
+        return self.on_modes(lambda: jnp.asarray(self.mode_weights() > 0) & (True if factor is None else factor > 0))
+
+    def shift_phases(self, shift: Array) -> Array:
+        """exp(i k·s) on every stored mode, for a shift s of the points `(dimension,)` in units of their spacing."""
+        numbers = self._relative_mode_numbers()
+        turns = [jnp.exp(2j * math.pi * n * shift[a]).astype(self.complex_dtype) for a, n in enumerate(numbers)]
+        return math.prod(turns[1:], start=turns[0])
+
+    def _relative_mode_numbers(self) -> list[np.ndarray]:
+        """n_i/N_i as vectors that broadcast against spectral arrays."""
+        order = self.layout.order
+        return [self._along(a, self.layout.mode_numbers(a) / n, order) for a, n in enumerate(self.shape)]
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""

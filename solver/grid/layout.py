@@ -14,7 +14,15 @@ from functools import cached_property
 
 import numpy as np
 
-DEALIASING = ("two-thirds", "three-halves", "none")
+DEALIASING = (
+    "two-thirds",
+    "three-halves",
+    "one-half",
+    "phase-shift-random",
+    "phase-shift-alternating",
+    "smooth",
+    "none",
+)
 STORAGE_ORDER = {1: (0,), 2: (1, 0), 3: (1, 2, 0)}
 
 
@@ -24,8 +32,11 @@ class Layout:
 
     Args:
         shape: points per axis; with `three-halves`, modes per axis.
-        dealias: `two-thirds` keeps |n| < N/3, strictly, on each axis; `three-halves` keeps |n| < N/2 and forms
-            products on 3N/2 points; `none` keeps every mode, the Nyquist mode included.
+        dealias: which modes are kept, n_i whole numbers and inequalities strict; docs/conventions.md says what each
+            rule leaves aliased. On each axis by itself: `two-thirds` keeps |n| < N/3; `three-halves` |n| < N/2 and
+            forms products on 3N/2 points; `one-half` |n| < N/4; `smooth` |n| < N/2, the highest damped; `none` every
+            mode, the Nyquist mode included. `phase-shift-random` and `phase-shift-alternating` keep the ellipsoid
+            Σ (n_i/N_i)² < 2/9, stored in the box around it.
         real: real fields (half of the last axis is stored) or complex ones.
         slabs: parts of x, and of ky.
         pencils: parts of y, and of kz, in three dimensions only; 1 means slabs.
@@ -106,7 +117,15 @@ class Layout:
     def highest_mode(self, axis: int) -> int:
         """Largest retained |n| along a physical axis."""
         n = self.shape[axis]
-        return {"two-thirds": (n - 1) // 3, "three-halves": (n - 1) // 2, "none": n // 2}[self.dealias]
+        if self.shifts_phase:
+            return math.isqrt((2 * n * n - 1) // 9)
+        divisors = {"two-thirds": 3, "three-halves": 2, "one-half": 4, "smooth": 2}
+        return n // 2 if self.dealias == "none" else (n - 1) // divisors[self.dealias]
+
+    @property
+    def shifts_phase(self) -> bool:
+        """Whether products are formed on points that move from evaluation to evaluation."""
+        return self.dealias.startswith("phase-shift")
 
     def is_half(self, axis: int) -> bool:
         """True for the axis of a real field that holds only the modes n >= 0."""

@@ -18,7 +18,7 @@ import jax
 from solver.cluster import any_process, barrier, is_first
 from solver.io.files import PARTIAL, checksum, partial_path
 
-FORMAT = 2
+FORMAT = 3
 NAME = re.compile(r"step-(\d{8,})")
 MANIFEST = "manifest.json"
 

@@ -5,65 +5,71 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
+from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
 from solver.equations.base import PeriodicSystem
+from solver.equations.budget import imbalance
 from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series
+from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.outputs.figures import pyplot, save
 from solver.steppers.base import State
 
-_series = jax.jit(lambda equation, fields, dt: equation.series(fields, dt))
-_conserved = jax.jit(lambda equation, fields: equation.conserved(fields))
+_report = jax.jit(lambda equation, fields, dt: _reported(equation, fields, dt))
+CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 
 
 @dataclass(frozen=True)
 class Series(Output):
-    """One row of scalars: step, t, dt, the equation's `series`, and the drift of what it conserves.
+    """One row of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
 
-    Drift is relative to the value at the start of the run (absolute where that is zero). The equation's warnings of
-    a row go to the log, each kind once. All-reduces only.
+    Drift is relative to the value at the start of the run (absolute where that is zero). The budget of an energy E is
+    a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and `E_imbalance`, what they
+    leave unexplained of the change of E relative to the largest of these numbers. Warnings go to the log, each kind
+    once. All-reduces only.
     """
 
     name: ClassVar[str] = "series"
 
     def check(self, equation: PeriodicSystem) -> None:
-        fields = equation.field_shapes()
-        row = jax.eval_shape(lambda f: equation.series(f, np.float64(1)), fields)
-        units = equation.series_units()
+        row, conserved, energies = _traced(equation)
+        units, name = equation.series_units(), type(equation).__name__
         if row.keys() != units.keys():
             raise ValueError(
-                f"{type(equation).__name__}: series() has the columns {', '.join(row)}; units of "
-                f"{', '.join(units)} are given"
+                f"{name}: series() has the columns {', '.join(row)}; units of {', '.join(units)} are given"
             )
-        conserved = jax.eval_shape(lambda f: equation.conserved(f), fields)
-        for name, value in [*row.items(), *conserved.items()]:
+        for column, value in [*row.items(), *conserved.items(), *energies.items()]:
             if value.shape != ():
-                raise ValueError(f"{type(equation).__name__}: series() gives {name} of shape {list(value.shape)}")
+                raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
     def begin(self, run: Run) -> None:
-        _file(run, _traced_drifts(run.equation)).begin()
+        _file(run, *_names(run.equation)).begin()
 
     def resume(self, run: Run) -> None:
-        file = _file(run, _traced_drifts(run.equation))
+        file = _file(run, *_names(run.equation))
         if file.path.exists() and read_columns(file.path):
             file.check()
         else:
             file.begin()
 
     def write(self, run: Run, state: State) -> None:
-        row = {name: float(v) for name, v in _series(run.equation, state.field, np.float64(state.dt)).items()}
-        conserved = _conserved(run.equation, state.field)
+        report = _report(run.equation, state.field, np.float64(state.dt))
+        row, conserved, energies = ({name: float(v) for name, v in part.items()} for part in report)
         for name, now in conserved.items():
             before = float(state.conserved[name])
-            row[f"{name}_drift"] = (float(now) - before) / (abs(before) or 1.0)
+            row[f"{name}_drift"] = (now - before) / (abs(before) or 1.0)
+        budget = {name: float(value) for name, value in state.budget.items()}
+        missing = {name: imbalance(name, float(state.energies[name]), now, budget) for name, now in energies.items()}
+        row |= budget | {f"{name}_imbalance": value for name, value in missing.items()}
         if is_first():
-            _file(run, conserved).append({"step": int(state.step), "t": float(state.t), "dt": float(state.dt), **row})
-        _warn(run, state, row)
+            leading = {"step": int(state.step), "t": float(state.t), "dt": float(state.dt)}
+            _file(run, conserved, energies, budget).append({**leading, **row})
+        _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing)])
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
@@ -100,18 +106,40 @@ def _curves(columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.nd
     return {name: curve for name, curve in curves.items() if np.ptp(curve[1]) > 0}
 
 
-def _file(run: Run, drifts: Iterable[str]) -> SeriesFile:
-    units = {**run.equation.series_units(), **{f"{name}_drift": "1" for name in drifts}}
-    return SeriesFile(run.directory.series, units)
+def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Fields, Fields, Fields]:
+    """A row of the series, what is conserved, and the energies."""
+    return equation.series(fields, dt), equation.conserved(fields), equation.energies(fields)
 
 
-def _traced_drifts(equation: PeriodicSystem) -> list[str]:
-    return list(jax.eval_shape(lambda fields: equation.conserved(fields), equation.field_shapes()))
+def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
+    return jax.eval_shape(lambda fields: _reported(equation, fields, np.float64(1)), equation.field_shapes())
 
 
-def _warn(run: Run, state: State, row: dict[str, float]) -> None:
-    for warning in run.equation.warnings(row):
-        kind = warning.partition("=")[0]
+def _names(equation: PeriodicSystem) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
+    _, conserved, energies = _traced(equation)
+    return conserved, energies, equation.budget_columns()
+
+
+def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesFile:
+    """The file with its columns; those of the budget in the order of their names, as a state has them."""
+    units = run.equation.series_units()
+    drifts = {f"{name}_drift": "1" for name in conserved}
+    integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
+    missing = {f"{name}_imbalance": "1" for name in energies}
+    return SeriesFile(run.directory.series, {**units, **drifts, **integrals, **missing})
+
+
+def _open_budgets(missing: dict[str, float]) -> list[str]:
+    return [
+        f"the budget of {name} misses {abs(value):.1e} of it: take a smaller step, or more points"
+        for name, value in missing.items()
+        if abs(value) > CLOSED
+    ]
+
+
+def _warn(run: Run, state: State, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        kind = warning.partition("=")[0].partition(" misses")[0]
         if kind not in run.warned:
             run.warned.add(kind)
             LOGGER.warning("step %d, t = %.6g: %s", int(state.step), float(state.t), warning)

@@ -18,6 +18,7 @@ from jaxtyping import Array
 
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation, PeriodicSystem
+from solver.equations.budget import with_budget
 from solver.operators import Fields, LinearOperator
 
 
@@ -30,6 +31,8 @@ class State:
         field: what the equation evolves, by name: coefficients, or values at the points for a `SplitEquation`.
         history: what the stepper carries from step to step.
         conserved: the conserved quantities at the start, against which drift is measured.
+        energies: the equation's energies at the start.
+        budget: integrals since the start of what changes them, by column of the series.
         key: random key of the run.
         forcing: state of each forcing, by field name.
         t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
@@ -41,6 +44,8 @@ class State:
     field: Any
     history: Any = ()
     conserved: dict[str, Any] = field(default_factory=dict)
+    energies: dict[str, Any] = field(default_factory=dict)
+    budget: dict[str, Any] = field(default_factory=dict)
     key: Any = ()
     forcing: Any = ()
     t: Any = 0.0
@@ -162,21 +167,31 @@ def initial_state(
     Raises:
         TypeError: an equation that the stepper cannot step.
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
-            right-hand side that does not fit the fields.
+            right-hand side that does not fit the fields; points that move at random, without a seed.
     """
     stepper.check(equation)
+    if equation.grid.dealias == "phase-shift-random" and seed is None:
+        raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
     values = _by_name(u, equation)
     equation.check()
 
-    def make(equation: Any, values: Fields) -> tuple[Fields, Any, dict[str, Array]]:
+    budget = dict.fromkeys(equation.budget_columns(), np.float64(0))
+
+    def make(equation: Any, values: Fields, budget: dict[str, Any]) -> dict[str, Any]:
         shapes = equation.physical_shapes()
         fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
-        return fields, stepper.start(equation, fields), equation.conserved(fields)
+        return {
+            "field": fields,
+            "history": stepper.start(equation, with_budget(fields, budget)),
+            "conserved": equation.conserved(fields),
+            "energies": equation.energies(fields),
+            "budget": {name: jnp.asarray(value) for name, value in budget.items()},
+        }
 
-    fields, history, conserved = jax.jit(make)(equation, values)
+    made = jax.jit(make)(equation, values, budget)
     key = () if seed is None else jax.random.key(seed)
     forcing = jax.jit(lambda equation, key: equation.start_forcing(key))(equation, key)
-    return State(fields, history, conserved, key, forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
+    return State(**made, key=key, forcing=forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
 
 
 def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import jax
 from jax.typing import ArrayLike
 
-from solver.equations.base import Dynamics
+from solver.equations.driven import Driven
 from solver.operators import Fields, LinearOperator
 from solver.steppers.base import Stepper
 
@@ -59,7 +59,7 @@ class _ETDRK(Stepper):
 
     rows: ClassVar[tuple[Row, ...]]
 
-    def coefficients(self, equation: Dynamics, dt: ArrayLike) -> dict[str, LinearOperator]:
+    def coefficients(self, equation: Driven, dt: ArrayLike) -> dict[str, LinearOperator]:
         """exp(w L dt) for the smallest w (others are powers of it), and w dt Σ_k a_k φ_k(w L dt) by combination."""
         linear = equation.linear()
         found = {"exp": linear.exp(self._smallest() * dt)}
@@ -74,11 +74,12 @@ class _ETDRK(Stepper):
         return min(row.over for row in self.rows)
 
     def step(
-        self, equation: Dynamics, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
+        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
-        stages, evaluated, node = [fields], [], 0.0
+        stages, node = [fields], 0.0
+        evaluated: list[Fields] = []
         for row in self.rows:
-            evaluated.append(equation.nonlinear(stages[-1], t + node * dt if node else t))
+            evaluated.append(equation.nonlinear(stages[-1], t + node * dt if node else t, len(evaluated)))
             value = stages[row.start]
             for _ in range(round(row.over / self._smallest())):
                 value = coefficients["exp"].apply(value)

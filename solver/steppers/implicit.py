@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.equations.base import Dynamics
+from solver.equations.base import Equation
+from solver.equations.driven import Driven
 from solver.operators import Fields
 from solver.steppers.base import Stepper
 
@@ -40,7 +41,7 @@ class _TwoStep(Stepper):
     def weights(self, ratio: Any) -> Weights:
         """The tableau, for a ratio ω of this step to the one before."""
 
-    def start(self, equation: Dynamics, fields: Fields) -> Any:
+    def start(self, equation: Equation, fields: Fields) -> Any:
         """N and u of the step before, none yet, and its size."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
         before = {"nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
@@ -50,16 +51,16 @@ class _TwoStep(Stepper):
     def _holds_field(self) -> bool:
         return bool(self.weights(1.0).a[2])
 
-    def coefficients(self, equation: Dynamics, dt: ArrayLike) -> tuple[()]:
+    def coefficients(self, equation: Driven, dt: ArrayLike) -> tuple[()]:
         """None: they depend on the step before, too."""
         return ()
 
     def step(
-        self, equation: Dynamics, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
+        self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
         w = self.weights(dt / history["dt"])
         linear = equation.linear()
-        now = equation.nonlinear(fields, t)
+        now = equation.nonlinear(fields, t, 0)
         right = {
             name: dt * (w.b[0] * now[name] + w.b[1] * history["nonlinear"][name]) - w.a[1] * u
             for name, u in fields.items()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.base import Dynamics
+from solver.equations.driven import Driven
 from solver.operators import Fields, LinearOperator
 from solver.steppers.base import Stepper, axpy, scaled
 
@@ -35,7 +35,7 @@ class _IntegratingFactor(Stepper):
         ends = (*self.nodes[1:], Fraction(1))
         return [after - before for before, after in zip(self.nodes, ends, strict=True)]
 
-    def coefficients(self, equation: Dynamics, dt: ArrayLike) -> Factors:
+    def coefficients(self, equation: Driven, dt: ArrayLike) -> Factors:
         """exp(gap · L dt) for each gap between stages that is not zero."""
         linear = equation.linear()
         return {str(gap): linear.exp(_fraction_of(dt, gap)) for gap in sorted(set(self.gaps())) if gap}
@@ -56,12 +56,12 @@ class _ChainRK(_IntegratingFactor):
     weights: ClassVar[tuple[Fraction, ...]]
 
     def step(
-        self, equation: Dynamics, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         base = stage = total = fields
         last = len(self.nodes) - 1
         for i, (c, b) in enumerate(zip(self.nodes, self.weights, strict=True)):
-            n = equation.nonlinear(stage, _later(t, dt, c))
+            n = equation.nonlinear(stage, _later(t, dt, c), i)
             total = axpy(scaled(dt, b), n, total) if b else total
             if i < last:
                 stage = self._moved(i, coefficients, axpy(scaled(dt, self.nodes[i + 1]), n, base))
@@ -81,11 +81,11 @@ class _LowStorageRK(_IntegratingFactor):
     add: ClassVar[tuple[Fraction, ...]]
 
     def step(
-        self, equation: Dynamics, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         q: Fields = {}
         for i, (c, a, b) in enumerate(zip(self.nodes, self.keep, self.add, strict=True)):
-            n = equation.nonlinear(fields, _later(t, dt, c))
+            n = equation.nonlinear(fields, _later(t, dt, c), i)
             q = {name: dt * n[name] + (float(a) * q[name] if a else 0) for name in fields}
             fields = self._moved(i, coefficients, axpy(float(b), q, fields))
             q = self._moved(i, coefficients, q) if i + 1 < len(self.nodes) else q

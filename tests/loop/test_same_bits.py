@@ -51,7 +51,9 @@ def test_a_continued_run_gives_the_bits_of_the_undisturbed_one(tmp_path, equatio
     path = sw.io.save_checkpoint(tmp_path, advanced(run, start, 0.003, step=0.001), run.grid)
     again = advanced(run, sw.io.load_checkpoint(path, run.equation, run.stepper), 0.006, step=0.001)
     assert int(again.step) == int(whole.step) == 6
-    before, after = (jax.tree.leaves((state.field, state.history, state.forcing)) for state in (whole, again))
+    before, after = (
+        jax.tree.leaves((state.field, state.history, state.forcing, state.budget)) for state in (whole, again)
+    )
     for one, other in zip_longest(before, after):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
     assert all(np.all(np.isfinite(np.asarray(leaf))) for leaf in after)

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 import solver as sw
 from solver.assemble.registry import built_in
 from solver.equations import Boussinesq, Equation, Field, NavierStokes, SchroedingerPoisson
+from solver.equations.budget import with_budget, without_budget
 from solver.steppers import ETDRK4, IFRK2, IFRK4, Strang, fitting
 
 STEPPERS = [cls() for cls in built_in("stepper").values() if cls.takes is Equation]
@@ -89,16 +90,17 @@ def test_order_with_a_matrix_and_steps_of_changing_size(make_grid, stepper):
     """Steps alternate between h and h/3, as targets and CFL control make them; the order stays."""
     equation = Oscillator(make_grid((4,), devices=1))
     start = {"x": jnp.asarray([[1.0, 0.5, -0.3, 0.2]]), "y": jnp.zeros((1, 4))}
-    advance = jax.jit(lambda f, h, t, dt: stepper.step(equation, f, h, t, dt, stepper.coefficients(equation, dt)))
+    driven = equation.at_step({}, (), 0)
+    advance = jax.jit(lambda f, h, t, dt: stepper.step(driven, f, h, t, dt, stepper.coefficients(driven, dt)))
 
     def end(n):
         state = sw.initial_state(equation, stepper, start)
-        field, history, t = state.field, state.history, 0.0
+        field, history, t = with_budget(state.field, state.budget), state.history, 0.0
         for i in range(2 * n):
             dt = (0.25 if i % 2 else 0.75) / n
             field, history = advance(field, history, t, dt)
             t += dt
-        return np.asarray(equation.to_physical(field)["x"])
+        return np.asarray(equation.to_physical(without_budget(field))["x"])
 
     reference = _solved(equation, start)
     counts = (8, 16, 32) if stepper.order > 2 else (64, 128, 256)

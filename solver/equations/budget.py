@@ -1,0 +1,64 @@
+"""The energy budget of an equation: what changes each of its energies, and how its integrals travel with the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.operators import Fields
+
+BUDGET = "budget"  # beside the fields, in what a stepper moves
+
+Budget = Mapping[str, Mapping[str, Array]]  # energy → cause → rate
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changes the fields at one moment: coefficients [u/time] by field name.
+
+    Args:
+        linear: L u.
+        nonlinear: N(u, t), without forcing.
+        forcing: of the fields that are forced.
+    """
+
+    linear: Fields
+    nonlinear: Fields
+    forcing: Fields
+
+
+def columns(budget: Budget) -> dict[str, Array]:
+    """A budget's rates by the name of their column: `energy_from_forcing`."""
+    return {f"{energy}_from_{cause}": rate for energy, rates in budget.items() for cause, rate in rates.items()}
+
+
+def imbalance(energy: str, start: float, now: float, integrals: Mapping[str, float]) -> float:
+    """What the causes leave unexplained of an energy's change, relative to the largest of all these numbers."""
+    causes = [value for name, value in integrals.items() if name.startswith(f"{energy}_from_")]
+    largest = max(map(abs, [start, now, *causes]))
+    return (now - start - sum(causes)) / (largest or 1.0)
+
+
+def stacked(budget: Mapping[str, Any]) -> Array:
+    """One array of a budget's columns in the order of their names: what stands beside the fields."""
+    return jnp.stack([jnp.asarray(budget[name]) for name in sorted(budget)])
+
+
+def with_budget(fields: Fields, budget: Mapping[str, Any]) -> Fields:
+    """Fields, and the integrals of a budget beside them."""
+    return {**fields, BUDGET: stacked(budget)} if budget else fields
+
+
+def without_budget(fields: Fields) -> Fields:
+    """The fields alone."""
+    return {name: field for name, field in fields.items() if name != BUDGET}
+
+
+def split_budget(fields: Fields, like: Mapping[str, Any]) -> tuple[Fields, dict[str, Any]]:
+    """Inverse of `with_budget`, with the names of the budget before."""
+    integrals = dict(zip(sorted(like), fields[BUDGET], strict=True)) if like else {}
+    return without_budget(fields), integrals
