@@ -7,6 +7,7 @@ import math
 from jax.sharding import AbstractMesh, AxisType
 
 from solver.config import Config, ConfigError
+from solver.equations.field import fields_of
 from solver.fft import Method
 from solver.grid import Layout
 from solver.mesh import mesh_axes
@@ -63,10 +64,10 @@ def abstract_mesh(config: Config, devices: int) -> AbstractMesh:
 
 def least_memory(config: Config) -> int:
     """Bytes that the fields of a step take on all devices together: less than what a run holds."""
-    equation, layout = config.equation.cls, _layout(config, smallest_count(config))
+    layout = _layout(config, smallest_count(config))
     itemsize = 8 if config.grid.precision == "float32" else 16
-    fields = equation.fields.items()
-    components = sum(len(field.component_names(name, layout.dimensions)) for name, field in fields)
+    fields = fields_of(config.equation.cls, config.equation.parameters)
+    components = sum(len(field.component_names(name, layout.dimensions)) for name, field in fields.items())
     return (1 + config.stepper.cls.stages_held) * components * itemsize * math.prod(layout.logical_spectral_shape)
 
 

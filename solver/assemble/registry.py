@@ -21,6 +21,7 @@ from solver.assemble.from_file import FromFile
 from solver.config import ConfigError, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, PeriodicSystem, SplitEquation
+from solver.equations.field import MoreFields, fields_of
 from solver.forcing.base import Forcing
 from solver.initial.base import Initial
 from solver.outputs.base import Output
@@ -205,9 +206,14 @@ def _entry(name: str, cls: Any, source: Source | None = None) -> Entry:
         cls=cls,
         parameters=parameters,
         fields=tuple(getattr(cls, "fields", ())),
+        fields_with=(lambda given: tuple(fields_of(cls, given))) if _has_more_fields(cls) else None,
         dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
         source=source,
     )
+
+
+def _has_more_fields(cls: Any) -> bool:
+    return isinstance(inspect.getattr_static(cls, "fields", None), MoreFields)
 
 
 def known_outputs() -> tuple[type[Output], ...]:

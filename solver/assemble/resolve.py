@@ -10,6 +10,7 @@ from solver.assemble.objects import dry_run
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError, Schema, load
 from solver.equations.base import Equation
+from solver.equations.field import fields_of
 from solver.loop import check_control
 
 
@@ -73,6 +74,7 @@ def _check_intervals(config: Config) -> None:
 
 def _check_names(config: Config) -> None:
     equation, stepper = config.equation.cls, config.stepper.cls
+    fields = fields_of(equation, config.equation.parameters)
     registry = Registry()
     if not issubclass(equation, stepper.takes):
         fit = ", ".join(registry.steppers_of(equation))
@@ -80,7 +82,7 @@ def _check_names(config: Config) -> None:
     if config.forcing and not issubclass(equation, Equation):
         raise ConfigError(f"forcing: {config.equation.name} has no place for one")
     for name, start in config.initial.items():
-        rank = equation.fields[name].rank
+        rank = fields[name].rank
         if rank not in start.cls.ranks:
             fit = ", ".join(registry.initials_of(rank))
             raise ConfigError(

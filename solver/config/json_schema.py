@@ -54,6 +54,8 @@ def _table(entry: Entry, *, named: bool) -> dict[str, Any]:
 
 def _fields_of(equation: Entry) -> dict[str, Any]:
     """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several."""
+    if equation.fields_with is not None:
+        return {}  # which of both it is, the parameters decide
     named = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
     if len(equation.fields) > 1:
         by_field = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -28,7 +28,8 @@ class Entry:
         name: that stands for it in a resolved run file.
         cls: the class.
         parameters: that a run file may set.
-        fields: of an equation: names of its fields.
+        fields: of an equation: names of its fields, of those that are always there.
+        fields_with: of an equation whose parameters decide how many there are: their names for parameters.
         dealias: of an equation: the rule that suits it.
         source: the user's file that it comes from, if any.
     """
@@ -37,6 +38,7 @@ class Entry:
     cls: Any
     parameters: Mapping[str, Parameter]
     fields: tuple[str, ...] = ()
+    fields_with: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     dealias: str = "two-thirds"
     source: Source | None = None
 
@@ -201,7 +203,8 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         if key not in SECTIONS:
             raise ConfigError(f"{key}: unknown key{nearest(key, SECTIONS)}")
     equation = _found(table.get("equation", {}), "equation", "equation", schema)
-    fields = equation.fields
+    solved = _named(table.get("equation", {}), equation, "equation")
+    fields = equation.fields if equation.fields_with is None else equation.fields_with(solved.parameters)
     started = _by_field(table.get("initial", {}), "initial", fields, needed=fields)
     forced = _by_field(table.get("forcing", {}), "forcing", fields, needed=())
     grid = GridSection.read(_table(table, "grid"), "grid")
@@ -213,7 +216,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     return Config(
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
         grid=grid if grid.dealias else grid.model_copy(update={"dealias": equation.dealias}),
-        equation=_named(table.get("equation", {}), equation, "equation"),
+        equation=solved,
         initial=initial,
         forcing=forcing,
         time=time.model_copy(update={"stepper": stepper.name}),

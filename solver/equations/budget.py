@@ -36,9 +36,9 @@ def columns(budget: Budget) -> dict[str, Array]:
     return {f"{energy}_from_{cause}": rate for energy, rates in budget.items() for cause, rate in rates.items()}
 
 
-def imbalance(energy: str, start: float, now: float, integrals: Mapping[str, float]) -> float:
+def imbalance(energy: str, start: float, now: float, integrals: Mapping[str, Any]) -> float:
     """What the causes leave unexplained of an energy's change, relative to the largest of all these numbers."""
-    causes = [value for name, value in integrals.items() if name.startswith(f"{energy}_from_")]
+    causes = [float(value) for name, value in integrals.items() if name.startswith(f"{energy}_from_")]
     largest = max(map(abs, [start, now, *causes]))
     return (now - start - sum(causes)) / (largest or 1.0)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 RANKS = ("scalar", "vector", "wavefunction")
 
@@ -37,3 +40,32 @@ class Field:
         if self.components is not None:
             return self.components
         return tuple(f"{name}_{axis}" for axis in "xyz"[:dimensions]) if self.rank == "vector" else (name,)
+
+
+@dataclass(frozen=True)
+class MoreFields:
+    """A class attribute `fields` whose number the equation's parameters decide.
+
+    Of the class it is the fields that are always there, of an equation those with the others: a mapping in both cases.
+
+    Args:
+        always: name → field.
+        more: from the parameters by name to the other fields.
+    """
+
+    always: Mapping[str, Field]
+    more: Callable[[Mapping[str, Any]], Mapping[str, Field]]
+
+    def __get__(self, equation: Any, cls: type) -> Mapping[str, Field]:
+        return self.always if equation is None else self.given(vars(equation))
+
+    def given(self, parameters: Mapping[str, Any]) -> dict[str, Field]:
+        """All fields of an equation with these parameters."""
+        return {**self.always, **self.more(parameters)}
+
+
+def fields_of(cls: Any, parameters: Mapping[str, Any]) -> Mapping[str, Field]:
+    """The fields that an equation of this class has with these parameters."""
+    declared = inspect.getattr_static(cls, "fields", {})
+    fields: Mapping[str, Field] = declared.given(parameters) if isinstance(declared, MoreFields) else cls.fields
+    return fields

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, weighted_mean_square
+from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
 from solver.equations.base import Equation, advection_rate, require
 from solver.equations.budget import Budget, Changes
-from solver.equations.field import Field
+from solver.equations.field import Field, MoreFields
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, divergence, project_solenoidal
+
+
+def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(tuple(gradient) for gradient in gradients)
 
 
 class NavierStokes(Equation):
@@ -23,17 +29,29 @@ class NavierStokes(Equation):
     instead of six, so that a right-hand side costs 3 inverse and 5 forward transforms of real fields in two
     exchanges (2 and 2 in 2-D). With two-thirds dealiasing every retained mode is free of aliasing.
 
+    With passive scalars, c_t + ∇·(u c) = κ∇²c − G·u for each: κ its diffusivity, G the constant gradient of its mean.
+    Each costs one inverse and three forward transforms more (2 in 2-D), in the same two exchanges.
+
     Args:
         grid: two or three dimensions, real fields.
         viscosity: kinematic viscosity ν ≥ 0 [length²/time].
+        scalars: names of passive scalars; each is a field of its own.
+        diffusivities: κ ≥ 0 of each [length²/time].
+        mean_gradients: G of each, one number for each direction [1/length]; none if empty.
 
     Source: Basdevant, J. Comput. Phys. 50 (1983) 209 (fewer transforms); Canuto et al. (2007).
     """
 
     viscosity: ArrayLike
+    scalars: tuple[str, ...] = eqx.field(default=(), static=True, converter=tuple)
+    diffusivities: tuple[ArrayLike, ...] = eqx.field(default=(), converter=tuple)
+    mean_gradients: tuple[tuple[ArrayLike, ...], ...] = eqx.field(default=(), converter=_nested)
 
     name: ClassVar[str] = "navier-stokes"
-    fields: ClassVar[dict[str, Field]] = {"velocity": Field("vector", "length/time", solenoidal=True)}
+    fields: ClassVar[Any] = MoreFields(
+        {"velocity": Field("vector", "length/time", solenoidal=True)},
+        lambda parameters: {name: Field() for name in parameters.get("scalars", ())},
+    )
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
@@ -47,22 +65,64 @@ class NavierStokes(Equation):
 
     def __check_init__(self) -> None:
         require("viscosity", self.viscosity, "zero or more", least=0)
+        require("diffusivities", self.diffusivities, "zero or more", least=0)
+        require("mean_gradients", self.mean_gradients, "finite numbers")
+        count, d = len(self.scalars), self.grid.dimensions
+        taken = {"velocity", *self.units}
+        if len(set(self.scalars)) < count or taken & set(self.scalars) or "" in self.scalars:
+            raise ValueError(
+                f"scalars {self.scalars}: names are needed that differ, none of {', '.join(sorted(taken))}"
+            )
+        if len(self.diffusivities) != count:
+            raise ValueError(f"diffusivities {self.diffusivities}: {count} are needed, one for each scalar")
+        if self.mean_gradients and [len(gradient) for gradient in self.mean_gradients] != [d] * count:
+            raise ValueError(
+                f"mean_gradients {self.mean_gradients}: {d} numbers are needed for each of {count} scalars"
+            )
 
     def from_physical(self, u: Fields) -> Fields:
-        return {"velocity": project_solenoidal(self.transform.forward(u["velocity"]), self.grid)}
+        hats = super().from_physical(u)
+        return {**hats, "velocity": project_solenoidal(hats["velocity"], self.grid)}
 
     def linear(self) -> Diagonal:
-        return Diagonal({"velocity": -self.viscosity * self.grid.k_squared()})
+        coefficients = dict(zip(self.fields, (self.viscosity, *self.diffusivities), strict=True))
+        return Diagonal({name: -value * self.grid.k_squared() for name, value in coefficients.items()})
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−P[∇·(u u)], P the Leray projection."""
-        flux_hat = self.transform.pointwise(trace_free_flux, fields["velocity"])
-        return {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
+        """−P[∇·(u u)], P the Leray projection; −∇·(u c) − G·u of each scalar."""
+        if not self.scalars:
+            flux_hat = self.transform.pointwise(trace_free_flux, fields["velocity"])
+            return {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
+        fluxes = self.transform.pointwise(_fluxes, {"velocity": fields["velocity"], "scalars": self._stacked(fields)})
+        found = {"velocity": -project_solenoidal(flux_divergence(fluxes["momentum"], self.grid), self.grid)}
+        carried = fluxes["carried"].reshape(len(self.scalars), self.grid.dimensions, *self.grid.spectral_shape)
+        for i, name in enumerate(self.scalars):
+            found[name] = -divergence(carried[i], self.grid)[None]
+            if self.mean_gradients:
+                along = zip(self.mean_gradients[i], fields["velocity"], strict=True)
+                found[name] = found[name] - sum(g * u for g, u in along)[None]
+        return found
+
+    def _stacked(self, fields: Fields) -> Array:
+        return jnp.concatenate([fields[name] for name in self.scalars])
+
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        variances = {f"{name}_variance": mean_square(fields[name], self.grid) for name in self.scalars}
+        return {**super().energies(fields), **variances}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """By viscosity and forcing: advection and pressure change no energy where no product is aliased."""
+        """By viscosity and forcing: advection and pressure change no energy where no product is aliased. The variance
+        of a scalar by diffusion, by its mean gradient (−2 G·⟨u c⟩), and by forcing."""
         viscosity = self.power(fields, changes.linear, "velocity")
-        return {"energy": {"viscosity": viscosity, **self.power_of_forcing(fields, changes, "velocity")}}
+        found = {"energy": {"viscosity": viscosity, **self.power_of_forcing(fields, changes, "velocity")}}
+        for i, name in enumerate(self.scalars):
+            causes = {"diffusion": self.power(fields, changes.linear, name)}
+            if self.mean_gradients:
+                along = zip(self.mean_gradients[i], fields["velocity"], strict=True)
+                causes["gradient"] = -sum(g * mean_product(u, fields[name][0], self.grid) for g, u in along)
+            causes |= self.power_of_forcing(fields, changes, name)
+            found[f"{name}_variance"] = {cause: 2 * power for cause, power in causes.items()}
+        return found
 
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
@@ -78,7 +138,16 @@ class NavierStokes(Equation):
             "max_divergence": jnp.max(jnp.abs(self.transform.inverse(divergence(u_hat, self.grid)))),
             "cfl": dt * self.rate(fields),
             "kmax_eta": self.grid.k_max * self._smallest_eddy(u_hat, dissipation),
+            **{f"{name}_variance": mean_square(fields[name], self.grid) for name in self.scalars},
         }
+
+    def series_units(self) -> dict[str, str]:
+        return {**self.units, **{f"{name}_variance": "1" for name in self.scalars}}
+
+    def spectra(self, fields: Fields) -> dict[str, Array]:
+        """½|û|² of the velocity, |ĉ|² of each scalar: their sums are the energy and the variances."""
+        variances = {f"{name}_variance": 2 * shell_spectrum(fields[name], self.grid) for name in self.scalars}
+        return {"energy": shell_spectrum(fields["velocity"], self.grid), **variances}
 
     def _smallest_eddy(self, u_hat: Array, dissipation: Array) -> Array:
         """η: Kolmogorov's (ν³/ε)^¼ in 3-D; in 2-D (ν³/χ)^(1/6) of the cascade of enstrophy, χ = ν⟨|∇ω|²⟩."""
@@ -92,6 +161,13 @@ class NavierStokes(Equation):
         if self.viscosity > 0 and row["kmax_eta"] < 1:
             return [f"k_max·η = {row['kmax_eta']:.2f} is below 1: the smallest eddies are not resolved"]
         return []
+
+
+def _fluxes(q: Fields) -> Fields:
+    """u_i u_j without its trace, and u_i c of each scalar c, scalars after one another."""
+    u, c = q["velocity"], q["scalars"]
+    carried = (c[:, None] * u[None]).reshape(-1, *u.shape[1:])
+    return {"momentum": trace_free_flux(u), "carried": carried}
 
 
 def mean_enstrophy(u_hat: Array, grid: Grid) -> Array:
