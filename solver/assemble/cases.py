@@ -50,7 +50,7 @@ def new_run_file(entry: Entry, name: str) -> str:
         "",
         f"[time]  # steppers that take this equation: {', '.join(registry.steppers_of(entry.cls))}",
         f'stepper = "{stepper}"',
-        "step = 0.01    # or cfl = 0.5",
+        "step = 0.01    # or cfl = 0.5, or tolerance = 1e-6",
         "end = 1.0",
         "",
         "[output]",

@@ -17,9 +17,10 @@ from solver.fft import Method
 from solver.grid import Grid
 from solver.initial.base import Initial
 from solver.io import RunDirectory
+from solver.loop import Control
 from solver.mesh import AnyMesh
 from solver.outputs.base import Run
-from solver.simulation import Control, OutputList
+from solver.simulation import OutputList
 from solver.steppers.base import State, Stepper, initial_state, state_shapes
 
 
@@ -72,13 +73,13 @@ class Assembly:
     def control(self) -> Control:
         """The end time and the step control of `[time]`."""
         time = self.config.time
-        return Control(time.end, time.step, time.cfl, time.max_step)
+        return Control(time.end, time.step, time.cfl, time.tolerance, time.max_step)
 
     @property
     def run(self) -> Run:
         """The description of the run that outputs receive."""
         directory = RunDirectory(Path(self.config.directory))
-        return Run(self.equation, directory, self.config.title, self.config.to_toml())
+        return Run(self.equation, directory, self.config.title, self.config.to_toml(), self.control)
 
     def initial_fields(self) -> dict[str, Array]:
         """Values at the points to start from, by field name."""

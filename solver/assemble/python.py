@@ -19,9 +19,9 @@ from solver.config import read_toml
 from solver.equations.base import PeriodicSystem
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
+from solver.loop import Control
 from solver.outputs.base import Output, Run
 from solver.simulation import (
-    Control,
     OutputList,
     refuse_earlier_end,
     refuse_occupied,
@@ -49,6 +49,7 @@ def run(
     end: float,
     step: float | None = None,
     cfl: float | None = None,
+    tolerance: float | None = None,
     max_step: float | None = None,
     directory: str | Path,
     outputs: Sequence[Output] = (),
@@ -64,7 +65,7 @@ def run(
     Args:
         equation, stepper: what evolves the state.
         state: at the start, from `initial_state`; not used if the run is continued from a checkpoint.
-        end, step, cfl, max_step: as in `evolve`.
+        end, step, cfl, tolerance, max_step: as in `evolve`.
         directory: where the run writes; made if it is not there.
         outputs: from `solver.outputs`, or your own. The last state is always kept as a checkpoint.
         title: of the run, in its files.
@@ -78,12 +79,13 @@ def run(
             beyond `end`; nothing in it is changed.
         BlowUp: the solution stopped being finite; the last good checkpoint is kept.
         StoppedEarly: a signal arrived; a checkpoint was written.
-        ValueError: an output that cannot be written for this equation, an end that is not finite, both or neither of
-            `step` and `cfl`; nothing in the directory is changed.
+        ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
+            of `step`, `cfl` and `tolerance`; nothing in the directory is changed.
     """
     there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
-    control = Control(end, step, cfl, max_step)
+    control = Control(end, step, cfl, tolerance, max_step)
     stepper.check(equation)
+    control.check(stepper)
     for output in listed.all:
         output.check(equation)
     table = _description(equation, stepper, control, listed, there, title)
@@ -95,7 +97,7 @@ def run(
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
     with StopRequest() as stop, taken_directory(there, text, list(equation.grid.mesh.devices.flat)):
-        told = Run(equation, there, title, text)
+        told = Run(equation, there, title, text, control)
         final, finished = simulate(told, stepper, lambda: state, control, listed, stop)
     if not finished:
         raise StoppedEarly

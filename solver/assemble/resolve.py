@@ -11,7 +11,7 @@ from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError, Schema, load
 from solver.equations.base import Equation
 from solver.equations.field import fields_of
-from solver.loop import check_control
+from solver.loop import Control
 
 
 def schema(folder: Path | str = ".") -> Schema:
@@ -60,11 +60,15 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
 
 
 def _check_intervals(config: Config) -> None:
-    step = config.time.step
+    time, step = config.time, config.time.step
     try:
-        check_control(config.time.end, step, config.time.cfl, config.time.max_step)
+        control = Control(time.end, step, time.cfl, time.tolerance, time.max_step)
     except ValueError as error:
         raise ConfigError(f"time: {error}") from None
+    try:
+        control.check(config.stepper.make())
+    except TypeError as error:
+        raise ConfigError(f"time.tolerance = {time.tolerance}: {error}") from None
     for name, output in config.outputs.items():
         schedule = output.make().schedule
         if not schedule.suits(step):

@@ -122,9 +122,8 @@ def _refuse_too_large(config: Config, launch: Launch) -> None:
 
 def _summary(assembly: assemble.Assembly) -> str:
     config, grid = assembly.config, assembly.grid
-    control = f"step = {config.time.step:g}" if config.time.step else f"cfl = {config.time.cfl:g}"
     shape = "×".join(map(str, grid.shape))
     return (
         f"{config.title or 'untitled'}: {config.equation.name} on {shape} {grid.dealias}, {grid.precision}, "
-        f"{config.stepper.name}, {control}, until t = {config.time.end:g}"
+        f"{config.stepper.name}, {assembly.control}, until t = {config.time.end:g}"
     )

@@ -97,22 +97,25 @@ class GridSection(Section):
 
 
 class TimeSection(Section):
-    """`[time]`: the stepper, one of `step` and `cfl` (with a longest step, if wanted), and the end."""
+    """`[time]`: the stepper, one of `step`, `cfl` and `tolerance` (with a longest step, if wanted), and the end."""
 
     stepper: str = Field(description="name of a time stepper; `slabwave list steppers` names them")
     end: float = Field(ge=0, description="time at which the run ends")
     step: float | None = Field(None, gt=0, description="fixed time step")
     cfl: float | None = Field(None, gt=0, description="CFL number that the steps keep")
-    max_step: float | None = Field(None, gt=0, description="longest step that CFL control may take")
+    tolerance: float | None = Field(None, gt=0, description="relative error that a step may make, by its own estimate")
+    max_step: float | None = Field(None, gt=0, description="longest step that cfl or tolerance may choose")
 
     @model_validator(mode="after")
     def _check_control(self) -> TimeSection:
-        if (self.step is None) == (self.cfl is None):
-            given = "both are given" if self.step else "neither is given"
-            raise ValueError(f"time.step, time.cfl: {given}; one of them is needed")
-        if self.max_step is not None and self.cfl is None:
+        given = sum(control is not None for control in (self.step, self.cfl, self.tolerance))
+        if given != 1:
+            told = {0: "none is given", 2: "two are given", 3: "all are given"}[given]
+            raise ValueError(f"time.step, time.cfl, time.tolerance: {told}; one of them is needed")
+        if self.max_step is not None and self.step is not None:
             raise ValueError(
-                f"time.max_step = {self.max_step}: it limits the steps of time.cfl, which is needed beside it"
+                f"time.max_step = {self.max_step}: it limits the steps of time.cfl or time.tolerance, one of which is "
+                "needed beside it"
             )
         return self
 

@@ -11,7 +11,7 @@ from solver.config.errors import ConfigError
 from solver.config.source import original_name
 
 KEY = re.compile(r'"([^"]*)"|([^."]+)')
-EXCLUSIVE = {"step": "cfl", "cfl": "step"}  # keys of [time]: setting one drops the other
+EXCLUSIVE = ("step", "cfl", "tolerance")  # keys of [time]: setting one drops the others
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 def apply_override(table: dict[str, Any], override: str) -> None:
     """Set one key in place, as `section.key=value`.
 
-    Of `time.step` and `time.cfl`, setting one drops the other. Another name of an equation, initial field or forcing
-    drops the parameters of the one before.
+    Of `time.step`, `time.cfl` and `time.tolerance`, setting one drops the others. Another name of an equation, initial
+    field or forcing drops the parameters of the one before.
 
     Raises:
         ConfigError: not of the form `section.key=value`, or through something that is no table.
@@ -55,7 +55,8 @@ def apply_override(table: dict[str, Any], override: str) -> None:
         inner.clear()
     inner[keys[-1]] = value
     if keys[0] == "time" and len(keys) == 2 and keys[1] in EXCLUSIVE:
-        inner.pop(EXCLUSIVE[keys[1]], None)
+        for other in set(EXCLUSIVE) - {keys[1]}:
+            inner.pop(other, None)
 
 
 def _toml_value(text: str) -> Any:

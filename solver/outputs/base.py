@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from solver.discovery import ClassName
 from solver.equations.base import PeriodicSystem
 from solver.io import RunDirectory
-from solver.loop import Schedule
+from solver.loop import Control, Schedule
 from solver.steppers.base import State
 
 
@@ -23,6 +23,7 @@ class Run:
         directory: where the run writes.
         title: of the run.
         run_file: the resolved run file, as text.
+        control: what decides its steps and its end.
         warned: kinds of warnings that the log has already.
     """
 
@@ -30,6 +31,7 @@ class Run:
     directory: RunDirectory
     title: str = ""
     run_file: str = ""
+    control: Control | None = None
     warned: set[str] = field(default_factory=set)
 
 

@@ -30,8 +30,8 @@ class Series(Output):
 
     Drift is relative to the value at the start of the run (absolute where that is zero). The budget of an energy E is
     a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and `E_imbalance`, what they
-    leave unexplained of the change of E relative to the largest of these numbers. Warnings go to the log, each kind
-    once. All-reduces only.
+    leave unexplained of the change of E relative to the largest of these numbers. Where an error estimate chooses the
+    steps, `rejected` counts those that were taken again. Warnings go to the log, each kind once. All-reduces only.
     """
 
     name: ClassVar[str] = "series"
@@ -68,7 +68,8 @@ class Series(Output):
         row |= budget | {f"{name}_imbalance": value for name, value in missing.items()}
         if is_first():
             leading = {"step": int(state.step), "t": float(state.t), "dt": float(state.dt)}
-            _file(run, conserved, energies, budget).append({**leading, **row})
+            counted = {"rejected": int(state.rejected)}
+            _file(run, conserved, energies, budget).append({**leading, **row, **counted})
         _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing)])
 
     @classmethod
@@ -126,7 +127,8 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
     missing = {f"{name}_imbalance": "1" for name in energies}
-    return SeriesFile(run.directory.series, {**units, **drifts, **integrals, **missing})
+    rejected = {"rejected": "1"} if run.control is not None and run.control.tolerance is not None else {}
+    return SeriesFile(run.directory.series, {**units, **drifts, **integrals, **missing, **rejected})
 
 
 def _open_budgets(missing: dict[str, float]) -> list[str]:

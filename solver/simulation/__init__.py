@@ -2,10 +2,9 @@
 
 from solver.simulation.directory import refuse_earlier_end, refuse_occupied, refuse_other_physics, taken_directory
 from solver.simulation.progress import duration
-from solver.simulation.stepping import Control, OutputList, simulate
+from solver.simulation.stepping import OutputList, simulate
 
 __all__ = [
-    "Control",
     "OutputList",
     "duration",
     "refuse_earlier_end",

@@ -10,28 +10,11 @@ from pathlib import Path
 from solver.cluster import LOGGER, StopRequest, barrier, is_first, largest
 from solver.config import ConfigError
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
-from solver.loop import BlowUp, check_control, evolve, reached
+from solver.loop import BlowUp, Control, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
 from solver.simulation.progress import Pace, Progress, duration
 from solver.steppers.base import State, Stepper
-
-
-@dataclass(frozen=True)
-class Control:
-    """When a run ends, and the size of its steps; as in `solver.evolve`.
-
-    Raises:
-        ValueError: what `solver.evolve` refuses.
-    """
-
-    end: float
-    step: float | None = None
-    cfl: float | None = None
-    max_step: float | None = None
-
-    def __post_init__(self) -> None:
-        check_control(self.end, self.step, self.cfl, self.max_step)
 
 
 @dataclass(frozen=True)
@@ -125,7 +108,8 @@ def simulate(
     began = mark = time.monotonic()
     first_step = previous = int(state.step)
     states = evolve(
-        run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl, max_step=control.max_step,
+        run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
+        tolerance=control.tolerance, max_step=control.max_step,
         pauses=[output.schedule for output in outputs.all], chunk=pace, donate=True,
     )  # fmt: skip
     del state  # the loop has a copy of its own

@@ -39,6 +39,8 @@ class State:
         dt: size of the last full step; 0 at the start of a run.
         step: number of steps done.
         t_reference, step_reference: where the counting of times began.
+        proposed: size of the next step, where an error estimate chooses it; 0 where nothing has yet.
+        rejected: number of steps that the error estimate made the run take again.
     """
 
     field: Any
@@ -53,6 +55,8 @@ class State:
     step: Any = 0
     t_reference: Any = 0.0
     step_reference: Any = 0
+    proposed: Any = 0.0
+    rejected: Any = 0
 
     def replace(self, **changes: Any) -> State:
         """A copy with some entries changed."""
@@ -68,6 +72,7 @@ class Stepper(eqx.Module):
         takes: the kind of equation that it can step.
         stable_for: linear parts without growth for which it is stable at any dt: `real`, `complex` (or imaginary).
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
+        error_order: order of the embedded method that estimates the error of a step; None if there is none.
     """
 
     name: ClassVar[Any] = ClassName()
@@ -75,6 +80,7 @@ class Stepper(eqx.Module):
     takes: ClassVar[Any] = Equation
     stable_for: ClassVar[frozenset[str]] = frozenset({"real", "complex"})
     stages_held: ClassVar[int]
+    error_order: ClassVar[int | None] = None
 
     def check(self, equation: PeriodicSystem) -> None:
         """Refuse an equation that this method cannot step; touches no device.
@@ -96,6 +102,17 @@ class Stepper(eqx.Module):
                 f"of {equation.name} is {spectrum}: {', '.join(fitting(equation))} can step it"
             )
 
+    def check_error_estimate(self) -> None:
+        """Refuse step control by tolerance where the method cannot estimate its error.
+
+        Raises:
+            TypeError: the message names the steppers that can.
+        """
+        if self.error_order is None:
+            modules("solver.steppers")
+            fit = sorted({cls.name for cls in _concrete(Stepper) if cls.error_order is not None})
+            raise TypeError(f"stepper {self.name} has no error estimate for a tolerance: {', '.join(fit)} have one")
+
     def start(self, equation: Any, fields: Fields) -> Any:
         """History at the start of a run."""
         return ()
@@ -107,6 +124,12 @@ class Stepper(eqx.Module):
     @abstractmethod
     def step(self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any) -> Any:
         """Fields and history one step of size dt later."""
+
+    def step_with_error(
+        self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
+    ) -> Any:
+        """As `step`, and the difference to the embedded method of order `error_order`, field by field."""
+        raise NotImplementedError(f"{self.name} has no embedded method")
 
 
 def fitting(equation: PeriodicSystem) -> list[str]:
@@ -201,7 +224,8 @@ def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) 
 
 
 def _counters() -> dict[str, Any]:
-    return {"dt": np.float64(0), "step": np.int64(0), "step_reference": np.int64(0)}
+    counts = {name: np.int64(0) for name in ("step", "step_reference", "rejected")}
+    return {"dt": np.float64(0), "proposed": np.float64(0), **counts}
 
 
 def _by_name(u: Any, equation: PeriodicSystem) -> Fields:

@@ -9,9 +9,11 @@ Source of the idea: Canuto, Hussaini, Quarteroni & Zang, Spectral Methods (2007)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from solver.equations.driven import Driven
@@ -51,23 +53,48 @@ class _ChainRK(_IntegratingFactor):
 
     Class attributes:
         weights: b_i.
+        embedded: weights of the method of order `error_order` on the same stages.
     """
 
     weights: ClassVar[tuple[Fraction, ...]]
+    embedded: ClassVar[tuple[Fraction, ...]]
 
     def step(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
+        total, _ = self._combined(equation, fields, t, dt, coefficients, ())
+        return equation.constrain(total), history
+
+    def step_with_error(
+        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+    ) -> Any:
+        differences = [b - e for b, e in zip(self.weights, self.embedded, strict=True)]
+        total, error = self._combined(equation, fields, t, dt, coefficients, differences)
+        return equation.constrain(total), history, error
+
+    def _combined(
+        self,
+        equation: Driven,
+        fields: Fields,
+        t: ArrayLike,
+        dt: ArrayLike,
+        coefficients: Factors,
+        other: Sequence[Fraction],
+    ) -> tuple[Fields, Fields]:
+        """u + dt Σ b_i N_i and dt Σ other_i N_i, if there are others, both in the frame of the end of the step."""
         base = stage = total = fields
+        error = {name: jnp.zeros_like(field) for name, field in fields.items()} if other else {}
         last = len(self.nodes) - 1
         for i, (c, b) in enumerate(zip(self.nodes, self.weights, strict=True)):
             n = equation.nonlinear(stage, _later(t, dt, c), i)
             total = axpy(scaled(dt, b), n, total) if b else total
+            error = axpy(scaled(dt, other[i]), n, error) if other and other[i] else error
             if i < last:
                 stage = self._moved(i, coefficients, axpy(scaled(dt, self.nodes[i + 1]), n, base))
                 base = self._moved(i, coefficients, base)
             total = self._moved(i, coefficients, total)
-        return equation.constrain(total), history
+            error = self._moved(i, coefficients, error) if other else error
+        return total, error
 
 
 class _LowStorageRK(_IntegratingFactor):
@@ -113,12 +140,16 @@ class IFRK2(_ChainRK):
     name: ClassVar[str] = "ifrk2"
     order: ClassVar[int] = 2
     stages_held: ClassVar[int] = 2
+    error_order: ClassVar[int | None] = 1
     nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1")
     weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/2", "1/2")
+    embedded: ClassVar[tuple[Fraction, ...]] = _fractions("1", "0")
 
 
 class IFRK3(_ChainRK):
     """Heun's third-order method on v = exp(−L t) û: order 3, three evaluations of N.
+
+    The embedded method meets the two conditions of order 2, Σ b_i = 1 and Σ b_i c_i = 1/2, on the same stages.
 
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.1.
     """
@@ -127,11 +158,16 @@ class IFRK3(_ChainRK):
     order: ClassVar[int] = 3
     stages_held: ClassVar[int] = 3
     nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/3", "2/3")
+    error_order: ClassVar[int | None] = 2
     weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/4", "0", "3/4")
+    embedded: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/2", "1/2")
 
 
 class IFRK4(_ChainRK):
     """Classical four-stage Runge–Kutta on v = exp(−L t) û: order 4, four evaluations of N.
+
+    The embedded method is of order 2: on these nodes every method of order 3 has the same quadrature in time, so that
+    its difference would not see a right-hand side that changes with t alone. The estimate is a careful one.
 
     Source: Canuto, Hussaini, Quarteroni & Zang, Spectral Methods (2007), appendix D.
     """
@@ -140,7 +176,9 @@ class IFRK4(_ChainRK):
     order: ClassVar[int] = 4
     stages_held: ClassVar[int] = 3
     nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/2", "1/2", "1")
+    error_order: ClassVar[int | None] = 2
     weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/6", "1/3", "1/3", "1/6")
+    embedded: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/2", "1/2", "0")
 
 
 class LSRK3(_LowStorageRK):

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     directory = open_run(options.directory)
     table, provenance = read_toml(directory.run_file), _provenance(directory)
     grid, time = table["grid"], table["time"]
-    control = f"step = {time['step']}" if "step" in time else f"cfl = {time['cfl']}"
+    control = next(f"{name} = {time[name]}" for name in ("step", "cfl", "tolerance") if name in time)
     lines = {
         "run": table.get("title") or "untitled",
         "equation": _with_parameters(table["equation"]),

@@ -1,0 +1,17 @@
+"""Stepping: `evolve`, with pauses that yield the state; and `integrate`, a pure function."""
+
+from solver.loop.chunks import evolve
+from solver.loop.control import BlowUp, Control, Schedule, reached
+from solver.loop.fixed import fixed_steps, fixed_steps_donating
+from solver.loop.pure import integrate
+
+__all__ = [
+    "BlowUp",
+    "Control",
+    "Schedule",
+    "evolve",
+    "fixed_steps",
+    "fixed_steps_donating",
+    "integrate",
+    "reached",
+]

@@ -1,0 +1,60 @@
+"""Steps that keep a CFL number, as one compiled call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.equations.budget import without_budget
+from solver.loop.control import TOLERANCE
+from solver.loop.fixed import is_finite as all_finite
+from solver.operators import Fields
+
+GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
+
+
+def _cfl_steps(
+    equation: Any,
+    stepper: Any,
+    field: Fields,
+    history: Any,
+    steps: Any,
+    cfl: Any,
+    t: Any,
+    dt: Any,
+    target: Any,
+    longest: Any,
+    first: Any,
+    forcing: Any,
+    key: Any,
+    step: Any,
+) -> tuple[Any, ...]:
+    def go_on(carry: tuple[Any, ...]) -> Array:
+        _, _, _, t, _, done, is_finite = carry
+        return (done < steps) & (t < target) & is_finite
+
+    def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        field, history, forcing, t, before, done, _ = carry
+        chosen = jnp.minimum(cfl / equation.rate(without_budget(field)).astype(t.dtype), longest)
+        chosen = jnp.minimum(chosen, jnp.where(before > 0, GROWTH * before, first))
+        last = t + chosen * (1 + TOLERANCE) >= target
+        dt = jnp.where(last, target - t, chosen)
+        is_finite = jnp.isfinite(dt) & (t + dt > t)
+        short = dt.astype(equation.grid.dtype)
+        forcing = equation.advance_forcing(forcing, key, step + done, short)
+        driven = equation.at_step(forcing, key, step + done)
+        coefficients = stepper.coefficients(driven, short)
+        field, history = stepper.step(driven, field, history, t.astype(short.dtype), short, coefficients)
+        usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
+        return field, history, forcing, jnp.where(last, target, t + dt), usual, done + 1, is_finite
+
+    start = (field, history, forcing, jnp.asarray(t), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
+    field, history, forcing, t, dt, done, is_finite = jax.lax.while_loop(go_on, body, start)
+    return field, history, forcing, t, dt, done, is_finite & all_finite(field)
+
+
+cfl_steps = jax.jit(_cfl_steps)
+cfl_steps_donating = jax.jit(_cfl_steps, donate_argnums=(2, 3))

@@ -1,0 +1,127 @@
+"""Steps chosen by an error estimate: the error follows the tolerance, rejected steps are counted, restarts agree."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import assemble
+from solver.assemble.cases import cases
+from solver.assemble.registry import Registry
+from solver.config import ConfigError
+from solver.equations import NavierStokes
+from solver.forcing import OrnsteinUhlenbeck
+
+pytestmark = pytest.mark.slow
+
+STEPPERS = [Registry().find("stepper", name).cls() for name in Registry().names("stepper")]
+WITH_ESTIMATE = [stepper for stepper in STEPPERS if stepper.error_order is not None]
+
+
+class Pulse(sw.Equation):
+    """u_t = −k² u/100 + a short pulse at t = 1: one time scale far below the rest."""
+
+    name = "pulse"
+    fields = {"u": sw.equations.field.Field()}  # noqa: RUF012
+
+    def linear(self):
+        return sw.Diagonal({"u": -0.01 * self.grid.k_squared()})
+
+    def nonlinear(self, fields, t):
+        push = jnp.exp(-(((t - 1) / 0.02) ** 2)) / (0.02 * np.sqrt(np.pi))
+        return {"u": push * fields["u"]}
+
+    def rate(self, fields):
+        return jnp.ones(())
+
+    def end(self, u):
+        """Exactly, at t = 2, of a wave with k = 1."""
+        return u * np.exp(-0.02 + 1)
+
+
+def advanced(equation, stepper, state, end, tolerance, **options):
+    *_, last = sw.evolve(equation, stepper, state, end=end, tolerance=tolerance, **options)
+    return last
+
+
+@pytest.mark.parametrize("stepper", WITH_ESTIMATE, ids=lambda s: s.name)
+def test_the_error_follows_the_tolerance(make_grid, stepper):
+    grid = make_grid((8,), devices=1)
+    equation = Pulse(grid)
+    u = sw.sample(lambda x: jnp.cos(x), grid)
+    errors, steps = [], []
+    for tolerance in (1e-4, 1e-7):
+        last = advanced(equation, stepper, sw.initial_state(equation, stepper, u), 2.0, tolerance, max_step=0.1)
+        assert float(last.t) == 2.0
+        errors.append(float(jnp.abs(equation.to_physical(last.field)["u"][0] - equation.end(u)).max()))
+        steps.append(int(last.step))
+        assert int(last.rejected) > 0, "a pulse that comes unannounced makes a step be taken again"
+    assert errors[0] < 100 * 1e-4
+    assert errors[1] < 100 * 1e-7 * np.e
+    # steps grow as tolerance^(−1/(q + 1)) where they are short
+    assert 1.2 < steps[1] / steps[0] < 1.5 * 1e3 ** (1 / (stepper.error_order + 1))
+
+
+def test_a_fixed_step_as_long_as_the_mean_one_misses_the_pulse(make_grid):
+    """What the control is for."""
+    stepper = sw.steppers.IFRK3()
+    equation = Pulse(make_grid((8,), devices=1))
+    u = sw.sample(lambda x: jnp.cos(x), equation.grid)
+    start = sw.initial_state(equation, stepper, u)
+    last = advanced(equation, stepper, start, 2.0, 1e-4, max_step=0.1)
+    *_, fixed = sw.evolve(equation, stepper, start, end=2.0, step=2.0 / (int(last.step) + int(last.rejected)))
+    miss = lambda state: float(jnp.abs(equation.to_physical(state.field)["u"][0] - equation.end(u)).max())  # noqa: E731
+    assert miss(fixed) > 10 * miss(last)
+
+
+def forced(make_grid, devices=4):
+    grid = make_grid((16, 12), devices=devices)
+    return NavierStokes(grid, 0.02, forcing=OrnsteinUhlenbeck(30.0, 0.05))
+
+
+def test_restarts_chunks_and_devices_take_the_same_steps(make_grid, tmp_path):
+    stepper, pauses = sw.steppers.IFRK4(), [sw.Schedule(every_time=0.25)]
+    ends = []
+    for devices, chunk in ((4, 1000), (4, 3), (1, 1000)):
+        flow = forced(make_grid, devices)
+        start = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(flow.grid), seed=2)
+        ends.append(advanced(flow, stepper, start, 1.0, 1e-6, pauses=pauses, chunk=chunk))
+    whole, chunked, alone = ends
+    assert int(whole.rejected) > 0
+    jax.tree.map(np.testing.assert_array_equal, whole.replace(key=()), chunked.replace(key=()))
+    assert (int(alone.step), int(alone.rejected)) == (int(whole.step), int(whole.rejected))
+    assert float(alone.dt) == pytest.approx(float(whole.dt), rel=1e-6)
+    flow = forced(make_grid)
+    start = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(flow.grid), seed=2)
+    path = sw.io.save_checkpoint(tmp_path, advanced(flow, stepper, start, 0.5, 1e-6, pauses=pauses), flow.grid)
+    again = advanced(flow, stepper, sw.io.load_checkpoint(path, flow, stepper), 1.0, 1e-6, pauses=pauses)
+    jax.tree.map(np.testing.assert_array_equal, again.replace(key=()), whole.replace(key=()))
+
+
+def test_the_series_counts_rejected_steps(make_grid, tmp_path):
+    stepper, equation = sw.steppers.IFRK3(), Pulse(make_grid((8,), devices=1))
+    start = sw.initial_state(equation, stepper, sw.sample(lambda x: jnp.cos(x), equation.grid))
+    last = sw.run(
+        equation, stepper, start, end=2.0, tolerance=1e-5, max_step=0.1, directory=tmp_path / "run",
+        outputs=[sw.outputs.Series(every_steps=1)],
+    )  # fmt: skip
+    rows = sw.io.read_series(tmp_path / "run" / "series.csv")
+    assert rows["rejected"][-1] == int(last.rejected) > 0
+    assert len(rows["step"]) == int(last.step) + 1
+    assert np.all(np.diff(rows["rejected"]) >= 0)
+    # the first row at which a step was rejected is about the pulse
+    assert 0.5 < rows["t"][np.argmax(rows["rejected"] > rows["rejected"][1])] < 1.1
+
+
+def test_a_stepper_without_an_estimate_is_refused(make_grid, tmp_path):
+    flow = forced(make_grid)
+    for stepper in (sw.steppers.LSRK3(), sw.steppers.ETDRK4()):
+        start = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(flow.grid), seed=2)
+        with pytest.raises(TypeError, match=rf"{stepper.name} has no error estimate.*ifrk2, ifrk3, ifrk4"):
+            advanced(flow, stepper, start, 1.0, 1e-6)
+    path = cases()["taylor-green"]
+    with pytest.raises(ConfigError, match=r"time.tolerance = 1e-05: stepper lsrk3 has no error estimate"):
+        assemble.read_run_file(path, ["time.tolerance=1e-5", "time.stepper=lsrk3", f"output.directory={tmp_path}"])
+    with pytest.raises(ValueError, match=r"step=0.1, cfl=None, tolerance=1e-05: one of them is needed"):
+        list(sw.evolve(flow, stepper, start, end=1.0, step=0.1, tolerance=1e-5))
