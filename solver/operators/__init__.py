@@ -1,4 +1,4 @@
-"""Operators on coefficients: derivatives, projection, Poisson solve, and the linear part of an equation."""
+"""Operators on coefficients: derivatives, projection, elliptic solves, and the linear part of an equation."""
 
 from solver.operators.derivatives import (
     curl,
@@ -8,6 +8,7 @@ from solver.operators.derivatives import (
     project_solenoidal,
     solve_poisson,
 )
+from solver.operators.elliptic import solve_biharmonic, solve_helmholtz
 from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
 from solver.operators.phi import phi_functions, phi_matrices
 
@@ -23,5 +24,7 @@ __all__ = [
     "phi_functions",
     "phi_matrices",
     "project_solenoidal",
+    "solve_biharmonic",
+    "solve_helmholtz",
     "solve_poisson",
 ]

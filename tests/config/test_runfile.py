@@ -114,7 +114,7 @@ NOT_TOGETHER = {
     ),
     "initial": (
         ["initial={name='gaussian'}"],
-        "velocity, a vector of navier-stokes, starts from beltrami, file, orszag-tang, random-phase, taylor-green",
+        "velocity, a vector of navier-stokes, starts from beltrami, file, noise, orszag-tang, random-phase",
     ),
     "unresolved": (
         ["grid.shape=[32,32,32]", "initial.name=beltrami", "initial.wavenumber=20"],
@@ -228,7 +228,7 @@ def test_sides_of_pencils_are_even_and_nearly_square():
 
 
 def test_a_name_that_is_no_string_is_refused():
-    with pytest.raises(ConfigError, match=r"equation.name = \[\]: a string is needed, one of boussinesq"):
+    with pytest.raises(ConfigError, match=r"equation.name = \[\]: a string is needed, one of .*boussinesq"):
         demo("equation={name=[]}")
 
 
@@ -246,5 +246,7 @@ def test_an_equation_of_several_fields_starts_each_from_its_table():
         load(RUNS / "gray_scott.toml", assemble.schema(), ["initial.w.name=uniform"])
     with pytest.raises(ConfigError, match=r"initial.v.name is missing"):
         load(RUNS / "gray_scott.toml", assemble.schema(), ["initial.v={}"])
-    with pytest.raises(ConfigError, match=r"initial.v.name = 'beltrami': v, a scalar of gray-scott, starts from bump"):
+    with pytest.raises(
+        ConfigError, match=r"initial.v.name = 'beltrami': v, a scalar of gray-scott, starts from .*bump"
+    ):
         assemble.resolve(load(RUNS / "gray_scott.toml", assemble.schema(), ["initial.v.name=beltrami"]))

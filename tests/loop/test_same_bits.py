@@ -35,7 +35,8 @@ def build(folder, equation, stepper):
     path.write_text(new_run_file(REGISTRY.find("equation", equation), equation))
     dimensions = max(REGISTRY.find("equation", equation).cls.dimensions)
     small = [f"grid.shape={[12, 10, 8][:dimensions]}", f"grid.lengths={[6.0] * dimensions}"]
-    return Assembly(load(path, REGISTRY, [*small, f"time.stepper={stepper}"]), sw.device_mesh(range(2)))
+    devices = range(min(2, dimensions))  # a one-dimensional grid uses one
+    return Assembly(load(path, REGISTRY, [*small, f"time.stepper={stepper}"]), sw.device_mesh(devices))
 
 
 def advanced(run, state, end, **control):

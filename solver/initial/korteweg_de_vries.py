@@ -1,0 +1,139 @@
+"""Solitons of the Korteweg–de Vries equation and of the modified one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.base import Field, PeriodicSystem, require
+from solver.grid import Grid, sample
+from solver.initial.base import Initial, as_tuples
+
+IMAGES = range(-2, 3)  # periodic images that are added up; what lies further away is below exp(−2.5 √c L)
+
+
+class KdVSolitons(Initial):
+    """u = Σ (3c/a) sech²(½√(c/b)(x − x₀)): solitons of u_t + a u u_x + b u_xxx = 0, and their periodic images.
+
+    Each is exact where the others vanish; faster ones are taller and overtake. Alike along further axes.
+
+    Args:
+        speeds: c > 0 of each [length/time].
+        positions: x₀ of each [length]; evenly spaced if None.
+        nonlinearity, dispersion: a and b > 0 of the equation, which `for_equation` takes from it if None; 6 and 1 if
+            there is none.
+
+    Returns:
+        When called: `(1, *grid.physical_shape)`; each device fills its own block.
+
+    Raises:
+        ValueError: no soliton, lists of different lengths, speeds or a dispersion that are not positive, or a
+            nonlinearity of 0.
+
+    Source: Korteweg & de Vries, Phil. Mag. 39 (1895) 422.
+    """
+
+    speeds: tuple[ArrayLike, ...] = eqx.field(converter=as_tuples, default=(4.0,))
+    positions: tuple[ArrayLike, ...] | None = eqx.field(converter=as_tuples, default=None)
+    nonlinearity: ArrayLike | None = None
+    dispersion: ArrayLike | None = None
+
+    name: ClassVar[str] = "kdv-solitons"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar",)
+
+    def __check_init__(self) -> None:
+        _check_lists("kdv-solitons", self.speeds, positions=self.positions)
+        require("kdv-solitons with dispersion", self.dispersion, "a positive number, as that of the equation,", above=0)
+        if isinstance(self.nonlinearity, int | float) and self.nonlinearity == 0:
+            raise ValueError("kdv-solitons with nonlinearity 0: another number is needed, as that of the equation")
+
+    def for_equation(self, equation: Any) -> KdVSolitons:
+        """These solitons with the coefficients of the equation where they have none of their own."""
+        missing = [name for name in ("nonlinearity", "dispersion") if getattr(self, name) is None]
+        return replace(self, **{name: getattr(equation, name) for name in missing if hasattr(equation, name)})
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        a = 6.0 if self.nonlinearity is None else self.nonlinearity
+        b = 1.0 if self.dispersion is None else self.dispersion
+
+        def profile(i: int, s: Array) -> Array:
+            c = jnp.asarray(self.speeds[i])
+            return 3 * c / a / jnp.cosh(0.5 * jnp.sqrt(c / b) * s) ** 2
+
+        return _train(profile, len(self.speeds), self.positions, grid)
+
+
+class MKdVSolitons(Initial):
+    """u = Σ s√c sech(√c(x − x₀)): solitons of u_t + 6u²u_x + u_xxx = 0, and their periodic images.
+
+    Each is exact where the others vanish. Solitons of either sign s travel to the right. Alike along further axes.
+
+    Args:
+        speeds: c > 0 of each [length/time].
+        positions: x₀ of each [length]; evenly spaced if None.
+        polarities: s of each, 1 or −1, static; all 1 if None.
+
+    Returns:
+        When called: `(1, *grid.physical_shape)`; each device fills its own block.
+
+    Raises:
+        ValueError: no soliton, lists of different lengths, speeds that are not positive, or polarities other than ±1;
+            in a run: an equation with sign −1, which has none.
+
+    Source: Wadati, J. Phys. Soc. Jpn. 34 (1973) 1289.
+    """
+
+    speeds: tuple[ArrayLike, ...] = eqx.field(converter=as_tuples, default=(4.0,))
+    positions: tuple[ArrayLike, ...] | None = eqx.field(converter=as_tuples, default=None)
+    polarities: tuple[int, ...] | None = eqx.field(converter=as_tuples, static=True, default=None)
+
+    name: ClassVar[str] = "mkdv-solitons"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar",)
+
+    def __check_init__(self) -> None:
+        _check_lists("mkdv-solitons", self.speeds, positions=self.positions, polarities=self.polarities)
+        if set(self.polarities or ()) - {1, -1}:
+            raise ValueError(f"mkdv-solitons with polarities {list(self.polarities or ())}: 1 or -1 for each is needed")
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        if getattr(equation, "sign", 1) == -1:
+            raise ValueError(f"name = 'mkdv-solitons': {equation.name} with sign -1 has none; sign 1 is needed")
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        signs = (1,) * len(self.speeds) if self.polarities is None else self.polarities
+
+        def profile(i: int, s: Array) -> Array:
+            root = jnp.sqrt(jnp.asarray(self.speeds[i]))
+            return signs[i] * root / jnp.cosh(root * s)
+
+        return _train(profile, len(self.speeds), self.positions, grid)
+
+
+def _train(profile: Callable[[int, Array], Array], count: int, positions: Sequence[Any] | None, grid: Grid) -> Array:
+    """Σ profile(i, x − x₀) over solitons and their images along x."""
+    length = grid.lengths[0]  # type: ignore[index]
+    places = [length * (i + 0.5) / count for i in range(count)] if positions is None else positions
+
+    def fill(x: Array, *others: Array) -> tuple[Array]:
+        total = jnp.zeros_like(x)
+        for i, place in enumerate(places):
+            nearest = x - place - length * jnp.round((x - place) / length)
+            total += sum(profile(i, nearest + image * length) for image in IMAGES)
+        return (total,)
+
+    return sample(fill, grid)
+
+
+def _check_lists(name: str, speeds: Sequence[Any], **others: Sequence[Any] | None) -> None:
+    if not speeds:
+        raise ValueError(f"{name} with no speeds: one for each soliton is needed")
+    for what, given in others.items():
+        if given is not None and len(given) != len(speeds):
+            raise ValueError(f"{name} with {len(speeds)} speeds and {len(given)} {what}: as many of each are needed")
+    require(f"{name} with speeds", speeds, "a positive number for each", above=0)

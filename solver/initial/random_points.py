@@ -1,0 +1,102 @@
+"""Fields from random numbers at points: white noise, and spots in random places."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.base import Field, require
+from solver.fft import Transform
+from solver.grid import Grid, sample
+from solver.initial.base import Initial, component_count, distance_squared
+from solver.operators import project_solenoidal
+
+
+class Noise(Initial):
+    """f = background + amplitude · n with an independent normal number n at every point, in every component.
+
+    White noise, which patterns grow from. The numbers are counter-based: a key gives the same field on any number of
+    devices. They belong to the points: another grid has other noise, and dealiasing takes part of it. A complex field
+    has ⟨|n|²⟩ = 1. Of a solenoidal field the noise is projected to be free of divergence.
+
+    Args:
+        background: in the field's units.
+        amplitude: ≥ 0, the standard deviation [field's units].
+
+    Returns:
+        When called: `(component, *grid.physical_shape)`, as many components as the field has.
+
+    Raises:
+        ValueError: an amplitude that is negative; when called: no key.
+    """
+
+    background: ArrayLike = 0.0
+    amplitude: ArrayLike = 0.1
+
+    name: ClassVar[str] = "noise"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+
+    def __check_init__(self) -> None:
+        require("noise with amplitude", self.amplitude, "zero or more", least=0)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        if key is None:
+            raise ValueError("noise without a key: one from jax.random.key is needed")
+        transform = Transform(grid)
+
+        @jax.jit
+        def make(key: Array) -> Array:
+            shape = (component_count(field, grid), *grid.physical_shape)
+            noise = jax.random.normal(key, shape, grid.physical_dtype)
+            noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
+            if field.solenoidal:
+                noise = transform.inverse(project_solenoidal(transform.forward(noise), grid))
+            return (self.background + self.amplitude * noise).astype(grid.physical_dtype)
+
+        return make(key)
+
+
+class Spots(Initial):
+    """f = background + height · Σ exp(−r²/(2σ²)) over spots in random places, r to the nearest periodic image.
+
+    The places are the same on any grid and any number of devices.
+
+    Args:
+        background, height: in the field's units.
+        width: σ [length].
+        count: number of spots, static.
+
+    Returns:
+        When called: `(1, *grid.physical_shape)`; each device fills its own block.
+
+    Raises:
+        ValueError: a width that is not positive or a count below 1; when called: no key.
+    """
+
+    background: ArrayLike = 0.0
+    height: ArrayLike = 1.0
+    width: ArrayLike = 0.1
+    count: int = eqx.field(static=True, default=10)
+
+    name: ClassVar[str] = "spots"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar",)
+
+    def __check_init__(self) -> None:
+        require("spots with width", self.width, "a positive length", above=0)
+        require("spots with count", self.count, "1 or more", least=1)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        if key is None:
+            raise ValueError("spots without a key: one from jax.random.key is needed")
+        places = jax.random.uniform(key, (self.count, grid.dimensions), grid.dtype) * jnp.asarray(grid.lengths)
+
+        def fill(*points: Array) -> tuple[Array]:
+            spots = sum(jnp.exp(-0.5 * distance_squared(points, list(at), grid) / self.width**2) for at in places)
+            return (self.background + self.height * spots,)
+
+        return sample(fill, grid)
