@@ -9,7 +9,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import weighted_mean_square
-from solver.equations.base import Equation, Field, require
+from solver.equations.base import Equation, require
+from solver.equations.field import Field
 from solver.operators import Diagonal, Fields, hermitian
 
 
