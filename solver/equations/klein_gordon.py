@@ -25,7 +25,7 @@ class KleinGordon(Equation):
     is cubic: two-thirds dealiasing leaves a little aliasing, so the field must be resolved (its spectrum falling over
     several decades). Conserves the energy ⟨½π² + ½c²|∇φ|² + ½m²φ² + ¼λφ⁴⟩.
 
-    Good values: c = m = 1, λ = 0 (free waves) to 1, φ of order 1 in a box of 20 to 100; steps of 0.1 with `etdrk4`. For
+    Good values: c = m = 1, λ = 0 (free waves) to 1, φ of order 1 in a box of 20 to 100; steps of 0.1 with `ifrk4`. For
     λ < 0 a large field grows without bound.
 
     Args:

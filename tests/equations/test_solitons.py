@@ -36,7 +36,7 @@ def test_a_soliton_travels_at_its_speed(make_grid, stepper):
     equation = KortewegDeVries(grid, nonlinearity=2.0, dispersion=0.5)
     at = lambda x: initial.KdVSolitons([1.5], [x]).for_equation(equation)(grid)  # noqa: E731
     found = after(equation, at(35.0), 6.0, 0.002, stepper)["u"]
-    np.testing.assert_allclose(found, at(44.0)[0], atol=3e-9)  # height 2.25
+    np.testing.assert_allclose(found, at(44.0)[0], rtol=0, atol=5e-8)  # height 2.25
     assert found.max() > 2.2
 
 
@@ -55,7 +55,7 @@ def test_two_solitons_collide_as_in_the_exact_solution(make_grid):
     x = centred(grid)
     found = after(KortewegDeVries(grid), jnp.asarray(two_kdv_solitons(x, -2.0, k))[None], 4.0, 0.001)["u"]
     expected = two_kdv_solitons(x, 2.0, k)
-    np.testing.assert_allclose(found, expected, atol=1e-8)  # heights 2 and 0.72
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)  # heights 2 and 0.72
     assert expected[np.abs(x - 8) < 2].max() > 1.9, "the tall one must have passed"
 
 
@@ -105,8 +105,9 @@ def test_a_breather_oscillates(make_grid):
     found = after(equation, {"phi": start, "rate_of_phi": 0 * start}, t, 0.01, IFRK4())
     ratio = eta / omega / np.cosh(eta * mass / speed * centred(grid))
     c, s = np.cos(omega * mass * t), np.sin(omega * mass * t)
-    np.testing.assert_allclose(found["phi"], 4 * np.arctan(ratio * c), atol=1e-8)
-    np.testing.assert_allclose(found["rate_of_phi"], -4 * ratio * omega * mass * s / (1 + (ratio * c) ** 2), atol=1e-8)
+    np.testing.assert_allclose(found["phi"], 4 * np.arctan(ratio * c), rtol=0, atol=2e-7)
+    rate = -4 * ratio * omega * mass * s / (1 + (ratio * c) ** 2)
+    np.testing.assert_allclose(found["rate_of_phi"], rate, rtol=0, atol=2e-7)
 
 
 def test_kink_and_antikink_pass_through_each_other(make_grid):
