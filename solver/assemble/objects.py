@@ -62,7 +62,9 @@ class Assembly:
     @cached_property
     def initials(self) -> dict[str, Initial]:
         """The initial field of each of the equation's fields."""
-        return {name: self.config.initial[name].make().for_equation(self.equation) for name in self.equation.fields}
+        return {
+            name: self.config.initial[name].make().for_equation(self.equation, name) for name in self.equation.fields
+        }
 
     @cached_property
     def outputs(self) -> OutputList:

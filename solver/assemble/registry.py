@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from solver.assemble.from_file import FromFile
+from solver.assemble.from_run import FromRun
 from solver.config import ConfigError, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, PeriodicSystem, SplitEquation
@@ -77,7 +78,8 @@ def _kind_of(cls: Any) -> str | None:
 def built_in(kind: str) -> dict[str, Any]:
     """Our own classes of a kind, by name."""
     found = concrete_classes(ROOMS[kind], BASES[kind])
-    return dict(sorted({**found, FromFile.name: FromFile}.items())) if kind == "initial" else found
+    reading = {cls.name: cls for cls in (FromFile, FromRun)} if kind == "initial" else {}
+    return dict(sorted({**found, **reading}.items()))
 
 
 @dataclass(frozen=True)

@@ -54,16 +54,17 @@ def _table(entry: Entry, *, named: bool) -> dict[str, Any]:
 
 def _fields_of(equation: Entry) -> dict[str, Any]:
     """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several."""
-    if equation.fields_with is not None:
-        return {}  # which of both it is, the parameters decide
-    named = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
-    if len(equation.fields) > 1:
+    named: dict[str, Any] = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
+    if equation.fields_with is not None:  # which of both it is, the parameters decide
+        named = {k: {"anyOf": [ref, {"type": "object", "additionalProperties": ref}]} for k, ref in named.items()}
+    elif len(equation.fields) > 1:
         by_field = {
             kind: {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(equation.fields, ref)}
             for kind, ref in named.items()
         }
-        by_field["initial"]["required"] = list(equation.fields)  # type: ignore[assignment]
-        named = by_field  # type: ignore[assignment]
+        by_field["initial"]["required"] = list(equation.fields)
+        alike = {"anyOf": [by_field["initial"], named["initial"]]}
+        named = {**by_field, "initial": alike}
     this = {"properties": {"equation": {"properties": {"name": {"const": equation.name}}}}}
     return {"if": this, "then": {"properties": named}}
 

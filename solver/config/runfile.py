@@ -237,9 +237,14 @@ def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[str]) -> dict[str, tuple[Any, str]]:
-    """Table and key of each field: `[section]` for an equation of one field, `[section.FIELD]` for several."""
+    """Table and key of each field: `[section]` for an equation of one field, `[section.FIELD]` for several.
+
+    `[initial]` with a name stands for every field of several, too: another run holds all of them.
+    """
     if len(fields) == 1:
         return {fields[0]: (table, section)} if table or needed else {}
+    if needed and isinstance(table, Mapping) and "name" in table and "name" not in fields:
+        return {name: (table, section) for name in fields}
     if not isinstance(table, Mapping):
         tables = ", ".join(f"[{section}.{name}]" for name in fields)
         raise ConfigError(f"{section} = {table!r}: tables {tables} are needed")

@@ -5,6 +5,7 @@ from solver.fft.engines import ENGINES, Method
 from solver.fft.neighbours import apply_stencil, fftfreq, from_natural_order, rfftfreq, roll, to_natural_order
 from solver.fft.numpy_api import fftn, ifftn, irfftn, rfftn
 from solver.fft.pipeline import forward_local, inverse_local
+from solver.fft.resample import resample
 from solver.fft.transform import Transform
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "ifftn",
     "inverse_local",
     "irfftn",
+    "resample",
     "rfftfreq",
     "rfftn",
     "roll",

@@ -76,8 +76,8 @@ class Initial(eqx.Module):
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         """What a call returns; `field` and `grid` have passed its checks."""
 
-    def for_equation(self, equation: Any) -> Initial:
-        """This initial field with what was left open filled in from the equation that it is for."""
+    def for_equation(self, equation: Any, field: str) -> Initial:
+        """This initial field with what was left open filled in from the equation and the field that it is for."""
         return self
 
 

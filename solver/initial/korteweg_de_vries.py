@@ -54,7 +54,7 @@ class KdVSolitons(Initial):
         if isinstance(self.nonlinearity, int | float) and self.nonlinearity == 0:
             raise ValueError("kdv-solitons with nonlinearity 0: another number is needed, as that of the equation")
 
-    def for_equation(self, equation: Any) -> KdVSolitons:
+    def for_equation(self, equation: Any, field: str) -> KdVSolitons:
         """These solitons with the coefficients of the equation where they have none of their own."""
         missing = [name for name in ("nonlinearity", "dispersion") if getattr(self, name) is None]
         return replace(self, **{name: getattr(equation, name) for name in missing if hasattr(equation, name)})

@@ -51,7 +51,7 @@ class Breather(Initial):
         if isinstance(self.frequency, int | float) and not self.frequency < 1:
             raise ValueError(f"breather with frequency {self.frequency}: a number between 0 and 1 is needed")
 
-    def for_equation(self, equation: Any) -> Breather:
+    def for_equation(self, equation: Any, field: str) -> Breather:
         """This breather with the wave speed and mass of the equation where it has none of its own."""
         return _completed(self, equation)
 
@@ -108,7 +108,7 @@ class KinkPair(Initial):
         if self.positions is not None and len(self.positions) != 2:
             raise ValueError(f"kink-pair with positions {list(self.positions)}: two numbers are needed")
 
-    def for_equation(self, equation: Any) -> KinkPair:
+    def for_equation(self, equation: Any, field: str) -> KinkPair:
         """This pair with the wave speed and mass of the equation where it has none of its own."""
         return _completed(self, equation)
 

@@ -143,7 +143,7 @@ class Solitons(Initial):
         given = () if self.velocities is None else self.velocities
         return [line for velocity in given for line in _rounded("solitons: velocity", velocity, grid)]
 
-    def for_equation(self, equation: Any) -> Solitons:
+    def for_equation(self, equation: Any, field: str) -> Solitons:
         """These solitons with the coupling of the equation where they have none of their own."""
         if self.coupling is not None or not hasattr(equation, "coupling"):
             return self

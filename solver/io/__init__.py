@@ -12,7 +12,7 @@ from solver.io.checkpoint_store import (
     step_of,
     verify,
 )
-from solver.io.checkpoints import load_checkpoint, save_checkpoint
+from solver.io.checkpoints import load_array, load_checkpoint, save_checkpoint
 from solver.io.directory import RunDirectory, record_provenance
 from solver.io.fields import describe_field, read_field
 from solver.io.files import lock, write_text
@@ -32,6 +32,7 @@ __all__ = [
     "drop_rows_after",
     "keep_newest",
     "list_checkpoints",
+    "load_array",
     "load_checkpoint",
     "lock",
     "newest_time",

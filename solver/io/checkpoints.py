@@ -222,21 +222,41 @@ def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> 
 
 
 def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid) -> jax.Array:
-    stored = leaf.value.shape
     needed = {"shape": list(leaf.logical_shape(grid)), "dtype": str(leaf.value.dtype)}
     if entry is None or {k: entry[k] for k in needed} != needed:
         found = "nothing" if entry is None else f"{entry['dtype']}{entry['shape']}"
         raise CheckpointError(f"{path}: {leaf.name!r} holds {found}; {needed['dtype']}{needed['shape']} is needed")
 
+    return _from_pieces(path, entry, leaf.value.shape, leaf.sharding(grid))
+
+
+def load_array(path: Path, entry: dict[str, Any], grid: Grid, *, spectral: bool) -> jax.Array:
+    """One array of a checkpoint on a grid of the shape that it was written on, whatever the devices.
+
+    Args:
+        path: the checkpoint's folder.
+        entry: of the manifest's `arrays`.
+        grid: where it is to live.
+        spectral: whether it holds coefficients, or values at the points.
+    """
+    lead = tuple(entry["shape"][: len(entry["shape"]) - grid.dimensions])
+    stored = (*lead, *(grid.spectral_shape if spectral else grid.physical_shape))
+    place = grid.spectral_sharding if spectral else grid.physical_sharding
+    return _from_pieces(path, entry, stored, place(len(stored)))
+
+
+def _from_pieces(path: Path, entry: dict[str, Any], stored: tuple[int, ...], place: NamedSharding) -> jax.Array:
+    """Each device's part put together from the pieces that overlap it; zero in the padding."""
+
     def block(index: tuple[slice, ...]) -> np.ndarray:
         low = [s.indices(n)[0] for s, n in zip(index, stored, strict=True)]
         high = [s.indices(n)[1] for s, n in zip(index, stored, strict=True)]
-        values = np.zeros([b - a for a, b in zip(low, high, strict=True)], leaf.value.dtype)
+        values = np.zeros([b - a for a, b in zip(low, high, strict=True)], entry["dtype"])
         for piece in entry["pieces"]:
             _copy_overlap(path, piece, low, high, values)
         return values
 
-    return jax.make_array_from_callback(stored, leaf.sharding(grid), block)
+    return jax.make_array_from_callback(stored, place, block)
 
 
 def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> None:

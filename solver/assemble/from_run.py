@@ -1,0 +1,220 @@
+"""A start from another run. It stands here because initial fields know nothing of files."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import equinox as eqx
+import h5py
+import numpy as np
+from jaxtyping import Array
+
+from solver.config import ConfigError, GridSection
+from solver.equations.base import PeriodicSystem, SplitEquation
+from solver.equations.field import Field
+from solver.fft import Transform, resample
+from solver.grid import Grid
+from solver.initial.base import Initial
+from solver.io import (
+    CheckpointError,
+    RunDirectory,
+    list_checkpoints,
+    load_array,
+    newest_valid,
+    read_field,
+    read_manifest,
+    step_of,
+)
+
+
+class FromRun(Initial):
+    """Where another run stood, on this grid: spectral interpolation to more modes, truncation to fewer.
+
+    The box must be that of the other run; the grid, its dealiasing, precision and devices may be others. Time starts
+    anew. In a run file `[initial]` with this name starts every field of an equation from its own in the other run.
+
+    Args:
+        path: the other run's directory, whose newest whole checkpoint is taken; or one of its snapshots, a .h5 file.
+        step: of the checkpoint to be taken instead.
+        field: of the other run; the field's own name if None.
+
+    Returns:
+        When called: `(component, *grid.physical_shape)`; each device reads its own part.
+
+    Raises:
+        ValueError: when called: no such run, checkpoint or field, another box, or a grid that these devices cannot
+            split.
+    """
+
+    path: str = eqx.field(static=True)
+    step: int | None = eqx.field(static=True, default=None)
+    field: str | None = eqx.field(static=True, default=None)
+
+    name: ClassVar[str] = "run"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    traceable: ClassVar[bool] = False
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        there = self._found()
+        there.refuse_other_box(equation.grid)
+        components = there.components(self.field or field)
+        needed = len(equation.component_names(field))
+        if components != needed:
+            raise ValueError(f"path: {there.path}: {self.field or field} has {components} components; {needed} needed")
+
+    def notes(self, grid: Grid) -> list[str]:
+        there = self._found()
+        shape = "×".join(map(str, there.shape))
+        return [f"{self.field}: from {there.path}, t = {there.t:.6g}, on {shape}"]
+
+    def for_equation(self, equation: Any, field: str) -> FromRun:
+        return FromRun(self.path, self.step, self.field or field)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        if self.field is None:
+            raise ValueError("field: which field of the other run is meant must be given")
+        there = self._found(whole=True)
+        there.refuse_other_box(grid)
+        source = there.grid_like(grid)
+        u_hat = there.coefficients(self.field, source)
+        return Transform(grid).inverse(resample(u_hat, source, grid))
+
+    def _found(self, *, whole: bool = False) -> _Source:
+        path = Path(self.path)
+        if path.suffix == ".h5":
+            return _Snapshot.open(path)
+        folder = RunDirectory(path).checkpoints
+        chosen = list_checkpoints(folder)
+        if self.step is not None:
+            known = ", ".join(str(step_of(one)) for one in chosen) or "none"
+            chosen = [one for one in chosen if step_of(one) == self.step]
+            if not chosen:
+                raise ValueError(f"step: {path} has no checkpoint of step {self.step}; it has {known}")
+        elif whole:
+            newest, _ = newest_valid(folder)
+            chosen = [] if newest is None else [newest]
+        if not chosen:
+            raise ValueError(f"path: {path} holds no checkpoint")
+        return _Checkpoint.open(chosen[-1])
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Fields of another run: where they are, when, and on what grid."""
+
+    path: Path
+    t: float
+    shape: tuple[int, ...]
+    lengths: tuple[float, ...]
+    dealias: str
+
+    def refuse_other_box(self, grid: Grid) -> None:
+        """Raises ValueError where the box is not that of a grid."""
+        mine = tuple(map(float, grid.lengths))  # type: ignore[arg-type]
+        if len(mine) != len(self.lengths) or not np.allclose(mine, self.lengths, rtol=1e-12):
+            raise ValueError(f"path: {self.path}: its box is {list(self.lengths)}, this one {list(mine)}")
+
+    def grid_like(self, grid: Grid) -> Grid:
+        """Its grid, on the devices and in the precision of another."""
+        try:
+            return Grid(self.shape, self.lengths, self.dealias, grid.precision, grid.real, grid.mesh)
+        except ValueError as error:
+            raise ValueError(f"path: {self.path}: {error}") from None
+
+    def components(self, name: str) -> int:
+        """Number of components of a field; raises ValueError where there is no such field."""
+        raise NotImplementedError
+
+    def coefficients(self, name: str, source: Grid) -> Array:
+        """Of a field, on its own grid."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Checkpoint(_Source):
+    arrays: dict[str, Any]
+    equation: str
+
+    @classmethod
+    def open(cls, path: Path) -> _Checkpoint:
+        try:
+            manifest = read_manifest(path)
+        except CheckpointError as error:
+            raise ValueError(f"path: {error}") from None
+        table = tomllib.loads(manifest["run_file"])
+        section = GridSection.read(table["grid"], "grid")
+        arrays = {name: entry for name, entry in manifest["arrays"].items() if name.startswith("field/")}
+        lengths = section.length_values
+        name = table["equation"]["name"]
+        return cls(path, float(manifest["t"]), section.shape, lengths, str(section.dealias), arrays, name)
+
+    def components(self, name: str) -> int:
+        return int(self._entry(name)["shape"][0])
+
+    def coefficients(self, name: str, source: Grid) -> Array:
+        entry = self._entry(name)
+        spectral = not self._holds_values(entry, source)
+        values = load_array(self.path, entry, source, spectral=spectral)
+        return values if spectral else Transform(source).forward(values)
+
+    def _holds_values(self, entry: dict[str, Any], source: Grid) -> bool:
+        """Whether an array holds values at the points; where both have one shape, the equation says which it is."""
+        shape = tuple(entry["shape"][1:])
+        if not np.issubdtype(np.dtype(entry["dtype"]), np.complexfloating):
+            return True
+        if (shape == source.physical_shape) != (shape == source.layout.logical_spectral_shape):
+            return shape == source.physical_shape
+        from solver.assemble.registry import Registry  # which knows this class, too
+
+        try:
+            cls = Registry(self.path.parent.parent).find("equation", self.equation).cls
+        except ConfigError as error:
+            raise ValueError(f"path: {self.path}: its equation {self.equation}: {error}") from None
+        return issubclass(cls, SplitEquation)
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        entry = self.arrays.get(f"field/{name}")
+        if entry is None:
+            known = ", ".join(key.removeprefix("field/") for key in self.arrays)
+            raise ValueError(f"path: {self.path} has no field {name}; it has {known}")
+        found: dict[str, Any] = entry
+        return found
+
+
+@dataclass(frozen=True)
+class _Snapshot(_Source):
+    """Values at points: every mode of theirs is taken."""
+
+    datasets: dict[str, tuple[int, ...]]
+
+    @classmethod
+    def open(cls, path: Path) -> _Snapshot:
+        try:
+            with h5py.File(path, "r") as file:
+                sides = [file[axis][:] for axis in "xyz" if axis in file]
+                shape = tuple(len(side) for side in sides)
+                lengths = tuple(float(side[1]) * len(side) for side in sides)
+                found = {name: data.shape for name, data in file.items() if data.shape[: len(shape)] == shape}
+                return cls(path, float(file.attrs["time"]), shape, lengths, "none", found)
+        except (OSError, KeyError) as error:
+            raise ValueError(f"path: {path} is no snapshot: {error}") from None
+
+    def components(self, name: str) -> int:
+        if {f"{name}_real", f"{name}_imag"} <= self.datasets.keys():
+            return 1
+        if name not in self.datasets:
+            raise ValueError(f"path: {self.path} has no field {name}; it has {', '.join(self.datasets)}")
+        return math.prod(self.datasets[name][len(self.shape) :])
+
+    def coefficients(self, name: str, source: Grid) -> Array:
+        self.components(name)
+        if name in self.datasets:
+            values = read_field(self.path, name, source)
+        else:
+            parts = [read_field(self.path, f"{name}_{part}", source) for part in ("real", "imag")]
+            values = parts[0] + 1j * parts[1]
+        return Transform(source).forward(values)

@@ -1,0 +1,142 @@
+"""A run that starts where another stood: another resolution, other devices, other precision; and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import random_field
+
+import solver as sw
+from solver import assemble
+from solver.assemble.from_run import FromRun
+from solver.config import ConfigError
+from solver.fft import Transform, resample
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("mesh", [(4, 1), (2, 2)], ids=str)
+@pytest.mark.parametrize("real", [True, False], ids=["real", "complex"])
+def test_resampling_is_the_polynomial_through_the_points(make_grid, mesh, real):
+    coarse = make_grid((12, 10, 16), mesh_shape=mesh, real=real)
+    fine = make_grid((18, 20, 16), mesh_shape=mesh, real=real)
+    u_hat = Transform(coarse).forward(random_field(coarse))
+    moved = resample(u_hat, coarse, fine)
+    np.testing.assert_allclose(resample(moved, fine, coarse), u_hat, atol=1e-17)
+    assert float(sw.diagnostics.mean_square(moved, fine)) == pytest.approx(
+        float(sw.diagnostics.mean_square(u_hat, coarse)), rel=1e-14
+    )
+    # 12 and 18 points along x, 10 and 20 along y: every second point in x of three, every other in y, is common
+    before, after = Transform(coarse).inverse(u_hat), Transform(fine).inverse(moved)
+    np.testing.assert_allclose(after[:, ::3, ::2], before[:, ::2], atol=1e-13)
+    text = jax.jit(lambda v: resample(v, coarse, fine)).lower(u_hat).compile().as_text()
+    assert "all-gather" not in text
+
+
+def flow_run(tmp_path, shape=16, end=0.2, **more):
+    text = f"""
+    [grid]
+    shape = [{shape}, {shape}]
+    [equation]
+    name = "boussinesq"
+    viscosity = 0.05
+    diffusivity = 0.02
+    buoyancy_frequency = 1.0
+    [initial.velocity]
+    name = "random-phase"
+    [initial.buoyancy]
+    name = "bump"
+    [time]
+    stepper = "ifrk3"
+    step = 0.05
+    end = {end}
+    [output]
+    directory = "{tmp_path}/coarse"
+    snapshots = {{}}
+    """
+    path = tmp_path / "coarse.toml"
+    path.write_text(text)
+    return path
+
+
+def started(path, overrides, devices):
+    config = assemble.read_run_file(path, overrides)
+    run = assemble.Assembly(config, sw.device_mesh(range(devices)))
+    return run, run.start()
+
+
+@pytest.fixture
+def coarse(tmp_path):
+    """A finished run: its file, and its last state."""
+    from solver.cli.main import main
+
+    path = flow_run(tmp_path)
+    assert main(["run", str(path), "devices.virtual=8", "devices.use=[0, 1, 2]"]) == 0
+    return path
+
+
+def test_every_field_goes_on_where_it_stood(tmp_path, coarse):
+    there = tmp_path / "coarse"
+    finer = [
+        "grid.shape=[24, 20]",
+        f"initial={{ name = 'run', path = '{there}' }}",
+        f"output.directory={tmp_path}/fine",
+    ]
+    run, state = started(coarse, finer, 4)
+    config = assemble.read_run_file(coarse)
+    before = assemble.Assembly(config, sw.device_mesh(range(2)))
+    old = sw.io.load_checkpoint(there / "checkpoints" / "step-00000004", before.equation, before.stepper)
+    for name in ("velocity", "buoyancy"):
+        then, now = before.equation.to_physical(old.field)[name], run.equation.to_physical(state.field)[name]
+        assert float(np.abs(then).max()) > 1e-2
+        np.testing.assert_allclose(now[:, ::3, ::5], then[:, ::2, ::4], atol=1e-13)
+    assert float(state.t) == 0
+    assert "t = 0.2, on 16×16" in " ".join(line for s in run.initials.values() for line in s.notes(run.grid))
+    # a snapshot of the same time is the same start
+    snapshot = f"initial={{ name = 'run', path = '{there}/snapshots/step-00000004.h5' }}"
+    _, again = started(coarse, [finer[0], snapshot, finer[2]], 2)
+    for name in ("velocity", "buoyancy"):
+        np.testing.assert_allclose(again.field[name][..., :7, :], state.field[name][..., :7, :], atol=1e-14)
+    # one field of it alone, in single precision and on fewer points, beside another kind of start
+    alone = [
+        "grid.shape=[12, 12]", "grid.precision=float32", f"output.directory={tmp_path}/alone",
+        f"initial.buoyancy={{ name = 'run', path = '{there}', step = 0 }}",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match=r"initial.buoyancy.step.*no checkpoint of step 0; it has 4"):
+        started(coarse, alone, 1)
+    _, small = started(coarse, [*alone[:3], alone[3].replace(", step = 0", ", step = 4")], 1)
+    assert small.field["buoyancy"].dtype == np.complex64
+    np.testing.assert_allclose(small.field["buoyancy"][0, 0, 0], old.field["buoyancy"][0, 0, 0], atol=1e-8)
+
+
+def test_a_wavefunction_goes_on_too(make_grid, tmp_path):
+    coarse, fine = (make_grid((n, n), devices=2, dealias="none", lengths=4.0) for n in (16, 24))
+    wave = lambda grid: sw.sample(lambda x, y: 1 + 0.1 * jnp.exp(0.5j * np.pi * (x - 2 * y)), grid.as_complex)  # noqa: E731
+    equation, stepper = sw.equations.SchroedingerPoisson(coarse), sw.steppers.Strang()
+    state = sw.initial_state(equation, stepper, wave(coarse))
+    sw.run(equation, stepper, state, end=0.0, step=0.05, directory=tmp_path / "halo")
+    finer = sw.equations.SchroedingerPoisson(fine)
+    start = FromRun(str(tmp_path / "halo")).for_equation(finer, "wavefunction")
+    start.check(finer, "wavefunction")
+    np.testing.assert_allclose(start(fine, finer.fields["wavefunction"])[0], wave(fine), atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"path": "nowhere"}, r"initial.velocity.path: nowhere holds no checkpoint"),
+        ({"field": "wind"}, r"has no field wind; it has buoyancy, velocity"),
+    ],
+    ids=["no run", "no field"],
+)
+def test_a_start_that_is_not_there_is_one_line(tmp_path, coarse, overrides, message):
+    given = {"name": "run", "path": f"{tmp_path}/coarse", **overrides}
+    table = ", ".join(f"{key} = '{value}'" for key, value in given.items())
+    with pytest.raises(ConfigError, match=message):
+        assemble.read_run_file(coarse, [f"initial={{ {table} }}", f"output.directory={tmp_path}/new"])
+
+
+def test_another_box_is_refused(tmp_path, coarse):
+    given = [f"initial={{ name = 'run', path = '{tmp_path}/coarse' }}", f"output.directory={tmp_path}/new"]
+    with pytest.raises(ConfigError, match=r"its box is \[6.28.*\], this one \[1.0, 1.0\]"):
+        assemble.read_run_file(coarse, [*given, "grid.lengths=[1, 1]"])
