@@ -36,6 +36,7 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     from solver import assemble
     from solver.cluster import keep_freed_memory, set_up_jax
     from solver.config import load
+    from solver.equations.budget import with_budget
     from solver.loop import fixed_steps_donating
     from solver.mesh import device_mesh
     from solver.plan import make_plan
@@ -49,8 +50,9 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     times = (np.float64(0.01), np.float64(0), np.int64(0))
     arguments = lambda field, n: (run.equation, run.stepper, field, (), np.int64(n), *times, {}, (), 0)  # noqa: E731
     call = lambda field, n: fixed_steps_donating(*arguments(field, n))  # noqa: E731
-    memory = fixed_steps_donating.lower(*arguments(state.field, 1)).compile().memory_analysis()
-    field, *_ = call(state.field, 10)
+    start = with_budget(state.field, state.budget)
+    memory = fixed_steps_donating.lower(*arguments(start, 1)).compile().memory_analysis()
+    field, *_ = call(start, 10)
     jax.block_until_ready(field)
     began = time.perf_counter()
     field, *_ = call(field, steps)

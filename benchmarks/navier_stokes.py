@@ -38,13 +38,15 @@ def child(kind: str, n: int, steps: int) -> dict[str, float]:
     import numpy as np
 
     import solver as sw
+    from solver.equations.budget import with_budget
     from solver.loop import fixed_steps_donating
 
     grid = sw.Grid((n, n, n), mesh=sw.device_mesh())
     engine, fields = "shard_map" if kind == "shard_map" else "slabwave", 1 if kind == "separate" else None
     method = sw.fft.Method(engine, fields=fields)
     flow, stepper = sw.equations.NavierStokes(grid, viscosity=1e-2, method=method), sw.steppers.IFRK4()
-    field = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid)).field
+    state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid))
+    field = with_budget(state.field, state.budget)  # as a run carries it
     numbers = lambda n: (np.int64(n), np.float64(1e-3), np.float64(0), np.int64(0), {}, (), np.int64(0))  # noqa: E731
     memory = fixed_steps_donating.lower(flow, stepper, field, (), *numbers(1)).compile().memory_analysis()
     advance = lambda f, n: jax.block_until_ready(fixed_steps_donating(flow, stepper, f, (), *numbers(n))[0])  # noqa: E731

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import jax
 from jaxtyping import Array
 
 from solver.assemble.devices import abstract_mesh
-from solver.config import Config, ConfigError
+from solver.config import Config, ConfigError, Named
 from solver.equations.base import PeriodicSystem
 from solver.fft import Method
 from solver.grid import Grid
@@ -85,9 +87,9 @@ class Assembly:
 
     def initial_fields(self) -> dict[str, Array]:
         """Values at the points to start from, by field name."""
-        fields = self.equation.fields
+        declared = self.equation.fields
         return {
-            name: start(self.grid, fields[name], self._key(position))
+            name: start(self.grid, declared[name], self._key(position))
             for position, (name, start) in enumerate(self.initials.items())
         }
 
@@ -136,18 +138,35 @@ def dry_run(config: Config, devices: int, *, from_start: bool = True) -> State:
 
 
 def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
-    equation = assembly.equation
+    for name, forced in config.forcing.items():
+        with _key_in_full(config.key_of("forcing", name), forced):
+            forced.make()
+    with _key_in_full("equation", config.equation):
+        equation = assembly.equation
     equation.check()
-    for name, start in assembly.initials.items() if from_start else ():
-        try:
-            start.check(equation, name)
-        except ValueError as error:
-            raise ConfigError(f"{config.initial_key(name)}.{error}") from None
+    for name, start in config.initial.items():
+        with _key_in_full(config.key_of("initial", name), start):
+            start.make()
+    for name, begun in assembly.initials.items() if from_start else ():
+        with _key_in_full(config.key_of("initial", name), config.initial[name]):
+            begun.check(equation, name)
     for output in assembly.outputs.all:
         output.check(equation)
     if from_start and all(start.traceable for start in assembly.initials.values()):
         return jax.eval_shape(assembly.start)
     return assembly.state_shapes()
+
+
+@contextmanager
+def _key_in_full(table: str, named: Named) -> Iterator[None]:
+    """A refusal that starts with a parameter names its table, too: `equation.viscosity -1.0: …`."""
+    try:
+        yield
+    except ValueError as error:
+        first = str(error).partition(" ")[0].rstrip(":,")
+        if isinstance(error, ConfigError) or first not in {field.name for field in fields(named.cls)}:
+            raise
+        raise ConfigError(f"{'' if named.source is None else f'{named.described}: '}{table}.{error}") from None
 
 
 def _with_sources(text: str, config: Config) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from solver.assemble.devices import smallest_count
@@ -19,13 +19,16 @@ def schema(folder: Path | str = ".") -> Schema:
     return Registry(Path(folder))
 
 
-def read_run_file(path: str | Path, overrides: Sequence[str] = (), *, from_start: bool = True) -> Config:
+def read_run_file(
+    path: str | Path, overrides: Sequence[str] = (), *, continues: Callable[[Config], bool] = lambda config: False
+) -> Config:
     """A run file with its overrides, checked; every error names the file.
 
     Args:
         path: the file.
         overrides: `section.key=value`.
-        from_start: False for a run that continues from a checkpoint: files that it started from may be gone.
+        continues: whether the run that a run file means goes on from a checkpoint: files that it started from may be
+            gone then.
 
     Raises:
         ConfigError: see `config.load` and `resolve`.
@@ -33,7 +36,7 @@ def read_run_file(path: str | Path, overrides: Sequence[str] = (), *, from_start
     path = Path(path)
     config = parse_run_file(path, overrides)
     try:
-        return resolve(config, from_start=from_start)
+        return resolve(config, from_start=not continues(config))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
 
@@ -90,6 +93,6 @@ def _check_names(config: Config) -> None:
         if rank not in start.cls.ranks:
             fit = ", ".join(registry.initials_of(rank))
             raise ConfigError(
-                f"{config.initial_key(name)}.name = {start.name!r}: {name}, a {rank} of {config.equation.name}, "
+                f"{config.key_of('initial', name)}.name = {start.name!r}: {name}, a {rank} of {config.equation.name}, "
                 f"starts from {fit}"
             )

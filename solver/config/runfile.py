@@ -119,9 +119,9 @@ class Config:
         assert self.grid.dealias is not None  # filled in by `parse`
         return self.grid.dealias
 
-    def initial_key(self, field: str) -> str:
-        """The key of a field's initial field: `initial` if there is one field, `initial.FIELD` if there are several."""
-        return "initial" if len(self.initial) == 1 else f"initial.{field}"
+    def key_of(self, section: str, field: str) -> str:
+        """The key of a field's table: `initial` if there is one field, `initial.FIELD` if there are several."""
+        return section if len(self.initial) == 1 else f"{section}.{field}"
 
     @property
     def named(self) -> list[Named]:

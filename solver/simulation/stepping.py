@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.cluster import LOGGER, StopRequest, barrier, is_first, largest
+from solver.cluster import LOGGER, StopRequest, any_process, barrier, is_first, largest
 from solver.config import ConfigError
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
 from solver.loop import BlowUp, Control, evolve, reached
@@ -53,12 +53,21 @@ class OutputList:
         return (*self.others, self.checkpoints)
 
     def open(self, run: Run, resumed_at: int | None) -> None:
-        """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files."""
+        """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files.
+
+        Collective: what the first process refuses ends all of them.
+        """
+        refusal = None
+        if is_first() and resumed_at is not None:
+            try:
+                for output in self.all:  # all of them before anything is dropped
+                    output.resume(run)
+            except ValueError as error:
+                refusal = error
+        if any_process(refusal is not None):
+            raise refusal or ConfigError("the first process found an output that cannot be continued")
         if not is_first():
             return
-        if resumed_at is not None:
-            for output in self.all:  # all of them before anything is dropped
-                output.resume(run)
         for kind in self.known:
             kind.drop_after(run.directory, -1 if resumed_at is None else resumed_at)
         if resumed_at is None:

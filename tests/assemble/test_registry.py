@@ -345,6 +345,8 @@ def test_a_run_continues_where_its_initial_file_is_gone(tmp_path, monkeypatch):
     assert main(["run", str(run_file)]) == 0
     (tmp_path / "in.h5").unlink()
     assert main(["resume", str(tmp_path / "out"), "time.end=0.04"]) == 0
+    assert main(["run", str(run_file), "--resume", "time.end=0.06"]) == 0
+    assert main(["run", str(run_file), "--resume", f"output.directory={tmp_path}/new"]) == 2  # it starts there
 
 
 @pytest.mark.parametrize(

@@ -422,7 +422,7 @@ def test_equations_of_several_fields_stop_and_continue_to_the_bit(tmp_path, case
 
 
 WRONG_LINES = {
-    "parameter": (["equation.viscosity=-1"], f"{DEMO}: viscosity -1.0: zero or more is needed"),
+    "parameter": (["equation.viscosity=-1"], f"{DEMO}: equation.viscosity -1.0: zero or more is needed"),
     "seed": (
         ["random.seed=12345678901234567890"],
         "random.seed = 12345678901234567890: a number below 9223372036854775808 is needed",

@@ -25,8 +25,8 @@ def run(options: argparse.Namespace) -> int:
     """Continue it; returns the exit code."""
     set_up_jax("auto", None)
     directory = open_run(options.directory)
-    from_start = not list_checkpoints(directory.checkpoints)
-    config = assemble.read_run_file(directory.run_file, options.overrides, from_start=from_start)
+    there = bool(list_checkpoints(directory.checkpoints))
+    config = assemble.read_run_file(directory.run_file, options.overrides, continues=lambda config: there)
     # the directory may have been moved since: what was named now is where the run goes on
     config = replace(config, directory=str(directory.path))
     refuse_another_run(directory, config)

@@ -9,7 +9,8 @@ from solver import assemble
 from solver.cli.arguments import add_address
 from solver.cli.job import carry_out, refuse_another_run
 from solver.cluster import set_up_jax
-from solver.io import RunDirectory
+from solver.config import Config
+from solver.io import RunDirectory, list_checkpoints
 from solver.simulation import refuse_occupied
 
 OVERRIDES = True
@@ -25,10 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     set_up_jax("auto", None)
-    config = assemble.read_run_file(options.file, options.overrides)
+    config = assemble.read_run_file(
+        options.file, options.overrides, continues=lambda config: options.resume and _has_checkpoints(config)
+    )
     directory = RunDirectory(Path(config.directory))
     if not options.resume:
         refuse_occupied(directory)
     elif directory.run_file.exists():
         refuse_another_run(directory, config)
     return carry_out(config, directory, options)
+
+
+def _has_checkpoints(config: Config) -> bool:
+    return bool(list_checkpoints(RunDirectory(Path(config.directory)).checkpoints))
