@@ -21,7 +21,10 @@ def mean_square(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
 
 def mean_product(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
     """⟨a · b⟩ over the box (its real part), summed over components, by Parseval: Σ_k Re(â* b̂). One all-reduce."""
-    return jnp.sum(grid.mode_weights() * jnp.real(jnp.conj(a_hat) * b_hat))
+    weights = grid.mode_weights()
+    if a_hat.ndim == grid.dimensions:
+        return jnp.sum(weights * jnp.real(jnp.conj(a_hat) * b_hat))
+    return sum(jnp.sum(weights * jnp.real(jnp.conj(a_hat[i]) * b_hat[i])) for i in range(len(a_hat)))
 
 
 def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) -> Float[Array, ""]:

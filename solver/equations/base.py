@@ -249,11 +249,14 @@ class Equation(PeriodicSystem):
     Args:
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
             states and random numbers are the loop's: they lie in the run's `State` and its checkpoints.
+        energy_budget: whether a run integrates what changes the equation's energies. Costs a sum over the modes per
+            evaluation of N, and the memory of one more field.
     """
 
     budgeted: ClassVar[Mapping[str, str] | None] = None
 
     forcing: Any = eqx.field(default=None, kw_only=True)
+    energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
 
     def __check_init__(self) -> None:
@@ -321,6 +324,8 @@ class Equation(PeriodicSystem):
         return [] if self.units else list(zip(self._energies(), self.fields, strict=True))
 
     def budget_columns(self) -> tuple[str, ...]:
+        if not self.energy_budget:
+            return ()
         shapes = self.field_shapes()
         causes = {"linear": shapes, "nonlinear": shapes, "forcing": {name: shapes[name] for name in self.forcings()}}
         rates = lambda fields, causes: columns(self.budget(fields, Changes(**causes)))  # noqa: E731

@@ -109,7 +109,8 @@ def _curves(columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.nd
 
 def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Fields, Fields, Fields]:
     """A row of the series, what is conserved, and the energies."""
-    return equation.series(fields, dt), equation.conserved(fields), equation.energies(fields)
+    energies = equation.energies(fields) if equation.budget_columns() else {}
+    return equation.series(fields, dt), equation.conserved(fields), energies
 
 
 def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:

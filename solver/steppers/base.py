@@ -207,7 +207,7 @@ def initial_state(
             "field": fields,
             "history": stepper.start(equation, with_budget(fields, budget)),
             "conserved": equation.conserved(fields),
-            "energies": equation.energies(fields),
+            "energies": equation.energies(fields) if budget else {},
             "budget": {name: jnp.asarray(value) for name, value in budget.items()},
         }
 

@@ -133,3 +133,12 @@ def test_a_run_reports_its_budget_and_warns_when_it_does_not_close(make_grid, tm
     expected = rows["energy"][0] * np.exp(-1.8)  # E_t = −2 · 0.9 E, of which the linear part is 10/9
     assert rows["energy"][-1] == pytest.approx(expected, rel=1e-4)
     assert rows["energy_from_linear"][-1] == pytest.approx(10 / 9 * (expected - rows["energy"][0]), rel=1e-4)
+
+
+def test_a_run_without_a_budget_has_none(make_grid, tmp_path):
+    equation, stepper = Decay(make_grid((8,), devices=1), energy_budget=False), IFRK2()
+    state = sw.initial_state(equation, stepper, jnp.cos(jnp.arange(8) * np.pi / 4))
+    assert (state.budget, state.energies) == ({}, {})
+    outputs = [sw.outputs.Series(every_steps=1)]
+    sw.run(equation, stepper, state, end=0.1, step=0.01, directory=tmp_path / "plain", outputs=outputs)
+    assert list(sw.io.read_series(tmp_path / "plain" / "series.csv")) == ["step", "t", "dt", "energy", "cfl"]
