@@ -20,7 +20,8 @@ class AllenCahn(Equation):
     The phases are u = ±1. Walls between them are tanh(x/(√2 ε)) and move by their mean curvature: a circle of radius R
     has R² = R₀² − 2ε²t, a sphere R² = R₀² − 4ε²t. The free energy ⟨½ε²|∇u|² + ¼(1 − u²)²⟩ falls. Diffusion and growth
     are the linear part; the rest costs one inverse transform and one forward per right-hand side. It is cubic:
-    two-thirds dealiasing leaves a little aliasing, so the walls must be resolved (√2 ε k_max above 2).
+    two-thirds dealiasing leaves a little aliasing (`one-half` none), so the walls must be resolved (√2 ε k_max above
+    2).
 
     Good values: ε from 0.02 to 0.1 in a box of 2π; steps of 0.1 with `etdrk4`.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -95,8 +96,14 @@ class PeriodicSystem(eqx.Module):
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
-    def at_step(self, forcing: dict[str, Any], key: Any, step: ArrayLike) -> Any:
-        """This equation as steppers take it during step number `step`: `forcing` has the states of its forcings."""
+    def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Any:
+        """This equation as steppers take it during one step.
+
+        Args:
+            forcing: state of each of its forcings in this step, by field name.
+            key: random key of the run, where points move at random.
+            step: number of the step.
+        """
         return self
 
     @property
@@ -331,8 +338,8 @@ class Equation(PeriodicSystem):
         rates = lambda fields, causes: columns(self.budget(fields, Changes(**causes)))  # noqa: E731
         return tuple(jax.eval_shape(rates, shapes, causes))
 
-    def at_step(self, forcing: dict[str, Any], key: Any, step: ArrayLike) -> Driven:
-        return Driven(self, forcing, key, step)
+    def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Driven:
+        return Driven(self, dict(forcing), key, step)
 
     @property
     def transform(self) -> Transform:

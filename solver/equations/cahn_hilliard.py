@@ -20,9 +20,9 @@ class CahnHilliard(Equation):
 
     A mixture separates into phases c = ±1 with walls tanh(x/√(2κ)), and its domains coarsen as t^(1/3). Modes of a
     mixture of mean 0 grow at the rate M k²(1 − κk²), fastest at k = 1/√(2κ). The mass ⟨c⟩ is conserved, and the free
-    energy ⟨¼(c² − 1)² + ½κ|∇c|²⟩ falls. M(k² − κk⁴) is the linear part, stiff: take an exponential or implicit
-    stepper. The rest costs one inverse transform and one forward per right-hand side. It is cubic: two-thirds
-    dealiasing leaves a little aliasing, so the walls must be resolved (√(2κ) k_max above 2).
+    energy ⟨¼(c² − 1)² + ½κ|∇c|²⟩ falls. M(k² − κk⁴) is the linear part, stiff: take an exponential or implicit stepper.
+    The rest costs one inverse transform and one forward per right-hand side. It is cubic: two-thirds dealiasing leaves
+    a little aliasing (`one-half` none), so the walls must be resolved (√(2κ) k_max above 2).
 
     Good values: M = κ = 1 in a box of 100 to 500 with points 1 apart; steps of 0.1 with `etdrk4`.
 

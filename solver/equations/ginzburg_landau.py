@@ -18,10 +18,10 @@ class ComplexGinzburgLandau(Equation):
     """A_t = A + (1 + iα)∇²A − (1 + iβ)|A|²A, on a periodic box.
 
     A is the complex amplitude of waves just above the onset of an oscillation; lengths and times are in units in which
-    its growth rate and diffusivity are 1. Growth, diffusion and dispersion are the linear part, complex; the rest
-    costs one inverse and one forward complex transform per right-hand side. It is cubic: two-thirds dealiasing leaves
-    a little aliasing, so the cores of spirals must be resolved (about 1 wide). Plane waves √(1 − q²) exp(i(qx − ωt))
-    have ω = β + (α − β)q²; all of them are unstable where 1 + αβ < 0 (Benjamin and Feir).
+    its growth rate and diffusivity are 1. Growth, diffusion and dispersion are the linear part, complex; the rest costs
+    one inverse and one forward complex transform per right-hand side. It is cubic: two-thirds dealiasing leaves a
+    little aliasing (`one-half` none), so the cores of spirals must be resolved (about 1 wide). Plane waves √(1 − q²)
+    exp(i(qx − ωt)) have ω = β + (α − β)q²; all of them are unstable where 1 + αβ < 0 (Benjamin and Feir).
 
     Good values: α = 0, β = 1.5 (spiral waves); α = 2, β = −1 (turbulence of defects), in a box of 100 with points 0.5
     apart; steps of 0.05 with `etdrk4`.

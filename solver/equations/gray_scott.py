@@ -17,8 +17,8 @@ class GrayScott(Equation):
     """u_t = D_u ∇²u − u v² + F (1 − u),  v_t = D_v ∇²v + u v² − (F + k) v, on a periodic box.
 
     Diffusion and first-order decay are the linear part; the rest costs 2 inverse transforms and 1 forward per
-    right-hand side, in two exchanges. The product is cubic: two-thirds dealiasing leaves a little aliasing, so the
-    pattern must be resolved (its spectrum falling over several decades).
+    right-hand side, in two exchanges. The product is cubic: two-thirds dealiasing leaves a little aliasing (`one-half`
+    none), so the pattern must be resolved (its spectrum falling over several decades).
 
     Good values: D_u = 2e-5, D_v = 1e-5 in a box of 2.5 with F = 0.037, k = 0.06 (labyrinths), F = 0.025, k = 0.06
     (self-replicating spots); steps of 1 with `etdrk4`.

@@ -22,8 +22,8 @@ class KleinGordon(Equation):
 
     Held as φ and π = φ_t. Waves are one matrix per mode, so that ω² = c²k² + m² is exact for any step with
     integrating-factor and exponential steppers; λφ³ costs one inverse transform and one forward per right-hand side. It
-    is cubic: two-thirds dealiasing leaves a little aliasing, so the field must be resolved (its spectrum falling over
-    several decades). Conserves the energy ⟨½π² + ½c²|∇φ|² + ½m²φ² + ¼λφ⁴⟩.
+    is cubic: two-thirds dealiasing leaves a little aliasing (`one-half` none), so the field must be resolved (its
+    spectrum falling over several decades). Conserves the energy ⟨½π² + ½c²|∇φ|² + ½m²φ² + ¼λφ⁴⟩.
 
     Good values: c = m = 1, λ = 0 (free waves) to 1, φ of order 1 in a box of 20 to 100; steps of 0.1 with `ifrk4`. For
     λ < 0 a large field grows without bound.

@@ -86,9 +86,10 @@ class ModifiedKortewegDeVries(Equation):
     """u_t + 6σ u² u_x + u_xxx = 0 with σ = ±1, on a periodic line.
 
     Dispersion is the linear part, as in Korteweg–de Vries. The nonlinearity is 2σ(u³)_x: one inverse transform and one
-    forward per right-hand side. It is cubic: two-thirds dealiasing leaves a little aliasing, so the waves must be
-    resolved (their spectrum falling over many decades). For σ = 1 there are solitons ±√c sech(√c(x − ct)), for σ = −1
-    none that vanish far away. Conserves the mass ⟨u⟩, the momentum ½⟨u²⟩ and the energy ⟨½u_x² − ½σu⁴⟩.
+    forward per right-hand side. It is cubic: two-thirds dealiasing leaves a little aliasing (`one-half` none), so the
+    waves must be resolved (their spectrum falling over many decades). For σ = 1 there are solitons ±√c sech(√c(x −
+    ct)), for σ = −1 none that vanish far away. Conserves the mass ⟨u⟩, the momentum ½⟨u²⟩ and the energy ⟨½u_x² −
+    ½σu⁴⟩.
 
     Good values: solitons of speed 1 to 9 in a box of 40 on 512 points, steps of 1e-3 with `etdrk4`.
 

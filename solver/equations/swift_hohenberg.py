@@ -18,10 +18,10 @@ class SwiftHohenberg(Equation):
     """u_t = r u − (q₀² + ∇²)² u + g u² − u³, on a periodic box.
 
     Modes grow at the rate r − (q₀² − k²)², the linear part, so that a pattern of wavelength 2π/q₀ appears for r > 0:
-    stripes of amplitude √(4r/3) for g = 0 and small r, hexagons for larger g. Its free energy
-    ⟨−½r u² + ½((q₀² + ∇²)u)² − g u³/3 + ¼u⁴⟩ falls. The linear part is stiff, up to k_max⁴: take an exponential or
-    implicit stepper. The rest costs one inverse transform and one forward per right-hand side. It is cubic: two-thirds
-    dealiasing leaves a little aliasing, so the pattern must be resolved (k_max above 4 q₀).
+    stripes of amplitude √(4r/3) for g = 0 and small r, hexagons for larger g. Its free energy ⟨−½r u² + ½((q₀² + ∇²)u)²
+    − g u³/3 + ¼u⁴⟩ falls. The linear part is stiff, up to k_max⁴: take an exponential or implicit stepper. The rest
+    costs one inverse transform and one forward per right-hand side. It is cubic: two-thirds dealiasing leaves a little
+    aliasing (`one-half` none), so the pattern must be resolved (k_max above 4 q₀).
 
     Good values: q₀ = 1, r = 0.1 to 0.7 with g = 0 (stripes), r = 0.1 with g = 1 (hexagons), in a box of 20 wavelengths;
     steps of 0.1 to 0.5 with `etdrk4`.
