@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product, mean_square, weighted_mean_square
+from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
 from solver.equations.base import Equation, require
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
@@ -21,7 +21,8 @@ class NonlinearSchroedinger(Equation):
     Dispersion and damping are the linear part; the rest costs 1 inverse and 1 forward complex transform per right-hand
     side. The product is cubic: `dealias = "one-half"` keeps it free of aliasing, and then the mass ⟨|ψ|²⟩, the momentum
     ⟨Im ψ*∇ψ⟩ and the energy ½⟨|∇ψ|²⟩ − ½g⟨|ψ|⁴⟩ are conserved but for the error of the steps, without damping.
-    Without damping in a trap, or for vortices over long times, `gross-pitaevskii` keeps the mass to round-off.
+    `gross-pitaevskii` solves the undamped equation with −g, in a trap too, by a splitting that keeps the mass to
+    round-off.
 
     Good values: g = 1 (focusing: bright solitons) or g = −1 (defocusing), ⟨|ψ|²⟩ of order one, and a box of 20 to 100
     healing lengths 1/(|g|⟨|ψ|²⟩)^½; steps of 0.01 with `etdrk4`.
@@ -98,6 +99,10 @@ class NonlinearSchroedinger(Equation):
             "max_density": jnp.max(self._density(fields)),
             "cfl": dt * self.rate(fields),
         }
+
+    def spectra(self, fields: Fields) -> dict[str, Array]:
+        """Half the mass in each shell."""
+        return {"wavefunction": shell_spectrum(fields["wavefunction"], self.grid)}
 
     def snapshot(self, fields: Fields) -> dict[str, Array]:
         psi = self.transform.inverse(fields["wavefunction"])[0]

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import weighted_mean_square
+from solver.diagnostics import shell_spectrum, weighted_mean_square
 from solver.equations.base import Equation, advection_rate, require
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
 from solver.equations.navier_stokes import trace_free_flux
+from solver.grid import Grid
 from solver.operators import Diagonal, Fields
 
 
@@ -74,9 +75,8 @@ class Vorticity(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−u·∇ω."""
-        kx, ky = map(jnp.asarray, self.grid.derivative_wavenumbers())
-        difference, product = self.transform.pointwise(trace_free_flux, self._velocity(fields))  # u² − v², u v
-        return {"vorticity": ((kx * kx - ky * ky) * product - kx * ky * difference)[None]}
+        flux_hat = self.transform.pointwise(trace_free_flux, self._velocity(fields))
+        return {"vorticity": -flux_curl(flux_hat, self.grid)[None]}
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         return {name: 0.5 * self._mean_square(fields, weight) for name, weight in self._weights().items()}
@@ -101,6 +101,12 @@ class Vorticity(Equation):
             "cfl": dt * self.rate(fields),
         }
 
+    def spectra(self, fields: Fields) -> dict[str, Array]:
+        return {
+            "energy": shell_spectrum(self._velocity(fields), self.grid),
+            "enstrophy": shell_spectrum(fields["vorticity"], self.grid),
+        }
+
     def _damping(self) -> dict[str, Array]:
         """Rate at which each cause damps every mode [1/time]."""
         k2 = self.grid.k_squared()
@@ -119,6 +125,17 @@ class Vorticity(Equation):
 
     def _velocity(self, fields: Fields) -> Array:
         """Coefficients of (u, v)."""
-        kx, ky = self.grid.derivative_wavenumbers()
-        psi_hat = -fields["vorticity"][0] * self.grid.inverse_k_squared()
-        return 1j * jnp.stack([-ky * psi_hat, kx * psi_hat])
+        return stream_velocity(-fields["vorticity"][0] * self.grid.inverse_k_squared(), self.grid)
+
+
+def stream_velocity(psi_hat: Array, grid: Grid) -> Array:
+    """(−ψ_y, ψ_x) of a stream function, coefficients both."""
+    kx, ky = grid.derivative_wavenumbers()
+    return 1j * jnp.stack([-ky * psi_hat, kx * psi_hat])
+
+
+def flux_curl(flux_hat: Array, grid: Grid) -> Array:
+    """∇×(∇·(u u)) = (∂x² − ∂y²)(u v) + ∂x∂y(v² − u²) = u·∇ω, from what `trace_free_flux` gives: u² − v² and u v."""
+    kx, ky = map(jnp.asarray, grid.derivative_wavenumbers())
+    difference, product = flux_hat
+    return kx * ky * difference - (kx * kx - ky * ky) * product

@@ -69,6 +69,8 @@ def test_the_same_flow_as_navier_stokes(make_grid):
     row = jax.jit(equation.series)({"vorticity": found}, 0.01)
     for name, other in jax.jit(NavierStokes(grid, 0.02).series)(flow.field, 0.01).items():
         assert name not in row or float(row[name]) == pytest.approx(float(other), rel=1e-12)
+    for name, spectrum in jax.jit(equation.spectra)({"vorticity": found}).items():
+        assert float(spectrum.sum()) == pytest.approx(float(row[name]))
 
 
 def test_a_forced_flow_with_drag_keeps_its_budget(make_grid):
