@@ -396,9 +396,16 @@ class SplitEquation(PeriodicSystem):
     """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points; one field, `wavefunction`.
 
     Every mode is kept: truncation would lose mass.
+
+    Raises:
+        ValueError: a grid that drops modes.
     """
 
     fields: ClassVar[Mapping[str, Field]] = {"wavefunction": Field("wavefunction", "density^(1/2)")}
+
+    def __check_init__(self) -> None:
+        if self.grid.dealias != "none":
+            raise ValueError(f"dealias {self.grid.dealias!r} would lose mass; {self.name} needs dealias 'none'")
 
     @abstractmethod
     def potential(self, psi: Array) -> Array:

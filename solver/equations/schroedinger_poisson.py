@@ -45,8 +45,6 @@ class SchroedingerPoisson(SplitEquation):
 
     def __check_init__(self) -> None:
         require("coupling", self.coupling, "zero (free) or more (attractive)", least=0)
-        if self.grid.dealias != "none":
-            raise ValueError(f"dealias {self.grid.dealias!r} would lose mass; {self.name} needs dealias 'none'")
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """V at the points, zero on average. One real transform each way."""

@@ -34,7 +34,11 @@ class Call:
 
 
 def transforms_in(jaxpr: Any) -> list[Call]:
-    """Every distributed transform in a trace, as `jax.make_jaxpr` returns it; a loop's body counts once."""
+    """Every distributed transform in a trace, as `jax.make_jaxpr` returns it.
+
+    A loop's body counts once; of a choice counts the branch with the fewest transforms, what a method does at each step
+    but its first.
+    """
     return list(_calls(getattr(jaxpr, "jaxpr", jaxpr)))
 
 
@@ -42,8 +46,11 @@ def _calls(jaxpr: Any) -> Iterator[Call]:
     for equation in jaxpr.eqns:
         if equation.primitive in (forward_p, inverse_p, pointwise_p):
             yield from _transforms(equation)
-        for inner in programs_called(equation):
-            yield from _calls(inner)
+        inner = [list(_calls(program)) for program in programs_called(equation)]
+        if equation.primitive.name == "cond":
+            inner = [min(inner, key=len)]
+        for calls in inner:
+            yield from calls
 
 
 def _transforms(equation: Any) -> Iterator[Call]:

@@ -85,7 +85,7 @@ class Gaussian(Initial):
         require("gaussian with width", self.width, "a positive length", above=0)
 
     def notes(self, grid: Grid) -> list[str]:
-        return _rounded("gaussian: velocity", self.velocity, grid)
+        return rounding_note("gaussian: velocity", self.velocity, grid)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         middle = per_axis("centre", self.centre, grid, [0.5 * length for length in grid.lengths])  # type: ignore[union-attr]
@@ -93,7 +93,7 @@ class Gaussian(Initial):
 
         def psi(*points: Array) -> Array:
             r2 = distance_squared(points, middle, grid)
-            return self.amplitude * jnp.exp(-0.5 * r2 / self.width**2 + 1j * _phase(points, speed, grid))
+            return self.amplitude * jnp.exp(-0.5 * r2 / self.width**2 + 1j * galilean_phase(points, speed, grid))
 
         return sample(psi, grid)[None]
 
@@ -141,7 +141,7 @@ class Solitons(Initial):
 
     def notes(self, grid: Grid) -> list[str]:
         given = () if self.velocities is None else self.velocities
-        return [line for velocity in given for line in _rounded("solitons: velocity", velocity, grid)]
+        return [line for velocity in given for line in rounding_note("solitons: velocity", velocity, grid)]
 
     def for_equation(self, equation: Any, field: str) -> Solitons:
         """These solitons with the coupling of the equation where they have none of their own."""
@@ -161,7 +161,7 @@ class Solitons(Initial):
             for radius, middle, speed in zip(self.core_radii, places, speeds, strict=True):
                 central_density = CORE_RADIUS**4 / (self.coupling * radius**4)
                 profile = (1 + 0.091 * distance_squared(points, middle, grid) / radius**2) ** -4
-                total = total + _sqrt(central_density) * profile * jnp.exp(1j * _phase(points, speed, grid))
+                total = total + _sqrt(central_density) * profile * jnp.exp(1j * galilean_phase(points, speed, grid))
             return total
 
         return sample(psi, grid)[None]
@@ -178,7 +178,7 @@ def _periodic(velocity: Sequence[Any], grid: Grid) -> list[Any]:
     return [f * whole(v / f) for v, f in zip(velocity, grid.fundamental, strict=True)]
 
 
-def _rounded(name: str, velocity: Sequence[Any] | None, grid: Grid) -> list[str]:
+def rounding_note(name: str, velocity: Sequence[Any] | None, grid: Grid) -> list[str]:
     """A line that says so, where a velocity is not used as it was given."""
     if velocity is None or not all(isinstance(v, int | float) for v in velocity):
         return []
@@ -188,6 +188,7 @@ def _rounded(name: str, velocity: Sequence[Any] | None, grid: Grid) -> list[str]
     return [f"{name} {list(velocity)} is not periodic in this box: {[float(f'{u:.6g}') for u in used]} is used"]
 
 
-def _phase(points: Sequence[Array], velocity: Sequence[Any], grid: Grid) -> Array:
+def galilean_phase(points: Sequence[Array], velocity: Sequence[Any], grid: Grid) -> Array:
+    """v·x, with v rounded to the nearest velocity that is periodic."""
     periodic = _periodic(velocity, grid)
     return sum(k * x for k, x in zip(periodic, points, strict=True))  # type: ignore[return-value]

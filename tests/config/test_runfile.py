@@ -110,7 +110,8 @@ def test_refused_by_itself(case):
 NOT_TOGETHER = {
     "stepper": (
         ["time.stepper=strang"],
-        "navier-stokes is stepped by cnab2, etdrk2, etdrk3, etdrk4, ifrk2, ifrk3, ifrk4, lsrk3, sbdf2",
+        "navier-stokes is stepped by cnab2, etdrk2, etdrk3, etdrk4, ifrk2, ifrk3, ifrk4, imexrk2, imexrk3, lsrk3, "
+        "sbdf2, sbdf3",
     ),
     "initial": (
         ["initial={name='gaussian'}"],

@@ -78,7 +78,11 @@ def test_packets(make_grid):
 
 
 # every initial field that a run file can name, as it stands in Python: parameters without defaults, and a grid for it
-REQUIRED = {"solitons": {"core_radii": [0.6], "centres": [[1.0, 2.0, 3.0]], "coupling": 1.0}}
+REQUIRED = {
+    "nls-soliton": {"coupling": 1.0},
+    "quantised-vortices": {"healing_length": 0.5, "centres": [[2.0, 2.3], [2.1, 4.0]]},
+    "solitons": {"core_radii": [0.6], "centres": [[1.0, 2.0, 3.0]], "coupling": 1.0},
+}
 REGISTERED = dict(built_in("initial"))
 del REGISTERED["file"]
 

@@ -1,5 +1,6 @@
 """Every equation and every stepper: a run that continues from a checkpoint gives the bits of the undisturbed one."""
 
+from functools import cache
 from itertools import cycle, zip_longest
 
 import jax
@@ -10,7 +11,8 @@ import solver as sw
 from solver.assemble.cases import new_run_file
 from solver.assemble.objects import Assembly
 from solver.assemble.registry import Registry
-from solver.config import load
+from solver.config import REQUIRED, load
+from solver.steppers import fitting
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +27,21 @@ def pairs():
         equations = [entry.name for entry in EQUATIONS if issubclass(entry.cls, form)]
         steppers = [entry.name for entry in STEPPERS if entry.cls.takes is form]
         longer, shorter = (equations, steppers) if len(equations) > len(steppers) else (steppers, equations)
-        for one, other in zip(longer, cycle(shorter), strict=False):
-            yield (one, other) if longer is equations else (other, one)
+        turns = cycle(shorter)
+        for one in longer:
+            if longer is equations:
+                yield one, next(other for other in turns if other in steppers_of(one))
+            else:
+                yield next(other for other in turns if one in steppers_of(other)), one
+
+
+@cache
+def steppers_of(equation):
+    """Those that are stable for it too."""
+    entry = REGISTRY.find("equation", equation)
+    needed = [name for name, parameter in entry.parameters.items() if parameter.default is REQUIRED]
+    grid = sw.Grid((8,) * max(entry.cls.dimensions), dealias=entry.dealias, mesh=sw.device_mesh(range(1)))
+    return fitting(entry.cls(grid, **dict.fromkeys(needed, 1.0)))
 
 
 def build(folder, equation, stepper):

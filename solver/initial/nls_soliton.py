@@ -1,0 +1,93 @@
+"""Bright solitons of the nonlinear Schrödinger equation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.base import require
+from solver.equations.field import Field
+from solver.grid import Grid, sample
+from solver.initial.base import Initial, as_tuples
+from solver.initial.wavefunctions import galilean_phase, rounding_note
+
+
+class NlsSoliton(Initial):
+    """ψ = Σ_j a_j g^−½ sech(a_j (x − c_j)) exp(i v_j x), alike in y and z: bright solitons of i ψ_t = −½ψ_xx − g|ψ|²ψ.
+
+    Alone, each moves with v_j and keeps its shape, with the phase v x + ½(a² − v²) t; two of different velocities pass
+    through each other and are only shifted. x − c is taken to the nearest periodic image: the sides should be some
+    twenty widths 1/a away.
+
+    Args:
+        amplitudes: a_j, the inverse width of each [1/length].
+        centres: c_j along x [length]; the middle of the box for each if None.
+        velocities: v_j along x, rounded to the nearest that is periodic [length/time]; at rest if None.
+        coupling: g > 0 of the equation [1/(density·time)]; `for_equation` takes the equation's if None.
+
+    Returns:
+        When called on a grid of complex fields: `(1, *grid.physical_shape)`; each device fills its own block.
+
+    Raises:
+        ValueError: lists of different lengths, amplitudes or a coupling that are not positive; when called: no
+            coupling.
+
+    Source: Zakharov & Shabat, Sov. Phys. JETP 34 (1972) 62.
+    """
+
+    amplitudes: tuple[ArrayLike, ...] = eqx.field(converter=as_tuples, default=(1.0,))
+    centres: tuple[ArrayLike, ...] | None = eqx.field(converter=as_tuples, default=None)
+    velocities: tuple[ArrayLike, ...] | None = eqx.field(converter=as_tuples, default=None)
+    coupling: ArrayLike | None = None
+
+    name: ClassVar[str] = "nls-soliton"
+    ranks: ClassVar[tuple[str, ...]] = ("wavefunction",)
+
+    def __check_init__(self) -> None:
+        count = len(self.amplitudes)
+        for name in ("centres", "velocities"):
+            given = getattr(self, name)
+            if given is not None and len(given) != count:
+                raise ValueError(f"nls-soliton with {count} amplitudes and {len(given)} {name}: as many are needed")
+        require("nls-soliton with amplitudes", self.amplitudes, "a positive number for each", above=0)
+        require("nls-soliton with coupling", self.coupling, "a positive number, as that of the equation,", above=0)
+
+    def notes(self, grid: Grid) -> list[str]:
+        given = () if self.velocities is None else self.velocities
+        return [line for v in given for line in rounding_note("nls-soliton: velocity", self._along_x(v, grid), grid)]
+
+    def for_equation(self, equation: Any) -> NlsSoliton:
+        """These solitons with the coupling of the equation where they have none of their own."""
+        if self.coupling is not None or not hasattr(equation, "coupling"):
+            return self
+        return replace(self, coupling=equation.coupling)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        if self.coupling is None:
+            raise ValueError(
+                "nls-soliton without coupling: that of the equation is needed, by argument or for_equation"
+            )
+        length = grid.lengths[0]  # type: ignore[index]
+        count = len(self.amplitudes)
+        centres = (0.5 * length,) * count if self.centres is None else self.centres
+        velocities = (0.0,) * count if self.velocities is None else self.velocities
+
+        def psi(*points: Array) -> Array:
+            total: Array | float = 0.0
+            for a, centre, velocity in zip(self.amplitudes, centres, velocities, strict=True):
+                apart = points[0] - centre
+                apart = apart - length * jnp.round(apart / length)
+                phase = galilean_phase(points, self._along_x(velocity, grid), grid)
+                total = total + a / jnp.sqrt(self.coupling) / jnp.cosh(a * apart) * jnp.exp(1j * phase)
+            return total  # type: ignore[return-value]
+
+        return sample(psi, grid)[None]
+
+    @staticmethod
+    def _along_x(velocity: Any, grid: Grid) -> list[Any]:
+        return [velocity, *[0.0] * (grid.dimensions - 1)]

@@ -1,0 +1,169 @@
+"""Nonlinear Schrödinger and Gross–Pitaevskii: solitons, damping, traps, vortices, conservation, what may step them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import initial
+from solver.equations import GrossPitaevskii, NonlinearSchroedinger
+from solver.equations.budget import imbalance
+from solver.plan import transforms_in_step
+from solver.steppers import ETDRK4, IFRK4, SBDF2, Strang, fitting
+
+pytestmark = pytest.mark.slow
+
+
+def run(equation, psi, end, step, stepper):
+    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, psi), end=end, step=step)
+    return state
+
+
+def soliton(x, t, a, v, g, middle):
+    apart = x - middle - v * t
+    return a / np.sqrt(g) / np.cosh(a * apart) * np.exp(1j * (v * x + 0.5 * (a * a - v * v) * t))
+
+
+@pytest.mark.parametrize("stepper", [ETDRK4(), IFRK4(), SBDF2()], ids=lambda s: s.name)
+def test_a_bright_soliton_moves_and_keeps_its_shape(make_grid, stepper):
+    length = 40.0
+    grid = make_grid((512,), devices=1, lengths=length, dealias="one-half")
+    v = 4 * 2 * np.pi / length
+    equation = NonlinearSchroedinger(grid, coupling=2.0)
+    start = initial.NlsSoliton((1.2,), (16.0,), (v,), coupling=2.0)(grid)
+    errors = []
+    for step in (0.01, 0.005):
+        state = run(equation, start, 2.0, step, stepper)
+        found = np.asarray(equation.to_physical(state.field)["wavefunction"])[0]
+        errors.append(np.abs(found - soliton(grid.coordinates()[0], 2.0, 1.2, v, 2.0, 16.0)).max())
+    assert errors[1] < (3e-3 if stepper.order == 2 else 2e-8)
+    assert errors[0] / errors[1] > 0.8 * 2**stepper.order or errors[0] < 3e-8, errors
+
+
+def test_mass_momentum_and_energy_are_conserved(make_grid):
+    """In two dimensions, where no product is aliased: to the error of the steps."""
+    grid = make_grid((24, 20), devices=4, lengths=8.0, dealias="one-half")
+    equation = NonlinearSchroedinger(grid, coupling=-2.0)
+    psi = 0.6 + initial.RandomPhase(energy=0.1, peak=1.5)(grid.as_complex, sw.Field("wavefunction"), jax.random.key(0))
+    drift = []
+    for step in (0.01, 0.005):
+        state = run(equation, psi, 0.4, step, IFRK4())
+        after = equation.conserved(state.field)
+        assert sorted(after) == ["energy", "mass", "momentum_x", "momentum_y"]
+        drift.append([abs(float(after[name] - state.conserved[name])) for name in sorted(after)])
+    assert np.all(np.array(drift[1]) < 1e-7), drift
+    assert sum(drift[0]) / sum(drift[1]) > 12
+    assert abs(float(state.conserved["momentum_x"])) > 1e-3
+
+
+def test_damping_takes_the_mass_at_its_rate_and_the_budget_knows(make_grid):
+    grid = make_grid((32, 24), devices=2, lengths=10.0, dealias="one-half")
+    equation = NonlinearSchroedinger(grid, coupling=1.5, damping=0.3)
+    psi = initial.Gaussian(width=2.0)(grid.as_complex)
+    state = run(equation, psi, 1.0, 0.02, ETDRK4())
+    mass = float(equation.series(state.field, 0.02)["mass"])
+    assert mass == pytest.approx(float(state.energies["mass"]) * np.exp(-0.6), rel=1e-8)
+    integrals = {name: float(value) for name, value in state.budget.items()}
+    assert abs(imbalance("mass", float(state.energies["mass"]), mass, integrals)) < 1e-8
+    assert equation.conserved(state.field) == {}
+
+
+def test_no_unitary_splitting_takes_a_damped_equation(make_grid):
+    equation = NonlinearSchroedinger(make_grid((16,), devices=1), damping=0.1)
+    assert "strang" not in fitting(equation)
+    with pytest.raises(TypeError, match=r"stepper strang needs an equation of the form SplitEquation; .* can step it"):
+        Strang().check(equation)
+
+
+def test_cost_of_a_right_hand_side(make_grid):
+    equation = NonlinearSchroedinger(make_grid((16, 16), devices=2))
+    start = jnp.ones((1, 16, 16), complex)
+    calls = transforms_in_step(equation, IFRK4(), sw.initial_state(equation, IFRK4(), start))
+    assert [c.batch for c in calls] == [1] * 8
+    condensate = GrossPitaevskii(make_grid((16, 16), devices=2, dealias="none"))
+    calls = transforms_in_step(condensate, Strang(), sw.initial_state(condensate, Strang(), start))
+    assert [c.batch for c in calls] == [1, 1]
+
+
+def test_a_coherent_state_swings_at_the_frequencies_of_the_trap(make_grid):
+    """Without interaction |ψ|² keeps the shape of the ground state, its centre the path of a pendulum in each axis."""
+    grid = make_grid((48, 64), devices=4, lengths=[12.0, 13.0], dealias="none")
+    omega, shift = np.array([1.0, 1.3]), np.array([1.2, -0.8])
+    equation = GrossPitaevskii(grid, coupling=0.0, trap=tuple(omega))
+    ground = lambda x, y, c: jnp.exp(-0.5 * (omega[0] * (x - 6 - c[0]) ** 2 + omega[1] * (y - 6.5 - c[1]) ** 2))  # noqa: E731
+    psi = sw.sample(lambda x, y: ground(x, y, shift) + 0j, grid.as_complex)[None]
+    errors = []
+    for step in (0.04, 0.02):
+        state = run(equation, psi, 2.0, step, Strang())
+        expected = sw.sample(lambda x, y: ground(x, y, shift * np.cos(omega * 2.0)) ** 2, grid)
+        errors.append(float(jnp.max(jnp.abs(jnp.abs(state.field["wavefunction"][0]) ** 2 - expected))))
+    assert errors[1] < 5e-4
+    assert errors[0] / errors[1] == pytest.approx(4, abs=0.2)
+    row = equation.series(state.field, 0.02)
+    # each direction has ½ Ω (n + ½) in kinetic energy on average, and all together Σ Ω/2 + ½ Σ Ω² shift²
+    energy = 0.5 * omega.sum() + 0.5 * (omega**2) @ (shift**2)
+    assert float(row["energy"] / row["mass"]) == pytest.approx(energy, rel=1e-3)
+
+
+def test_the_ground_state_of_a_trap_stands_still(make_grid):
+    grid = make_grid((48,), devices=1, lengths=14.0, dealias="none")
+    equation = GrossPitaevskii(grid, coupling=0.0, trap=(1.0,), chemical_potential=0.5)
+    psi = sw.sample(lambda x: jnp.exp(-0.5 * (x - 7.0) ** 2), grid.as_complex)[None]
+    state = run(equation, psi, 5.0, 0.01, Strang())
+    np.testing.assert_allclose(state.field["wavefunction"], psi, atol=5e-5)
+
+
+@pytest.mark.parametrize("coupling", [3.0, -1.0])
+def test_mass_is_kept_to_round_off_and_energy_to_the_order(make_grid, coupling):
+    grid = make_grid((24, 16, 16), devices=4, lengths=8.0, dealias="none")
+    equation = GrossPitaevskii(grid, coupling, trap=(1.0, 0.0, 0.5))
+    psi = initial.Gaussian(width=1.2, velocity=(0.8, 0.0, 0.0))(grid.as_complex)
+    drift = []
+    for step in (0.02, 0.01):
+        state = run(equation, psi, 1.0, step, Strang())
+        after = equation.conserved(state.field)
+        assert abs(float(after["mass"] / state.conserved["mass"]) - 1) < 1e-13
+        drift.append(abs(float(after["energy"] / state.conserved["energy"]) - 1))
+    assert drift[1] < 5e-4, drift
+    assert drift[0] / drift[1] == pytest.approx(4, abs=0.5)
+
+
+def test_a_vortex_pair_moves_at_one_over_its_distance(make_grid):
+    """ħ/(m d), and π d/L² more: the mean flow 2π d/L², less half of it for the neutral background."""
+    length, d = 32.0, 6.0
+    grid = make_grid((80, 80), devices=2, lengths=length, dealias="none")
+    equation = GrossPitaevskii(grid, coupling=1.0, chemical_potential=1.0)
+    middle = 0.5 * length
+    pair = initial.QuantisedVortices([[middle, middle - d / 2], [middle, middle + d / 2]], (-1, 1), healing_length=1.0)
+    stepper = Strang()
+    state = sw.initial_state(equation, stepper, pair(grid.as_complex))
+    places = []
+    for now in sw.evolve(equation, stepper, state, end=24.0, step=0.04, pauses=[sw.Schedule(every_time=4.0)]):
+        missing = np.maximum(0.5 - np.abs(np.asarray(now.field["wavefunction"])[0]) ** 2, 0)
+        turn = np.exp(2j * np.pi * grid.coordinates()[0] / length)
+        places.append(np.angle(np.sum(missing * turn)) / (2 * np.pi) * length)
+    moved = np.unwrap(places, period=length)
+    speed = abs(moved[-1] - moved[2]) / 16.0  # the first sound waves, of the approximate cores, have left
+    assert speed == pytest.approx(1 / d + np.pi * d / length**2, rel=0.04)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda g: GrossPitaevskii(g, trap=(1.0,)), r"trap \(1.0,\): 2 frequencies are needed"),
+        (lambda g: GrossPitaevskii(g, trap=(1.0, -1.0)), "trap .*: zero or more for each axis"),
+        (lambda g: GrossPitaevskii(g, coupling=float("nan")), "coupling nan: a finite number"),
+        (lambda g: NonlinearSchroedinger(g, damping=-1.0), "damping -1.0: zero or more is needed"),
+    ],
+    ids=["trap", "sign", "nan", "damping"],
+)
+def test_wrong_parameters_are_refused(make_grid, make, message):
+    with pytest.raises(ValueError, match=message):
+        make(make_grid((8, 8), devices=2, dealias="none"))
+
+
+@pytest.mark.parametrize("cls", [GrossPitaevskii, sw.equations.SchroedingerPoisson])
+def test_a_split_equation_refuses_a_grid_that_drops_modes(make_grid, cls):
+    with pytest.raises(ValueError, match=f"dealias 'two-thirds' would lose mass; {cls.name} needs dealias 'none'"):
+        cls(make_grid((8, 8), devices=2))

@@ -1,0 +1,214 @@
+"""Quasi-geostrophic flow, on a surface and in two layers: invariants, steady states, growth rates, budgets, costs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import initial
+from solver.equations import SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic
+from solver.equations.budget import imbalance
+from solver.forcing import ConstantPower
+from solver.plan import transforms_in_step
+from solver.steppers import ETDRK4, IFRK4, SBDF2
+
+pytestmark = pytest.mark.slow
+
+
+def run(equation, u, end, step, stepper=None):
+    stepper = stepper or IFRK4()
+    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, u), end=end, step=step)
+    return state
+
+
+def eddies(grid, seed=0, energy=2.0):
+    return initial.RandomPhase(energy=energy, peak=3.0)(grid, key=jax.random.key(seed))
+
+
+def drift(equation, start, end, steps, quantities):
+    """Of each quantity, relative, for each size of step."""
+    found = []
+    for step in steps:
+        state = run(equation, start, end, step)
+        before = jax.jit(quantities)(sw.initial_state(equation, IFRK4(), start).field)
+        after = jax.jit(quantities)(state.field)
+        found.append([abs(float(after[name] / before[name]) - 1) for name in before])
+    return np.array(found)
+
+
+# ---- on a surface -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.7])
+def test_modes_of_one_wavenumber_do_not_advect_each_other(make_grid, power):
+    """θ and ψ are proportional there: the field only decays, as exp(−κ |k|^(2α) t). |(3, 4)| = |(5, 0)| = 5."""
+    grid = make_grid((20, 24), devices=3)
+    equation = SurfaceQuasiGeostrophic(grid, diffusivity=0.4 / 5 ** (2 * power), exponent=power)
+    theta = sw.sample(lambda x, y: jnp.sin(3 * x + 4 * y) + 2 * jnp.cos(5 * x) - jnp.cos(4 * x - 3 * y), grid)[None]
+    state = run(equation, theta, 1.0, 0.1, ETDRK4())
+    np.testing.assert_allclose(equation.to_physical(state.field)["buoyancy"], np.exp(-0.4) * theta, atol=1e-13)
+
+
+def test_surface_flow_conserves_variance_and_energy(make_grid):
+    grid = make_grid((32, 24), devices=2)
+    equation = SurfaceQuasiGeostrophic(grid)
+    found = drift(equation, eddies(grid, energy=0.5), 0.6, (0.1, 0.05), equation.energies)
+    assert np.all(found[1] < 1e-5), found
+    assert np.all(found[0] / found[1] > 12), found
+
+
+def test_advection_on_the_surface_against_dense_transforms(make_grid):
+    """u·∇θ of Constantin, Majda and Tabak's hyperbolic saddle, with NumPy."""
+    grid = make_grid((24, 32), devices=4)
+    equation = SurfaceQuasiGeostrophic(grid)
+    x, y = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in (24, 32)), indexing="ij")
+    theta = np.sin(x) * np.sin(y) + np.cos(y)
+    # ψ = sin x sin y/√2 + cos y, u = −ψ_y, v = ψ_x
+    u, v = -np.sin(x) * np.cos(y) / np.sqrt(2) + np.sin(y), np.cos(x) * np.sin(y) / np.sqrt(2)
+    theta_x, theta_y = np.cos(x) * np.sin(y), np.sin(x) * np.cos(y) - np.sin(y)
+    found = equation.to_physical(equation.nonlinear(equation.from_physical({"buoyancy": jnp.asarray(theta)[None]}), 0))
+    np.testing.assert_allclose(found["buoyancy"][0], -(u * theta_x + v * theta_y), atol=1e-14)
+    row = equation.series(equation.from_physical({"buoyancy": jnp.asarray(theta)[None]}), 0.1)
+    assert float(row["max_slope"]) == pytest.approx(np.sqrt(np.max(theta_x**2 + theta_y**2)))
+    assert float(row["energy"]) == pytest.approx(0.25 * (0.5 / np.sqrt(2) + 1))
+
+
+def test_budget_on_the_surface(make_grid):
+    grid = make_grid((24, 20), devices=2)
+    equation = SurfaceQuasiGeostrophic(grid, 1e-3, 2.0, forcing=ConstantPower(0.3, 2.0, 4.0))
+    state = run(equation, eddies(grid, energy=0.5), 0.5, 0.01)
+    check_budget(equation, state, ["diffusion"], 1e-8)
+    slope = jax.grad(lambda power: jnp.sum(SurfaceQuasiGeostrophic(grid, 0.1, power).linear().entries["buoyancy"]))(1.0)
+    assert np.isfinite(slope)
+    assert slope < 0
+
+
+def check_budget(equation, state, causes, tolerance):
+    integrals = {name: float(value) for name, value in state.budget.items()}
+    for name, now in equation.energies(state.field).items():
+        assert abs(imbalance(name, float(state.energies[name]), float(now), integrals)) < tolerance
+        assert all(abs(integrals[f"{name}_from_{cause}"]) > 1e-5 for cause in [*causes, "forcing"]), integrals
+
+
+# ---- in two layers ------------------------------------------------------------------------------------------------
+
+
+def phase_speeds(wavenumber, kd, u, beta):
+    """Both solutions c of Vallis (2017), section 9.6, for shear: complex where the flow is unstable."""
+    k2 = wavenumber**2
+    root = np.sqrt(kd**4 * beta**2 + 4 * k2**2 * u**2 * (k2**2 - kd**4) / 1 + 0j) / (2 * k2)
+    middle = -beta * (k2 + 0.5 * kd**2) / k2
+    return [(middle + sign * root) / (k2 + kd**2) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4()], ids=lambda s: s.name)
+@pytest.mark.parametrize(("beta", "grows"), [(0.0, True), (4.0, True), (14.0, False)])
+def test_baroclinic_waves_grow_and_travel_as_theory_says(make_grid, stepper, beta, grows):
+    """A plane wave in both layers, whose stream functions depend on k·x alone, does so at any height."""
+    kd, u, t = 3.0, 1.0, 1.0
+    grid = make_grid((16, 12), devices=2, lengths=[2 * np.pi, 5.0])
+    equation = TwoLayerQuasiGeostrophic(grid, kd, shear=u, beta=beta)
+    c = phase_speeds(2.0, kd, u, beta)[0]
+    assert (c.imag > 0.1) == grows
+    ratio = ((u - c) * (4 + 0.5 * kd**2) - beta - kd**2 * u) / ((u - c) * 0.5 * kd**2)  # ψ_2/ψ_1, from layer 1
+    q = np.array([-4 + 0.5 * kd**2 * (ratio - 1), -4 * ratio + 0.5 * kd**2 * (1 - ratio)])
+
+    def waves(time):
+        turn = np.exp(-2j * c * time)
+        return {
+            name: sw.sample(lambda x, y, a=a: jnp.real(a * turn * jnp.exp(2j * x)) + 0 * y, grid)[None]
+            for name, a in zip(equation.fields, q, strict=True)
+        }
+
+    found = equation.to_physical(run(equation, waves(0.0), t, 0.1, stepper).field)
+    for name, expected in waves(t).items():
+        np.testing.assert_allclose(found[name], expected, atol=1e-12 * float(jnp.max(jnp.abs(expected))))
+    if grows and beta == 0:
+        assert 2 * c.imag == pytest.approx(2 * u * np.sqrt((kd**2 - 4) / (kd**2 + 4)))
+
+
+def layers(grid):
+    return {"upper_pv": eddies(grid), "lower_pv": eddies(grid, 1)}
+
+
+def test_two_layers_conserve_energy_and_both_enstrophies(make_grid):
+    grid = make_grid((32, 24), devices=2)
+    equation = TwoLayerQuasiGeostrophic(grid, 2.0)
+    names = ("energy", "upper_enstrophy", "lower_enstrophy")
+    quantities = lambda fields: {name: equation.series(fields, 0.1)[name] for name in names}  # noqa: E731
+    found = drift(equation, layers(grid), 0.6, (0.04, 0.02), quantities)
+    assert np.all(found[1] < 2e-7), found
+    assert np.all(found[0] / found[1] > 12), found
+
+
+def test_jacobians_of_two_layers_against_their_definition(make_grid):
+    grid = make_grid((24, 20), devices=4, lengths=[6.0, 5.0])
+    equation = TwoLayerQuasiGeostrophic(grid, 2.5)
+    q_hat = equation.from_physical(layers(grid))
+    own, other = equation._inversion()
+    transform, slope = sw.fft.Transform(grid), sw.operators.gradient
+    kd2, k2 = 2.5**2, grid.k_squared()
+    psi = [own * q_hat[a][0] + other * q_hat[b][0] for a, b in (("upper_pv", "lower_pv"), ("lower_pv", "upper_pv"))]
+    np.testing.assert_allclose(-k2 * psi[0] + 0.5 * kd2 * (psi[1] - psi[0]), q_hat["upper_pv"][0], atol=1e-14)
+    found = jax.jit(equation.nonlinear)(q_hat, 0.0)
+    for i, name in enumerate(equation.fields):
+        (psi_x, psi_y), (q_x, q_y) = (jax.jit(transform.inverse)(slope(f, grid)) for f in (psi[i], q_hat[name][0]))
+        expected = transform.forward(psi_y * q_x - psi_x * q_y)
+        np.testing.assert_allclose(found[name][0], expected, atol=1e-13 * float(jnp.max(jnp.abs(expected))))
+
+
+def test_budget_of_two_layers_under_shear(make_grid):
+    grid = make_grid((24, 20), devices=2)
+    forcing = {"upper_pv": ConstantPower(0.5, 2.0, 4.0), "lower_pv": ConstantPower(0.2, 2.0, 4.0)}
+    equation = TwoLayerQuasiGeostrophic(grid, 3.0, 0.4, 1.0, 0.2, 1e-4, 2, forcing=forcing)
+    state = run(equation, layers(grid), 0.5, 0.01)
+    check_budget(equation, state, ["shear", "drag", "hyperviscosity"], 1e-8)
+    integrals = state.budget
+    assert float(integrals["energy_from_drag"]) < 0
+    assert float(integrals["energy_from_hyperviscosity"]) < 0
+
+
+def test_growth_does_not_feed_on_round_off(make_grid):
+    """Coefficients stay those of real fields, far into the instability."""
+    grid = make_grid((16, 16), devices=2)
+    equation = TwoLayerQuasiGeostrophic(grid, 4.0, 0.5, 0.0, 0.5, 1e-3, 2)
+    start = {name: 1e-3 * q for name, q in layers(grid).items()}
+    state = run(equation, start, 20.0, 0.02, SBDF2())
+    q_hat = equation.join(state.field)
+    transform = sw.fft.Transform(grid)
+    assert float(jnp.max(jnp.abs(q_hat))) > 1e-1
+    assert float(jnp.max(jnp.abs(transform.forward(transform.inverse(q_hat)) - q_hat))) < 1e-13 * float(
+        jnp.max(jnp.abs(q_hat))
+    )
+
+
+# ---- both ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "counts"),
+    [(SurfaceQuasiGeostrophic, (3, 2)), (lambda g: TwoLayerQuasiGeostrophic(g, 1.0), (4, 5))],
+    ids=["surface", "two layers"],
+)
+def test_transforms_of_a_right_hand_side(make_grid, make, counts):
+    equation = make(make_grid((16, 16), devices=2))
+    start = {name: jnp.zeros(s) for name, s in equation.physical_shapes().items()}
+    calls = transforms_in_step(equation, IFRK4(), sw.initial_state(equation, IFRK4(), start))
+    assert [c.batch for c in calls if not c.forward] == [counts[0]] * 4
+    assert [c.batch for c in calls if c.forward] == [counts[1]] * 4
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda g: SurfaceQuasiGeostrophic(g, exponent=0.0), "exponent 0.0: a positive number is needed"),
+        (lambda g: SurfaceQuasiGeostrophic(g, diffusivity=-1.0), "diffusivity -1.0: zero or more is needed"),
+        (lambda g: TwoLayerQuasiGeostrophic(g, 0.0), "deformation_wavenumber 0.0: a positive number is needed"),
+        (lambda g: TwoLayerQuasiGeostrophic(g, 1.0, hyper_order=0), "hyper_order 0: one or more is needed"),
+    ],
+    ids=["power", "diffusivity", "kd", "order"],
+)
+def test_wrong_parameters_are_refused(make_grid, make, message):
+    with pytest.raises(ValueError, match=message):
+        make(make_grid((8, 8), devices=1))
