@@ -61,7 +61,7 @@ class NlsSoliton(Initial):
         given = () if self.velocities is None else self.velocities
         return [line for v in given for line in rounding_note("nls-soliton: velocity", self._along_x(v, grid), grid)]
 
-    def for_equation(self, equation: Any) -> NlsSoliton:
+    def for_equation(self, equation: Any, field: str) -> NlsSoliton:
         """These solitons with the coupling of the equation where they have none of their own."""
         if self.coupling is not None or not hasattr(equation, "coupling"):
             return self

@@ -61,7 +61,7 @@ class QuantisedVortices(Initial):
         require("quantised-vortices with density", self.density, "a positive number", above=0)
         require("quantised-vortices with healing_length", self.healing_length, "a positive length", above=0)
 
-    def for_equation(self, equation: Any) -> QuantisedVortices:
+    def for_equation(self, equation: Any, field: str) -> QuantisedVortices:
         """These vortices with the healing length of the equation where they have none of their own."""
         if self.healing_length is not None or not hasattr(equation, "coupling"):
             return self

@@ -34,7 +34,7 @@ def test_a_soliton_travels_at_its_speed(make_grid, stepper):
     """Of any coefficients, across the end of the box, without changing its shape."""
     grid = line(make_grid, 256, 40.0)
     equation = KortewegDeVries(grid, nonlinearity=2.0, dispersion=0.5)
-    at = lambda x: initial.KdVSolitons([1.5], [x]).for_equation(equation)(grid)  # noqa: E731
+    at = lambda x: initial.KdVSolitons([1.5], [x]).for_equation(equation, "u")(grid)  # noqa: E731
     found = after(equation, at(35.0), 6.0, 0.002, stepper)["u"]
     np.testing.assert_allclose(found, at(44.0)[0], rtol=0, atol=5e-8)  # height 2.25
     assert found.max() > 2.2
@@ -100,7 +100,7 @@ def test_a_breather_oscillates(make_grid):
     """4 arctan((η/ω) cos(ωmt) / cosh(ηmx/c)), of any wave speed and mass."""
     grid, omega, mass, speed = line(make_grid, 512, 60.0), 0.6, 1.5, 1.2
     equation = SineGordon(grid, wave_speed=speed, mass=mass)
-    start = initial.Breather(omega).for_equation(equation)(grid)
+    start = initial.Breather(omega).for_equation(equation, "wavefunction")(grid)
     t, eta = 5.0, 0.8
     found = after(equation, {"phi": start, "rate_of_phi": 0 * start}, t, 0.01, IFRK4())
     ratio = eta / omega / np.cosh(eta * mass / speed * centred(grid))

@@ -147,13 +147,15 @@ def test_solitons_take_the_coupling_of_the_equation(make_grid):
     grid = make_grid((16, 16, 16), devices=4, lengths=16.0, real=False, dealias="none")
     open_ = initial.Solitons([2.0], [[8.0, 8.0, 8.0]])
     equation = SchroedingerPoisson(grid, coupling=2.5)
-    filled = open_.for_equation(equation)
+    filled = open_.for_equation(equation, "wavefunction")
     np.testing.assert_array_equal(filled(grid), initial.Solitons([2.0], [[8.0, 8.0, 8.0]], coupling=2.5)(grid))
-    assert initial.Solitons([2.0], [[8.0, 8.0, 8.0]], coupling=1.0).for_equation(equation).coupling == 1.0
+    assert (
+        initial.Solitons([2.0], [[8.0, 8.0, 8.0]], coupling=1.0).for_equation(equation, "wavefunction").coupling == 1.0
+    )
     with pytest.raises(ValueError, match=r"^solitons without coupling: .* is needed"):
         open_(grid)
     with pytest.raises(ValueError, match=r"^solitons with coupling 0\.0: a positive number"):
-        open_.for_equation(SchroedingerPoisson(grid, coupling=0.0))
+        open_.for_equation(SchroedingerPoisson(grid, coupling=0.0), "wavefunction")
 
 
 def test_sequences_are_kept_as_tuples():

@@ -58,9 +58,9 @@ def test_profile_of_a_vortex_solves_its_equation(make_grid):
 
 def test_what_is_open_comes_from_the_equation(make_grid):
     grid = make_grid((32, 16), devices=2, lengths=20.0, real=False, dealias="none")
-    vortices = initial.QuantisedVortices(density=0.25).for_equation(GrossPitaevskii(grid, coupling=4.0))
+    vortices = initial.QuantisedVortices(density=0.25).for_equation(GrossPitaevskii(grid, coupling=4.0), "wavefunction")
     assert vortices.healing_length == 1.0
-    soliton = initial.NlsSoliton().for_equation(NonlinearSchroedinger(grid, coupling=4.0))
+    soliton = initial.NlsSoliton().for_equation(NonlinearSchroedinger(grid, coupling=4.0), "wavefunction")
     assert float(jnp.max(jnp.abs(soliton(grid)))) == pytest.approx(0.5)
 
 
@@ -70,7 +70,10 @@ def test_what_is_open_comes_from_the_equation(make_grid):
         (lambda g: initial.QuantisedVortices(signs=(1, 1)), r"2 centres and signs \[1, 1\]: .* add up to zero"),
         (lambda g: initial.QuantisedVortices()(g), "without healing_length"),
         (lambda g: initial.QuantisedVortices([[1.0], [2.0]], healing_length=1.0)(g), r"centre \[1.0\]: x and y"),
-        (lambda g: initial.QuantisedVortices().for_equation(GrossPitaevskii(g, -1.0)), "coupling .* -1.0: a positive"),
+        (
+            lambda g: initial.QuantisedVortices().for_equation(GrossPitaevskii(g, -1.0), "wavefunction"),
+            "coupling .* -1.0: a positive",
+        ),
         (lambda g: initial.NlsSoliton((1.0,), (1.0, 2.0)), "1 amplitudes and 2 centres: as many are needed"),
         (lambda g: initial.NlsSoliton((-1.0,)), r"amplitudes \(-1.0,\): a positive number"),
         (lambda g: initial.NlsSoliton()(g), "without coupling"),
