@@ -100,7 +100,7 @@ def test_a_breather_oscillates(make_grid):
     """4 arctan((η/ω) cos(ωmt) / cosh(ηmx/c)), of any wave speed and mass."""
     grid, omega, mass, speed = line(make_grid, 512, 60.0), 0.6, 1.5, 1.2
     equation = SineGordon(grid, wave_speed=speed, mass=mass)
-    start = initial.Breather(omega).for_equation(equation, "wavefunction")(grid)
+    start = initial.Breather(omega).for_equation(equation, "phi")(grid)
     t, eta = 5.0, 0.8
     found = after(equation, {"phi": start, "rate_of_phi": 0 * start}, t, 0.01, IFRK4())
     ratio = eta / omega / np.cosh(eta * mass / speed * centred(grid))

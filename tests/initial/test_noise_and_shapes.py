@@ -83,7 +83,7 @@ def test_solitons_take_the_coefficients_of_the_equation_unless_they_have_their_o
     filled = initial.KdVSolitons([1.0], dispersion=3.0).for_equation(equation, "u")
     assert (filled.nonlinearity, filled.dispersion) == (2.0, 3.0)
     assert float(jnp.max(initial.KdVSolitons([1.5], [10.0])(line))) == pytest.approx(0.75)  # c/2
-    kinks = initial.KinkPair(mass=2.0).for_equation(SineGordon(line, wave_speed=3.0))
+    kinks = initial.KinkPair(mass=2.0).for_equation(SineGordon(line, wave_speed=3.0), "phi")
     assert (kinks.wave_speed, kinks.mass) == (3.0, 2.0)
 
 
