@@ -93,6 +93,24 @@ def test_a_soliton_alone_keeps_its_shape(make_grid):
     assert float(jnp.max(jnp.abs(free - density[0]))) > 0.6 * peak
 
 
+@pytest.mark.parametrize("n", [1, 4], ids=["unstable", "stable"])
+def test_jeans_growth_rate(make_grid, n):
+    """Small waves on a uniform density: a_tt = (g ρ₀ − k⁴/4) a. Gravity makes long ones grow, quantum pressure turns
+    short ones."""
+    grid, equation = make(make_grid, (32, 4, 4), coupling=0.5, length=8.0)
+    k, small, end = 2 * np.pi * n / 8.0, 1e-7, 4.0
+    square = 0.5 - k**4 / 4
+    rate = np.sqrt(complex(square))
+    # the real part of ψ − 1 is a, the imaginary part 2 a_t/k²: the growing wave, or the one that starts at its crest
+    slope = 2 * rate.real / k**2
+    wave = sw.sample(lambda x, y, z: 1 + small * (1 + 1j * slope) * jnp.cos(k * x) + 0 * y * z, grid)
+    state = run(equation, wave, end, 0.005)
+    found = np.asarray(state.field["wavefunction"])[0].real
+    amplitude = 2 * np.mean((found - found.mean()) * np.cos(k * np.asarray(grid.coordinates()[0]))) / small
+    expected = np.exp(rate.real * end) if square > 0 else np.cos(rate.imag * end)
+    assert amplitude == pytest.approx(expected, abs=3e-4 * max(1, abs(expected)))
+
+
 def test_series_and_spectra_add_up(make_grid):
     grid, equation = make(make_grid, (16, 12, 8), coupling=2.0)
     state = sw.initial_state(equation, Strang(), initial.Gaussian(width=2.0)(grid))
