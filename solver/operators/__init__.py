@@ -6,9 +6,8 @@ from solver.operators.derivatives import (
     gradient,
     hermitian,
     project_solenoidal,
-    solve_poisson,
 )
-from solver.operators.elliptic import solve_biharmonic, solve_helmholtz
+from solver.operators.elliptic import solve_biharmonic, solve_helmholtz, solve_poisson
 from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
 from solver.operators.phi import phi_functions, phi_matrices
 

@@ -99,20 +99,6 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
 
 
 @partial(jax.jit, static_argnames="grid")
-def solve_poisson(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
-    """φ with ∇²φ = f − ⟨f⟩ and ⟨φ⟩ = 0: φ̂ = −f̂/|k|², all modes kept.
-
-    Args:
-        f_hat: coefficients `(…, *grid.spectral_shape)` [f], any sharding.
-        grid: supplies the wavenumbers k [1/length].
-
-    Returns:
-        Coefficients of φ [f·length²], of the shape and sharding of `f_hat`. No communication.
-    """
-    return -f_hat * grid.inverse_k_squared()
-
-
-@partial(jax.jit, static_argnames="grid")
 def hermitian(u_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
     """Make the coefficients of a real field exactly conjugate-symmetric.
 

@@ -1,7 +1,4 @@
-"""Solves of elliptic problems with constant coefficients, on coefficients. None of them communicates.
-
-`solve_poisson` stands beside the derivatives.
-"""
+"""Solves of elliptic problems with constant coefficients, on coefficients. None of them communicates."""
 
 from __future__ import annotations
 
@@ -14,6 +11,20 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex
 
 from solver.grid import Grid
+
+
+@partial(jax.jit, static_argnames="grid")
+def solve_poisson(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
+    """φ with ∇²φ = f − ⟨f⟩ and ⟨φ⟩ = 0: φ̂ = −f̂/|k|², all modes kept.
+
+    Args:
+        f_hat: coefficients `(…, *grid.spectral_shape)` [f], any sharding.
+        grid: supplies the wavenumbers k [1/length].
+
+    Returns:
+        Coefficients of φ [f·length²], of the shape and sharding of `f_hat`. No communication.
+    """
+    return -f_hat * grid.inverse_k_squared()
 
 
 def solve_helmholtz(f_hat: Complex[Array, ...], grid: Grid, alpha: ArrayLike) -> Complex[Array, ...]:
