@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -20,6 +21,8 @@ from solver.operators import Fields, Matrix, divergence, project_solenoidal
 class Boussinesq(Equation):
     """u_t + ∇·(u u) + f ẑ×u = −∇p + b ẑ + ν∇²u,  b_t + ∇·(u b) = −N² w + κ∇²b,  ∇·u = 0, on a periodic box.
 
+    Hyperviscosity, −ν_h(−∇²)^p u and −κ_h(−∇²)^p b, may stand beside viscosity and diffusion, or for them.
+
     b is the buoyancy, N its frequency, f the Coriolis parameter; ẑ is the last direction. Rotation, stratification,
     pressure and diffusion form one small real matrix per mode, so that inertial and internal gravity waves,
     ω² = (N² k_h² + f² k_z²)/k², are exact for any step with integrating-factor and exponential steppers. In 3-D a
@@ -33,6 +36,9 @@ class Boussinesq(Equation):
         diffusivity: κ ≥ 0 of buoyancy [length²/time].
         buoyancy_frequency: N ≥ 0 [1/time].
         rotation: f, the Coriolis parameter, about z [1/time]; 0 in two dimensions.
+        hyperviscosity: ν_h ≥ 0 [length^(2p)/time]; the budget counts it as viscosity.
+        hyperdiffusivity: κ_h ≥ 0 of buoyancy [length^(2p)/time]; the budget counts it as diffusivity.
+        hyper_order: p, one or more, static.
 
     Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), chapters 2 and 7.
     """
@@ -41,6 +47,9 @@ class Boussinesq(Equation):
     diffusivity: ArrayLike
     buoyancy_frequency: ArrayLike = 0.0
     rotation: ArrayLike = 0.0
+    hyperviscosity: ArrayLike = 0.0
+    hyperdiffusivity: ArrayLike = 0.0
+    hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "boussinesq"
     fields: ClassVar[dict[str, Field]] = {
@@ -58,8 +67,9 @@ class Boussinesq(Equation):
     }
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "diffusivity", "buoyancy_frequency"):
+        for name in ("viscosity", "diffusivity", "buoyancy_frequency", "hyperviscosity", "hyperdiffusivity"):
             require(name, getattr(self, name), "zero or more", least=0)
+        require("hyper_order", self.hyper_order, "one or more", least=1)
         require("rotation", self.rotation, "a finite number")
         if self.grid.dimensions == 2 and not (isinstance(self.rotation, int | float) and self.rotation == 0):
             raise ValueError(f"rotation {self.rotation} in two dimensions: 0 is needed, there is no third component")
@@ -75,10 +85,10 @@ class Boussinesq(Equation):
         if d == 3:
             force[0][1], force[1][0] = self.rotation * one, -self.rotation * one
         columns = [_projected([row[j] for row in force], grid) for j in range(d + 1)]
-        k2 = grid.k_squared()
-        rows = [[columns[j][i] - (self.viscosity * k2 if i == j else 0) for j in range(d + 1)] for i in range(d)]
+        viscous, diffusive = self._damping()
+        rows = [[columns[j][i] - (viscous if i == j else 0) for j in range(d + 1)] for i in range(d)]
         lift = [zero] * (d - 1) + [-(self.buoyancy_frequency**2) * one]
-        rows.append([*lift, -self.diffusivity * k2])
+        rows.append([*lift, -diffusive])
         return Matrix(jnp.stack([jnp.stack(row) for row in rows]), tuple(self.fields))
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
@@ -99,20 +109,36 @@ class Boussinesq(Equation):
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """By viscosity, diffusivity, forcing, the buoyancy flux ⟨w b⟩, and the stratification, −2N² ⟨w b⟩."""
-        k2, flux = self.grid.k_squared(), self._buoyancy_flux(fields)
+        viscous, diffusive = self._dissipation(fields)
+        flux = self._buoyancy_flux(fields)
         forced = {name: self.power_of_forcing(fields, changes, name) for name in fields}
         return {
             "kinetic_energy": {
-                "viscosity": -self.viscosity * weighted_mean_square(fields["velocity"], k2, self.grid),
+                "viscosity": -viscous,
                 "buoyancy": flux,
                 **forced["velocity"],
             },
             "buoyancy_variance": {
-                "diffusivity": -2 * self.diffusivity * weighted_mean_square(fields["buoyancy"], k2, self.grid),
+                "diffusivity": -2 * diffusive,
                 "stratification": -2 * self.buoyancy_frequency**2 * flux,
                 **{cause: 2 * power for cause, power in forced["buoyancy"].items()},
             },
         }
+
+    def _damping(self) -> tuple[Array, Array]:
+        """Rates at which velocity and buoyancy are damped [1/time]."""
+        k2 = self.grid.k_squared()
+        high = k2**self.hyper_order
+        return self.viscosity * k2 + self.hyperviscosity * high, self.diffusivity * k2 + self.hyperdiffusivity * high
+
+    def _dissipation(self, fields: Fields) -> tuple[Array, Array]:
+        """Rates at which ½⟨|u|²⟩ and ½⟨b²⟩ are lost."""
+        k2 = self.grid.k_squared()
+        mean = lambda name, weight: weighted_mean_square(fields[name], weight, self.grid)  # noqa: E731
+        u, b = "velocity", "buoyancy"
+        high = k2**self.hyper_order
+        viscous = self.viscosity * mean(u, k2) + self.hyperviscosity * mean(u, high)
+        return viscous, self.diffusivity * mean(b, k2) + self.hyperdiffusivity * mean(b, high)
 
     def _buoyancy_flux(self, fields: Fields) -> Array:
         return mean_product(fields["velocity"][-1], fields["buoyancy"][0], self.grid)

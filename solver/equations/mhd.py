@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
@@ -28,7 +29,8 @@ class MHD(Equation):
     Alfvén waves ω = ±k·B₀ are exact for any step with integrating-factor and exponential steppers. In 3-D a
     right-hand side costs 6 inverse and 8 forward transforms in two exchanges (4 and 3 in 2-D). Ideal flow conserves
     the energy ½⟨|u|² + |b|²⟩, the cross-helicity ⟨u·b⟩ and, without mean field, in 3-D the magnetic helicity ⟨a·b⟩
-    and in 2-D the mean square ⟨a²⟩ of the potential.
+    and in 2-D the mean square ⟨a²⟩ of the potential. Hyperviscosity, −ν_h(−∇²)^p u and −η_h(−∇²)^p b, may stand beside
+    viscosity and resistivity, or for them.
 
     Good values: ν = η (magnetic Prandtl number 1); the Orszag–Tang vortex at 128², ν = η = 0.01.
 
@@ -37,6 +39,9 @@ class MHD(Equation):
         viscosity: ν ≥ 0 [length²/time].
         resistivity: η ≥ 0 [length²/time].
         mean_field: B₀, one number for each direction [length/time]; none if None.
+        hyperviscosity: ν_h ≥ 0 [length^(2p)/time]; series and budget count it as viscosity.
+        hyperresistivity: η_h ≥ 0 [length^(2p)/time]; series and budget count it as resistivity.
+        hyper_order: p, one or more, static.
 
     Source: Biskamp, Magnetohydrodynamic Turbulence (2003), chapter 2.
     """
@@ -44,6 +49,9 @@ class MHD(Equation):
     viscosity: ArrayLike
     resistivity: ArrayLike
     mean_field: Vector | None = None
+    hyperviscosity: ArrayLike = 0.0
+    hyperresistivity: ArrayLike = 0.0
+    hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "mhd"
     fields: ClassVar[dict[str, Field]] = {
@@ -62,8 +70,9 @@ class MHD(Equation):
     budgeted: ClassVar[dict[str, str]] = {"kinetic_energy": "velocity", "magnetic_energy": "magnetic_field"}
 
     def __check_init__(self) -> None:
-        require("viscosity", self.viscosity, "zero or more", least=0)
-        require("resistivity", self.resistivity, "zero or more", least=0)
+        for name in ("viscosity", "resistivity", "hyperviscosity", "hyperresistivity"):
+            require(name, getattr(self, name), "zero or more", least=0)
+        require("hyper_order", self.hyper_order, "one or more", least=1)
         require("mean_field", self.mean_field, "finite numbers")
         if self.mean_field is not None and np.shape(self.mean_field) != (self.grid.dimensions,):
             raise ValueError(f"mean_field {self.mean_field}: {self.grid.dimensions} numbers are needed")
@@ -72,8 +81,7 @@ class MHD(Equation):
         return self.constrain(super().from_physical(u))
 
     def linear(self) -> LinearOperator:
-        k2 = self.grid.k_squared()
-        viscous, resistive = -self.viscosity * k2, -self.resistivity * k2
+        viscous, resistive = (-damping for damping in self._damping())
         if self.mean_field is None:
             return Diagonal({"velocity": viscous, "magnetic_field": resistive})
         k = self.grid.derivative_wavenumbers()
@@ -97,14 +105,28 @@ class MHD(Equation):
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """By viscosity, resistivity, forcing, and what flow and field pass to each other: `exchange`."""
-        diffusivities = {"velocity": ("viscosity", self.viscosity), "magnetic_field": ("resistivity", self.resistivity)}
+        causes = zip(("viscosity", "resistivity"), self._dissipation(fields), strict=True)
         found = {}
-        for column, name in self.budgeted.items():
-            cause, diffusivity = diffusivities[name]
-            lost = -diffusivity * weighted_mean_square(fields[name], self.grid.k_squared(), self.grid)
+        for (column, name), (cause, dissipation) in zip(self.budgeted.items(), causes, strict=True):
+            lost = -dissipation
             inner = self.power(fields, changes.linear, name) + self.power(fields, changes.nonlinear, name)
             found[column] = {cause: lost, "exchange": inner - lost, **self.power_of_forcing(fields, changes, name)}
         return found
+
+    def _damping(self) -> tuple[Array, Array]:
+        """Rates at which velocity and magnetic field are damped [1/time]."""
+        k2 = self.grid.k_squared()
+        high = k2**self.hyper_order
+        return self.viscosity * k2 + self.hyperviscosity * high, self.resistivity * k2 + self.hyperresistivity * high
+
+    def _dissipation(self, fields: Fields) -> tuple[Array, Array]:
+        """Rates at which ½⟨|u|²⟩ and ½⟨|b|²⟩ are lost."""
+        k2 = self.grid.k_squared()
+        mean = lambda name, weight: weighted_mean_square(fields[name], weight, self.grid)  # noqa: E731
+        u, b = "velocity", "magnetic_field"
+        high = k2**self.hyper_order
+        viscous = self.viscosity * mean(u, k2) + self.hyperviscosity * mean(u, high)
+        return viscous, self.resistivity * mean(b, k2) + self.hyperresistivity * mean(b, high)
 
     def constrain(self, fields: Fields) -> Fields:
         return {name: project_solenoidal(field, self.grid) for name, field in fields.items()}
@@ -119,15 +141,14 @@ class MHD(Equation):
         return advection_rate(q[:d] + q[d:], self.grid)
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        grid, k2 = self.grid, self.grid.k_squared()
+        grid = self.grid
         u_hat, b_hat = fields["velocity"], fields["magnetic_field"]
         spread = jnp.stack([divergence(u_hat, grid), divergence(b_hat, grid)])
         return {
             "kinetic_energy": 0.5 * mean_square(u_hat, grid),
             "magnetic_energy": 0.5 * mean_square(b_hat, grid),
             "cross_helicity": mean_product(u_hat, b_hat, grid),
-            "dissipation": self.viscosity * weighted_mean_square(u_hat, k2, grid)
-            + self.resistivity * weighted_mean_square(b_hat, k2, grid),
+            "dissipation": sum(self._dissipation(fields)),
             "max_divergence": jnp.max(jnp.abs(self.transform.inverse(spread))),
             "cfl": dt * self.rate(fields),
         }

@@ -1,0 +1,71 @@
+"""Hyperviscosity of Boussinesq and magnetohydrodynamic flow: exact decay, and budgets that close with it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import VELOCITY
+
+import solver as sw
+from solver import initial
+from solver.equations import MHD, Boussinesq
+from solver.equations.budget import imbalance
+from solver.steppers import IFRK4
+
+pytestmark = pytest.mark.slow
+
+HYPER = {"hyperviscosity": 3e-4, "hyper_order": 3}
+KINDS = {
+    "boussinesq": (Boussinesq, "hyperdiffusivity", "buoyancy"),
+    "mhd": (MHD, "hyperresistivity", "magnetic_field"),
+}
+
+
+def made(which, grid, **options):
+    cls, second, name = KINDS[which]
+    return cls(grid, 0.02, 0.01, **HYPER, **{second: 1e-4}, **options), name
+
+
+def run(flow, start, end, step, stepper):
+    *_, state = sw.evolve(flow, stepper, sw.initial_state(flow, stepper, start), end=end, step=step)
+    return state
+
+
+@pytest.mark.parametrize("which", KINDS)
+def test_layers_decay_exactly(make_grid, which):
+    """All depends on the last direction alone, along which nothing flows."""
+    grid = make_grid((12, 16), devices=2)
+    flow, second = made(which, grid)
+    u = sw.sample(lambda x, z: (jnp.cos(2 * z) + 0 * x, 0 * z * x), grid)
+    other = sw.sample(lambda x, z: (jnp.sin(3 * z) + 0 * x, 0 * z * x), grid)
+    start = {"velocity": u, second: other[:1] if which == "boussinesq" else other}
+    found = flow.to_physical(run(flow, start, 1.0, 0.25, IFRK4()).field)
+    np.testing.assert_allclose(found["velocity"], np.exp(-0.02 * 4 - 3e-4 * 4**3) * u, atol=1e-14)
+    np.testing.assert_allclose(found[second], np.exp(-0.01 * 9 - 1e-4 * 9**3) * start[second], atol=1e-14)
+
+
+@pytest.mark.parametrize("which", KINDS)
+def test_the_budget_closes_with_hyperviscosity(make_grid, which):
+    grid = make_grid((16, 12), devices=2)
+    flow, second = made(which, grid)
+    u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
+    start = {"velocity": u, second: 0.5 * (u[:1] if which == "boussinesq" else u[::-1])}
+    state = run(flow, start, 0.4, 0.01, IFRK4())
+    integrals = {name: float(value) for name, value in state.budget.items()}
+    for name, now in flow.energies(state.field).items():
+        assert abs(imbalance(name, float(state.energies[name]), float(now), integrals)) < 1e-7
+    plain = KINDS[which][0](grid, 0.02, 0.01)
+    lost = lambda f: float(run(f, start, 0.05, 0.05, IFRK4()).budget["kinetic_energy_from_viscosity"])  # noqa: E731
+    assert lost(flow) < 1.05 * lost(plain) < 0
+    if which == "mhd":
+        assert float(flow.series(state.field, 0.1)["dissipation"]) > 0
+
+
+@pytest.mark.parametrize("which", KINDS)
+def test_wrong_orders_are_refused(make_grid, which):
+    cls, second, _ = KINDS[which]
+    grid = make_grid((8, 8), devices=1)
+    with pytest.raises(ValueError, match="hyper_order 0: one or more is needed"):
+        cls(grid, 0.1, 0.1, hyper_order=0)
+    with pytest.raises(ValueError, match=f"{second} -1.0: zero or more is needed"):
+        cls(grid, 0.1, 0.1, **{second: -1.0})
