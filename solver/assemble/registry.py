@@ -2,7 +2,7 @@
 
 A name is one of our own classes' (`navier-stokes`), one that was registered in Python, or says where a class lies:
 `my_equations.py:Waves` (a file, relative to the run file) or `package.module:Waves`. The classes of a file that was
-read are known by their own names from then on.
+read are known by their own names from then on. A plain function f(x, y, z) serves as an initial field in the same way.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from solver.equations.base import Equation, PeriodicSystem, SplitEquation
 from solver.equations.field import MoreFields, fields_of
 from solver.forcing.base import Forcing
 from solver.initial.base import Initial
+from solver.initial.functions import from_function
 from solver.outputs.base import Output
 from solver.steppers.base import Stepper
 
@@ -184,10 +185,16 @@ def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any
         if kind == "equation" and not getattr(cls, "fields", None):
             raise ConfigError(f"{where}: {class_name} needs a class attribute fields: name → solver.Field")
         return cls
+    if kind == "initial" and callable(cls) and not isinstance(cls, type):
+        return from_function(cls)
     fit = sorted(n for n, c in vars(module).items() if _kind_of(c) == kind and _is_defined_in(module, c))
     base_name = "Equation" if kind == "equation" else base.__name__
     found = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
-    raise ConfigError(f"{where}: {class_name}: {found}; subclasses of {base_name} there: {', '.join(fit) or 'none'}")
+    there = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
+    if kind == "initial":
+        own = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
+        there += f"; functions: {', '.join(own) or 'none'}"
+    raise ConfigError(f"{where}: {class_name}: {found}; {there}")
 
 
 def _is_defined_in(module: ModuleType, cls: Any) -> bool:

@@ -78,14 +78,14 @@ class PeriodicSystem(eqx.Module):
         """Forcings by field name; none for an equation that has no place for them."""
         return {}
 
-    def start_forcing(self, key: Any) -> dict[str, Any]:
-        """State of each forcing at the start of a run.
+    def start_forcing(self, key: Any, fields: Fields) -> dict[str, Any]:
+        """State of each forcing at the start of a run from these fields.
 
         Raises:
             ValueError: a random forcing without a key.
         """
         return {
-            name: forcing.start(self.grid_of(name), len(self.component_names(name)), _forcing_key(forcing, key, i, 0))
+            name: forcing.start_from(fields[name], self.grid_of(name), _forcing_key(forcing, key, i, 0))
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
@@ -276,6 +276,7 @@ class Equation(PeriodicSystem):
                 raise ValueError(
                     f"forcing {forcing.name} of {name}: it drives fields of rank {', '.join(forcing.ranks)}"
                 )
+            forcing.check(self, name)
 
     def forcings(self) -> dict[str, Any]:
         """Forcings by field name."""

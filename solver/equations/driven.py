@@ -56,16 +56,25 @@ class Driven(eqx.Module):
         """
         own = without_budget(fields)
         nonlinear = self.on_moved_points(evaluation).nonlinear(own, t)
-        forces = {
-            name: forcing.force(self.forcing[name], own[name], self.equation.grid_of(name))
-            for name, forcing in self.equation.forcings().items()
-        }
+        forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
         if BUDGET not in fields:
             return total
         changes = Changes(self.equation.linear().apply(own), nonlinear, forces)
         rates = columns(self.equation.budget(own, changes))
         return {**total, BUDGET: stacked(rates).astype(fields[BUDGET].dtype)}
+
+    def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
+        """What each forcing adds; one that responds is told what changes its field without it."""
+        forces, forcings = {}, self.equation.forcings()
+        linear = self.equation.linear().apply(own) if any(f.responds for f in forcings.values()) else {}
+        for name, forcing in forcings.items():
+            state, grid = self.forcing[name], self.equation.grid_of(name)
+            if forcing.responds:
+                forces[name] = forcing.respond(state, own[name], linear[name] + nonlinear[name], grid)
+            else:
+                forces[name] = forcing.force(state, own[name], grid)
+        return forces
 
     def constrain(self, fields: Fields) -> Fields:
         """The equation's."""

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.discovery import ClassName
+from solver.equations.base import PeriodicSystem
 from solver.grid import Grid
 
 
@@ -22,15 +23,29 @@ class Forcing(eqx.Module):
         name: in run files.
         ranks: of the fields that it can drive.
         random: whether it needs a random key, and so a seed in `initial_state`.
+        responds: whether it needs to know what else changes the field: then `respond` is asked instead of `force`.
     """
 
     name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]] = ("vector", "scalar")
     random: ClassVar[bool] = False
+    responds: ClassVar[bool] = False
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        """Refuse a field that it cannot drive, when the equation is made. Touches no device.
+
+        Raises:
+            ValueError: the message names the forcing, what was given and what is needed.
+        """
+        return
 
     def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Any:
         """State at the start of a run: a pytree of arrays, kept in checkpoints."""
         return ()
+
+    def start_from(self, u_hat: Array, grid: Grid, key: Array | tuple[()]) -> Any:
+        """State at the start of a run whose field has these coefficients; by default `start`, whatever they are."""
+        return self.start(grid, len(u_hat), key)
 
     def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Any:
         """State for the step of size dt that begins now; `key` is this step's own."""
@@ -39,6 +54,10 @@ class Forcing(eqx.Module):
     @abstractmethod
     def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
         """Coefficients of what is added to u_t [u/time], of the shape of `u_hat`, zero in the padding."""
+
+    def respond(self, state: Any, u_hat: Array, change: Array, grid: Grid) -> Array:
+        """As `force`, for a forcing that `responds`: `change` is u_t without it, L u + N."""
+        return self.force(state, u_hat, grid)
 
 
 def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:

@@ -20,9 +20,9 @@ class OrnsteinUhlenbeck(Forcing):
     """Low modes of an acceleration follow Ornstein–Uhlenbeck processes of correlation time τ and given r.m.s. value.
 
     Each of the modes with 0 < |n| ≤ largest (n whole numbers) has independent real variables g, advanced exactly from
-    step to step, g ← g e^{−dt/τ} + (1 − e^{−2dt/τ})^½ ξ, and constant within one. A vector is projected to be free of
-    divergence. Noise is counter-based: the key of the run and the number of the step give the same forcing on any
-    number of devices, and after a restart.
+    step to step, g ← g e^{−dt/τ} + (1 − e^{−2dt/τ})^½ ξ, and constant within one. In two and three dimensions a vector
+    is projected to be free of divergence. Noise is counter-based: the key of the run and the number of the step give
+    the same forcing on any number of devices, and after a restart.
 
     Args:
         rms: ⟨|f|²⟩^½ in the mean over time [u/time].
@@ -65,7 +65,7 @@ class OrnsteinUhlenbeck(Forcing):
         inside, position = self._positions(grid)
         f_hat = jnp.where(inside, table[:, position], 0)
         count = self._modes(grid.dimensions) * len(state)
-        if len(state) == grid.dimensions:
+        if len(state) == grid.dimensions > 1:  # in one dimension nothing is free of divergence: nothing is projected
             f_hat = project_solenoidal(f_hat, grid)
             count = self._modes(grid.dimensions) * (grid.dimensions - 1)
         return (self.rms / jnp.sqrt(float(count)) * f_hat).astype(u_hat.dtype)

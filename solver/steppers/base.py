@@ -213,7 +213,7 @@ def initial_state(
 
     made = jax.jit(make)(equation, values, budget)
     key = () if seed is None else jax.random.key(seed)
-    forcing = jax.jit(lambda equation, key: equation.start_forcing(key))(equation, key)
+    forcing = jax.jit(lambda equation, key, fields: equation.start_forcing(key, fields))(equation, key, made["field"])
     return State(**made, key=key, forcing=forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
 
 

@@ -1,0 +1,89 @@
+"""Forcing that keeps the energy of the large scales as it was at the start."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.diagnostics import shell_index, shell_wavenumbers, shell_width
+from solver.equations.base import PeriodicSystem, require
+from solver.forcing.base import Forcing
+from solver.grid import Grid
+
+
+class FrozenShells(Forcing):
+    """f̂(k) = û(k)/(2E) · (−T + (E₀ − E)/τ) in each shell of the spectrum with low ≤ k ≤ high: its energy E stays E₀.
+
+    E = ½Σ|û|² over the shell, E₀ its value when the run began, and T = Σ Re û*·(L u + N) what everything else does to
+    it. So ⟨u·f⟩ = −T at every stage of every step, and E is constant but for the stepper's error, which the second
+    term takes back. Each shell is frozen by itself; phases, and how its modes share its energy, are free. The injection
+    is what the shells lose: no power is given. A shell without energy is not forced. One all-reduce per stage. The
+    energies E₀ are the forcing's state: they lie in checkpoints.
+
+    Shells are those of spectra, of width Δk = the largest 2π/L, each around a multiple of Δk.
+
+    Args:
+        low, high: wavenumbers of the first and the last shell [1/length], static.
+        return_time: τ > 0, in which an error of E is taken back [time]; several time steps at least.
+
+    Raises:
+        ValueError: low above high, or a time that is not positive; when the equation is made: no shell between, or one
+            that the grid does not keep as a whole.
+
+    Source: Sullivan, Mahalingam & Kerr, Phys. Fluids 6 (1994) 1612, there for all shells together; Chen & Shan, Phys.
+    Fluids A 4 (1992) 194, each shell by itself, there by rescaling after each step.
+    """
+
+    low: float = eqx.field(static=True, default=1.0)
+    high: float = eqx.field(static=True, default=2.0)
+    return_time: ArrayLike = 1.0
+
+    name: ClassVar[str] = "frozen-shells"
+    responds: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        if not 0 <= self.low <= self.high < np.inf:
+            raise ValueError(f"frozen-shells with low {self.low} and high {self.high}: 0 ≤ low ≤ high is needed")
+        require("frozen-shells with return_time", self.return_time, "a positive time", above=0)
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        grid = equation.grid_of(field)
+        shells = self._shells(grid)
+        if not shells:
+            raise ValueError(
+                f"frozen-shells with low {self.low} and high {self.high}: no multiple of {shell_width(grid):.4g}, the "
+                "width of this grid's shells, lies between"
+            )
+        if (shells[-1] + 0.5) * shell_width(grid) > grid.k_max * (1 + 1e-9):
+            whole = grid.k_max - shell_width(grid) / 2
+            raise ValueError(f"frozen-shells with high {self.high}: the grid keeps shells up to {whole:.4g}")
+
+    def start_from(self, u_hat: Array, grid: Grid, key: Array | tuple[()]) -> Array:
+        """Energy of each shell `(shell,)` when the run began."""
+        return self._sums(jnp.abs(u_hat) ** 2, grid) / 2
+
+    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+        return self.respond(state, u_hat, jnp.zeros_like(u_hat), grid)
+
+    def respond(self, state: Any, u_hat: Array, change: Array, grid: Grid) -> Array:
+        energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2
+        transfer = self._sums(jnp.real(jnp.conj(u_hat) * change), grid)
+        wanted = (state - energy) / self.return_time - transfer
+        gain = jnp.where(energy > 0, wanted / jnp.where(energy > 0, 2 * energy, 1), 0)
+        index = shell_index(grid)
+        return u_hat * sum(jnp.where(index == shell, g, 0) for shell, g in zip(self._shells(grid), gain, strict=True))
+
+    def _shells(self, grid: Grid) -> list[int]:
+        """Numbers of the shells; the mean is in none."""
+        k, close = shell_wavenumbers(grid), 1e-9 * shell_width(grid)
+        return [i for i in range(1, len(k)) if self.low - close <= k[i] <= self.high + close]
+
+    def _sums(self, density: Array, grid: Grid) -> Array:
+        """Σ over each shell of a density `(component, …)` on the stored modes."""
+        index, counted = shell_index(grid), jnp.sum(density, axis=0) * grid.mode_weights()
+        return jnp.stack([jnp.sum(jnp.where(index == shell, counted, 0)) for shell in self._shells(grid)])

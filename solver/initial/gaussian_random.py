@@ -1,0 +1,112 @@
+"""Gaussian random fields with a given spectrum."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.base import require
+from solver.equations.field import Field
+from solver.fft import Transform
+from solver.grid import Grid
+from solver.initial.base import Initial, component_count
+from solver.operators import project_solenoidal
+
+
+class GaussianRandom(Initial):
+    """Independent Gaussian modes with ⟨|û(k)|²⟩ ∝ E(k)/k^(d−1), the density of the shell spectrum E(k).
+
+    E ∝ k^s (`power-law`), (k/k_p)⁴/(1 + (k/k_p)²)^(17/6) (`von-karman`, whose slope is −5/3 beyond k_p) or
+    k^s exp(−(s/2)(k/k_p)²) (`exponential`, which peaks at k_p), between the cut-offs; the mean is zero.
+
+    Amplitudes are random too, unlike those of `random-phase`, where each shell holds its energy exactly: here spectrum
+    and r.m.s. value are means over seeds, the field at each point is normal, and so is every sum of its values. White
+    noise is drawn at the points, transformed and coloured: a key gives the same field on any number of devices. A
+    solenoidal field is projected to be free of divergence and keeps its r.m.s. value.
+
+    Args:
+        rms: ⟨|f|²⟩^½ in the mean over seeds, of all components together [field's units].
+        spectrum: `power-law`, `von-karman` or `exponential`, static.
+        slope: s; of no effect for `von-karman`.
+        peak: k_p > 0 [1/length]; of no effect for `power-law`.
+        low, high: cut-offs of |k| [1/length]; no upper one if None.
+
+    Returns:
+        When called: `(component, *grid.physical_shape)`, mean zero, as many components as the field has.
+
+    Raises:
+        ValueError: an rms that is negative, a peak that is not positive; when called: no key, or cut-offs that leave no
+            mode.
+
+    Source: Pope, Turbulent Flows (2000), 6.5, for the spectra; Lang & Potthoff, Monte Carlo Methods Appl. 17 (2011)
+    195, for the method.
+    """
+
+    rms: ArrayLike = 1.0
+    spectrum: Literal["power-law", "von-karman", "exponential"] = eqx.field(static=True, default="von-karman")
+    slope: ArrayLike = 4.0
+    peak: ArrayLike = 2.0
+    low: ArrayLike = 0.0
+    high: ArrayLike | None = None
+
+    name: ClassVar[str] = "gaussian-random"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+
+    def __check_init__(self) -> None:
+        require("gaussian-random with rms", self.rms, "zero or more", least=0)
+        require("gaussian-random with slope", self.slope, "a finite number")
+        require("gaussian-random with peak", self.peak, "a positive wavenumber", above=0)
+        require("gaussian-random with low", self.low, "zero or more", least=0)
+        require("gaussian-random with high", self.high, "a positive wavenumber", above=0)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        if key is None:
+            raise ValueError("gaussian-random without a key: one from jax.random.key is needed")
+        projected = field.solenoidal and grid.dimensions > 1
+        components = component_count(field, grid)
+        transform = Transform(grid)
+
+        @jax.jit
+        def make(key: Array) -> tuple[Array, Array]:
+            shape = (components, *grid.physical_shape)
+            noise = jax.random.normal(key, shape, grid.physical_dtype)
+            noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
+            u_hat = transform.forward(noise)  # ⟨|û|²⟩ = 1/points
+            u_hat = project_solenoidal(u_hat, grid) if projected else u_hat
+            power = self._power(grid)
+            total = jnp.sum(grid.mode_weights() * power)
+            free = components - 1 if projected else components  # independent numbers in each mode
+            scale = self.rms * jnp.sqrt(noise[0].size / (free * jnp.where(total > 0, total, 1)))
+            gain = jnp.where(power > 0, jnp.sqrt(jnp.where(power > 0, power, 1)), 0)
+            return transform.inverse(u_hat * (scale * gain).astype(grid.dtype)), total
+
+        u, total = make(key)
+        if not isinstance(total, jax.core.Tracer) and not total > 0:
+            raise ValueError(
+                f"gaussian-random with low {self.low} and high {self.high}: no mode of this grid (k ≤ {grid.k_max:.4g} "
+                "in every direction) lies between"
+            )
+        return u
+
+    def _power(self, grid: Grid) -> Array:
+        """Variance of each mode but for a factor; zero outside the cut-offs, for the mean, and in the padding."""
+        k2 = grid.k_squared()
+        inside = (k2 > 0) & grid.is_kept()
+        k = jnp.sqrt(jnp.where(inside, k2, 1))
+        tolerance = 1e-9 * min(grid.fundamental)
+        inside = inside & (k >= self.low - tolerance)
+        if self.high is not None:
+            inside = inside & (k <= self.high + tolerance)
+        relative = k / self.peak
+        if self.spectrum == "power-law":
+            density = k**self.slope
+        elif self.spectrum == "von-karman":
+            density = relative**4 / (1 + relative**2) ** (17 / 6)
+        else:
+            density = relative**self.slope * jnp.exp(-0.5 * self.slope * relative**2)
+        return jnp.where(inside, density / k ** (grid.dimensions - 1), 0)
