@@ -58,6 +58,9 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
     lost = lambda f: float(run(f, start, 0.05, 0.05, IFRK4()).budget["kinetic_energy_from_viscosity"])  # noqa: E731
     assert lost(flow) < 1.05 * lost(plain) < 0
     if which == "mhd":
+        assert integrals["kinetic_energy_from_exchange"] == pytest.approx(
+            -integrals["magnetic_energy_from_exchange"], rel=1e-4
+        )
         assert float(flow.series(state.field, 0.1)["dissipation"]) > 0
 
 

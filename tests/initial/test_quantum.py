@@ -30,6 +30,9 @@ def test_vortices_wind_once_and_their_phase_is_periodic(make_grid, lengths):
     for (i, j), sign in zip((centres / lengths * 160).astype(int), signs, strict=True):
         expected[i, j] = sign
     np.testing.assert_allclose(winding(psi), expected, atol=1e-9)
+    for axis in (0, 1):  # across the sides the phase goes on as it does beside them
+        steps = np.angle(psi / np.roll(psi, 1, axis))
+        np.testing.assert_allclose(steps.take(0, axis), steps.take(-1, axis), atol=0.15)
     assert np.abs(psi).max() == pytest.approx(np.sqrt(2), rel=1e-2)
     assert np.abs(psi).min() < 0.6
 

@@ -12,7 +12,7 @@ import solver as sw
 from solver.assemble.registry import built_in
 from solver.equations import Boussinesq, Equation, Field, NavierStokes, SchroedingerPoisson, SplitEquation
 from solver.equations.budget import with_budget, without_budget
-from solver.steppers import ETDRK4, IFRK2, IFRK4, IMEXRK3, SBDF3, fitting
+from solver.steppers import ETDRK4, IFRK2, IFRK4, IMEXRK2, IMEXRK3, SBDF3, fitting
 from solver.steppers.implicit import backward_weights
 
 STEPPERS = [cls() for cls in built_in("stepper").values() if cls.takes is Equation]
@@ -189,6 +189,24 @@ def test_order_with_real_parts_and_steps_of_changing_size(make_grid, stepper):
     errors = [np.abs(end(n) - reference).max() for n in (16, 32, 64)]
     assert np.all(np.abs(rates(errors) - stepper.order) < 0.35), (rates(errors), errors)
     assert errors[-1] > 1e-10
+
+
+def test_tableaus_fulfil_the_conditions_of_their_orders():
+    """To round-off, with the couplings of both tableaus: a wrong digit of a fraction shows here first."""
+    for stepper in (IMEXRK2(), IMEXRK3()):
+        c, b, stages = np.array(stepper.nodes, float), np.array(stepper.weights, float), len(stepper.nodes)
+        rows = np.zeros((2, stages, stages))
+        for i in range(1, stages):
+            rows[0, i, :i] = np.array(stepper.explicit[i - 1], float)
+            rows[1, i, : i + 1] = np.array((*stepper.implicit[i - 1], stepper.diagonal), float)
+        np.testing.assert_allclose(rows.sum(axis=2), [c, c], rtol=1e-14)
+        others = [np.array(stepper.embedded, float)] if stepper.order == 3 else []
+        for weights in (b, rows[1, -1], *others):
+            np.testing.assert_allclose([weights.sum(), weights @ c], [1, 1 / 2], rtol=1e-14)
+        if stepper.order == 3:
+            np.testing.assert_array_equal(b, rows[1, -1])
+            np.testing.assert_allclose([b @ c**2, b @ rows[0] @ c, b @ rows[1] @ c], [1 / 3, 1 / 6, 1 / 6], rtol=1e-14)
+            assert abs(others[0] @ c**2 - 1 / 3) > 1e-3
 
 
 def test_backward_weights_are_those_of_equal_steps():
