@@ -115,7 +115,7 @@ NOT_TOGETHER = {
     ),
     "initial": (
         ["initial={name='gaussian'}"],
-        "velocity, a vector of navier-stokes, starts from beltrami, file, noise, orszag-tang, random-phase",
+        "velocity, a vector of navier-stokes, starts from beltrami, file, gaussian-random, kelvin-helmholtz",
     ),
     "unresolved": (
         ["grid.shape=[32,32,32]", "initial.name=beltrami", "initial.wavenumber=20"],

@@ -55,7 +55,8 @@ def _start(table: dict[str, Any]) -> str:
 
 
 def _with_parameters(table: dict[str, Any]) -> str:
-    parameters = ", ".join(f"{k} = {v}" for k, v in table.items() if k != "name")
+    said = {k: v for k, v in table.items() if k not in ("name", "energy_budget") and v != []}
+    parameters = ", ".join(f"{k} = {v}" for k, v in said.items())
     return f"{table['name']}{f' ({parameters})' if parameters else ''}"
 
 
