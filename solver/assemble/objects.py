@@ -164,7 +164,7 @@ def _key_in_full(table: str, named: Named) -> Iterator[None]:
         yield
     except ValueError as error:
         first = str(error).partition(" ")[0].rstrip(":,")
-        if isinstance(error, ConfigError) or first not in {field.name for field in fields(named.cls)}:
+        if isinstance(error, ConfigError) or first not in {"name", *(field.name for field in fields(named.cls))}:
             raise
         raise ConfigError(f"{'' if named.source is None else f'{named.described}: '}{table}.{error}") from None
 
