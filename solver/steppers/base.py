@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -150,7 +151,7 @@ def spectrum_of(equation: PeriodicSystem) -> str | None:
 
 def _concrete(cls: Any) -> list[Any]:
     below = [found for sub in cls.__subclasses__() for found in _concrete(sub)]
-    return below if "name" not in cls.__dict__ else [cls, *below]
+    return below if "name" not in cls.__dict__ or inspect.isabstract(cls) else [cls, *below]
 
 
 # ---- sums of fields ---------------------------------------------------------------------------------------------

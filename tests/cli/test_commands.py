@@ -401,9 +401,7 @@ def test_an_earlier_end_is_refused_and_nothing_is_changed(finished):
 
 
 SEVERAL_FIELDS = {
-    "internal_waves": ["grid.shape=[16,12,16]", "grid.lengths=[6,6,6]", "time.end=0.2", "time.step=0.01"],
     "orszag_tang": ["grid.shape=[24,16]", "grid.lengths=[6,6]", "time.end=0.1", "time.step=0.005"],
-    "gray_scott": ["grid.shape=[24,16]", "time.end=20"],
     "forced_turbulence": ["grid.shape=[16,12,16]", "grid.lengths=[6,6,6]", "time.step=0.01", "time.end=0.2"],
 }
 
@@ -425,9 +423,7 @@ def test_equations_of_several_fields_stop_and_continue_to_the_bit(tmp_path, case
     assert slabwave("verify", tmp_path / "half").returncode == 0
     assert slabwave("info", tmp_path / "half").returncode == 0
     with h5py.File(tmp_path / "whole" / "snapshots" / "step-00000020.h5") as file:
-        assert {"velocity": "length/time", "u": "concentration"}.items() & {
-            (name, data.attrs.get("units")) for name, data in file.items()
-        }
+        assert file["velocity"].attrs["units"] == "length/time"
 
 
 WRONG_LINES = {
