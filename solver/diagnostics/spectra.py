@@ -29,7 +29,8 @@ def mean_product(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: G
 
 def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) -> Float[Array, ""]:
     """Σ_k weight(k) |û|², summed over components; `weight` broadcasts against coefficients."""
-    return jnp.sum(weight * grid.mode_weights() * _absolute_square(u_hat))
+    square = _absolute_square(u_hat).reshape(-1, *grid.spectral_shape).sum(axis=0)  # one field is summed, not each
+    return jnp.sum(weight * grid.mode_weights() * square)
 
 
 def shell_width(grid: Grid) -> float:

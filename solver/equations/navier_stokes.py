@@ -113,7 +113,7 @@ class NavierStokes(Equation):
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """By viscosity and forcing: advection and pressure change no energy where no product is aliased. The variance
         of a scalar by diffusion, by its mean gradient (−2 G·⟨u c⟩), and by forcing."""
-        viscosity = self.power(fields, changes.linear, "velocity")
+        viscosity = -self.viscosity * weighted_mean_square(fields["velocity"], self.grid.k_squared(), self.grid)
         found = {"energy": {"viscosity": viscosity, **self.power_of_forcing(fields, changes, "velocity")}}
         for i, name in enumerate(self.scalars):
             causes = {"diffusion": self.power(fields, changes.linear, name)}
