@@ -16,6 +16,7 @@ def demo(*overrides):
     return load(DEMO, assemble.schema(), overrides)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(RUNS.glob("*.toml")), ids=lambda p: p.stem)
 def test_every_case_resolves_and_its_resolved_file_says_the_same(path, tmp_path):
     config = assemble.resolve(load(path, assemble.schema()))
