@@ -9,13 +9,14 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
-from solver.diagnostics import shell_spectrum, weighted_mean_square
-from solver.equations.base import SplitEquation, require
+from solver.diagnostics import shell_spectrum
+from solver.equations.base import require
 from solver.equations.mhd import Vector
+from solver.equations.schroedinger import SchroedingerEquation, density
 from solver.operators import Fields
 
 
-class GrossPitaevskii(SplitEquation):
+class GrossPitaevskii(SchroedingerEquation):
     """i ψ_t = −½∇²ψ + (½ Σ_i Ω_i² (x_i − L_i/2)² + g |ψ|² − μ) ψ, on a periodic box; units of ħ/m = 1.
 
     The kinetic part is exact in k, trap and interaction are exact in x. A step of the splitting costs one complex
@@ -63,21 +64,11 @@ class GrossPitaevskii(SplitEquation):
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """Trap, interaction and −μ at the points. No communication."""
-        return self._trap() + self.coupling * _density(psi) - self.chemical_potential
-
-    def drift(self, psi: Complex[Array, "1 ..."], dt: ArrayLike) -> Complex[Array, "1 ..."]:
-        """exp(i dt ∇²/2) ψ, exactly. One complex transform each way."""
-        phase = jnp.exp(-0.5j * dt * self.grid.k_squared())
-        return self.transform.inverse(phase * self.transform.forward(psi))
-
-    def rate(self, fields: Fields) -> Array:
-        """Largest phase turned per unit time, by kinetic energy or potential, over π: CFL 1 is half a turn."""
-        k2 = sum(float(np.max(k * k)) for k in self.grid.wavenumbers())
-        return jnp.maximum(0.5 * k2, jnp.max(jnp.abs(self.potential(fields["wavefunction"])))) / jnp.pi
+        return self._trap() + self.coupling * density(psi) - self.chemical_potential
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         return {
-            "mass": jnp.mean(_density(fields["wavefunction"])),
+            "mass": jnp.mean(density(fields["wavefunction"])),
             "energy": sum(self._energies_of(fields["wavefunction"]).values()),
         }
 
@@ -85,20 +76,13 @@ class GrossPitaevskii(SplitEquation):
         return {
             **self.conserved(fields),
             **self._energies_of(fields["wavefunction"]),
-            "max_density": jnp.max(_density(fields["wavefunction"])),
+            "max_density": jnp.max(density(fields["wavefunction"])),
             "cfl": dt * self.rate(fields),
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Half the mass in each shell."""
         return {"wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid)}
-
-    def snapshot(self, fields: Fields) -> dict[str, Array]:
-        psi = fields["wavefunction"][0]
-        return {"psi_real": psi.real, "psi_imag": psi.imag, "density": _density(psi)}
-
-    def snapshot_units(self) -> dict[str, str]:
-        return {"psi_real": "density^(1/2)", "psi_imag": "density^(1/2)", "density": "density"}
 
     def _trap(self) -> Array | float:
         """V at the points, as a sum of vectors that broadcasts."""
@@ -108,14 +92,9 @@ class GrossPitaevskii(SplitEquation):
         return sum(0.5 * frequency**2 * (jnp.asarray(x) - 0.5 * length) ** 2 for frequency, x, length in parts)
 
     def _energies_of(self, psi: Array) -> dict[str, Array]:
-        density = _density(psi)
-        psi_hat = self.transform.forward(psi)
+        rho = density(psi)
         return {
-            "kinetic_energy": 0.5 * weighted_mean_square(psi_hat, self.grid.k_squared(), self.grid),
-            "trap_energy": jnp.mean(self._trap() * density),
-            "interaction_energy": 0.5 * self.coupling * jnp.mean(density * density),
+            "kinetic_energy": self._kinetic_energy(psi),
+            "trap_energy": jnp.mean(self._trap() * rho),
+            "interaction_energy": 0.5 * self.coupling * jnp.mean(rho * rho),
         }
-
-
-def _density(psi: Array) -> Array:
-    return psi.real**2 + psi.imag**2

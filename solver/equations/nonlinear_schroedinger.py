@@ -12,6 +12,7 @@ from solver.diagnostics import mean_product, mean_square, shell_spectrum, weight
 from solver.equations.base import Equation, require
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
+from solver.equations.schroedinger import SNAPSHOT_UNITS, density, psi_and_density
 from solver.operators import Diagonal, Fields
 
 
@@ -105,15 +106,13 @@ class NonlinearSchroedinger(Equation):
         return {"wavefunction": shell_spectrum(fields["wavefunction"], self.grid)}
 
     def snapshot(self, fields: Fields) -> dict[str, Array]:
-        psi = self.transform.inverse(fields["wavefunction"])[0]
-        return {"psi_real": psi.real, "psi_imag": psi.imag, "density": psi.real**2 + psi.imag**2}
+        return psi_and_density(self.to_physical(fields))
 
     def snapshot_units(self) -> dict[str, str]:
-        return {"psi_real": "density^(1/2)", "psi_imag": "density^(1/2)", "density": "density"}
+        return dict(SNAPSHOT_UNITS)
 
     def _density(self, fields: Fields) -> Array:
-        psi = self.transform.inverse(fields["wavefunction"])
-        return psi.real**2 + psi.imag**2
+        return density(self.transform.inverse(fields["wavefunction"]))
 
     def _energies_of(self, fields: Fields) -> tuple[Array, Array]:
         """½⟨|∇ψ|²⟩ and −½g⟨|ψ|⁴⟩."""
@@ -123,4 +122,4 @@ class NonlinearSchroedinger(Equation):
 
 def _cubic(psi: Array) -> Array:
     """|ψ|²ψ."""
-    return (psi.real**2 + psi.imag**2) * psi
+    return density(psi) * psi

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
-from solver.diagnostics import shell_spectrum, weighted_mean_square
-from solver.equations.base import SplitEquation, require
+from solver.diagnostics import shell_spectrum
+from solver.equations.base import require
+from solver.equations.schroedinger import SchroedingerEquation, density
 from solver.fft import Transform
 from solver.operators import Fields, solve_poisson
 
 
-class SchroedingerPoisson(SplitEquation):
+class SchroedingerPoisson(SchroedingerEquation):
     """i ψ_t = −½∇²ψ + V ψ, ∇²V = g (|ψ|² − ⟨|ψ|²⟩), on a periodic box; lengths and times in units of ħ/m = 1.
 
     Conserves the mass ⟨|ψ|²⟩ and the energy ½⟨|∇ψ|²⟩ + ½⟨V|ψ|²⟩ (box averages). All modes are kept. A step of
@@ -48,48 +48,31 @@ class SchroedingerPoisson(SplitEquation):
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """V at the points, zero on average. One real transform each way."""
-        density_hat = self._of_density.forward(_density(psi))
+        density_hat = self._of_density.forward(density(psi))
         return self._of_density.inverse(self.coupling * solve_poisson(density_hat, self.grid.as_real))
-
-    def drift(self, psi: Complex[Array, "1 ..."], dt: ArrayLike) -> Complex[Array, "1 ..."]:
-        """exp(i dt ∇²/2) ψ, exactly. One complex transform each way."""
-        phase = jnp.exp(-0.5j * dt * self.grid.k_squared())
-        return self.transform.inverse(phase * self.transform.forward(psi))
-
-    def rate(self, fields: Fields) -> Array:
-        """Largest phase turned per unit time, by kinetic energy or potential, over π: CFL 1 is half a turn."""
-        k2 = sum(float(np.max(k * k)) for k in self.grid.wavenumbers())
-        return jnp.maximum(0.5 * k2, jnp.max(jnp.abs(self.potential(fields["wavefunction"])))) / jnp.pi
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         kinetic, potential = self._energies_of(fields["wavefunction"])
-        return {"mass": jnp.mean(_density(fields["wavefunction"])), "energy": kinetic + potential}
+        return {"mass": jnp.mean(density(fields["wavefunction"])), "energy": kinetic + potential}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         kinetic, potential = self._energies_of(fields["wavefunction"])
         return {
-            "mass": jnp.mean(_density(fields["wavefunction"])),
+            "mass": jnp.mean(density(fields["wavefunction"])),
             "energy": kinetic + potential,
             "kinetic_energy": kinetic,
             "potential_energy": potential,
-            "max_density": jnp.max(_density(fields["wavefunction"])),
+            "max_density": jnp.max(density(fields["wavefunction"])),
             "cfl": dt * self.rate(fields),
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Half the mass in each shell of ψ, and half the mean square of the density's fluctuations."""
-        density_hat = self._of_density.forward(_density(fields["wavefunction"]))
+        density_hat = self._of_density.forward(density(fields["wavefunction"]))
         return {
             "wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid),
             "density": shell_spectrum(density_hat, self.grid.as_real),
         }
-
-    def snapshot(self, fields: Fields) -> dict[str, Array]:
-        psi = fields["wavefunction"][0]
-        return {"psi_real": psi.real, "psi_imag": psi.imag, "density": _density(psi)}
-
-    def snapshot_units(self) -> dict[str, str]:
-        return {"psi_real": "density^(1/2)", "psi_imag": "density^(1/2)", "density": "density"}
 
     @property
     def _of_density(self) -> Transform:
@@ -98,10 +81,4 @@ class SchroedingerPoisson(SplitEquation):
 
     def _energies_of(self, psi: Array) -> tuple[Array, Array]:
         """½⟨|∇ψ|²⟩ and ½⟨V|ψ|²⟩."""
-        psi_hat = self.transform.forward(psi)
-        kinetic = 0.5 * weighted_mean_square(psi_hat, self.grid.k_squared(), self.grid)
-        return kinetic, 0.5 * jnp.mean(self.potential(psi) * _density(psi))
-
-
-def _density(psi: Array) -> Array:
-    return psi.real**2 + psi.imag**2
+        return self._kinetic_energy(psi), 0.5 * jnp.mean(self.potential(psi) * density(psi))

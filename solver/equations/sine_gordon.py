@@ -8,14 +8,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
-from solver.equations.base import Equation, require
-from solver.equations.field import Field
-from solver.equations.klein_gordon import WAVE_FIELDS, wave_energy, wave_operator
-from solver.operators import Fields, Matrix
+from solver.equations.base import require
+from solver.equations.waves import WaveEquation
+from solver.operators import Fields
 
 
-class SineGordon(Equation):
+class SineGordon(WaveEquation):
     """φ_tt = c²∇²φ − m² sin φ, on a periodic box.
 
     Held as φ and π = φ_t. Small waves, ω² = c²k² + m², are the linear part, one matrix per mode, exact for any step
@@ -36,19 +34,12 @@ class SineGordon(Equation):
     (1973) 1443.
     """
 
-    wave_speed: ArrayLike = 1.0
-    mass: ArrayLike = 1.0
-
     name: ClassVar[str] = "sine-gordon"
-    fields: ClassVar[dict[str, Field]] = WAVE_FIELDS
     units: ClassVar[dict[str, str]] = {"energy": "1/time^2", "mean_square": "1", "max_phi": "1", "cfl": "1"}
 
     def __check_init__(self) -> None:
         for name in ("wave_speed", "mass"):
             require(name, getattr(self, name), "a positive number", above=0)
-
-    def linear(self) -> Matrix:
-        return wave_operator(self.grid, self.wave_speed, self.mass)
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """0 and m²(φ − sin φ)."""
@@ -57,22 +48,15 @@ class SineGordon(Equation):
 
     def rate(self, fields: Fields) -> Array:
         """m, the frequency of a uniform oscillation; waves are exact."""
+        return self._fastest(fields["phi"])
+
+    def _held(self, fields: Fields, phi: Array) -> Array:
+        """m²⟨1 − cos φ⟩."""
+        return self.mass**2 * jnp.mean(1 - jnp.cos(phi))
+
+    def _fastest(self, phi: Array) -> Array:
+        """m, whatever the field."""
         return jnp.asarray(self.mass, self.grid.dtype)
-
-    def conserved(self, fields: Fields) -> dict[str, Array]:
-        return {"energy": self._energy(fields, self.transform.inverse(fields["phi"]))}
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        phi = self.transform.inverse(fields["phi"])
-        return {
-            "energy": self._energy(fields, phi),
-            "mean_square": mean_square(fields["phi"], self.grid),
-            "max_phi": jnp.max(jnp.abs(phi)),
-            "cfl": dt * self.rate(fields),
-        }
-
-    def _energy(self, fields: Fields, phi: Array) -> Array:
-        return wave_energy(fields, self.grid, self.wave_speed) + self.mass**2 * jnp.mean(1 - jnp.cos(phi))
 
 
 def _excess(phi: Array) -> Array:

@@ -91,9 +91,10 @@ class Stepper(eqx.Module):
                 names the steppers that fit.
         """
         if not isinstance(equation, self.takes):
+            form = next(cls for cls in type(equation).__mro__ if PeriodicSystem in cls.__bases__)
             raise TypeError(
                 f"stepper {self.name} needs an equation of the form {self.takes.__name__}; "
-                f"{type(equation).__name__} is a {type(equation).__mro__[1].__name__}: {', '.join(fitting(equation))} "
+                f"{type(equation).__name__} is a {form.__name__}: {', '.join(fitting(equation))} "
                 "can step it"
             )
         spectrum = spectrum_of(equation)

@@ -1,0 +1,50 @@
+"""What split Schrödinger equations in units of ħ/m = 1 share: the kinetic part, and what is reported."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Complex
+
+from solver.diagnostics import weighted_mean_square
+from solver.equations.base import SplitEquation
+from solver.operators import Fields
+
+
+class SchroedingerEquation(SplitEquation):
+    """i ψ_t = −½∇²ψ + V ψ: a subclass gives `potential` and its series."""
+
+    def drift(self, psi: Complex[Array, "1 ..."], dt: ArrayLike) -> Complex[Array, "1 ..."]:
+        """exp(i dt ∇²/2) ψ, exactly. One complex transform each way."""
+        phase = jnp.exp(-0.5j * dt * self.grid.k_squared())
+        return self.transform.inverse(phase * self.transform.forward(psi))
+
+    def rate(self, fields: Fields) -> Array:
+        """Largest phase turned per unit time, by kinetic energy or potential, over π: CFL 1 is half a turn."""
+        k2 = sum(float(np.max(k * k)) for k in self.grid.wavenumbers())
+        return jnp.maximum(0.5 * k2, jnp.max(jnp.abs(self.potential(fields["wavefunction"])))) / jnp.pi
+
+    def snapshot(self, fields: Fields) -> dict[str, Array]:
+        return psi_and_density(fields)
+
+    def snapshot_units(self) -> dict[str, str]:
+        return dict(SNAPSHOT_UNITS)
+
+    def _kinetic_energy(self, psi: Array) -> Array:
+        """½⟨|∇ψ|²⟩. One transform."""
+        return 0.5 * weighted_mean_square(self.transform.forward(psi), self.grid.k_squared(), self.grid)
+
+
+SNAPSHOT_UNITS = {"psi_real": "density^(1/2)", "psi_imag": "density^(1/2)", "density": "density"}
+
+
+def psi_and_density(values: Fields) -> dict[str, Array]:
+    """ψ in its two parts and |ψ|², of a wavefunction at the points."""
+    psi = values["wavefunction"][0]
+    return {"psi_real": psi.real, "psi_imag": psi.imag, "density": density(psi)}
+
+
+def density(psi: Array) -> Array:
+    """|ψ|²."""
+    return psi.real**2 + psi.imag**2
