@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.equations.base import PeriodicSystem
 from solver.forcing.base import Forcing
-from solver.forcing.waves import need_kept, wave_coefficients
+from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
 
 
@@ -42,8 +42,7 @@ class ABC(Forcing):
     def __check_init__(self) -> None:
         if len(self.coefficients) != 3:
             raise ValueError(f"abc with coefficients {list(self.coefficients)}: three numbers A, B, C are needed")
-        if self.wavenumber < 1:
-            raise ValueError(f"abc with wavenumber {self.wavenumber}: one or more is needed")
+        need_periods("abc", self.wavenumber)
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         grid = equation.grid_of(field)

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.equations.base import PeriodicSystem
 from solver.forcing.base import Forcing
-from solver.forcing.waves import need_kept, wave_coefficients
+from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
 
 AXES = ("x", "y", "z")
@@ -44,8 +44,7 @@ class Kolmogorov(Forcing):
     name: ClassVar[str] = "kolmogorov"
 
     def __check_init__(self) -> None:
-        if self.wavenumber < 1:
-            raise ValueError(f"kolmogorov with wavenumber {self.wavenumber}: one or more is needed")
+        need_periods("kolmogorov", self.wavenumber)
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         grid, declared = equation.grid_of(field), equation.fields[field]

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.equations.base import PeriodicSystem
 from solver.forcing.base import Forcing
-from solver.forcing.waves import need_kept, wave_coefficients
+from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
 
 
@@ -40,8 +40,7 @@ class TaylorGreen(Forcing):
     ranks: ClassVar[tuple[str, ...]] = ("vector",)
 
     def __check_init__(self) -> None:
-        if self.wavenumber < 1:
-            raise ValueError(f"taylor-green with wavenumber {self.wavenumber}: one or more is needed")
+        need_periods("taylor-green", self.wavenumber)
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         grid = equation.grid_of(field)

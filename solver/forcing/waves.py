@@ -35,6 +35,12 @@ def _along(kind: str, n: int, k: np.ndarray, fundamental: float) -> np.ndarray:
     return 0.5 * (ahead + behind) if kind == "cos" else -0.5j * (ahead - behind)
 
 
+def need_periods(name: str, wavenumber: int) -> None:
+    """Raises ValueError where a force would have no period in the box."""
+    if wavenumber < 1:
+        raise ValueError(f"{name} with wavenumber {wavenumber}: one or more is needed")
+
+
 def need_kept(name: str, numbers: Sequence[int], grid: Grid) -> None:
     """Raises ValueError where the dealiasing rule does not keep the modes (±n, ±m, …) of a product of waves.
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.equations.budget import without_budget
-from solver.loop.control import TOLERANCE
+from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
 from solver.operators import Fields
 
@@ -40,9 +40,7 @@ def _cfl_steps(
         field, history, forcing, t, before, done, _ = carry
         chosen = jnp.minimum(cfl / equation.rate(without_budget(field)).astype(t.dtype), longest)
         chosen = jnp.minimum(chosen, jnp.where(before > 0, GROWTH * before, first))
-        last = t + chosen * (1 + TOLERANCE) >= target
-        dt = jnp.where(last, target - t, chosen)
-        is_finite = jnp.isfinite(dt) & (t + dt > t)
+        dt, last, is_finite = towards(target, t, chosen)
         short = dt.astype(equation.grid.dtype)
         forcing = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(forcing, key, step + done)

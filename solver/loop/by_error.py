@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.budget import without_budget
-from solver.loop.control import TOLERANCE
+from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
 from solver.operators import Fields
 
@@ -52,9 +52,7 @@ def _error_steps(
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         field, history, forcing, t, before, proposed, done, rejected, _ = carry
         chosen = jnp.minimum(proposed, longest)
-        last = t + chosen * (1 + TOLERANCE) >= target
-        dt = jnp.where(last, target - t, chosen)
-        is_finite = jnp.isfinite(dt) & (t + dt > t)
+        dt, last, is_finite = towards(target, t, chosen)
         short = dt.astype(equation.grid.dtype)
         advanced = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(advanced, key, step + done)

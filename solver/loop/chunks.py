@@ -21,6 +21,7 @@ from solver.loop.by_error import error_steps, error_steps_donating
 from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, reached, slack
 from solver.loop.fixed import fixed_steps, fixed_steps_donating
 from solver.loop.start import first_step
+from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 
 
@@ -108,9 +109,8 @@ def _to_target_by_count(
         equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps), np.float64(dt),
         state.t_reference, state.step - state.step_reference, state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
-    field, budget = split_budget(field, state.budget)
-    after = state.replace(
-        field=field, history=history, budget=budget, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
+    after = _moved(
+        state, field, history=history, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
         t_reference=t_reference, step_reference=step_reference,
     )  # fmt: skip
     return _checked(after, bool(is_finite), before=state)
@@ -133,17 +133,10 @@ def _to_target_by_cfl(
         np.float64(state.t), np.float64(state.dt), np.float64(target), longest, first,
         state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
-    step = state.step + np.int64(done)
-    field, budget = split_budget(field, state.budget)
-    after = state.replace(
-        field=field,
-        history=history,
-        budget=budget,
-        forcing=forcing,
-        t=_on_target(t, target),
-        dt=np.float64(dt),
-        step=step,
-    )
+    after = _moved(
+        state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
+        step=state.step + np.int64(done),
+    )  # fmt: skip
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 
 
@@ -167,13 +160,17 @@ def _to_target_by_error(
         np.float64(tolerance), np.float64(state.t), np.float64(state.dt), np.float64(target), longest, proposed,
         np.int64(state.rejected), state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
-    step = state.step + np.int64(done)
-    field, budget = split_budget(field, state.budget)
-    after = state.replace(
-        field=field, history=history, budget=budget, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
-        step=step, proposed=np.float64(proposed), rejected=np.int64(rejected),
+    after = _moved(
+        state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
+        step=state.step + np.int64(done), proposed=np.float64(proposed), rejected=np.int64(rejected),
     )  # fmt: skip
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
+
+
+def _moved(state: State, fields: Fields, **changes: Any) -> State:
+    """A state after steps: `fields` as the stepper moves them, the budget beside them."""
+    field, budget = split_budget(fields, state.budget)
+    return state.replace(field=field, budget=budget, **changes)
 
 
 def _on_target(t: Any, target: float) -> np.float64:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
 
 from solver.steppers.base import State, Stepper
 
@@ -107,6 +110,17 @@ class Control:
         """What decides the steps, as run files have it: `cfl = 0.5`."""
         controls = {"step": self.step, "cfl": self.cfl, "tolerance": self.tolerance}
         return next(f"{name} = {value:g}" for name, value in controls.items() if value is not None)
+
+
+def towards(target: Any, t: Any, chosen: Any) -> tuple[Any, Any, Any]:
+    """A step of the chosen size, or the one that meets the target; inside a compiled chunk.
+
+    Returns:
+        Its size, whether it ends at the target, and whether it is one at all: finite, and long enough to change t.
+    """
+    last = t + chosen * (1 + TOLERANCE) >= target
+    dt = jnp.where(last, target - t, chosen)
+    return dt, last, jnp.isfinite(dt) & (t + dt > t)
 
 
 def slack(state: State, step: float | None) -> float:

@@ -22,7 +22,7 @@ from jax.typing import ArrayLike
 from solver.equations.budget import without_budget
 from solver.equations.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Stepper
+from solver.steppers.base import Stepper, fractions
 
 Numbers = tuple[Any, ...]  # fractions, or floats where the numbers are irrational
 
@@ -79,10 +79,6 @@ def _sum(start: Fields, dt: ArrayLike, parts: Sequence[tuple[Numbers, Mapping[in
     return {name: u + dt * sum(w * change[name] for w, change in terms) if terms else u for name, u in start.items()}
 
 
-def _fractions(*words: str) -> tuple[Fraction, ...]:
-    return tuple(Fraction(word) for word in words)
-
-
 G = 1 - math.sqrt(0.5)
 
 
@@ -114,24 +110,24 @@ class IMEXRK3(_AdditiveRK):
     order: ClassVar[int] = 3
     error_order: ClassVar[int | None] = 2
     stages_held: ClassVar[int] = 8
-    nodes: ClassVar[Numbers] = _fractions("0", "1767732205903/2027836641118", "3/5", "1")
+    nodes: ClassVar[Numbers] = fractions("0", "1767732205903/2027836641118", "3/5", "1")
     explicit: ClassVar[tuple[Numbers, ...]] = (
-        _fractions("1767732205903/2027836641118"),
-        _fractions("5535828885825/10492691773637", "788022342437/10882634858940"),
-        _fractions(
+        fractions("1767732205903/2027836641118"),
+        fractions("5535828885825/10492691773637", "788022342437/10882634858940"),
+        fractions(
             "6485989280629/16251701735622", "-4246266847089/9704473918619", "10755448449292/10357097424841"
         ),
     )  # fmt: skip
     implicit: ClassVar[tuple[Numbers, ...]] = (
-        _fractions("1767732205903/4055673282236"),
-        _fractions("2746238789719/10658868560708", "-640167445237/6845629431997"),
-        _fractions(
+        fractions("1767732205903/4055673282236"),
+        fractions("2746238789719/10658868560708", "-640167445237/6845629431997"),
+        fractions(
             "1471266399579/7840856788654", "-4482444167858/7529755066697", "11266239266428/11593286722821"
         ),
     )  # fmt: skip
     diagonal: ClassVar[Any] = Fraction("1767732205903/4055673282236")
     weights: ClassVar[Numbers] = (*implicit[-1], diagonal)
-    embedded: ClassVar[Numbers] = _fractions(
+    embedded: ClassVar[Numbers] = fractions(
         "2756255671327/12835298489170",
         "-10771552573575/22201958757719",
         "9247589265047/10645013368117",

@@ -163,6 +163,11 @@ def axpy(a: ArrayLike, x: Fields, y: Fields) -> Fields:
     return {name: y[name] + a * x[name] for name in y}
 
 
+def fractions(*words: str) -> tuple[Fraction, ...]:
+    """Numbers of a tableau as they are printed: "1/3"."""
+    return tuple(Fraction(word) for word in words)
+
+
 def scaled(dt: ArrayLike, weight: Fraction) -> ArrayLike:
     """dt · weight, without rounding the weight first."""
     times = dt if weight.numerator == 1 else dt * weight.numerator

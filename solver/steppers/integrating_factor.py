@@ -18,7 +18,7 @@ from jax.typing import ArrayLike
 
 from solver.equations.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Stepper, axpy, scaled
+from solver.steppers.base import Stepper, axpy, fractions, scaled
 
 Factors = dict[str, LinearOperator]  # exp(gap · L dt) by gap
 
@@ -127,10 +127,6 @@ def _fraction_of(dt: ArrayLike, gap: Fraction) -> ArrayLike:
     return dt if gap == 1 else float(gap) * dt
 
 
-def _fractions(*words: str) -> tuple[Fraction, ...]:
-    return tuple(Fraction(word) for word in words)
-
-
 class IFRK2(_ChainRK):
     """Heun's method on v = exp(−L t) û: order 2, two evaluations of N.
 
@@ -141,9 +137,9 @@ class IFRK2(_ChainRK):
     order: ClassVar[int] = 2
     stages_held: ClassVar[int] = 2
     error_order: ClassVar[int | None] = 1
-    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1")
-    weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/2", "1/2")
-    embedded: ClassVar[tuple[Fraction, ...]] = _fractions("1", "0")
+    nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1")
+    weights: ClassVar[tuple[Fraction, ...]] = fractions("1/2", "1/2")
+    embedded: ClassVar[tuple[Fraction, ...]] = fractions("1", "0")
 
 
 class IFRK3(_ChainRK):
@@ -157,10 +153,10 @@ class IFRK3(_ChainRK):
     name: ClassVar[str] = "ifrk3"
     order: ClassVar[int] = 3
     stages_held: ClassVar[int] = 3
-    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/3", "2/3")
+    nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/3", "2/3")
     error_order: ClassVar[int | None] = 2
-    weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/4", "0", "3/4")
-    embedded: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/2", "1/2")
+    weights: ClassVar[tuple[Fraction, ...]] = fractions("1/4", "0", "3/4")
+    embedded: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/2", "1/2")
 
 
 class IFRK4(_ChainRK):
@@ -175,10 +171,10 @@ class IFRK4(_ChainRK):
     name: ClassVar[str] = "ifrk4"
     order: ClassVar[int] = 4
     stages_held: ClassVar[int] = 3
-    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/2", "1/2", "1")
+    nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/2", "1/2", "1")
     error_order: ClassVar[int | None] = 2
-    weights: ClassVar[tuple[Fraction, ...]] = _fractions("1/6", "1/3", "1/3", "1/6")
-    embedded: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/2", "1/2", "0")
+    weights: ClassVar[tuple[Fraction, ...]] = fractions("1/6", "1/3", "1/3", "1/6")
+    embedded: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/2", "1/2", "0")
 
 
 class LSRK3(_LowStorageRK):
@@ -190,6 +186,6 @@ class LSRK3(_LowStorageRK):
     name: ClassVar[str] = "lsrk3"
     order: ClassVar[int] = 3
     stages_held: ClassVar[int] = 2
-    nodes: ClassVar[tuple[Fraction, ...]] = _fractions("0", "1/3", "3/4")
-    keep: ClassVar[tuple[Fraction, ...]] = _fractions("0", "-5/9", "-153/128")
-    add: ClassVar[tuple[Fraction, ...]] = _fractions("1/3", "15/16", "8/15")
+    nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/3", "3/4")
+    keep: ClassVar[tuple[Fraction, ...]] = fractions("0", "-5/9", "-153/128")
+    add: ClassVar[tuple[Fraction, ...]] = fractions("1/3", "15/16", "8/15")
