@@ -11,7 +11,7 @@ import solver as sw
 
 SOLVER = Path(sw.__file__).parent
 ROOMS = [
-    "discovery", "config", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations", "forcing",
+    "stop", "discovery", "config", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations", "forcing",
     "initial", "steppers", "io", "loop", "outputs", "simulation", "plan", "assemble", "cli",
 ]  # fmt: skip
 NUMERICAL = ROOMS[ROOMS.index("mesh") : ROOMS.index("steppers") + 1]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import equinox as eqx
-import h5py
 import numpy as np
 from jaxtyping import Array
 
@@ -194,13 +193,14 @@ class _Snapshot(_Source):
     @classmethod
     def open(cls, path: Path) -> _Snapshot:
         try:
-            with h5py.File(path, "r") as file:
-                sides = [file[axis][:] for axis in "xyz" if axis in file]
+            with read_hdf5(path) as file:
+                sides = [dataset(file, axis)[:] for axis in "xyz" if axis in file]
                 shape = tuple(len(side) for side in sides)
                 lengths = tuple(float(side[1]) * len(side) for side in sides)
-                found = {name: data.shape for name, data in file.items() if data.shape[: len(shape)] == shape}
-                return cls(path, float(file.attrs["time"]), shape, lengths, "none", found)
-        except (OSError, KeyError) as error:
+                found = {name: dataset(file, name).shape for name in variables_in(file)}
+                on_grid = {name: there for name, there in found.items() if there[: len(shape)] == shape}
+                return cls(path, float(file.attrs["time"]), shape, lengths, "none", on_grid)
+        except (ValueError, KeyError, IndexError, TypeError) as error:
             raise ValueError(f"path: {path} is no snapshot: {error}") from None
 
     def components(self, name: str) -> int:

@@ -13,7 +13,7 @@ import jax
 from jaxtyping import Array
 
 from solver.assemble.devices import abstract_mesh
-from solver.config import Config, ConfigError, Named
+from solver.config import Config, ConfigError, Named, seconds
 from solver.equations.base import PeriodicSystem
 from solver.fft import Method
 from solver.grid import Grid
@@ -22,7 +22,7 @@ from solver.io import RunDirectory
 from solver.loop import Control
 from solver.mesh import AnyMesh
 from solver.outputs.base import Run
-from solver.simulation import OutputList
+from solver.simulation import Limits, OutputList
 from solver.steppers.base import State, Stepper, initial_state, state_shapes
 
 
@@ -78,6 +78,13 @@ class Assembly:
         """The end time and the step control of `[time]`."""
         time = self.config.time
         return Control(time.end, time.step, time.cfl, time.tolerance, time.max_step)
+
+    @property
+    def limits(self) -> Limits:
+        """What ends the run early, of `[time]`."""
+        time = self.config.time
+        wall = None if time.wall_limit is None else seconds(time.wall_limit)
+        return Limits(wall, time.stall_limit, time.energy_limit)
 
     @property
     def run(self) -> Run:

@@ -14,14 +14,16 @@ import numpy as np
 import tomli_w
 
 from solver.assemble.registry import FROM_THE_RUN, known_outputs
-from solver.cluster import StopRequest, is_first, start_log
-from solver.config import read_toml
+from solver.cluster import is_first, start_log
+from solver.config import STALL_SECONDS, read_toml
 from solver.equations.base import PeriodicSystem
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.loop import Control
 from solver.outputs.base import Output, Run
 from solver.simulation import (
+    EarlyStop,
+    Limits,
     OutputList,
     refuse_earlier_end,
     refuse_occupied,
@@ -30,6 +32,7 @@ from solver.simulation import (
     taken_directory,
 )
 from solver.steppers.base import State, Stepper
+from solver.stop import StopRequest
 
 STOPPED_EARLY = 75
 
@@ -55,12 +58,16 @@ def run(
     outputs: Sequence[Output] = (),
     title: str = "",
     resume: bool = False,
+    wall_limit: float | None = None,
+    stall_limit: float = STALL_SECONDS,
+    energy_limit: float | None = None,
 ) -> State:
     """Evolve a state to `end` with outputs and checkpoints in a directory: what `slabwave run` does.
 
     Collective: every process of a job calls it with the same arguments. The log goes to standard output and log.txt.
-    SIGTERM, SIGINT and SIGUSR1 lead to a checkpoint and `StoppedEarly`. The directory's config.toml describes the
-    objects; since no run file can name the state that was given, this script alone can continue the run.
+    SIGTERM, SIGINT, SIGUSR1, or a file `stop` in the directory, lead to a checkpoint and `StoppedEarly`. The
+    directory's config.toml describes the objects; since no run file can name the state that was given, this script
+    alone can continue the run.
 
     Args:
         equation, stepper: what evolves the state.
@@ -70,6 +77,10 @@ def run(
         outputs: from `solver.outputs`, or your own. The last state is always kept as a checkpoint.
         title: of the run, in its files.
         resume: continue from the newest valid checkpoint in the directory, or start if there is none.
+        wall_limit: seconds after the start of the process before which the run stops, with a checkpoint; under Slurm
+            the end of the job counts too.
+        stall_limit: seconds without a step after which the process is ended, with exit code 70.
+        energy_limit: half the mean square of all fields beyond which the solution counts as blown up.
 
     Returns:
         The last state.
@@ -78,12 +89,12 @@ def run(
         ConfigError: an occupied directory (without `resume`), one of a run of other physics, or one that stands
             beyond `end`; nothing in it is changed.
         BlowUp: the solution stopped being finite; the last good checkpoint is kept.
-        StoppedEarly: a signal arrived; a checkpoint was written.
+        StoppedEarly: by a signal, the file or the clock; a checkpoint was written.
         ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
             of `step`, `cfl` and `tolerance`; nothing in the directory is changed.
     """
     there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
-    control = Control(end, step, cfl, tolerance, max_step)
+    control, limits = Control(end, step, cfl, tolerance, max_step), Limits(wall_limit, stall_limit, energy_limit)
     stepper.check(equation)
     control.check(stepper)
     for output in listed.all:
@@ -92,13 +103,13 @@ def run(
     if not resume:
         refuse_occupied(there)
     elif there.run_file.exists():
-        refuse_other_physics(there, read_toml(there.run_file), table, free="the end and the outputs")
+        refuse_other_physics(there, read_toml(there.run_file), table, free="the end, the limits and the outputs")
         refuse_earlier_end(there, end)
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
-    with StopRequest() as stop, taken_directory(there, text, list(equation.grid.mesh.devices.flat)):
-        told = Run(equation, there, title, text, control)
-        final, finished = simulate(told, stepper, lambda: state, control, listed, stop)
+    with StopRequest() as stop, taken_directory(there, text, list(equation.grid.mesh.devices.flat)) as lock:
+        told, early = Run(equation, there, title, text, control), EarlyStop(stop, there.path, lock, wall_limit)
+        final, finished = simulate(told, stepper, lambda: state, control, listed, early, limits)
     if not finished:
         raise StoppedEarly
     return final

@@ -14,7 +14,8 @@ from solver.config import SECTIONS, ConfigError, nearest
 FOLDER = Path(__file__).parent / "commands"
 OVERRIDE = re.compile(r"(?P<first>[A-Za-z_][\w-]*)(?P<rest>(\.([\w-]+|\"[^\"]*\"))*)\s*=")
 EPILOG = """exit codes: 0 finished; 2 wrong command line or run file, occupied directory, missing input;
-3 the solution blew up; 75 stopped early with a checkpoint written; anything else is a failure"""
+3 the solution blew up; 70 stalled; 75 stopped early with a checkpoint written, to be queued again;
+anything else is a failure"""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -12,7 +12,6 @@ from solver.cli.codes import FINISHED, STOPPED_EARLY
 from solver.cluster import (
     LOGGER,
     Launch,
-    StopRequest,
     available_cores,
     find_launch,
     forced_cpu_devices,
@@ -29,14 +28,17 @@ from solver.cluster import (
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory
 from solver.mesh import device_mesh
-from solver.simulation import refuse_earlier_end, refuse_other_physics, simulate, taken_directory
+from solver.simulation import EarlyStop, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
 from solver.steppers.base import State
+from solver.stop import StopRequest
 
 
 def refuse_another_run(directory: RunDirectory, config: Config) -> None:
     """Raises ConfigError where a run file cannot continue the run in a directory: other physics, or an earlier end."""
     before = assemble.parse_run_file(directory.run_file).to_table()
-    refuse_other_physics(directory, before, config.to_table(), free="time.end, [devices] and output schedules")
+    refuse_other_physics(
+        directory, before, config.to_table(), free="the end and the limits of [time], [devices] and output schedules"
+    )
     refuse_earlier_end(directory, config.time.end)
 
 
@@ -48,13 +50,15 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
         assembly, notes = _join(config, launch)
         devices = list(assembly.mesh.devices.flat)
         differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
-        with taken_directory(directory, config.to_toml(), devices, config.sources, differs):
+        with taken_directory(directory, config.to_toml(), devices, config.sources, differs) as lock:
             for line in [*report(launch, devices), *notes, _summary(assembly), *differs]:
                 LOGGER.info(line)
             stop.listen()  # again: joining replaces the handlers
             start = lambda: _start(assembly)  # noqa: E731
+            limits = assembly.limits
+            early = EarlyStop(stop, directory.path, lock, limits.wall)
             run, control = assembly.run, assembly.control
-            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, stop)
+            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY
@@ -62,7 +66,10 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
 
 def _start(assembly: assemble.Assembly) -> State:
     LOGGER.info("starting from %s", ", ".join(start.name for start in assembly.config.initial.values()))
-    return assembly.start()
+    try:
+        return assembly.start()
+    except ValueError as error:
+        raise ConfigError(f"initial: {error}") from error
 
 
 def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]:
@@ -73,7 +80,7 @@ def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]
         notes.append("programs: compiled ones are not kept, since those of jaxdecomp cannot be told apart")
     elif keep_compiled_programs(os.environ) is None:
         notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
-    join(launch)
+    join(launch, stall_limit=config.time.stall_limit)
     count = len(config.devices.use or jax.devices())
     assemble.check_device_count(config, count)
     try:

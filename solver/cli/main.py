@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 
 from solver.cli.codes import BLEW_UP, FAILED, INTERRUPTED, WRONG_INPUT
 from solver.config import ConfigError
+from solver.stop import remember_signals
+
+STEPPING = {"run", "resume"}  # commands that signals lead to a checkpoint
+SECONDS_TO_HEAR = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     """The console script: run one command and end this process, and with it, on a failure, the others of its job."""
+    if STEPPING & set(sys.argv[1:]):
+        remember_signals()
     code, failure = _run(sys.argv[1:])
+    _flush()
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself
         from solver.cluster import end_all
 
@@ -48,7 +56,26 @@ def _run(words: list[str]) -> tuple[int, str]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output left: be quiet
         return FAILED, ""
     except Exception as error:
+        _await_the_one_that_failed(error)
         return _failed(exit_code(error), _one_line(error), words)
+
+
+def _await_the_one_that_failed(error: Exception) -> None:
+    """Where another process failed, it says why, and its message ends this one; nothing is to be added."""
+    if "jax" in sys.modules:
+        from solver.cluster import FailedElsewhere
+
+        if isinstance(error, FailedElsewhere):
+            time.sleep(SECONDS_TO_HEAR)
+
+
+def _flush() -> None:
+    """Python would fail again, and with its own exit code, on what a full disk did not take."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def exit_code(error: BaseException) -> int:
@@ -67,8 +94,17 @@ def exit_code(error: BaseException) -> int:
 
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
-    expected = exit_code(error) != FAILED
+    expected = exit_code(error) != FAILED or _says_enough(error)
     return text if expected else f"{type(error).__name__}: {text}"
+
+
+def _says_enough(error: BaseException) -> bool:
+    """Whether an error's own text is a line for the user."""
+    if "solver.io" not in sys.modules:
+        return False
+    from solver.io import CheckpointError, DiskError
+
+    return isinstance(error, CheckpointError | DiskError)
 
 
 def _failed(code: int, message: str, words: list[str]) -> tuple[int, str]:

@@ -1,6 +1,15 @@
-"""Joining and leaving the processes of a job, agreement between them, signals, and the log."""
+"""Joining and leaving the processes of a job, agreement between them, their end, and the log."""
 
-from solver.cluster.agree import Disagreement, any_process, barrier, is_first, largest, require_same
+from solver.cluster.agree import (
+    Agreement,
+    Disagreement,
+    FailedElsewhere,
+    any_process,
+    barrier,
+    is_first,
+    largest,
+    require_same,
+)
 from solver.cluster.devices import (
     available_cores,
     forced_cpu_devices,
@@ -14,18 +23,22 @@ from solver.cluster.failure import end_all
 from solver.cluster.join import join, report
 from solver.cluster.launcher import Launch, LaunchError, find_launch
 from solver.cluster.log import LOGGER, log_to, start_log
-from solver.cluster.signals import StopRequest
+from solver.cluster.wall import end_of_job, seconds_left
+from solver.cluster.watchdog import Watchdog
 
 __all__ = [
     "LOGGER",
+    "Agreement",
     "Disagreement",
+    "FailedElsewhere",
     "Launch",
     "LaunchError",
-    "StopRequest",
+    "Watchdog",
     "any_process",
     "available_cores",
     "barrier",
     "end_all",
+    "end_of_job",
     "find_launch",
     "forced_cpu_devices",
     "is_first",
@@ -37,6 +50,7 @@ __all__ = [
     "machine_memory",
     "report",
     "require_same",
+    "seconds_left",
     "set_up_jax",
     "start_log",
     "will_be_cpu",

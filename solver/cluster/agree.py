@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
+from solver.cluster.service import service_client
+
+PATIENCE = 10**9  # milliseconds; who does not come is noticed by heartbeats and by the watchdog, not here
+
 
 class Disagreement(RuntimeError):
     """Processes of one job were given different things to do."""
+
+
+class FailedElsewhere(RuntimeError):
+    """Another process of the job failed, and says why itself."""
 
 
 def is_first() -> bool:
@@ -63,3 +74,67 @@ def _differs(first: str, other: str) -> str:
         if a != b:
             return f"{b!r} instead of {a!r}"
     return "one is longer"
+
+
+class Agreement:
+    """Processes wait for each other through the coordination service: no device takes part, so any thread may.
+
+    Every process calls the same methods in the same order.
+
+    Args:
+        name: another one for each thread that agrees on something.
+    """
+
+    _rounds: ClassVar[Counter[str]] = Counter()  # of each name, as keys of the service serve once
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What fails in the block on one process fails on all of them; no one goes on before everyone is through.
+
+        Raises:
+            FailedElsewhere: on the processes on which it did not fail.
+        """
+        failure: Exception | None = None
+        try:
+            yield
+        except Exception as error:
+            failure = error
+        elsewhere = self._first_failure(failure)
+        if failure is not None:
+            raise failure
+        if elsewhere is not None:
+            raise FailedElsewhere(elsewhere)
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Processes go through the block one after another."""
+        client, round_ = service_client(), self._next_round()
+        me = jax.process_index()
+        if client is not None and me > 0:
+            client.blocking_key_value_get(f"{round_}/{me - 1}", PATIENCE)
+            client.key_value_delete(f"{round_}/{me - 1}")
+        try:
+            yield
+        finally:
+            if client is not None and me + 1 < jax.process_count():
+                client.key_value_set(f"{round_}/{me}", "done")
+
+    def _first_failure(self, mine: Exception | None) -> str | None:
+        client, round_ = service_client(), self._next_round()
+        if client is None:
+            return None
+        if mine is not None:
+            client.key_value_set(f"{round_}/{jax.process_index():06d}", f"{type(mine).__name__}: {mine}")
+        client.wait_at_barrier(f"{round_}/barrier", PATIENCE)
+        failures = sorted(client.key_value_dir_get(f"{round_}/"))
+        if not failures:
+            return None
+        process, text = failures[0]
+        return f"process {int(process.rpartition('/')[2])}: {text}"
+
+    def _next_round(self) -> str:
+        self._rounds[self.name] += 1
+        return f"slabwave/{self.name}/{self._rounds[self.name]}"

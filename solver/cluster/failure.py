@@ -13,9 +13,12 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
+
+from solver.cluster.service import service_client
 
 KEY = "slabwave/failure/{}"
 LEAVE = "leave"
@@ -23,19 +26,17 @@ WAIT_MILLISECONDS = 1_000_000_000
 NOTICE_SECONDS = 1.0  # so long a failing process stays, for the others to read its message
 
 
-def _client() -> Any:
-    """The coordination service's client, or None outside a job of several processes."""
-    try:
-        from jax._src import distributed  # the key-value store has no public name
+_on_ending: list[Callable[[int], object]] = []
 
-        return distributed.global_state.client
-    except (ImportError, AttributeError):
-        return None
+
+def on_ending(do: Callable[[int], object] | None) -> None:
+    """What this process does last when another one's failure ends it; it is given the exit code."""
+    _on_ending[:] = [] if do is None else [do]
 
 
 def watch() -> None:
     """Start the thread that ends this process when another one reports a failure."""
-    client = _client()
+    client = service_client()
     if client is None:
         return
     mine = KEY.format(jax.process_index())
@@ -52,7 +53,10 @@ def _wait_for_failure(client: Any, mine: str) -> None:
     if message == LEAVE:
         return
     code, process, text = message.split(" ", 2)
-    print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
+    if jax.process_index() == (0 if process != "0" else 1):  # one of thousands says it
+        print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
+    for do in _on_ending:
+        do(int(code))
     if jax.process_index() == 0:
         # the service lives in this process, and JAX aborts those that find it gone: leave last
         time.sleep(2 * NOTICE_SECONDS)
@@ -69,22 +73,26 @@ def _release(client: Any, mine: str, thread: threading.Thread) -> None:
 
 def end_all(code: int, message: str) -> None:
     """Tell the other processes, if there are any, and end this one; its own message is already printed."""
-    client = _client()
+    client = service_client()
     if client is None:
         sys.exit(code)
     text = f"{code} {jax.process_index()} {' '.join(message.split())}"
-    for process in range(jax.process_count()):
-        if process != jax.process_index():
-            _tell(client, process, text)
+    # in a thread: the service's own process may be the one that hangs
+    threading.Thread(target=_tell_others, args=(client, text), daemon=True).start()
     time.sleep(NOTICE_SECONDS)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
+def _tell_others(client: Any, text: str) -> None:
+    for process in range(jax.process_count()):
+        if process != jax.process_index():
+            _tell(client, process, text)
+
+
 def _tell(client: Any, process: int, text: str) -> None:
     try:
         client.key_value_set(KEY.format(process), text)
-    except Exception as error:
-        # it has left already, or heard of another failure first
-        print(f"slabwave: process {process} could not be told: {str(error).splitlines()[0]}", file=sys.stderr)
+    except Exception:
+        return  # it has left already, or heard of another failure first

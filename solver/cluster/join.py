@@ -12,7 +12,7 @@ import jax
 from solver.cluster import failure
 from solver.cluster.launcher import Launch, LaunchError, visible_gpu_ids
 
-HEARTBEAT_SECONDS = 20  # a process that vanished without a word is given up after this long
+HEARTBEAT_SECONDS = 30  # so long after the watchdog could have spoken, JAX gives up a process that is silent
 JOIN_SECONDS = 300
 LAUNCHER_PREFIXES = (
     "SLURM_JOB_ID",
@@ -24,14 +24,18 @@ LAUNCHER_PREFIXES = (
 SEEN_BY_JAX = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", "CUDA_VISIBLE_DEVICES")
 
 
-def join(launch: Launch) -> None:
+def join(launch: Launch, stall_limit: float) -> None:
     """Meet the other processes; afterwards `jax.devices()` are those of the whole job.
+
+    Args:
+        launch: this process's place among them.
+        stall_limit: seconds after which the watchdog ends a job that stands still; JAX's own patience is longer.
 
     Raises:
         LaunchError: JAX sees another number of processes than the launcher started, or no device of the platform.
     """
     if launch.processes > 1:
-        _meet(launch)
+        _meet(launch, stall_limit)
     try:
         joined = jax.process_count()
     except RuntimeError as error:
@@ -42,7 +46,7 @@ def join(launch: Launch) -> None:
         )
 
 
-def _meet(launch: Launch) -> None:
+def _meet(launch: Launch, stall_limit: float) -> None:
     assert launch.coordinator is not None
     _forget_proxies()
     # the preemption service would swallow SIGTERM in C++ before Python sees it
@@ -54,7 +58,7 @@ def _meet(launch: Launch) -> None:
             process_id=launch.process,
             local_device_ids=visible_gpu_ids(os.environ, launch),
             initialization_timeout=JOIN_SECONDS,
-            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+            heartbeat_timeout_seconds=int(stall_limit + HEARTBEAT_SECONDS),
         )
     except RuntimeError as error:
         first = str(error).strip().splitlines()[0]

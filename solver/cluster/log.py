@@ -16,6 +16,7 @@ def start_log(quiet: bool) -> None:
     """Send the log to standard output; `quiet` (every process but the first) keeps only errors."""
     LOGGER.setLevel(logging.ERROR if quiet else logging.INFO)
     LOGGER.propagate = False
+    logging.raiseExceptions = False  # a log that cannot be written must not end what is logged
     for handler in list(LOGGER.handlers):
         LOGGER.removeHandler(handler)
     handler = logging.StreamHandler(sys.stdout)

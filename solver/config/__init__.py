@@ -5,13 +5,14 @@ from solver.config.json_schema import json_schema
 from solver.config.messages import describe, nearest
 from solver.config.parameters import REQUIRED, Parameter, argument_descriptions, parameters_of
 from solver.config.runfile import SECTIONS, Config, Entry, Named, Schema, changed_physics, load, parse
-from solver.config.sections import GridSection
+from solver.config.sections import STALL_SECONDS, GridSection, seconds
 from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
 __all__ = [
     "REQUIRED",
     "SECTIONS",
+    "STALL_SECONDS",
     "Config",
     "ConfigError",
     "Entry",
@@ -30,4 +31,5 @@ __all__ = [
     "parameters_of",
     "parse",
     "read_toml",
+    "seconds",
 ]

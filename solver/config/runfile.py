@@ -311,10 +311,14 @@ def _outputs(table: Mapping[str, Any], schema: Schema) -> tuple[str, dict[str, N
 # ---- continuing a run -------------------------------------------------------------------------------------------
 
 
+NOT_PHYSICS = ("time.end", "time.wall_limit", "time.stall_limit", "time.energy_limit")
+
+
 def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What differs between two resolved run files that a continued run may not change, as `key: old → new` lines.
 
-    Free to change are `time.end`, `[devices]`, the output schedules and directory, title and reference.
+    Free to change are the end and the limits of `[time]`, `[devices]`, the output schedules and directory, title and
+    reference.
     """
     before, after = _physics(old), _physics(new)
     return [
@@ -328,5 +332,6 @@ def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
     flat = {}
     for section in ("grid", "equation", "initial", "forcing", "time", "random"):
         flat.update({f"{section}.{key}": value for key, value in table.get(section, {}).items()})
-    flat.pop("time.end", None)
+    for key in NOT_PHYSICS:
+        flat.pop(key, None)
     return flat

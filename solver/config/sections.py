@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from solver.config.messages import config_error
 
+STALL_SECONDS = 120.0
 LENGTH_IN_PI = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)?\s*\*?\s*pi\s*")
+CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
 S = TypeVar("S", bound="Section")
 
 
@@ -59,6 +61,28 @@ def _positive_length(written: float | str) -> float | str:
     return written
 
 
+def seconds(written: float | str) -> float:
+    """A time on the clock: seconds, or `"HH:MM:SS"`, also `"D-HH:MM:SS"` as Slurm has it.
+
+    Raises:
+        ValueError: neither.
+    """
+    if not isinstance(written, str):
+        return float(written)
+    match = CLOCK.fullmatch(written.strip())
+    if match is None:
+        raise ValueError(f"{written!r} is not a time; seconds, 'HH:MM:SS' or 'D-HH:MM:SS' is needed")
+    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
+
+
+def _positive_time(written: float | str) -> float | str:
+    if not 0 < seconds(written) < math.inf:
+        raise ValueError("a positive time is needed")
+    return written
+
+
+Clock = Annotated[float | str, AfterValidator(_positive_time), "a time"]
 Length = Annotated[float | str, AfterValidator(_positive_length), "a length"]
 Lengths = Annotated[tuple[Length, ...], Field(strict=False)]
 Integers = Annotated[tuple[int, ...], Field(strict=False)]
@@ -105,6 +129,13 @@ class TimeSection(Section):
     cfl: float | None = Field(None, gt=0, description="CFL number that the steps keep")
     tolerance: float | None = Field(None, gt=0, description="relative error that a step may make, by its own estimate")
     max_step: float | None = Field(None, gt=0, description="longest step that cfl or tolerance may choose")
+    wall_limit: Clock | None = Field(
+        None, description="the run stops with a checkpoint before its job has lasted so long: seconds or 'HH:MM:SS'"
+    )
+    stall_limit: float = Field(STALL_SECONDS, gt=0, description="seconds without a step after which the run is ended")
+    energy_limit: float | None = Field(
+        None, gt=0, description="half the mean square of all fields beyond which the run counts as blown up"
+    )
 
     @model_validator(mode="after")
     def _check_control(self) -> TimeSection:

@@ -12,33 +12,54 @@ from solver.io.checkpoint_store import (
     step_of,
     verify,
 )
-from solver.io.checkpoints import load_array, load_checkpoint, save_checkpoint
+from solver.io.checkpoints import hold, load_array, load_checkpoint, save_checkpoint, write_checkpoint
 from solver.io.directory import RunDirectory, record_provenance
 from solver.io.fields import describe_field, read_field
-from solver.io.files import lock, write_text
+from solver.io.files import DiskError, in_words, make_folder, write_text
+from solver.io.hdf5 import read_hdf5, verify_data
+from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
 from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series
-from solver.io.snapshots import COMPONENT, Variable, snapshot_path, variables_in, verify_data, write_snapshot
+from solver.io.snapshots import (
+    COMPONENT,
+    Variable,
+    hold_snapshot,
+    snapshot_path,
+    variables_in,
+    write_snapshot,
+)
 from solver.io.spectra import Row, SpectraFile
+from solver.io.writer import Job, Writer
 
 __all__ = [
     "COMPONENT",
+    "DEAD_SECONDS",
     "CheckpointError",
+    "DirectoryLock",
+    "DiskError",
+    "Job",
     "Row",
     "RunDirectory",
     "SeriesFile",
     "SpectraFile",
+    "TakenError",
     "Variable",
+    "Writer",
     "describe_field",
     "drop_rows_after",
+    "hold",
+    "hold_snapshot",
+    "in_words",
     "keep_newest",
     "list_checkpoints",
     "load_array",
     "load_checkpoint",
-    "lock",
+    "make_folder",
     "newest_time",
     "newest_valid",
     "read_columns",
     "read_field",
+    "read_hdf5",
+    "read_lock",
     "read_manifest",
     "read_series",
     "record_provenance",
@@ -50,6 +71,7 @@ __all__ = [
     "variables_in",
     "verify",
     "verify_data",
+    "write_checkpoint",
     "write_snapshot",
     "write_text",
 ]

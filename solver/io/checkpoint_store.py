@@ -10,12 +10,13 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from solver.cluster import any_process, barrier, is_first
+from solver.cluster import Agreement, any_process, is_first
 from solver.io.files import PARTIAL, checksum, partial_path
 
 FORMAT = 3
@@ -116,20 +117,37 @@ def remove_leftovers(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
-def keep_newest(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep`, once the newest of all has been read back and found whole. Collective."""
+def keep_newest(
+    folder: Path, keep: int, agreement: Agreement, for_good: Callable[[dict[str, Any]], bool] = lambda manifest: False
+) -> None:
+    """Delete all but the newest `keep`, once the newest of all has been read back and found whole. Collective.
+
+    Args:
+        folder: of the checkpoints.
+        keep: how many.
+        agreement: of the processes.
+        for_good: whether the checkpoint with a manifest is to stay in any case.
+    """
     paths = list_checkpoints(folder)
     if len(paths) <= keep:
         return
-    problems = verify(paths[-1], jax.process_index(), jax.process_count())
-    if any_process(bool(problems)):
-        raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
-    if is_first():
-        for path in paths[:-keep]:
-            doomed = partial_path(path)
-            os.replace(path, doomed)  # out of sight first: never half a checkpoint under a valid name
-            shutil.rmtree(doomed)
-    barrier(f"kept {paths[-1].name}")
+    with agreement.together():
+        problems = verify(paths[-1], jax.process_index(), jax.process_count())
+        if problems:
+            raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
+    with agreement.together():
+        for path in paths[:-keep] if is_first() else ():
+            if not _stays(path, for_good):
+                doomed = partial_path(path)
+                os.replace(path, doomed)  # out of sight first: never half a checkpoint under a valid name
+                shutil.rmtree(doomed)
+
+
+def _stays(path: Path, for_good: Callable[[dict[str, Any]], bool]) -> bool:
+    try:
+        return for_good(read_manifest(path))
+    except CheckpointError:
+        return False
 
 
 def digest(body: dict[str, Any]) -> str:

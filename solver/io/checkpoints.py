@@ -10,23 +10,27 @@ Arrays are stored by logical mode and grid indices, so any number of devices can
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from solver.cluster import any_process, barrier, is_first
+from solver.cluster import Agreement, any_process, is_first
 from solver.equations.base import PeriodicSystem
 from solver.grid import Grid
-from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest
-from solver.io.files import checksum, partial_path, publish, sync, write_text
+from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest, verify
+from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
+from solver.io.hdf5 import dataset, new_hdf5, read_hdf5
 from solver.steppers.base import State, Stepper, state_shapes
+
+OWN_FILE = re.compile(r"process-\d+\.h5")
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,46 @@ def leaves_of(state: Any) -> list[Leaf]:
 # ---- writing ----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class HeldArray:
+    """This process's part of an array, on the host."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    pieces: tuple[tuple[tuple[int, ...], np.ndarray], ...]  # first index, values
+
+
+@dataclass(frozen=True)
+class HeldState:
+    """A copy of a state on the host: what a checkpoint is written from, while the state itself goes on."""
+
+    step: int
+    arrays: dict[str, HeldArray]
+    values: dict[str, dict[str, Any]]
+
+
+def hold(state: Any, grid: Grid) -> HeldState:
+    """Copy a state to the host, each process its own part, without padding."""
+    leaves = leaves_of(state)
+    arrays = {leaf.name: _held(leaf, grid) for leaf in leaves if leaf.on_grid(grid)}
+    values = {leaf.name: _as_json(leaf) for leaf in leaves if not leaf.on_grid(grid)}
+    return HeldState(int(state.step), arrays, values)
+
+
+def _held(leaf: Leaf, grid: Grid) -> HeldArray:
+    logical = leaf.logical_shape(grid)
+    pieces = []
+    for shard in leaf.value.addressable_shards:
+        if shard.replica_id != 0:
+            continue
+        start = tuple(s.indices(n)[0] for s, n in zip(shard.index, leaf.value.shape, strict=True))
+        count = [min(n, total - a) for n, total, a in zip(shard.data.shape, logical, start, strict=True)]
+        if min(count) > 0:  # otherwise it is nothing but padding
+            # a true copy: on the CPU an array of NumPy may be the device's own buffer
+            pieces.append((start, np.array(shard.data)[tuple(slice(0, n) for n in count)]))
+    return HeldArray(logical, str(leaf.value.dtype), tuple(pieces))
+
+
 def save_checkpoint(folder: Path | str, state: Any, grid: Grid, run_file: str = "") -> Path:
     """Write a state as `folder/step-<step>`; collective: every process of the job calls it.
 
@@ -90,90 +134,73 @@ def save_checkpoint(folder: Path | str, state: Any, grid: Grid, run_file: str = 
         The checkpoint's folder.
 
     Raises:
-        CheckpointError: some process could not write; nothing is left under the final name.
+        DiskError: this process could not write; nothing is left under the final name.
+        FailedElsewhere: another process could not.
         FileExistsError: there is a checkpoint of this step.
     """
-    folder = Path(folder)
-    final = folder / f"step-{int(state.step):08d}"
+    return write_checkpoint(Path(folder), hold(state, grid), run_file, Agreement("files"))
+
+
+def write_checkpoint(folder: Path, held: HeldState, run_file: str, agreement: Agreement) -> Path:
+    """As `save_checkpoint`, from a copy on the host; in any thread."""
+    final = folder / f"step-{held.step:08d}"
     if final.exists():
         raise FileExistsError(f"{final} exists; a checkpoint is never overwritten")
     partial = partial_path(final)
-    if is_first():
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-    barrier(f"checkpoint folder {final.name}")
-    leaves = leaves_of(state)
-    error = _write_own_file(partial, leaves, grid)
-    if any_process(error is not None):
-        _give_up(partial, error)
-    if is_first():
-        _write_manifest(partial, leaves, grid, run_file)
-        sync(partial)
-        publish(partial, final)
-    barrier(f"checkpoint {final.name}")
+    try:
+        with agreement.together():
+            if is_first():
+                shutil.rmtree(partial, ignore_errors=True)
+                make_folder(partial)
+        with agreement.together():
+            _write_own_file(partial, held.arrays)
+        with agreement.together():
+            if is_first():
+                _write_manifest(partial, held, run_file)
+                sync(partial)
+                publish(partial, final)
+    except Exception:
+        if is_first():
+            shutil.rmtree(partial, ignore_errors=True)
+        raise
     return final
 
 
-def _give_up(partial: Path, error: Exception | None) -> None:
-    barrier("checkpoint failed")
-    if is_first():
-        shutil.rmtree(partial, ignore_errors=True)
-    raise CheckpointError(f"{partial}: {error or 'another process could not write its part'}") from error
-
-
-def _write_own_file(partial: Path, leaves: Sequence[Leaf], grid: Grid) -> Exception | None:
+def _write_own_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
     """This process's pieces, and a note of them for the manifest."""
     path = partial / f"process-{jax.process_index():05d}.h5"
-    try:
-        pieces: dict[str, list[dict[str, Any]]] = {}
-        with h5py.File(path, "w") as file:
-            for leaf in leaves:
-                if leaf.on_grid(grid):
-                    pieces[leaf.name] = list(_write_pieces(file, leaf, grid, path.name))
-        sync(path)
-        note = {"name": path.name, "size": path.stat().st_size, "sha256": checksum(path), "pieces": pieces}
-        write_text(path.with_suffix(".json"), json.dumps(note))
-    except OSError as error:
-        return error
-    return None
+    pieces: dict[str, list[dict[str, Any]]] = {}
+    with new_hdf5(path) as file:
+        for name, array in arrays.items():
+            for start, values in array.pieces:
+                dataset = f"{name}/{'-'.join(map(str, start))}"
+                file[dataset] = values
+                entry = {"file": path.name, "dataset": dataset, "start": list(start), "shape": list(values.shape)}
+                pieces.setdefault(name, []).append(entry)
+    note = {"name": path.name, "size": path.stat().st_size, "sha256": checksum(path), "pieces": pieces}
+    write_text(path.with_suffix(".json"), json.dumps(note))
 
 
-def _write_pieces(file: h5py.File, leaf: Leaf, grid: Grid, name: str) -> Any:
-    logical = leaf.logical_shape(grid)
-    for shard in leaf.value.addressable_shards:
-        if shard.replica_id != 0:
-            continue
-        start = [s.indices(n)[0] for s, n in zip(shard.index, leaf.value.shape, strict=True)]
-        count = [min(n, total - a) for n, total, a in zip(shard.data.shape, logical, start, strict=True)]
-        if min(count) <= 0:
-            continue  # nothing but padding
-        dataset = f"{leaf.name}/{'-'.join(map(str, start))}"
-        file[dataset] = np.asarray(shard.data)[tuple(slice(0, n) for n in count)]
-        yield {"file": name, "dataset": dataset, "start": start, "shape": count}
-
-
-def _write_manifest(partial: Path, leaves: Sequence[Leaf], grid: Grid, run_file: str) -> None:
+def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
     notes = []
     for path in sorted(partial.glob("process-*.json")):
         notes.append(json.loads(path.read_text()))
         path.unlink()
-    arrays, values = {}, {}
-    for leaf in leaves:
-        if leaf.on_grid(grid):
-            arrays[leaf.name] = {
-                "shape": list(leaf.logical_shape(grid)),
-                "dtype": str(leaf.value.dtype),
-                "pieces": [piece for note in notes for piece in note["pieces"].get(leaf.name, [])],
-            }
-        else:
-            values[leaf.name] = _as_json(leaf)
+    values = held.values
     body = {
         "format": FORMAT,
         "step": values["step"]["value"],
         "t": values.get("t", {}).get("value"),
         "dt": values.get("dt", {}).get("value"),
         "values": values,
-        "arrays": arrays,
+        "arrays": {
+            name: {
+                "shape": list(array.shape),
+                "dtype": array.dtype,
+                "pieces": [piece for note in notes for piece in note["pieces"].get(name, [])],
+            }
+            for name, array in held.arrays.items()
+        },
         "files": {note["name"]: {"size": note["size"], "sha256": note["sha256"]} for note in notes},
         "run_file": run_file,
     }
@@ -191,19 +218,25 @@ def _as_json(leaf: Leaf) -> dict[str, Any]:
 # ---- reading ----------------------------------------------------------------------------------------------------
 
 
-def load_checkpoint(path: Path | str, equation: PeriodicSystem, stepper: Stepper) -> State:
+def load_checkpoint(path: Path | str, equation: PeriodicSystem, stepper: Stepper, *, checked: bool = False) -> State:
     """A state from a checkpoint, on the devices of the equation's grid, however many devices wrote it.
 
-    Each process opens only the files that hold parts of its own slabs.
+    Each process opens only the files that hold parts of its own slabs. Collective.
 
     Args:
         path: one checkpoint's folder.
         equation, stepper: which evolve the state; they decide what it holds.
+        checked: whether its checksums have been compared already; otherwise they are, each process its share.
 
     Raises:
-        CheckpointError: an entry is missing, or has another shape or dtype; the message names it.
+        CheckpointError: a checksum does not match; or an entry is missing, or has another shape or dtype. The message
+            names it.
     """
     path = Path(path)
+    if not checked:
+        problems = verify(path, jax.process_index(), jax.process_count())
+        if any_process(bool(problems)):
+            raise CheckpointError("; ".join(problems) or f"{path}: another process found its files damaged")
     manifest = read_manifest(path)
     shapes = state_shapes(equation, stepper, with_key="key" in manifest["values"])
     structure = jax.tree_util.tree_structure(shapes)
@@ -226,7 +259,6 @@ def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid
     if entry is None or {k: entry[k] for k in needed} != needed:
         found = "nothing" if entry is None else f"{entry['dtype']}{entry['shape']}"
         raise CheckpointError(f"{path}: {leaf.name!r} holds {found}; {needed['dtype']}{needed['shape']} is needed")
-
     return _from_pieces(path, entry, leaf.value.shape, leaf.sharding(grid))
 
 
@@ -238,6 +270,9 @@ def load_array(path: Path, entry: dict[str, Any], grid: Grid, *, spectral: bool)
         entry: of the manifest's `arrays`.
         grid: where it is to live.
         spectral: whether it holds coefficients, or values at the points.
+
+    Raises:
+        CheckpointError: its pieces are not all there.
     """
     lead = tuple(entry["shape"][: len(entry["shape"]) - grid.dimensions])
     stored = (*lead, *(grid.spectral_shape if spectral else grid.physical_shape))
@@ -252,19 +287,33 @@ def _from_pieces(path: Path, entry: dict[str, Any], stored: tuple[int, ...], pla
         low = [s.indices(n)[0] for s, n in zip(index, stored, strict=True)]
         high = [s.indices(n)[1] for s, n in zip(index, stored, strict=True)]
         values = np.zeros([b - a for a, b in zip(low, high, strict=True)], entry["dtype"])
-        for piece in entry["pieces"]:
-            _copy_overlap(path, piece, low, high, values)
+        found = sum(_copy_overlap(path, piece, low, high, values) for piece in entry["pieces"])
+        logical = [max(0, min(b, n) - a) for a, b, n in zip(low, high, entry["shape"], strict=True)]
+        if found != math.prod(logical):
+            raise CheckpointError(
+                f"{path}: {found} of the {math.prod(logical)} numbers of a part of an array are there"
+            )
         return values
 
     return jax.make_array_from_callback(stored, place, block)
 
 
-def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> None:
+def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> int:
+    """Returns how many numbers it copied."""
     begin = [max(a, s) for a, s in zip(low, piece["start"], strict=True)]
     stop = [min(b, s + n) for b, s, n in zip(high, piece["start"], piece["shape"], strict=True)]
     if any(a >= b for a, b in zip(begin, stop, strict=True)):
-        return
+        return 0
     source = tuple(slice(a - s, b - s) for a, b, s in zip(begin, stop, piece["start"], strict=True))
     target = tuple(slice(a - l, b - l) for a, b, l in zip(begin, stop, low, strict=True))
-    with h5py.File(path / piece["file"], "r") as file:
-        into[target] = file[piece["dataset"]][source]
+    if not OWN_FILE.fullmatch(piece["file"]):
+        raise CheckpointError(f"{path}: {piece['file']!r} is no file of a checkpoint")
+    try:
+        with read_hdf5(path / piece["file"]) as file:
+            data = dataset(file, piece["dataset"])
+            if list(data.shape) != piece["shape"]:
+                raise ValueError(f"{piece['dataset']!r} has shape {list(data.shape)}; {piece['shape']} is needed")
+            into[target] = data[source]
+    except ValueError as error:
+        raise CheckpointError(f"{path / piece['file']}: {error}") from None
+    return into[target].size

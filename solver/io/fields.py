@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from solver.grid import Grid, from_global
+from solver.io.hdf5 import dataset, read_hdf5
 from solver.io.snapshots import COMPONENT
 
 
@@ -20,20 +21,14 @@ def describe_field(path: Path | str, datasets: Sequence[str]) -> tuple[tuple[int
     last axis of this name; several hold one component each. Touches no device.
 
     Raises:
-        ValueError: a missing file or data set, or components of different shapes.
+        ValueError: a missing file or data set, one that lies behind a link or in another file, or components of
+            different shapes.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    try:
-        with h5py.File(path, "r") as file:
-            for name in datasets:
-                if name not in file:
-                    raise ValueError(f"{path}: has no data set {name!r}; it has {', '.join(_datasets(file))}")
-            shapes = [_shape(file[name]) for name in datasets]
-            is_complex = any(np.issubdtype(file[name].dtype, np.complexfloating) for name in datasets)
-    except OSError as error:
-        raise ValueError(f"{path}: not an HDF5 file: {error}") from None
+    with read_hdf5(path) as file:
+        found = [dataset(file, name) for name in datasets]
+        shapes = [_shape(data) for data in found]
+        is_complex = any(np.issubdtype(data.dtype, np.complexfloating) for data in found)
     if len(set(shapes)) != 1:
         raise ValueError(f"{path}: components have different shapes {[list(s) for s in shapes]}")
     return (shapes[0] if len(datasets) == 1 else (len(datasets), *shapes[0])), is_complex
@@ -48,7 +43,8 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
         grid: where the field is to live; values are converted to its precision.
 
     Raises:
-        ValueError: as `describe_field`; or a shape that is not the grid's, or complex values on a real grid.
+        ValueError: as `describe_field`; or a shape that is not the grid's, complex values on a real grid, or values
+            that are not finite.
     """
     names = [datasets] if isinstance(datasets, str) else list(datasets)
     shape, is_complex = describe_field(path, names)
@@ -59,19 +55,23 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
     if is_complex and grid.real:
         raise ValueError(f"{path}: the field is complex; this grid holds real ones")
     components = shape[0] if len(shape) > grid.dimensions else 1
-    with h5py.File(path, "r") as file:
+    with read_hdf5(Path(path)) as file:
+        found = [dataset(file, name) for name in names]
 
         def read(index: tuple[slice, ...]) -> np.ndarray:
             chosen = range(components)[index[0]]
-            if len(names) > 1:
-                parts = [file[names[c]][index[1:]] for c in chosen]
-            elif _components_last(file[names[0]]):
-                parts = [file[names[0]][(*index[1:], c)] for c in chosen]
+            if len(found) > 1:
+                parts = [found[c][index[1:]] for c in chosen]
+            elif _components_last(found[0]):
+                parts = [found[0][(*index[1:], c)] for c in chosen]
             elif len(shape) > grid.dimensions:
-                parts = [file[names[0]][(c, *index[1:])] for c in chosen]
+                parts = [found[0][(c, *index[1:])] for c in chosen]
             else:
-                parts = [file[names[0]][index[1:]]]
-            return np.stack(parts).astype(grid.physical_dtype)
+                parts = [found[0][index[1:]]]
+            values = np.stack(parts).astype(grid.physical_dtype)
+            if not np.isfinite(values).all():
+                raise ValueError(f"{path}: the field has values that are not finite")
+            return values
 
         return from_global(read, grid, components)
 
@@ -83,9 +83,3 @@ def _components_last(data: h5py.Dataset) -> bool:
 def _shape(data: h5py.Dataset) -> tuple[int, ...]:
     """Components first."""
     return (data.shape[-1], *data.shape[:-1]) if _components_last(data) else data.shape
-
-
-def _datasets(file: h5py.File) -> list[str]:
-    found: list[str] = []
-    file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
-    return found

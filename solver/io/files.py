@@ -1,14 +1,58 @@
-"""Writing so that a kill at any moment leaves the old file or the new one, never half of either."""
+"""Writing so that a kill or a full disk at any moment leaves the old file or the new one, never half of either."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from pathlib import Path
-from typing import IO
 
 PARTIAL = ".partial"
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+class DiskError(OSError):
+    """A file that could not be written; the message names it, what it needs and what is free."""
+
+
+def disk_error(path: Path, error: OSError, needed: int | None = None) -> DiskError:
+    """A failed write in one line.
+
+    Args:
+        path: of the file.
+        error: what the system said.
+        needed: bytes that the whole file would take, where known.
+    """
+    reason = error.strerror or str(error)
+    try:
+        disk = os.statvfs(path.parent)
+        written = path.stat().st_size if path.is_file() else 0
+        free = f", {in_words(disk.f_bavail * disk.f_frsize + written)} free"
+    except OSError:
+        free = ""
+    wanted = "" if needed is None else f": {in_words(needed)} needed{free}"
+    named = path.with_name(path.name.removeprefix(".").removesuffix(PARTIAL)) if path.name.endswith(PARTIAL) else path
+    return DiskError(f"{named}: {reason}{wanted}")
+
+
+def in_words(size: float) -> str:
+    """A number of bytes: `3.2 MiB`."""
+    for unit in UNITS:
+        if size < 1024 or unit == UNITS[-1]:
+            break
+        size /= 1024
+    return f"{size:.3g} {unit}"
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are not there.
+
+    Raises:
+        DiskError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(path, error) from error
 
 
 def sync(path: Path) -> None:
@@ -31,31 +75,43 @@ def partial_path(final: Path) -> Path:
     return final.with_name(f".{final.name}{PARTIAL}")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace a file's text as a whole."""
+def write_text(path: Path, text: str | bytes) -> None:
+    """Replace a file's contents as a whole.
+
+    Raises:
+        DiskError: the file is as it was.
+    """
+    content = text.encode() if isinstance(text, str) else text
     partial = partial_path(path)
-    partial.write_text(text, encoding="utf-8")
-    sync(partial)
-    publish(partial, path)
+    try:
+        partial.write_bytes(content)
+        sync(partial)
+        publish(partial, path)
+    except OSError as error:
+        failure = disk_error(path, error, len(content))
+        partial.unlink(missing_ok=True)
+        raise failure from error
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a text file, and bring it to the disk.
+
+    Raises:
+        DiskError: the file is as it was.
+    """
+    before = path.stat().st_size if path.exists() else 0
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if path.exists():
+            os.truncate(path, before)
+        raise disk_error(path, error, len(line) + 1) from error
 
 
 def checksum(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-def lock(folder: Path) -> IO[str] | None:
-    """Hold the folder for this process until the handle closes; None if another process holds it.
-
-    The kernel drops the lock with the process, however it ends.
-    """
-    handle = (folder / ".lock").open("w")
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        handle.close()
-        return None
-    except OSError:
-        pass  # a file system without locks: nothing can be held there
-    return handle

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from solver.config import ConfigError
-from solver.io.files import write_text
+from solver.io.files import append_line, write_text
 
 LEADING = {"step": "1", "t": "time", "dt": "time"}
 
@@ -55,10 +54,7 @@ class SeriesFile:
     def append(self, row: Mapping[str, float]) -> None:
         """Write one row and bring it to the disk."""
         values = [str(int(row["step"])), *(repr(float(row[name])) for name in list(self.columns)[1:])]
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(",".join(values) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.path, ",".join(values))
 
 
 def read_columns(path: Path) -> list[str]:

@@ -6,8 +6,7 @@ is an ordinary file: a virtual data set whose parts were moved or lost would rea
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ import h5py
 import jax
 import numpy as np
 
-from solver.cluster import barrier, is_first
+from solver.cluster import Agreement, is_first
 from solver.grid import Grid
-from solver.io.files import partial_path, publish, sync
+from solver.io.files import make_folder, partial_path, publish
+from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal
 from solver.io.vtkhdf import write_vtkhdf
 
 AXES = "xyz"
@@ -40,6 +40,16 @@ class Variable:
     labels: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class HeldVariable:
+    """This process's part of a variable, on the host: index and values of each device's slab."""
+
+    dtype: Any
+    slabs: tuple[tuple[tuple[slice, ...], np.ndarray], ...]
+    units: str
+    labels: tuple[str, ...]
+
+
 def snapshot_path(folder: Path, step: int) -> Path:
     """Where the snapshot of a step lies."""
     return folder / f"step-{step:08d}.h5"
@@ -59,22 +69,49 @@ def write_snapshot(
 
     Raises:
         ValueError: values that are not real, or not on this grid.
+        DiskError: this process could not write; a file that was there is as it was.
+        FailedElsewhere: another process could not.
     """
+    hold_snapshot(path, variables, grid, step, t, attributes)(Agreement("files"))
+
+
+def hold_snapshot(
+    path: Path, variables: Mapping[str, Variable], grid: Grid, step: int, t: float, attributes: Mapping[str, Any]
+) -> Callable[[Agreement], None]:
+    """As `write_snapshot`, in two parts: copies the values to the host, and returns what writes them, in any thread."""
+    held = {}
     for name, variable in variables.items():
         _check(name, variable, grid)
+        own = [shard for shard in variable.values.addressable_shards if shard.replica_id == 0]
+        slabs = tuple((shard.index, np.array(shard.data)) for shard in own)
+        held[name] = HeldVariable(variable.values.dtype, slabs, variable.units, variable.labels)
+    told = {"step": step, "time": t, **attributes}
+    return lambda agreement: _write(path, held, grid, told, agreement)
+
+
+def _write(
+    path: Path, held: Mapping[str, HeldVariable], grid: Grid, attributes: Mapping[str, Any], agreement: Agreement
+) -> None:
     partial = partial_path(path)
-    if is_first():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _create(partial, variables, grid, {"step": step, "time": t, **attributes})
-    for process in range(jax.process_count()):
-        barrier(f"snapshot {path.name}, turn of process {process}")
-        if process == jax.process_index():
-            _write_slabs(partial, variables)
-    barrier(f"snapshot {path.name} written")
-    if is_first():
-        sync(partial)
-        write_vtkhdf(path, list(variables), grid, t)
-        publish(partial, path)
+    companion = path.with_suffix(".hdf")
+    try:
+        with agreement.together():
+            if is_first():
+                make_folder(path.parent)
+                with new_hdf5(partial) as file:
+                    _create(file, held, grid, attributes)
+        with agreement.together(), agreement.in_turn():
+            _write_slabs(partial, held)
+        with agreement.together():
+            if is_first():
+                if grid.dimensions > 1:
+                    write_vtkhdf(partial_path(companion), path.name, list(held), grid, attributes["time"])
+                    publish(partial_path(companion), companion)
+                publish(partial, path)
+    except Exception:
+        for half in (partial, partial_path(companion)) if is_first() else ():
+            half.unlink(missing_ok=True)
+        raise
 
 
 def _check(name: str, variable: Variable, grid: Grid) -> None:
@@ -86,22 +123,21 @@ def _check(name: str, variable: Variable, grid: Grid) -> None:
         raise ValueError(f"snapshot: {name} is complex; its real and imaginary parts are two variables")
 
 
-def _create(path: Path, variables: Mapping[str, Variable], grid: Grid, attributes: Mapping[str, Any]) -> None:
-    with h5py.File(path, "w") as file:
-        file.attrs.update(attributes)
-        file["time"] = attributes["time"]
-        for name, points in zip(AXES, grid.coordinates(), strict=False):
-            file[name] = points.ravel()
-            file[name].make_scale(name)
-            file[name].attrs["units"] = "length"
-        for name, variable in variables.items():
-            _create_variable(file, name, variable, grid)
+def _create(file: h5py.File, variables: Mapping[str, HeldVariable], grid: Grid, attributes: Mapping[str, Any]) -> None:
+    file.attrs.update(attributes)
+    create(file, "time", attributes["time"])
+    for name, points in zip(AXES, grid.coordinates(), strict=False):
+        create(file, name, points.ravel()).make_scale(name)
+        file[name].attrs["units"] = "length"
+    for name, variable in variables.items():
+        _create_variable(file, name, variable, grid)
+    seal(file)
 
 
-def _create_variable(file: h5py.File, name: str, variable: Variable, grid: Grid) -> None:
+def _create_variable(file: h5py.File, name: str, variable: HeldVariable, grid: Grid) -> None:
     shape = (*grid.physical_shape, *([len(variable.labels)] if variable.labels else []))
     chunk = (1, *shape[1:]) if grid.dimensions > 1 else shape
-    data = file.create_dataset(name, shape, variable.values.dtype, chunks=chunk, fletcher32=True)
+    data = file.create_dataset(name, shape, variable.dtype, chunks=chunk, fletcher32=True)
     data.attrs["units"] = variable.units
     for axis in range(grid.dimensions):
         data.dims[axis].label = AXES[axis]
@@ -111,7 +147,7 @@ def _create_variable(file: h5py.File, name: str, variable: Variable, grid: Grid)
         data.dims[grid.dimensions].attach_scale(_labels(file, name, variable, grid))
 
 
-def _labels(file: h5py.File, name: str, variable: Variable, grid: Grid) -> h5py.Dataset:
+def _labels(file: h5py.File, name: str, variable: HeldVariable, grid: Grid) -> h5py.Dataset:
     """The scale that names components: one for all vectors, one for each variable whose components have own names."""
     scale = COMPONENT if variable.labels == tuple(AXES[: grid.dimensions]) else f"{name}_{COMPONENT}"
     if scale not in file:
@@ -120,37 +156,17 @@ def _labels(file: h5py.File, name: str, variable: Variable, grid: Grid) -> h5py.
     return file[scale]
 
 
-def _write_slabs(path: Path, variables: Mapping[str, Variable]) -> None:
-    with h5py.File(path, "r+") as file:
+def _write_slabs(path: Path, variables: Mapping[str, HeldVariable]) -> None:
+    with edit_hdf5(path) as file:
         for name, variable in variables.items():
-            for shard in variable.values.addressable_shards:
-                if shard.replica_id != 0:
-                    continue
+            for index, values in variable.slabs:
                 if variable.labels:
-                    file[name][*shard.index[1:], shard.index[0]] = np.moveaxis(np.asarray(shard.data), 0, -1)
+                    file[name][*index[1:], index[0]] = np.moveaxis(values, 0, -1)
                 else:
-                    file[name][shard.index] = np.asarray(shard.data)
+                    file[name][index] = values
 
 
 def variables_in(file: h5py.File) -> list[str]:
     """Names of a snapshot's fields, without axes, labels and time."""
     names = [name for name in file if name not in (*AXES, "time")]
     return [name for name in names if name != COMPONENT and not name.endswith(f"_{COMPONENT}")]
-
-
-def verify_data(path: Path) -> list[str]:
-    """What is wrong with a snapshot or spectra file, as lines: reads everything, so that checksums are compared."""
-    try:
-        with h5py.File(path, "r") as file:
-            for data in file.values():
-                for piece in _pieces(data):
-                    data[piece]
-    except (OSError, RuntimeError) as error:
-        return [f"{path}: {error}"]
-    return []
-
-
-def _pieces(data: h5py.Dataset) -> list[Any]:
-    if data.ndim == 0 or math.prod(data.shape) < 2**20:
-        return [()]
-    return list(range(data.shape[0]))

@@ -8,7 +8,6 @@ it: the cost of a row does not grow with the run, and no row is lost. `merge` br
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from solver.io.files import partial_path, publish, sync
+from solver.io.files import append_line, partial_path, publish
+from solver.io.hdf5 import create, new_hdf5, seal
 
 SCALES = ("t", "step", "k")
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
@@ -54,10 +54,7 @@ class SpectraFile:
         content = {"step": row.step, "t": row.t, "k": k.tolist()}
         content["spectra"] = {name: np.asarray(values).tolist() for name, values in row.spectra.items()}
         text = json.dumps(content)
-        with self.journal.open("a", encoding="utf-8") as file:
-            file.write(f"{zlib.crc32(text.encode()):08x} {text}\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.journal, f"{zlib.crc32(text.encode()):08x} {text}")
         stored = self.path.stat().st_size if self.path.exists() else 0
         if self.journal.stat().st_size >= max(SMALL, stored // 4) or not stored:
             self.merge()
@@ -114,17 +111,19 @@ class SpectraFile:
             self.path.unlink(missing_ok=True)
         else:
             partial = partial_path(self.path)
-            with h5py.File(partial, "w") as file:
-                _write(file, rows, k)
-            sync(partial)
-            publish(partial, self.path)
+            try:
+                with new_hdf5(partial) as file:
+                    _write(file, rows, k)
+                publish(partial, self.path)
+            except Exception:
+                partial.unlink(missing_ok=True)
+                raise
         self.journal.unlink(missing_ok=True)
 
 
 def _write(file: h5py.File, rows: list[Row], k: np.ndarray) -> None:
-    file["t"] = np.array([row.t for row in rows])
-    file["step"] = np.array([row.step for row in rows])
-    file["k"] = k
+    for name, values in {"t": [row.t for row in rows], "step": [row.step for row in rows], "k": k}.items():
+        create(file, name, np.array(values))
     for scale in ("t", "k"):
         file[scale].make_scale(scale)
     for name in rows[-1].spectra:
@@ -132,3 +131,4 @@ def _write(file: h5py.File, rows: list[Row], k: np.ndarray) -> None:
         data.attrs["long_name"] = f"half the mean square of the {name} in each shell"
         for axis, scale in enumerate(("t", "k")):
             data.dims[axis].attach_scale(file[scale])
+    seal(file)

@@ -9,24 +9,20 @@ import h5py
 import numpy as np
 
 from solver.grid import Grid
-from solver.io.files import partial_path, publish, sync
+from solver.io.hdf5 import create, new_hdf5
 
 
-def write_vtkhdf(snapshot: Path, names: Sequence[str], grid: Grid, t: float) -> None:
-    """Write `snapshot` with the ending .hdf beside it; two and three dimensions only.
+def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid, t: float) -> None:
+    """Write a file of links to the data sets `names` of `snapshot`, a file beside it; two and three dimensions only.
 
     VTK counts the contiguous axis first, which is z here. `Direction` turns the axes back, so that ParaView's X is x.
     Data sets `(x, y, z, component)` arrive as vectors.
 
     Source: the VTKHDF file format, version 1.0, of VTK's documentation.
     """
-    if grid.dimensions == 1:
-        return
-    final = snapshot.with_suffix(".hdf")
-    partial = partial_path(final)
     points, spacing = grid.physical_shape[::-1], grid.spacing[::-1]
     flat = 3 - grid.dimensions
-    with h5py.File(partial, "w") as file:
+    with new_hdf5(path) as file:
         image = file.create_group("VTKHDF")
         image.attrs.create("Type", b"ImageData", dtype="S9")
         image.attrs["Version"] = np.array([1, 0])
@@ -36,10 +32,8 @@ def write_vtkhdf(snapshot: Path, names: Sequence[str], grid: Grid, t: float) -> 
         image.attrs["Direction"] = _direction(grid.dimensions)
         data = image.create_group("PointData")
         for name in names:
-            data[name] = h5py.ExternalLink(snapshot.name, name)
-        image.create_group("FieldData")["TimeValue"] = np.array([t])
-    sync(partial)
-    publish(partial, final)
+            data[name] = h5py.ExternalLink(snapshot, name)
+        create(image.create_group("FieldData"), "TimeValue", np.array([t]))
 
 
 def _direction(dimensions: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from solver.loop.chunks import evolve
 from solver.loop.control import BlowUp, Control, Schedule, reached
+from solver.loop.energy import energy_of_all
 from solver.loop.fixed import fixed_steps, fixed_steps_donating
 from solver.loop.pure import integrate
 
@@ -9,6 +10,7 @@ __all__ = [
     "BlowUp",
     "Control",
     "Schedule",
+    "energy_of_all",
     "evolve",
     "fixed_steps",
     "fixed_steps_donating",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from solver.discovery import ClassName
 from solver.equations.base import PeriodicSystem
-from solver.io import RunDirectory
+from solver.io import RunDirectory, Writer
 from solver.loop import Control, Schedule
 from solver.steppers.base import State
 
@@ -25,6 +25,7 @@ class Run:
         run_file: the resolved run file, as text.
         control: what decides its steps and its end.
         warned: kinds of warnings that the log has already.
+        writer: writes large files while stepping goes on.
     """
 
     equation: PeriodicSystem
@@ -33,6 +34,7 @@ class Run:
     run_file: str = ""
     control: Control | None = None
     warned: set[str] = field(default_factory=set)
+    writer: Writer = field(default_factory=Writer)
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,10 @@ class Output(ABC):
 
     @abstractmethod
     def write(self, run: Run, state: State) -> None:
-        """Write what there is to say of a state. Collective: every process of the job calls it."""
+        """Write what there is to say of a state. Collective: every process of the job calls it.
+
+        What takes long goes through `run.writer`, from copies on the host: the loop reuses the state's buffers.
+        """
 
     def flush(self, run: Run) -> None:
         """Bring everything written so far into its final form; before each checkpoint, first process only."""

@@ -12,13 +12,14 @@ import numpy as np
 
 from solver.equations.base import PeriodicSystem
 from solver.io import (
+    Job,
     RunDirectory,
     Variable,
+    hold_snapshot,
     snapshot_path,
     step_of,
     variables_in,
     verify_data,
-    write_snapshot,
 )
 from solver.outputs.base import Output, Run
 from solver.outputs.figures import pyplot, save
@@ -48,6 +49,9 @@ class Snapshots(Output):
                 )
 
     def write(self, run: Run, state: State) -> None:
+        run.writer.submit(lambda: self._copied(run, state))
+
+    def _copied(self, run: Run, state: State) -> Job:
         equation, step = run.equation, int(state.step)
         units = equation.snapshot_units()
         variables = {
@@ -55,8 +59,9 @@ class Snapshots(Output):
             for name, values in _snapshot(equation, state.field).items()
         }
         attributes = {"title": run.title, "equation": equation.name}
-        path = snapshot_path(run.directory.snapshots, step)
-        write_snapshot(path, variables, equation.grid, step, float(state.t), attributes)
+        return hold_snapshot(
+            snapshot_path(run.directory.snapshots, step), variables, equation.grid, step, float(state.t), attributes
+        )
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:

@@ -1,10 +1,13 @@
 """A whole run: its directory, its first state, stepping with outputs in the pauses, and how it ends."""
 
 from solver.simulation.directory import refuse_earlier_end, refuse_occupied, refuse_other_physics, taken_directory
+from solver.simulation.early import EarlyStop
 from solver.simulation.progress import duration
-from solver.simulation.stepping import OutputList, simulate
+from solver.simulation.stepping import Limits, OutputList, simulate
 
 __all__ = [
+    "EarlyStop",
+    "Limits",
     "OutputList",
     "duration",
     "refuse_earlier_end",

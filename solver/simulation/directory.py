@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import jax
 
-from solver.cluster import any_process, barrier, is_first, log_to
+from solver.cluster import Agreement, is_first, log_to
 from solver.config import ConfigError, Source, changed_physics
-from solver.io import RunDirectory, lock, newest_time, record_provenance, remove_leftovers, write_text
+from solver.io import (
+    DirectoryLock,
+    RunDirectory,
+    TakenError,
+    newest_time,
+    record_provenance,
+    remove_leftovers,
+    write_text,
+)
 
 
 def refuse_occupied(directory: RunDirectory) -> None:
@@ -56,7 +65,7 @@ def taken_directory(
     devices: Sequence[jax.Device],
     sources: Sequence[Source] = (),
     notes: Sequence[str] = (),
-) -> Iterator[None]:
+) -> Iterator[DirectoryLock | None]:
     """Make the directory this run's as long as the context lasts, with its log. Collective.
 
     Args:
@@ -66,31 +75,35 @@ def taken_directory(
         sources: files of the user's to copy into it.
         notes: what differs from what was asked for, for provenance.json.
 
+    Yields:
+        The lock, on the first process; None on others.
+
     Raises:
         ConfigError: another process is writing a run there, or the directory cannot be made.
+        DiskError: it cannot be written.
+        FailedElsewhere: the first process met one of these.
     """
-    held: Any = None
-    log: Any = nullcontext()
-    if is_first():
-        try:
-            directory.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"output.directory = {str(directory.path)!r}: cannot be made: {error}") from None
-        held = lock(directory.path)
-    if any_process(is_first() and held is None):
-        raise ConfigError(f"{directory.path}: another process is writing this run; wait for it, or stop it")
-    if is_first():
-        log = log_to(directory.log)
-        for folder in (directory.checkpoints, directory.snapshots, directory.path):
-            remove_leftovers(folder)
-        for source in sources:
-            (directory.path / source.copy_name).write_bytes(source.content)
-        write_text(directory.run_file, run_file)
-        record_provenance(directory.provenance, devices, notes)
-    barrier("run directory")
+    with ExitStack() as stack:
+        lock = None
+        with Agreement("directory").together():
+            if is_first():
+                lock = _take(directory)
+                stack.callback(lock.release)
+                stack.enter_context(log_to(directory.log))
+                for folder in (directory.checkpoints, directory.snapshots, directory.path):
+                    remove_leftovers(folder)
+                for source in sources:
+                    write_text(directory.path / source.copy_name, source.content)
+                write_text(directory.run_file, run_file)
+                record_provenance(directory.provenance, devices, notes)
+        yield lock
+
+
+def _take(directory: RunDirectory) -> DirectoryLock:
     try:
-        with log:
-            yield
-    finally:
-        if held is not None:
-            held.close()
+        directory.path.mkdir(parents=True, exist_ok=True)
+        return DirectoryLock(directory.path, os.environ)
+    except OSError as error:
+        raise ConfigError(f"output.directory = {str(directory.path)!r}: cannot be made: {error}") from None
+    except TakenError as error:
+        raise ConfigError(f"{directory.path}: {error}; wait for it, or stop it") from None

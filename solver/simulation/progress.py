@@ -55,16 +55,14 @@ class Progress:
 
     def show(self, state: State) -> None:
         """Print, if it is time to."""
-        if not self.active:
-            return
         now = time.monotonic()
         if not self._started and int(state.step) > self._begin[1]:
             # speed is measured from the end of the first chunk, which compiled
             self._started, self._mark = True, (now, int(state.step), float(state.t))
-        if now - self._printed < (BAR_SECONDS if self.live else LINE_SECONDS):
+        if not self.active or now - self._printed < (BAR_SECONDS if self.live else LINE_SECONDS):
             return
         self._printed = now
-        text = self._text(state, now)
+        text = self._text(state)
         if self.live:
             width = shutil.get_terminal_size().columns - 1
             bar = self._bar(state, width=min(24, max(4, width - len(text) - len("[] 100 % "))))
@@ -73,16 +71,24 @@ class Progress:
         else:
             LOGGER.info(text)
 
+    def pace(self, state: State) -> dict[str, float]:
+        """Steps per second, and seconds left at that pace; nothing before the first chunk that compiled nothing."""
+        now = time.monotonic()
+        seconds, steps = now - self._mark[0], int(state.step) - self._mark[1]
+        advance = float(state.t) - self._mark[2]
+        if not self._started or not steps or not seconds > 0 or not advance > 0:
+            return {}
+        return {"steps_per_second": steps / seconds, "seconds_left": seconds * (self.end - float(state.t)) / advance}
+
     def close(self) -> None:
         """Leave the bar's line."""
         if self.live:
             sys.stdout.write("\n")
 
-    def _text(self, state: State, now: float) -> str:
-        seconds, steps = now - self._mark[0], int(state.step) - self._mark[1]
-        advance = float(state.t) - self._mark[2]
-        speed = f"{steps / seconds:.3g} steps/s" if steps and seconds > 0 else "compiling"
-        left = f", {duration(seconds * (self.end - float(state.t)) / advance)} left" if advance > 0 else ""
+    def _text(self, state: State) -> str:
+        pace = self.pace(state)
+        speed = f"{pace['steps_per_second']:.3g} steps/s" if pace else "compiling"
+        left = f", {duration(pace['seconds_left'])} left" if pace else ""
         return f"step {int(state.step)}  t = {float(state.t):.6g}  dt = {float(state.dt):.3g}  {speed}{left}"
 
     def _bar(self, state: State, width: int) -> str:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.cluster import LOGGER, StopRequest, any_process, barrier, is_first, largest
-from solver.config import ConfigError
+import jax
+
+from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
+from solver.config import STALL_SECONDS, ConfigError
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
-from solver.loop import BlowUp, Control, evolve, reached
+from solver.loop import BlowUp, Control, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
+from solver.simulation.early import EarlyStop
 from solver.simulation.progress import Pace, Progress, duration
 from solver.steppers.base import State, Stepper
+
+PATIENCE = 2.0  # seconds for what is being written when the other processes may have died
+_energy = jax.jit(energy_of_all)
 
 
 @dataclass(frozen=True)
@@ -57,41 +64,67 @@ class OutputList:
 
         Collective: what the first process refuses ends all of them.
         """
-        refusal = None
-        if is_first() and resumed_at is not None:
-            try:
-                for output in self.all:  # all of them before anything is dropped
-                    output.resume(run)
-            except ValueError as error:
-                refusal = error
-        if any_process(refusal is not None):
-            raise refusal or ConfigError("the first process found an output that cannot be continued")
-        if not is_first():
-            return
+        with Agreement("outputs").together():
+            if is_first():
+                self._open(run, resumed_at)
+
+    def _open(self, run: Run, resumed_at: int | None) -> None:
+        for output in self.all if resumed_at is not None else ():  # all of them before anything is dropped
+            output.resume(run)
         for kind in self.known:
             kind.drop_after(run.directory, -1 if resumed_at is None else resumed_at)
-        if resumed_at is None:
-            for output in self.all:
-                output.begin(run)
+        for output in self.all if resumed_at is None else ():
+            output.begin(run)
 
-    def write(self, run: Run, state: State, *, start: bool, end: bool) -> None:
-        """Write what is due."""
+    def write(self, run: Run, state: State, watchdog: Watchdog, *, start: bool, end: bool) -> None:
+        """Write what is due; an output of the user's may take its time."""
         for output in self.others:
             if output.is_due(state, start=start, end=end):
-                output.write(run, state)
+                ours = type(output).__module__.startswith("solver.")
+                with nullcontext() if ours else watchdog.busy(f"writing {output.name}"):
+                    output.write(run, state)
         if self.checkpoints.is_due(state, start=start, end=end):
             self.checkpoint(run, state)
 
-    def checkpoint(self, run: Run, state: State) -> Path:
-        """Write a checkpoint, after everything before it; returns its folder."""
+    def checkpoint(self, run: Run, state: State) -> None:
+        """Write a checkpoint, after everything before it."""
         if is_first():
             for output in self.others:
                 output.flush(run)
-        return self.checkpoints.save(run, state)
+        self.checkpoints.write(run, state)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a run early.
+
+    Args:
+        wall: seconds after the start of the process before which the run is to have stopped, with a checkpoint.
+        stall: seconds without a step after which it is given up.
+        energy: half the mean square of all fields beyond which the solution counts as blown up.
+
+    Raises:
+        ValueError: one that is not positive.
+    """
+
+    wall: float | None = None
+    stall: float = STALL_SECONDS
+    energy: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("wall_limit", self.wall), ("stall_limit", self.stall), ("energy_limit", self.energy)):
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} = {value}: a positive number is needed")
 
 
 def simulate(
-    run: Run, stepper: Stepper, start: Callable[[], State], control: Control, outputs: OutputList, stop: StopRequest
+    run: Run,
+    stepper: Stepper,
+    start: Callable[[], State],
+    control: Control,
+    outputs: OutputList,
+    early: EarlyStop,
+    limits: Limits,
 ) -> tuple[State, bool]:
     """Carry a run from its newest checkpoint, or from its start, to its end. Collective.
 
@@ -101,21 +134,49 @@ def simulate(
         start: makes the first state, where there is no checkpoint.
         control: the end and the steps.
         outputs: what is written.
-        stop: a request to stop early.
+        early: whether it is to stop early.
+        limits: what ends it early.
 
     Returns:
         The last state, and whether it stands at the end: if not, it was stopped early and a checkpoint written.
 
     Raises:
-        BlowUp: the solution stopped being finite.
+        BlowUp: the solution stopped being finite, or has more energy than it may.
         CheckpointError: all checkpoints of the directory are damaged.
+        DiskError: a file could not be written; everything finished before is whole.
+        FailedElsewhere: another process could not go on.
     """
+    with Watchdog(limits.stall, run.directory.log) as watchdog:
+        patience = PATIENCE if jax.process_count() > 1 else None
+        try:
+            last, finished = _simulate(run, stepper, start, control, outputs, early, limits, watchdog)
+            patience = None
+        except BlowUp as error:
+            LOGGER.error("%s", error)
+            patience = None  # every process is here
+            raise
+        finally:
+            run.writer.close(patience)
+        return last, finished
+
+
+def _simulate(
+    run: Run,
+    stepper: Stepper,
+    start: Callable[[], State],
+    control: Control,
+    outputs: OutputList,
+    early: EarlyStop,
+    limits: Limits,
+    watchdog: Watchdog,
+) -> tuple[State, bool]:
+    run.writer.while_waiting = lambda: watchdog.busy("writing")
     state, resumed_at = _first_state(run, stepper, start)
     outputs.open(run, resumed_at)
-    barrier("outputs opened")
     pace, progress = Pace(), Progress(control.end, state, active=is_first())
     began = mark = time.monotonic()
     first_step = previous = int(state.step)
+    early.begin(state, run.writer)
     states = evolve(
         run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
         tolerance=control.tolerance, max_step=control.max_step,
@@ -124,30 +185,49 @@ def simulate(
     del state  # the loop has a copy of its own
     try:
         for now in states:
-            stopping, seconds = largest([stop.received is not None, time.monotonic() - mark])
-            pace.learn(int(now.step) - previous, seconds)
+            step = int(now.step)
+            stopping, seconds, failed = largest(
+                [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
+            )
+            early.learn(seconds)
+            watchdog.moved(seconds if previous > first_step else 0.0)
+            pace.learn(step - previous, seconds)
+            if failed:
+                run.writer.wait()  # which raises what failed, here or elsewhere
+            _check_energy(run, now, limits.energy)
             done = reached(now, control.end, control.step)
-            at_first = int(now.step) == first_step
-            if not (at_first and resumed_at is not None):  # which the run before has written
-                outputs.write(run, now, start=at_first, end=done)
+            if not (step == first_step and resumed_at is not None):  # which the run before has written
+                outputs.write(run, now, watchdog, start=step == first_step, end=done)
             if stopping and not done:
-                _log_early_stop(stop, now, outputs.checkpoint(run, now))
+                outputs.checkpoint(run, now)
+            run.writer.end_pause()
+            if stopping or done:
+                run.writer.wait()
+            if stopping and not done:
+                early.report(step)
                 return now, False
             progress.show(now)
-            mark, previous = time.monotonic(), int(now.step)
-    except BlowUp as error:
-        LOGGER.error("%s", error)
-        raise
+            early.say(now, progress)
+            mark, previous = time.monotonic(), step
     finally:
         progress.close()
-    took = duration(time.monotonic() - began)
-    LOGGER.info("finished: step %d, t = %.6g, in %s; %s", previous, float(now.t), took, run.directory.path)
+    took, held_up = duration(time.monotonic() - began), run.writer.held_up
+    LOGGER.info(
+        "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
+        previous, float(now.t), took, held_up, run.directory.path,
+    )  # fmt: skip
     return now, True
 
 
-def _log_early_stop(stop: StopRequest, state: State, path: Path) -> None:
-    cause = stop.received or "a signal to another process"
-    LOGGER.warning("stopped early by %s at step %d; continue from %s", cause, int(state.step), path)
+def _check_energy(run: Run, state: State, limit: float | None) -> None:
+    if limit is None:
+        return
+    energy = float(_energy(run.equation, state.field))
+    if not energy <= limit:
+        raise BlowUp(
+            f"step {int(state.step)}, t = {float(state.t):.6g}: the energy is {energy:.6g}, beyond "
+            f"time.energy_limit = {limit:g}; the last checkpoint is from before"
+        )
 
 
 def _first_state(run: Run, stepper: Stepper, start: Callable[[], State]) -> tuple[State, int | None]:
@@ -164,13 +244,12 @@ def _first_state(run: Run, stepper: Stepper, start: Callable[[], State]) -> tupl
             )
         return start(), None
     _set_aside(directory, list(damaged))
-    state = load_checkpoint(path, run.equation, stepper)
+    state = load_checkpoint(path, run.equation, stepper, checked=True)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
     return state, int(state.step)
 
 
 def _set_aside(directory: RunDirectory, damaged: Sequence[Path]) -> None:
-    if is_first():
-        for bad in damaged:
+    with Agreement("damaged").together():
+        for bad in damaged if is_first() else ():
             LOGGER.error("kept aside as %s", set_aside(bad).name)
-    barrier("damaged checkpoints set aside")

@@ -107,7 +107,7 @@ def test_a_gpu_without_a_plug_in_is_one_line(monkeypatch):
 
 def test_a_process_that_leaves_on_purpose_is_not_killed_by_its_launcher():
     code = (
-        "import os, signal, sys\nfrom solver.cluster import StopRequest\n"
+        "import os, signal, sys\nfrom solver.stop import StopRequest\n"
         "with StopRequest() as stop:\n    stop.shield()\nos.kill(os.getpid(), signal.SIGTERM)\nsys.exit(75)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 75

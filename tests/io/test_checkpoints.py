@@ -10,9 +10,11 @@ import pytest
 
 import solver as sw
 from solver import assemble
+from solver.cluster import Agreement
 from solver.config import load
 from solver.io import (
     CheckpointError,
+    DiskError,
     keep_newest,
     list_checkpoints,
     newest_valid,
@@ -171,11 +173,12 @@ def test_a_checkpoint_is_never_overwritten(saved):
 def test_a_full_disk_leaves_nothing_under_the_name_and_the_others_alone(saved, monkeypatch):
     run, folder = saved
 
-    def no_space(path):
+    def no_space(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("solver.io.checkpoints.sync", no_space)
-    with pytest.raises(CheckpointError, match="No space left"):
+    monkeypatch.setattr("os.pwrite", no_space)
+    needs = r"process-00000.h5: No space left on device: \S+ KiB needed, \S+ \wiB free"
+    with pytest.raises(DiskError, match=needs):
         sw.io.save_checkpoint(folder, run.start().replace(step=np.int64(20)), run.grid)
     assert newest_valid(folder)[0].name == "step-00000015"
     assert not list(folder.glob(".*"))
@@ -185,10 +188,10 @@ def test_older_ones_go_only_after_the_newest_is_verified(saved):
     _, folder = saved
     damage_byte(folder / "step-00000015" / "process-00000.h5")
     with pytest.raises(CheckpointError, match="older ones are kept"):
-        keep_newest(folder, 1)
+        keep_newest(folder, 1, Agreement("test"))
     assert len(list_checkpoints(folder)) == 3
     set_aside(folder / "step-00000015")
-    keep_newest(folder, 1)
+    keep_newest(folder, 1, Agreement("test"))
     assert [p.name for p in list_checkpoints(folder)] == ["step-00000010"]
 
 

@@ -1,4 +1,7 @@
-"""Series, spectra, snapshots, fields read in."""
+"""Series, spectra, snapshots, fields read in, and whose directory it is."""
+
+import os
+import time
 
 import h5py
 import jax
@@ -7,7 +10,17 @@ import pytest
 import xarray
 
 import solver as sw
-from solver.io import SeriesFile, Variable, describe_field, drop_rows_after, lock, verify_data, write_snapshot
+from solver.io import (
+    DirectoryLock,
+    SeriesFile,
+    TakenError,
+    Variable,
+    describe_field,
+    drop_rows_after,
+    read_lock,
+    verify_data,
+    write_snapshot,
+)
 
 UNITS = {"energy": "length^2/time^2", "cfl": "1"}
 
@@ -142,12 +155,80 @@ def test_fields_in_one_data_set(tmp_path, make_grid):
 
 
 def test_a_directory_is_held_by_one(tmp_path):
-    held = lock(tmp_path)
-    assert lock(tmp_path) is None
-    held.close()
-    again = lock(tmp_path)
-    assert again is not None
-    again.close()
+    held = DirectoryLock(tmp_path, {})
+    with pytest.raises(TakenError, match=rf"process {os.getpid()} on \S+ is writing this run"):
+        DirectoryLock(tmp_path, {})
+    held.say(step=7)
+    held.release()
+    assert read_lock(tmp_path / ".lock")["step"] == 7
+    DirectoryLock(tmp_path, {}).release()
+
+
+@pytest.fixture
+def without_kernel_locks(monkeypatch):
+    """As on a file system that does not pass them on, with a quick pulse."""
+
+    def refuse(*arguments):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    monkeypatch.setattr("solver.io.lock.BEAT_SECONDS", 0.1)
+    monkeypatch.setattr("solver.io.lock.DEAD_SECONDS", 1.0)
+
+
+def on_host(monkeypatch, name):
+    monkeypatch.setattr("platform.node", lambda: name)
+
+
+def test_a_live_run_on_another_host_is_seen_by_its_beats(tmp_path, monkeypatch, without_kernel_locks):
+    on_host(monkeypatch, "n1")
+    held = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    on_host(monkeypatch, "n2")
+    with pytest.raises(TakenError, match="on n1, Slurm job 7 is writing this run"):
+        DirectoryLock(tmp_path, {"SLURM_JOB_ID": "8"})
+    assert not held.lost
+    held.release()
+    began = time.monotonic()
+    DirectoryLock(tmp_path, {"SLURM_JOB_ID": "8"}).release()
+    assert time.monotonic() - began < 0.5, "a run that left in order holds nobody up"
+
+
+def die(lock):
+    """As by SIGKILL: no more beats, nothing released."""
+    lock._over.set()
+    lock._thread.join()
+    lock._handle.close()
+
+
+def test_a_requeued_job_is_not_held_up_by_its_killed_self_and_another_a_little(
+    tmp_path, monkeypatch, without_kernel_locks
+):
+    on_host(monkeypatch, "n1")
+    die(DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"}))
+    on_host(monkeypatch, "n2")
+    began = time.monotonic()
+    requeued = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    assert time.monotonic() - began < 0.5
+    die(requeued)
+    on_host(monkeypatch, "n3")
+    began = time.monotonic()
+    other = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "8"})
+    assert 0.9 < time.monotonic() - began < 3
+    other.release()
+
+
+def test_a_run_that_was_thought_dead_learns_that_its_directory_is_taken(tmp_path, monkeypatch, without_kernel_locks):
+    on_host(monkeypatch, "n1")
+    first = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    second = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    deadline = time.monotonic() + 5
+    while not first.lost and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert first.lost
+    assert not second.lost
+    first.release()
+    assert read_lock(tmp_path / ".lock")["released"] is False, "it must not release what is another's"
+    second.release()
 
 
 def test_random_numbers_do_not_depend_on_the_devices(make_grid):

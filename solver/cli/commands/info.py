@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import time as clock
 from typing import Any
 
 from solver.cli.directory import open_run
 from solver.config import read_toml
 from solver.io import (
+    DEAD_SECONDS,
     CheckpointError,
     RunDirectory,
     list_checkpoints,
+    read_lock,
     read_manifest,
 )
+from solver.simulation import duration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
         "forcing": _start(table["forcing"]) if "forcing" in table else "none",
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
         "stands at": _standing(directory, time["end"]),
+        "now": _now(directory),
         "last row": _last_row(directory),
         "snapshots": str(len(list(directory.snapshots.glob("step-*.h5")))),
         "checkpoints": _checkpoints(directory),
@@ -70,6 +75,26 @@ def _standing(directory: RunDirectory, end: float) -> str:
         state = "finished" if t >= end * (1 - 1e-12) else f"{100 * t / end:.0f} % done, can be continued"
         return f"step {manifest['step']}, t = {t:.6g}: {state}"
     return "no checkpoint: a continued run starts over"
+
+
+def _now(directory: RunDirectory) -> str:
+    """Whether a process is at it, and when it will be done."""
+    holder = read_lock(directory.path / ".lock")
+    if not holder or holder.get("released"):
+        return "no process is running it"
+    silent = clock.time() - holder["time"]
+    job = f", Slurm job {holder['job']}" if holder.get("job") else ""
+    who = f"process {holder['pid']} on {holder['host']}{job}"
+    if silent > DEAD_SECONDS:
+        return f"no process is running it; {who} was last heard of {duration(silent)} ago"
+    if "step" not in holder:
+        return f"{who} is starting it"
+    at = f"{who} is at step {holder['step']}, t = {holder['t']:.6g}"
+    if "seconds_left" not in holder:
+        return at
+    left = max(0.0, holder["seconds_left"] - silent)
+    ends = clock.strftime("%Y-%m-%d %H:%M", clock.localtime(clock.time() + left))
+    return f"{at}; at {holder['steps_per_second']:.3g} steps/s it ends in {duration(left)}, {ends}"
 
 
 def _last_row(directory: RunDirectory) -> str:

@@ -1,4 +1,7 @@
-"""Requests to stop early: SIGTERM, SIGINT and SIGUSR1 set a flag that the run looks at between chunks."""
+"""Requests to stop early: SIGTERM, SIGINT and SIGUSR1 set a flag that the run looks at between chunks.
+
+Imports nothing else of the package, so that signals can be remembered before JAX is imported.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,13 @@ from types import FrameType
 from typing import Any
 
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+_remembered: list[str] = []
+
+
+def remember_signals() -> None:
+    """From now on SIGTERM and SIGUSR1 are remembered until a run listens to them, instead of ending the process."""
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, lambda number, frame: _remembered.append(signal.Signals(number).name))
 
 
 class StopRequest:
@@ -17,7 +27,7 @@ class StopRequest:
     """
 
     def __init__(self) -> None:
-        self.received: str | None = None
+        self.received: str | None = _remembered[0] if _remembered else None
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopRequest:

@@ -1,0 +1,184 @@
+"""A run in which nothing moves any more is ended, with the Python stacks of every process that can still run.
+
+A process that waits for another in a collective cannot notice that the other is stuck. So a thread in each process
+looks at how long ago its own main thread last said that it was moving. Compiling, reading and writing take as long as
+they take: they are told to the watchdog, those of other processes through the coordination service, and have a limit
+of their own.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from solver.cluster.failure import end_all, on_ending
+from solver.cluster.service import service_client
+
+STALLED = 70  # the exit code
+LOOK_SECONDS = 0.5
+PULSE_SECONDS = 0.5  # between two signs of life of a process that compiles, reads or writes
+BUSY_FACTOR = 10  # such work may take this many times the limit, and at least
+BUSY_SECONDS = 1800.0
+SLOW_FACTOR = 5  # chunks that took long so far may take this many times longer
+COMPILING = "compiling"
+PULSES = "slabwave/pulse/"
+# what JAX reports when a program is lowered, and so is compiled next, and when it is compiled
+COMPILE_BEGINS = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILE_ENDS = "/jax/core/compile/backend_compile_duration"
+
+
+class Watchdog:
+    """Ends the job with exit code 70 when this process has not moved for a limit.
+
+    Args:
+        limit: seconds.
+        log: file to which the stacks go.
+        end: ends all processes, given the exit code and the message; by default at once.
+    """
+
+    def __init__(self, limit: float, log: Path, end: Callable[[int, str], Any] | None = None) -> None:
+        self.limit, self.log, self._end = limit, log, end or _end_now
+        self._moved = time.monotonic()
+        self._longest = 0.0
+        self._busy: str | None = "starting"
+        self._over = threading.Event()
+        self._pulse = 0
+
+    def __enter__(self) -> Watchdog:
+        _listen_to(self)
+        on_ending(self._note_stacks)
+        self._moved = time.monotonic()
+        for work in (self._watch, self._tell):
+            threading.Thread(target=work, name=f"slabwave-watchdog{work.__name__}", daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        on_ending(None)
+        _listen_to(None)
+
+    def moved(self, seconds: float = 0.0) -> None:
+        """The main thread got on; it took `seconds` over the last chunk of steps."""
+        self._longest = max(self._longest, seconds)
+        self._busy = None
+        self._moved = time.monotonic()
+
+    @contextmanager
+    def busy(self, what: str) -> Iterator[None]:
+        """The main thread does something that takes as long as it takes, such as writing."""
+        before, self._busy, self._moved = self._busy, what, time.monotonic()
+        try:
+            yield
+        finally:
+            self._busy, self._moved = before, time.monotonic()
+
+    def compiling(self, begins: bool) -> None:
+        """JAX begins, or ends, to compile a program."""
+        if begins and self._busy is None:
+            self._busy = COMPILING
+        elif not begins and self._busy == COMPILING:
+            self._busy = None
+        self._moved = time.monotonic()
+
+    def _allowed(self) -> float:
+        """Seconds without a sign of life."""
+        if self._busy is not None:
+            return max(BUSY_FACTOR * self.limit, BUSY_SECONDS)
+        return max(self.limit, SLOW_FACTOR * self._longest)
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            still = time.monotonic() - self._moved
+            if still > self._allowed() and not self._another_is_busy() and not self._over.is_set():
+                if time.monotonic() - self._moved < self._allowed():
+                    continue  # it moved while the others were asked
+                doing = self._busy or "stepping"
+                self._bark(f"stalled: nothing has moved for {still:.0f} s while {doing}; stacks are in {self.log}")
+
+    def _bark(self, message: str) -> None:
+        print(f"slabwave: error: {message}", file=sys.stderr, flush=True)
+        self._note_stacks(STALLED)
+        self._end(STALLED, message)
+
+    def _note_stacks(self, code: int) -> None:
+        """Append what every thread of this process is doing to the log."""
+        if code != STALLED:
+            return
+        where = f"process {jax.process_index()} ({os.getpid()} on {socket.gethostname()})"
+        try:
+            with self.log.open("a", encoding="utf-8") as file:
+                file.write(f"{where} is ended; Python stacks of its threads:\n")
+                file.flush()
+                faulthandler.dump_traceback(file, all_threads=True)
+        except OSError:
+            faulthandler.dump_traceback(sys.stderr, all_threads=True)
+
+    # ---- of other processes ---------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """Give signs of life while this process is busy."""
+        client = service_client()
+        while client is not None and not self._over.wait(PULSE_SECONDS):
+            if self._busy is not None:
+                self._pulse += 1
+                try:
+                    client.key_value_set(f"{PULSES}{jax.process_index()}", str(self._pulse), allow_overwrite=True)
+                except Exception:
+                    return  # the service is gone, and with it the job
+
+    def _another_is_busy(self) -> bool:
+        """Whether some process gives signs of life of one that compiles, reads or writes."""
+        client = service_client()
+        if client is None:
+            return False
+        before = _in_time(lambda: client.key_value_dir_get(PULSES))
+        time.sleep(2 * PULSE_SECONDS)
+        after = _in_time(lambda: client.key_value_dir_get(PULSES))
+        mine = f"{PULSES}{jax.process_index()}"
+        changed = set(after or ()) - set(before or ())
+        return before is not None and any(key != mine for key, _ in changed)
+
+
+def _end_now(code: int, message: str) -> None:
+    if service_client() is None:
+        os._exit(code)  # the main thread will not
+    end_all(code, message)
+
+
+def _in_time(ask: Callable[[], Any]) -> Any:
+    """An answer of the service; None where it does not come, because the process it lives in is stuck."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(ask()), daemon=True)
+    thread.start()
+    thread.join(PULSE_SECONDS)
+    return found[0] if found else None
+
+
+# ---- compilation --------------------------------------------------------------------------------------------------
+
+_listening: list[Watchdog] = []
+_registered: list[bool] = []
+
+
+def _listen_to(watchdog: Watchdog | None) -> None:
+    """JAX keeps its listeners for good: one is registered, and told which watchdog there is."""
+    _listening[:] = [watchdog] if watchdog is not None else []
+    if not _registered:
+        jax.monitoring.register_event_duration_secs_listener(_heard)
+        _registered.append(True)
+
+
+def _heard(event: str, seconds: float, **details: Any) -> None:
+    for watchdog in _listening:
+        if event in (COMPILE_BEGINS, COMPILE_ENDS):
+            watchdog.compiling(begins=event == COMPILE_BEGINS)

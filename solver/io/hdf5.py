@@ -1,0 +1,239 @@
+"""HDF5 files: written so that a full disk is an ordinary error, read without following links out of them.
+
+HDF5 itself cannot survive a failed write: what it could not bring to the disk stays in its memory, and it crashes on
+trying again when the program ends. So it never meets one. It writes through a Python object that remembers the first
+failure and takes everything after it without storing it; the failure is raised when HDF5 has closed the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from solver.io.files import disk_error
+
+# metadata with checksums, which HDF5 1.10 and everything since can read
+FORMAT: dict[str, Any] = {"libver": ("v110", "v110")}
+
+
+@contextmanager
+def new_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Create a file, bring it to the disk, and close it.
+
+    Raises:
+        DiskError: it could not be written in full; what is there is no file that can be read.
+    """
+    with _through(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, "w") as file:
+        yield file
+
+
+@contextmanager
+def edit_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Write into a file that is there; as `new_hdf5`."""
+    with _through(path, os.O_RDWR, "r+") as file:
+        yield file
+
+
+@contextmanager
+def _through(path: Path, flags: int, mode: str) -> Iterator[h5py.File]:
+    try:
+        sink = _Sink(os.open(path, flags, 0o666))
+    except OSError as error:
+        raise disk_error(path, error) from error
+    try:
+        with h5py.File(sink, mode, **FORMAT) as file:
+            yield file
+        sink.sync()
+    except Exception as error:
+        raise disk_error(path, sink.failure, sink.end) if sink.failure else error from error
+    finally:
+        os.close(sink.descriptor)
+    if sink.failure:
+        raise disk_error(path, sink.failure, sink.end)
+
+
+class _Sink(io.RawIOBase):
+    """A file that fails once, in `failure`, and from then on only seems to be written."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.failure: OSError | None = None
+        self.position = 0
+        self.end = os.fstat(descriptor).st_size
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self.position = {os.SEEK_SET: 0, os.SEEK_CUR: self.position, os.SEEK_END: self.end}[whence] + offset
+        return self.position
+
+    def tell(self) -> int:
+        return self.position
+
+    def truncate(self, size: int | None = None) -> int:
+        self.end = self.position if size is None else size
+        self._attempt(os.ftruncate, self.end)
+        return self.end
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        size, at = len(rest), self.position
+        while len(rest) and self.failure is None:
+            written = self._attempt(os.pwrite, rest, at) or 0
+            rest, at = rest[written:], at + written
+        self.position += size
+        self.end = max(self.end, self.position)
+        return size
+
+    def readinto(self, buffer: Any) -> int:
+        rest = memoryview(buffer).cast("B")
+        size, at = len(rest), self.position
+        while len(rest) and (count := os.preadv(self.descriptor, [rest], at)):
+            rest, at = rest[count:], at + count
+        rest[:] = bytes(len(rest))  # HDF5 may read what it has reserved and not yet written
+        self.position += size
+        return size
+
+    def flush(self) -> None:
+        """Nothing is held back; HDF5 asks often, and one `sync` at the end is enough."""
+
+    def sync(self) -> None:
+        self._attempt(os.fsync)
+
+    def _attempt(self, call: Any, *arguments: Any) -> Any:
+        if self.failure is None:
+            try:
+                return call(self.descriptor, *arguments)
+            except OSError as error:
+                self.failure = error
+        return None
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def read_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Open a file to read.
+
+    Raises:
+        ValueError: no such file, or not an HDF5 file.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path}: not an HDF5 file, or damaged: {' '.join(str(error).split())}") from None
+    with file:
+        yield file
+
+
+def dataset(file: h5py.File, name: str) -> h5py.Dataset:
+    """A data set that lies in the file itself, named by a path of groups.
+
+    A file from elsewhere may hold links that lead to any file this user can read. None is followed.
+
+    Raises:
+        ValueError: there is none of this name, or it is, or lies behind, a link; or its values lie in other files.
+    """
+    here: Any = file
+    for part in filter(None, name.split("/")):
+        link = here.get(part, getlink=True) if isinstance(here, h5py.Group) and part in here else None
+        if link is None:
+            raise ValueError(f"{file.filename}: has no data set {name!r}; it has {', '.join(datasets(file)) or 'none'}")
+        if not isinstance(link, h5py.HardLink):
+            kind = "external" if isinstance(link, h5py.ExternalLink) else "soft"
+            raise ValueError(
+                f"{file.filename}: {name!r} lies behind a link ({kind}); data in the file itself are needed"
+            )
+        here = here[part]
+    if not isinstance(here, h5py.Dataset):
+        raise ValueError(f"{file.filename}: {name!r} is a group; a data set is needed")
+    if here.is_virtual or here.external:
+        raise ValueError(f"{file.filename}: values of {name!r} lie in other files; data in the file itself are needed")
+    if here.dtype.kind not in "iufc":
+        raise ValueError(f"{file.filename}: {name!r} holds {here.dtype}; numbers are needed")
+    return here
+
+
+def datasets(file: h5py.File) -> list[str]:
+    """Names of the data sets in a file; links are not followed."""
+    found: list[str] = []
+    file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def create(file: h5py.Group, name: str, values: Any) -> h5py.Dataset:
+    """A data set whose values have a checksum."""
+    values = np.asarray(values)
+    if values.ndim and math.prod(values.shape):
+        return file.create_dataset(name, data=values, chunks=values.shape, fletcher32=True)
+    # a single number lies in the data set's header, which has a checksum of its own
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_layout(h5py.h5d.COMPACT)
+    space, kind = (
+        h5py.h5s.create_simple(values.shape) if values.ndim else h5py.h5s.create(h5py.h5s.SCALAR),
+        values.dtype,
+    )
+    made = h5py.Dataset(h5py.h5d.create(file.id, name.encode(), h5py.h5t.py_create(kind), space, properties))
+    if values.size:
+        made[...] = values
+    return made
+
+
+# ---- whole or not -----------------------------------------------------------------------------------------------
+
+SEAL = "checksum_of_names"  # an attribute of the file
+
+
+def seal(file: h5py.File) -> None:
+    """Note a checksum of what stands in the file besides numbers: HDF5 guards words and links in no other way.
+
+    The last thing that is done to a new file; values of data sets may still be written.
+    """
+    file.attrs[SEAL] = np.bytes_(_digest_of_names(file))
+
+
+def verify_data(path: Path) -> list[str]:
+    """What is wrong with a sealed file, as lines: reads everything, so that checksums are compared."""
+    try:
+        with h5py.File(path, "r") as file:
+            for name in file:
+                for piece in _pieces(file[name]):
+                    file[name][piece]
+            if file.attrs[SEAL] != np.bytes_(_digest_of_names(file)):
+                return [f"{path}: its names and attributes do not match their checksum"]
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # as h5py names what HDF5 finds
+        return [f"{path}: {error}"]
+    return []
+
+
+def _pieces(data: h5py.Dataset) -> list[Any]:
+    if data.ndim == 0 or math.prod(data.shape) < 2**20:
+        return [()]
+    return list(range(data.shape[0]))
+
+
+def _digest_of_names(file: h5py.File) -> str:
+    told = [_attributes(file)]
+    for name in sorted(file):
+        data = file[name]
+        scales = [[dimension.label, [str(scale) for scale in dimension]] for dimension in data.dims]
+        words = [] if data.dtype != object else np.asarray(data[()]).astype(str).tolist()
+        told.append([name, list(data.shape), str(data.dtype), scales, words, _attributes(data)])
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _attributes(item: Any) -> list[Any]:
+    """Without those that HDF5 itself makes, of which some are references."""
+    own = sorted(name for name in item.attrs if name.upper() != name and name != SEAL)
+    return [[name, np.asarray(item.attrs[name]).tolist()] for name in own]

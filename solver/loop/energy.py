@@ -1,0 +1,21 @@
+"""How large the fields of a state are."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics import mean_square
+from solver.equations.base import PeriodicSystem, SplitEquation
+from solver.operators import Fields
+
+
+def energy_of_all(equation: PeriodicSystem, fields: Fields) -> Array:
+    """Half the mean square of all fields together, Σ ½⟨|f|²⟩; whatever the equation means by energy. All-reduces."""
+    if isinstance(equation, SplitEquation):  # which keeps values at the points
+        points = math.prod(equation.grid.physical_shape)
+        return sum((0.5 * jnp.sum(jnp.abs(f) ** 2) / points for f in fields.values()), jnp.zeros(()))
+    squares = (0.5 * mean_square(f, equation.grid_of(name)) for name, f in fields.items())
+    return sum(squares, jnp.zeros(()))
