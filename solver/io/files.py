@@ -56,17 +56,30 @@ def make_folder(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or a folder's list of names, to the disk."""
+    """Bring a file, or a folder's list of names, to the disk.
+
+    Raises:
+        DiskError: it does not take it.
+    """
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        raise disk_error(path, error) from error
     finally:
         os.close(handle)
 
 
 def publish(partial: Path, final: Path) -> None:
-    """Rename what was written beside to its name, and bring the folder to the disk."""
-    os.replace(partial, final)
+    """Rename what was written beside to its name, and bring the folder to the disk.
+
+    Raises:
+        DiskError: it cannot be renamed, or the disk does not take the name.
+    """
+    try:
+        os.replace(partial, final)
+    except OSError as error:
+        raise disk_error(final, error) from error
     sync(final.parent)
 
 
@@ -88,7 +101,7 @@ def write_text(path: Path, text: str | bytes) -> None:
         sync(partial)
         publish(partial, path)
     except OSError as error:
-        failure = disk_error(path, error, len(content))
+        failure = error if isinstance(error, DiskError) else disk_error(path, error, len(content))
         partial.unlink(missing_ok=True)
         raise failure from error
 

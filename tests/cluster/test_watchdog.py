@@ -1,0 +1,101 @@
+"""The watchdog, with a clock made fast and an end that ends nothing."""
+
+import time
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from solver.cluster import Watchdog, watchdog
+from solver.cluster.wall import end_of_job, seconds_left
+
+LIMIT = 0.3
+
+
+@pytest.fixture
+def barks(tmp_path, monkeypatch):
+    """A watchdog's barks; it is fast, and compiling may take no longer than 30 limits."""
+    monkeypatch.setattr(watchdog, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(watchdog, "BUSY_SECONDS", 30 * LIMIT)
+    heard = []
+
+    def bark(code, message):
+        heard.append((code, message))
+        dog._over.set()
+
+    dog = Watchdog(LIMIT, tmp_path / "log.txt", end=bark)
+    with dog:
+        yield dog, heard, tmp_path / "log.txt"
+
+
+def wait_for(heard, seconds):
+    deadline = time.monotonic() + seconds
+    while not heard and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_what_stands_still_is_ended_with_its_stacks(barks, capsys):
+    dog, heard, log = barks
+    dog.moved()
+    began = time.monotonic()
+    wait_for(heard, 5)
+    assert LIMIT < time.monotonic() - began < LIMIT + 1
+    assert heard[0][0] == 70
+    assert "nothing has moved for" in heard[0][1]
+    assert "while stepping" in heard[0][1]
+    assert "in wait_for" in log.read_text()
+    assert "stalled" in capsys.readouterr().err
+
+
+def test_what_moves_is_left_alone(barks):
+    dog, heard, _ = barks
+    for _ in range(20):
+        dog.moved(0.05)
+        time.sleep(0.05)
+    assert not heard
+
+
+def test_long_chunks_are_allowed_longer_ones(barks):
+    dog, heard, _ = barks
+    dog.moved(1.0)
+    time.sleep(4 * LIMIT)
+    assert not heard
+    wait_for(heard, 8)
+    assert heard
+
+
+@pytest.mark.parametrize("what", ["starting", "writing", "compiling"])
+def test_work_that_takes_its_time_has_a_limit_of_its_own(barks, what):
+    dog, heard, _ = barks
+    if what != "starting":
+        dog.moved()
+    if what == "writing":
+        with dog.busy("writing"):
+            time.sleep(4 * LIMIT)
+            assert not heard
+    else:
+        if what == "compiling":
+            dog.compiling(begins=True)
+        time.sleep(4 * LIMIT)
+        assert not heard
+        dog.moved()
+    wait_for(heard, 5)
+    assert heard, "afterwards it watches as before"
+
+
+def test_jax_says_when_it_compiles(barks, monkeypatch):
+    dog, _, _ = barks
+    seen = []
+    monkeypatch.setattr(dog, "compiling", lambda begins: seen.append(begins))
+    jax.jit(lambda x: x * 3 + jnp.sin(x))(jnp.arange(7.0))
+    assert seen[:2] == [True, False]
+    assert len(seen) % 2 == 0
+
+
+def test_the_end_of_a_job_is_read_from_slurm():
+    assert end_of_job({}) is None
+    assert end_of_job({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "1700000000"}) == 1.7e9
+    assert end_of_job({"SLURM_JOB_ID": "7", "PATH": ""}) is None
+    assert seconds_left(None, None) is None
+    assert seconds_left(None, time.time() + 60) == pytest.approx(60, abs=1)
+    assert seconds_left(30, time.time() + 1e6) < 30

@@ -1,0 +1,109 @@
+"""Runs that meet a fault, continue, and must end as if nothing had happened."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from helpers import read_checkpoint
+from zygote import ROOT, Zygote, together
+
+from solver.cli.main import main
+from solver.io import SpectraFile
+
+STEPS = 40
+CASE = [
+    str(ROOT / "runs" / "taylor_green.toml"), "grid.shape=[16,12,8]", f"time.end={STEPS / 100}", "devices.virtual=2",
+    "output.series.every_steps=5", "output.spectra.every_time=0.1", "output.snapshots.every_time=0.1",
+    "output.checkpoints={every_steps=5,keep=2}",
+]  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+@dataclass
+class Campaign:
+    """One undisturbed run, and others to compare with it.
+
+    Args:
+        zygote: which starts runs.
+        folder: for their directories.
+        processes: of each run.
+        words: the run file and its overrides.
+    """
+
+    zygote: Zygote
+    folder: Path
+    processes: int = 1
+    words: tuple[str, ...] = tuple(CASE)
+
+    def start(self, directory: Path, *more: str, **inject: Any) -> list[int]:
+        """Start, or continue, a run in a directory; returns its processes' numbers."""
+        words = ["run", *self.words, f"output.directory={directory}", "--resume", *more]
+        error = self.folder / f"{directory.name}.error"
+        if self.processes == 1:
+            return [self.zygote.start(words, error, **inject)]
+        return together(self.zygote, words, error, free_port(), self.processes, **inject)
+
+    def run(self, directory: Path, *more: str, timeout: float = 120, **inject: Any) -> list[int]:
+        """The exit codes of a run."""
+        return [self.zygote.wait(pid, timeout) for pid in self.start(directory, *more, **inject)]
+
+    def said(self, directory: Path) -> str:
+        """What the processes of the last run in a directory printed."""
+        files = sorted(self.folder.glob(f"{directory.name}.error*"))
+        return "".join(path.read_text(errors="replace") for path in files if path.suffix != ".calls")
+
+    def calls(self, directory: Path) -> list[int]:
+        """How many writing calls each process of the last run made."""
+        return [int(path.read_text()) for path in sorted(self.folder.glob(f"{directory.name}.error*.calls"))]
+
+    def reference(self) -> Path:
+        """The undisturbed run's directory; carried out at the first call."""
+        directory = self.folder / "whole"
+        if not directory.exists():
+            codes = self.run(directory)
+            assert codes == [0] * self.processes, self.said(directory)
+        return directory
+
+    def assert_sound(self, directory: Path) -> None:
+        """Everything finished is whole, and nothing half written has a name of its own."""
+        if (directory / "config.toml").exists():
+            assert main(["verify", str(directory)]) == 0
+            halves = [path for path in directory.rglob("*.partial")]
+            assert not [path for path in halves if not path.name.startswith(".")]
+
+    def assert_as_undisturbed(self, directory: Path) -> None:
+        """Same bits in the last checkpoint, the series and the spectra; the same snapshots; nothing left over."""
+        whole = self.reference()
+        last = f"checkpoints/step-{STEPS:08d}"
+        (a, told_a), (b, told_b) = read_checkpoint(directory / last), read_checkpoint(whole / last)
+        assert a.keys() == b.keys()
+        for name in a:
+            np.testing.assert_array_equal(a[name], b[name])
+        assert told_a["values"] == told_b["values"]
+        assert (directory / "series.csv").read_text() == (whole / "series.csv").read_text()
+        rows = [SpectraFile(where / "spectra.h5").rows() for where in (directory, whole)]
+        assert [row.step for row in rows[0]] == [row.step for row in rows[1]]
+        for mine, theirs in zip(*rows, strict=True):
+            for name, values in mine.spectra.items():
+                np.testing.assert_array_equal(values, theirs.spectra[name])
+        for path in sorted(whole.glob("snapshots/*.h5")):
+            with h5py.File(path) as there, h5py.File(directory / "snapshots" / path.name) as here:
+                np.testing.assert_array_equal(here["velocity"][:], there["velocity"][:])
+        names = lambda where: sorted(path.name for path in where.rglob("*") if path.name != "stop")  # noqa: E731
+        assert names(directory) == names(whole)
+        assert main(["verify", str(directory)]) == 0
+
+    def clear(self, directory: Path) -> None:
+        """Remove a run's directory."""
+        shutil.rmtree(directory, ignore_errors=True)
