@@ -199,6 +199,7 @@ def _simulate(
             if not (step == first_step and resumed_at is not None):  # which the run before has written
                 outputs.write(run, now, watchdog, start=step == first_step, end=done)
             if stopping and not done:
+                run.writer.wait()  # this step may have been due by itself
                 outputs.checkpoint(run, now)
             run.writer.end_pause()
             if stopping or done:

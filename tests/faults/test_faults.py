@@ -186,7 +186,7 @@ def test_a_request_to_stop_at_any_moment_leads_to_a_checkpoint_and_the_series_ha
 def test_the_clock_stops_a_run_in_time(alone):
     directory = alone.folder / "clock"
     began = time.monotonic()
-    assert alone.run(directory, "time.end=500", "time.wall_limit='00:00:17'") == [75]
+    assert alone.run(directory, "time.end=500", "time.wall_limit='00:00:17'") == [75], alone.said(directory)
     assert time.monotonic() - began < 17
     assert "stopped early by the clock" in alone.said(directory)
     step = int(re.search(r"at step (\d+); its", alone.said(directory))[1])
