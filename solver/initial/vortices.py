@@ -11,8 +11,8 @@ from equinox import field as attribute
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import require
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, per_axis
