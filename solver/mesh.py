@@ -9,12 +9,13 @@ ensemble has one more in front, `member`: each of its parts holds other members,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array
 
 SLAB = "slab"
 PENCIL = "pencil"
@@ -114,6 +115,32 @@ def split_axes(mesh: AnyMesh) -> tuple[str, ...]:
 def is_explicit(mesh: AnyMesh) -> bool:
     """Whether shardings over this mesh are part of the arrays' types."""
     return AxisType.Explicit in mesh.axis_types
+
+
+def over_auto_axes(run: Callable[..., Array], mesh: AnyMesh, result: NamedSharding) -> Callable[..., Array]:
+    """`run`, where shardings are left to the compiler: on a mesh with Explicit axes within `jax.sharding.auto_axes`.
+
+    Within it constraints are given as a `PartitionSpec`, since another mesh is in force there (`constrained`).
+
+    Args:
+        run: of arrays, to one array.
+        mesh: over which they are split.
+        result: sharding of the result, part of its type where axes are Explicit.
+    """
+    if not is_explicit(mesh) or _in_auto_region():
+        return run
+    return jax.sharding.auto_axes(run, axes=mesh.axis_names, out_sharding=result)
+
+
+def constrained(u: Array, sharding: NamedSharding) -> Array:
+    """`u` pinned to a sharding; on a mesh with Explicit axes only within `over_auto_axes`."""
+    return jax.lax.with_sharding_constraint(u, sharding.spec if is_explicit(sharding.mesh) else sharding)
+
+
+def _in_auto_region() -> bool:
+    """Whether the mesh in force has no Explicit axis: within `auto_axes` shardings are no longer part of types."""
+    context = jax.sharding.get_abstract_mesh()
+    return not context.empty and AxisType.Explicit not in context.axis_types
 
 
 def padded_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding:

@@ -9,6 +9,7 @@ import tempfile
 import jax
 import jaxtyping
 import pytest
+from compilation import compile_fast
 
 # one folder of compiled programs for all tests and the runs that they start, not in the home of whoever tests
 if "PYTEST_XDIST_WORKER" not in os.environ:
@@ -16,8 +17,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # half of the time of the tests is compilation: machine code need not be as fast as it can be
-if "--xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
+compile_fast(os.environ)
 
 if "JAX_NUM_CPU_DEVICES" not in os.environ:
     jax.config.update("jax_num_cpu_devices", 8)

@@ -7,8 +7,8 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array
 
-from solver.equations.base import PeriodicSystem
 from solver.equations.field import Field
+from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.initial.base import Initial, as_tuples
 from solver.io import describe_field, read_field

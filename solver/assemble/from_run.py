@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.config import ConfigError, GridSection
-from solver.equations.base import PeriodicSystem, SplitEquation
+from solver.equations.base import SplitEquation
 from solver.equations.field import Field
+from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, resample
 from solver.grid import Grid
 from solver.initial.base import Initial

@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from solver.assemble.devices import abstract_mesh
 from solver.config import Config, ConfigError, Named, seconds
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.fft import Method
 from solver.grid import Grid
 from solver.initial.base import Initial

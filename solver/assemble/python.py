@@ -16,7 +16,7 @@ import tomli_w
 from solver.assemble.registry import FROM_THE_RUN, known_outputs
 from solver.cluster import is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.loop import Control

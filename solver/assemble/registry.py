@@ -21,8 +21,9 @@ from solver.assemble.from_file import FromFile
 from solver.assemble.from_run import FromRun
 from solver.config import ConfigError, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
-from solver.equations.base import Equation, PeriodicSystem, SplitEquation
+from solver.equations.base import Equation, SplitEquation
 from solver.equations.field import MoreFields, fields_of
+from solver.equations.system import PeriodicSystem
 from solver.forcing.base import Forcing
 from solver.initial.base import Initial
 from solver.initial.functions import from_function

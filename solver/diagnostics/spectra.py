@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Complex, Float
 
 from solver.grid import Grid
-from solver.mesh import split_axes
+from solver.mesh import is_explicit, over_auto_axes, split_axes
 
 
 def mean_square(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
@@ -40,8 +38,7 @@ def shell_width(grid: Grid) -> float:
 
 def shell_wavenumbers(grid: Grid) -> np.ndarray:
     """Centres of the shells, k = 0, Δk, 2Δk, … up to the largest retained |k| (a corner of the box of modes)."""
-    corner = math.sqrt(sum((grid.fundamental[a] * grid.layout.highest_mode(a)) ** 2 for a in range(grid.dimensions)))
-    return np.arange(int(corner / shell_width(grid) + 0.5) + 1) * shell_width(grid)
+    return np.arange(int(grid.k_corner / shell_width(grid) + 0.5) + 1) * shell_width(grid)
 
 
 def shell_index(grid: Grid) -> Array:
@@ -77,8 +74,10 @@ def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shel
     split = grid.spectral_sharding().spec
     if split == PartitionSpec():  # one dimension: nothing is split, nothing to add up
         return jax.ops.segment_sum(density.ravel(), index.ravel(), num_segments=shells)
-    summed = jax.shard_map(local, mesh=grid.mesh, in_specs=(split, split), out_specs=PartitionSpec())
-    return summed(density, index)
+    # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
+    mesh = None if is_explicit(grid.mesh) else grid.mesh
+    summed = jax.shard_map(local, mesh=mesh, in_specs=(split, split), out_specs=PartitionSpec())
+    return over_auto_axes(summed, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(density, index)
 
 
 def _absolute_square(u_hat: Array) -> Array:

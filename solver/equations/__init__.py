@@ -3,9 +3,10 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.equations.base import Equation, PeriodicSystem, SplitEquation, advection_rate, require
+from solver.equations.base import Equation, SplitEquation, advection_rate
 from solver.equations.field import Field
 from solver.equations.mhd import Vector, magnetic_helicity
+from solver.equations.system import PeriodicSystem, require
 
 __all__ = [
     "Equation",

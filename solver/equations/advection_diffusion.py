@@ -11,9 +11,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, require
+from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.mhd import Vector
+from solver.equations.system import require
 from solver.operators import Diagonal, Fields
 
 
@@ -98,6 +99,9 @@ class AdvectionDiffusion(Equation):
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         return {"mean": jnp.mean(self.transform.inverse(fields["c"]))}
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        return {"mean": jnp.mean(jnp.abs(self.transform.inverse(fields["c"])))}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         """The variance falls at the rate of the dissipation, 2κ⟨|∇c|²⟩."""

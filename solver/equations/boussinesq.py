@@ -9,11 +9,13 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product, mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
-from solver.equations.budget import Budget, Changes
+from solver.diagnostics import mean_product, mean_square
+from solver.equations.base import Equation, advection_rate
+from solver.equations.budget import Budget, Changes, dissipation
+from solver.equations.damping import damping, require_damping
 from solver.equations.field import Field
 from solver.equations.navier_stokes import flux_divergence, mean_enstrophy, trace_free_flux
+from solver.equations.system import require
 from solver.grid import Grid
 from solver.operators import Fields, Matrix, divergence, project_solenoidal
 
@@ -67,9 +69,11 @@ class Boussinesq(Equation):
     }
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "diffusivity", "buoyancy_frequency", "hyperviscosity", "hyperdiffusivity"):
+        for name in ("viscosity", "diffusivity", "buoyancy_frequency"):
             require(name, getattr(self, name), "zero or more", least=0)
-        require("hyper_order", self.hyper_order, "one or more", least=1)
+        require_damping(
+            self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperdiffusivity=self.hyperdiffusivity
+        )
         require("rotation", self.rotation, "a finite number")
         if self.grid.dimensions == 2 and not (isinstance(self.rotation, int | float) and self.rotation == 0):
             raise ValueError(f"rotation {self.rotation} in two dimensions: 0 is needed, there is no third component")
@@ -85,7 +89,7 @@ class Boussinesq(Equation):
         if d == 3:
             force[0][1], force[1][0] = self.rotation * one, -self.rotation * one
         columns = [_projected([row[j] for row in force], grid) for j in range(d + 1)]
-        viscous, diffusive = self._damping()
+        viscous, diffusive = self._damping().values()
         rows = [[columns[j][i] - (viscous if i == j else 0) for j in range(d + 1)] for i in range(d)]
         lift = [zero] * (d - 1) + [-(self.buoyancy_frequency**2) * one]
         rows.append([*lift, -diffusive])
@@ -109,7 +113,7 @@ class Boussinesq(Equation):
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """By viscosity, diffusivity, forcing, the buoyancy flux ⟨w b⟩, and the stratification, −2N² ⟨w b⟩."""
-        viscous, diffusive = self._dissipation(fields)
+        viscous, diffusive = dissipation(fields, self._damping(), self.grid).values()
         flux = self._buoyancy_flux(fields)
         forced = {name: self.power_of_forcing(fields, changes, name) for name in fields}
         return {
@@ -125,20 +129,12 @@ class Boussinesq(Equation):
             },
         }
 
-    def _damping(self) -> tuple[Array, Array]:
-        """Rates at which velocity and buoyancy are damped [1/time]."""
-        k2 = self.grid.k_squared()
-        high = k2**self.hyper_order
-        return self.viscosity * k2 + self.hyperviscosity * high, self.diffusivity * k2 + self.hyperdiffusivity * high
-
-    def _dissipation(self, fields: Fields) -> tuple[Array, Array]:
-        """Rates at which ½⟨|u|²⟩ and ½⟨b²⟩ are lost."""
-        k2 = self.grid.k_squared()
-        mean = lambda name, weight: weighted_mean_square(fields[name], weight, self.grid)  # noqa: E731
-        u, b = "velocity", "buoyancy"
-        high = k2**self.hyper_order
-        viscous = self.viscosity * mean(u, k2) + self.hyperviscosity * mean(u, high)
-        return viscous, self.diffusivity * mean(b, k2) + self.hyperdiffusivity * mean(b, high)
+    def _damping(self) -> dict[str, Array]:
+        """Rate at which each mode of velocity and buoyancy is damped [1/time]."""
+        return {
+            "velocity": damping(self.viscosity, self.hyperviscosity, self.hyper_order, self.grid),
+            "buoyancy": damping(self.diffusivity, self.hyperdiffusivity, self.hyper_order, self.grid),
+        }
 
     def _buoyancy_flux(self, fields: Fields) -> Array:
         return mean_product(fields["velocity"][-1], fields["buoyancy"][0], self.grid)

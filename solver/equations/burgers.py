@@ -9,8 +9,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
+from solver.equations.base import Equation, advection_rate
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.operators import Diagonal, Fields, curl, gradient
 
 
@@ -66,6 +67,11 @@ class Burgers(Equation):
         if self.grid.dimensions > 1:
             return {}
         return {"momentum": jnp.mean(self.transform.inverse(fields["velocity"]))}
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        if self.grid.dimensions > 1:
+            return {}
+        return {"momentum": jnp.mean(jnp.abs(self.transform.inverse(fields["velocity"])))}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         u_hat = fields["velocity"]

@@ -10,8 +10,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, require
+from solver.equations.base import Equation
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.operators import Diagonal, Fields, hermitian
 
 
@@ -64,6 +65,9 @@ class CahnHilliard(Equation):
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         return {"mass": jnp.mean(self.transform.inverse(fields["c"]))}
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        return {"mass": jnp.mean(jnp.abs(self.transform.inverse(fields["c"])))}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         c = self.transform.inverse(fields["c"])

@@ -9,8 +9,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.base import Equation, require
+from solver.equations.base import Equation
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.operators import Diagonal, Fields
 
 

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation, require
+from solver.equations.base import Equation
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.operators import Diagonal, Fields
 
 

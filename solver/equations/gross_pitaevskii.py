@@ -10,9 +10,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics import shell_spectrum
-from solver.equations.base import require
 from solver.equations.mhd import Vector
 from solver.equations.schroedinger import SchroedingerEquation, density
+from solver.equations.system import require
 from solver.operators import Fields
 
 

@@ -9,7 +9,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.base import require
+from solver.equations.system import require
 from solver.equations.waves import WaveEquation
 from solver.operators import Fields
 

@@ -10,8 +10,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
+from solver.equations.base import Equation, advection_rate
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, gradient
 
@@ -67,6 +68,9 @@ class KortewegDeVries(Equation):
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         return self._integrals(fields["u"], self.transform.inverse(fields["u"]))
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        return {"mass": jnp.mean(jnp.abs(self.transform.inverse(fields["u"])))}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         u = self.transform.inverse(fields["u"])
@@ -131,6 +135,9 @@ class ModifiedKortewegDeVries(Equation):
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         return self._integrals(fields["u"], self.transform.inverse(fields["u"]))
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        return {"mass": jnp.mean(jnp.abs(self.transform.inverse(fields["u"])))}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         u = self.transform.inverse(fields["u"])

@@ -12,10 +12,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
-from solver.equations.budget import Budget, Changes
+from solver.equations.base import Equation, advection_rate
+from solver.equations.budget import Budget, Changes, dissipation
+from solver.equations.damping import damping, require_damping
 from solver.equations.field import Field
 from solver.equations.navier_stokes import flux_divergence, trace_free_flux
+from solver.equations.system import require
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, curl, divergence, project_solenoidal
 
@@ -70,9 +72,11 @@ class MHD(Equation):
     budgeted: ClassVar[dict[str, str]] = {"kinetic_energy": "velocity", "magnetic_energy": "magnetic_field"}
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "resistivity", "hyperviscosity", "hyperresistivity"):
+        for name in ("viscosity", "resistivity"):
             require(name, getattr(self, name), "zero or more", least=0)
-        require("hyper_order", self.hyper_order, "one or more", least=1)
+        require_damping(
+            self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperresistivity=self.hyperresistivity
+        )
         require("mean_field", self.mean_field, "finite numbers")
         if self.mean_field is not None and np.shape(self.mean_field) != (self.grid.dimensions,):
             raise ValueError(f"mean_field {self.mean_field}: {self.grid.dimensions} numbers are needed")
@@ -81,7 +85,7 @@ class MHD(Equation):
         return self.constrain(super().from_physical(u))
 
     def linear(self) -> LinearOperator:
-        viscous, resistive = (-damping for damping in self._damping())
+        viscous, resistive = (-rate for rate in self._damping().values())
         if self.mean_field is None:
             return Diagonal({"velocity": viscous, "magnetic_field": resistive})
         k = self.grid.derivative_wavenumbers()
@@ -105,28 +109,20 @@ class MHD(Equation):
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """By viscosity, resistivity, forcing, and what flow and field pass to each other: `exchange`."""
-        causes = zip(("viscosity", "resistivity"), self._dissipation(fields), strict=True)
+        lost_by = dissipation(fields, self._damping(), self.grid)
         found = {}
-        for (column, name), (cause, dissipation) in zip(self.budgeted.items(), causes, strict=True):
-            lost = -dissipation
+        for (column, name), cause in zip(self.budgeted.items(), ("viscosity", "resistivity"), strict=True):
+            lost = -lost_by[name]
             inner = self.power(fields, changes.linear, name) + self.power(fields, changes.nonlinear, name)
             found[column] = {cause: lost, "exchange": inner - lost, **self.power_of_forcing(fields, changes, name)}
         return found
 
-    def _damping(self) -> tuple[Array, Array]:
-        """Rates at which velocity and magnetic field are damped [1/time]."""
-        k2 = self.grid.k_squared()
-        high = k2**self.hyper_order
-        return self.viscosity * k2 + self.hyperviscosity * high, self.resistivity * k2 + self.hyperresistivity * high
-
-    def _dissipation(self, fields: Fields) -> tuple[Array, Array]:
-        """Rates at which ½⟨|u|²⟩ and ½⟨|b|²⟩ are lost."""
-        k2 = self.grid.k_squared()
-        mean = lambda name, weight: weighted_mean_square(fields[name], weight, self.grid)  # noqa: E731
-        u, b = "velocity", "magnetic_field"
-        high = k2**self.hyper_order
-        viscous = self.viscosity * mean(u, k2) + self.hyperviscosity * mean(u, high)
-        return viscous, self.resistivity * mean(b, k2) + self.hyperresistivity * mean(b, high)
+    def _damping(self) -> dict[str, Array]:
+        """Rate at which each mode of velocity and magnetic field is damped [1/time]."""
+        return {
+            "velocity": damping(self.viscosity, self.hyperviscosity, self.hyper_order, self.grid),
+            "magnetic_field": damping(self.resistivity, self.hyperresistivity, self.hyper_order, self.grid),
+        }
 
     def constrain(self, fields: Fields) -> Fields:
         return {name: project_solenoidal(field, self.grid) for name, field in fields.items()}
@@ -148,7 +144,7 @@ class MHD(Equation):
             "kinetic_energy": 0.5 * mean_square(u_hat, grid),
             "magnetic_energy": 0.5 * mean_square(b_hat, grid),
             "cross_helicity": mean_product(u_hat, b_hat, grid),
-            "dissipation": sum(self._dissipation(fields)),
+            "dissipation": sum(dissipation(fields, self._damping(), grid).values()),
             "max_divergence": jnp.max(jnp.abs(self.transform.inverse(spread))),
             "cfl": dt * self.rate(fields),
         }

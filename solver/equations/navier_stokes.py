@@ -11,9 +11,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
+from solver.equations.base import Equation, advection_rate
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field, MoreFields
+from solver.equations.system import require
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, divergence, project_solenoidal
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, require
+from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
 from solver.equations.schroedinger import SNAPSHOT_UNITS, density, psi_and_density
+from solver.equations.system import require
 from solver.operators import Diagonal, Fields
 
 
@@ -82,14 +85,16 @@ class NonlinearSchroedinger(Equation):
         """Mass, momentum and energy, if nothing is damped."""
         if self.damping is not None:
             return {}
-        psi_hat = fields["wavefunction"]
-        k = self.grid.derivative_wavenumbers()
-        momentum = {
-            f"momentum_{axis}": mean_product(psi_hat, k[i] * psi_hat, self.grid)
-            for i, axis in enumerate("xyz"[: len(k)])
-        }
         kinetic, interaction = self._energies_of(fields)
-        return {"mass": mean_square(psi_hat, self.grid), **momentum, "energy": kinetic + interaction}
+        mass = mean_square(fields["wavefunction"], self.grid)
+        return {"mass": mass, **self._momentum(fields, lambda k: k), "energy": kinetic + interaction}
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        """Momentum without the signs of k, and energy without those of its parts."""
+        if self.damping is not None:
+            return {}
+        kinetic, interaction = self._energies_of(fields)
+        return {**self._momentum(fields, np.abs), "energy": kinetic + jnp.abs(interaction)}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         kinetic, interaction = self._energies_of(fields)
@@ -113,6 +118,14 @@ class NonlinearSchroedinger(Equation):
 
     def _density(self, fields: Fields) -> Array:
         return density(self.transform.inverse(fields["wavefunction"]))
+
+    def _momentum(self, fields: Fields, weight: Callable[[np.ndarray], np.ndarray]) -> dict[str, Array]:
+        """Σ_k weight(k_i) |ψ̂|² for each direction."""
+        psi_hat, k = fields["wavefunction"], self.grid.derivative_wavenumbers()
+        return {
+            f"momentum_{axis}": mean_product(psi_hat, weight(k[i]) * psi_hat, self.grid)
+            for i, axis in enumerate("xyz"[: len(k)])
+        }
 
     def _energies_of(self, fields: Fields) -> tuple[Array, Array]:
         """½⟨|∇ψ|²⟩ and −½g⟨|ψ|⁴⟩."""

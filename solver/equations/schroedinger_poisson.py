@@ -9,8 +9,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics import shell_spectrum
-from solver.equations.base import require
 from solver.equations.schroedinger import SchroedingerEquation, density
+from solver.equations.system import require
 from solver.fft import Transform
 from solver.operators import Fields, solve_poisson
 

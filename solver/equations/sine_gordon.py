@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import require
+from solver.equations.system import require
 from solver.equations.waves import WaveEquation
 from solver.operators import Fields
 

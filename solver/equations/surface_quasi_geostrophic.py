@@ -9,9 +9,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
+from solver.equations.base import Equation, advection_rate
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.equations.vorticity import stream_velocity
 from solver.operators import Diagonal, Fields, divergence, gradient
 

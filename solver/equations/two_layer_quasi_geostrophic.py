@@ -10,10 +10,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
+from solver.equations.base import Equation, advection_rate
 from solver.equations.budget import Budget, Changes
+from solver.equations.damping import hyper_damping, require_damping
 from solver.equations.field import Field
 from solver.equations.navier_stokes import trace_free_flux
+from solver.equations.system import require
 from solver.equations.vorticity import flux_curl, stream_velocity
 from solver.operators import Fields, Matrix, hermitian
 
@@ -65,11 +67,10 @@ class TwoLayerQuasiGeostrophic(Equation):
 
     def __check_init__(self) -> None:
         require("deformation_wavenumber", self.deformation_wavenumber, "a positive number", above=0)
-        for name in ("drag", "hyperviscosity"):
-            require(name, getattr(self, name), "zero or more", least=0)
+        require("drag", self.drag, "zero or more", least=0)
         for name in ("shear", "beta"):
             require(name, getattr(self, name), "a finite number")
-        require("hyper_order", self.hyper_order, "one or more", least=1)
+        require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)
 
     def from_physical(self, u: Fields) -> Fields:
         """Without the means, which no stream function on a periodic box has."""
@@ -82,7 +83,7 @@ class TwoLayerQuasiGeostrophic(Equation):
         own, other = self._inversion()
         steepened = self.deformation_wavenumber**2 * self.shear
         upper, lower = -1j * kx * (self.beta + steepened), -1j * kx * (self.beta - steepened) + self.drag * k2
-        carried, lost = -1j * kx * self.shear, -self.hyperviscosity * k2**self.hyper_order
+        carried, lost = -1j * kx * self.shear, -self._damping()
         rows = [
             [upper * own + carried + lost, upper * other],
             [lower * other, lower * own - carried + lost],
@@ -106,11 +107,15 @@ class TwoLayerQuasiGeostrophic(Equation):
         k2 = self.grid.k_squared()
         drag = -0.5 * self.drag * weighted_mean_square(psi[1], k2, self.grid)
         q = self.join(fields)
-        hyper = 0.5 * self.hyperviscosity * mean_product(psi, k2**self.hyper_order * q, self.grid)
+        hyper = 0.5 * mean_product(psi, self._damping() * q, self.grid)
         given = -0.5 * mean_product(psi, self.join(changes.linear), self.grid)
         forced = [-0.5 * mean_product(psi[i], changes.forcing[n][0], self.grid) for i, n in self._forced(changes)]
         causes = {"shear": given - drag - hyper, "drag": drag, "hyperviscosity": hyper}
         return {"energy": {**causes, "forcing": sum(forced[1:], start=forced[0])} if forced else causes}
+
+    def _damping(self) -> Array:
+        """Rate at which hyperviscosity damps each mode [1/time]."""
+        return hyper_damping(self.hyperviscosity, self.hyper_order, self.grid)
 
     def _forced(self, changes: Changes) -> list[tuple[int, str]]:
         return [(i, name) for i, name in enumerate(self.fields) if name in changes.forcing]

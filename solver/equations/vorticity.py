@@ -10,10 +10,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, require
+from solver.equations.base import Equation, advection_rate
 from solver.equations.budget import Budget, Changes
+from solver.equations.damping import hyper_damping, require_damping
 from solver.equations.field import Field
 from solver.equations.navier_stokes import trace_free_flux
+from solver.equations.system import require
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields
 
@@ -59,10 +61,10 @@ class Vorticity(Equation):
     }
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "drag", "hyperviscosity"):
+        for name in ("viscosity", "drag"):
             require(name, getattr(self, name), "zero or more", least=0)
         require("beta", self.beta, "a finite number")
-        require("hyper_order", self.hyper_order, "one or more", least=1)
+        require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)
 
     def from_physical(self, u: Fields) -> Fields:
         omega_hat = self.transform.forward(u["vorticity"])
@@ -113,7 +115,7 @@ class Vorticity(Equation):
         return {
             "viscosity": self.viscosity * k2,
             "drag": self.drag * jnp.ones_like(k2),
-            "hyperviscosity": self.hyperviscosity * k2**self.hyper_order,
+            "hyperviscosity": hyper_damping(self.hyperviscosity, self.hyper_order, self.grid),
         }
 
     def _weights(self) -> dict[str, Array]:

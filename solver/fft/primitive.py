@@ -20,14 +20,14 @@ from jax._src import dispatch  # the registry of operations that need to know th
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jax.sharding import AxisType, Mesh, NamedSharding
+from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array
 
 from solver.fft.engines import Method, pointwise_operation, transform_operation
 from solver.fft.pointwise import PointFunction, check_pointwise, on_sides, unstack
 from solver.fft.stages import AnyArray, fit
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, is_explicit, padded_sharding, unpadded_sharding
+from solver.mesh import AnyMesh, constrained, is_explicit, over_auto_axes, padded_sharding, unpadded_sharding
 
 forward_p = Primitive("slabwave_forward")
 inverse_p = Primitive("slabwave_inverse")
@@ -128,33 +128,24 @@ def _traced(
     """The transform of an array being traced, in as many exchanges as the method says."""
     options = {"primitive": primitive, "layout": layout, "mesh": mesh, "method": method, "factor": factor}
     batch = u.shape[: u.ndim - layout.dimensions]
-    if is_explicit(mesh) and not _in_auto_region():
-        shape = (*batch, *_result_shape(primitive, layout, padded))
-        run = jax.sharding.auto_axes(
-            lambda v: _traced(v, **options, padded=padded),
-            axes=mesh.axis_names,
-            out_sharding=unpadded_sharding(mesh, shape, layout.dimensions),
-        )
-        return run(u)
+    shape = (*batch, *_result_shape(primitive, layout, padded))
     fields = math.prod(batch)
     once = lambda v: _in_one_exchange(v, **options, padded=padded)  # noqa: E731
-    if method.fields is None or fields <= method.fields:
-        return once(u)
-    flat = u.reshape(-1, *u.shape[len(batch) :])
-    out = jnp.concatenate([once(flat[i : i + method.fields]) for i in range(0, fields, method.fields)])
-    return out.reshape(*batch, *out.shape[1:])
+
+    def run(u: Array) -> Array:
+        if method.fields is None or fields <= method.fields:
+            return once(u)
+        flat = u.reshape(-1, *u.shape[len(batch) :])
+        out = jnp.concatenate([once(flat[i : i + method.fields]) for i in range(0, fields, method.fields)])
+        return out.reshape(*batch, *out.shape[1:])
+
+    return over_auto_axes(run, mesh, unpadded_sharding(mesh, shape, layout.dimensions))(u)
 
 
 def _in_one_exchange(u: Array, *, primitive: Primitive, layout: Layout, padded: bool, **parameters: Any) -> Array:
     """The primitive, which takes and returns padded arrays, on fields without padding."""
     u = fit(u, layout.padded_points if primitive is forward_p else layout.spectral_shape)
     return fit(_bind(primitive, u, layout, **parameters), _result_shape(primitive, layout, padded))
-
-
-def _in_auto_region() -> bool:
-    """Whether the mesh in force has no Explicit axis: within `auto_axes` shardings are no longer part of types."""
-    context = jax.sharding.get_abstract_mesh()
-    return not context.empty and AxisType.Explicit not in context.axis_types
 
 
 def refuse_inside_shard_map() -> None:
@@ -267,9 +258,7 @@ def _bind(
     """
 
     def pin(v: AnyArray) -> Array:
-        split = padded_sharding(mesh, v.ndim, layout.dimensions)
-        # where axes are Explicit this runs within `auto_axes`, which has put another mesh in force
-        return jax.lax.with_sharding_constraint(v, split.spec if is_explicit(mesh) else split)
+        return constrained(v, padded_sharding(mesh, v.ndim, layout.dimensions))
 
     return pin(primitive.bind(pin(u), *operands, layout=layout, mesh=mesh, **parameters))
 

@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from solver.fft.stages import as_dtype, check_shape, fit
 from solver.grid import Grid, Layout
-from solver.mesh import is_explicit
+from solver.mesh import constrained, over_auto_axes
 
 
 def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
@@ -28,13 +28,11 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
         Coefficients `(…, *target.spectral_shape)`.
 
     Raises:
-        ValueError: another shape, grids of different kinds or meshes, or a mesh with Explicit axes.
+        ValueError: another shape, or grids of different kinds or meshes.
     """
     check_shape("coefficients", u_hat.shape, source.spectral_shape)
     if (source.dimensions, source.real, source.mesh) != (target.dimensions, target.real, target.mesh):
         raise ValueError("resample between grids of different dimensions, kinds of fields or meshes")
-    if is_explicit(source.mesh):
-        raise ValueError("resample on a mesh with Explicit axes; make the mesh with Auto axes")
     lead = u_hat.ndim - source.dimensions
 
     def onto_target(v: Array) -> Array:
@@ -45,13 +43,14 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
             if moved[at] is not None:  # its devices take the last axis meanwhile, which nothing splits
                 last = source.dimensions - 1
                 moved[at], moved[last] = moved[last], moved[at]
-            v = jax.lax.with_sharding_constraint(v, NamedSharding(source.mesh, PartitionSpec(*[None] * lead, *moved)))
+            v = constrained(v, NamedSharding(source.mesh, PartitionSpec(*[None] * lead, *moved)))
             v = _on_axis(v, source.layout, target.layout, axis, at - source.dimensions)
         v = fit(v, target.spectral_shape)
-        return jax.lax.with_sharding_constraint(v, target.spectral_sharding(v.ndim))
+        return constrained(v, target.spectral_sharding(v.ndim))
 
     placed = as_dtype(u_hat, target.complex_dtype)
-    return jax.jit(onto_target, out_shardings=target.spectral_sharding(u_hat.ndim))(placed)
+    result = target.spectral_sharding(u_hat.ndim)
+    return jax.jit(over_auto_axes(onto_target, source.mesh, result), out_shardings=result)(placed)
 
 
 def _on_axis(v: Array, source: Layout, target: Layout, axis: int, at: int) -> Array:

@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 
 

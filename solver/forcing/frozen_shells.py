@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_wavenumbers, shell_width
-from solver.equations.base import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, require
 from solver.forcing.base import Forcing
 from solver.grid import Grid
 

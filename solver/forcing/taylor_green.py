@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid

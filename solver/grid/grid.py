@@ -124,6 +124,11 @@ class Grid:
         """Largest wavenumber retained in every direction: the smallest of the axes' largest [1/length]."""
         return min(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions))
 
+    @cached_property
+    def k_corner(self) -> float:
+        """Largest |k| of a box of retained modes: that of its corners [1/length]."""
+        return math.hypot(*(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions)))
+
     # ---- where it lives ---------------------------------------------------------------------------------------
 
     def spectral_sharding(self, ndim: int | None = None) -> NamedSharding:

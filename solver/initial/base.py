@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.base import PeriodicSystem
 from solver.equations.field import Field
+from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 
 

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.base import PeriodicSystem
 from solver.equations.field import Field
+from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, component_count
 

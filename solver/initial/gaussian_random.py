@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import require
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count

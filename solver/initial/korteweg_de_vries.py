@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import PeriodicSystem, require
 from solver.equations.field import Field
+from solver.equations.system import PeriodicSystem, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import require
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
 from solver.initial.wavefunctions import galilean_phase, rounding_note

@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers
-from solver.equations.base import require
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count

@@ -11,8 +11,8 @@ from equinox import field as attribute
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import require
 from solver.equations.field import Field
+from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, per_axis
@@ -92,9 +92,9 @@ class VortexRing(Initial):
 class VortexTubes(Initial):
     """Two antiparallel vortex tubes along y that reconnect: ω = ±Γ/(πa²) exp(−r²/a²) (X′, 1, Z′), û = i k×ω̂/|k|².
 
-    Their centre lines are X = x₀ ± (d/2 + ε cos α cos(2πy/L)) and Z = z₀ + ε sin α cos(2πy/L), x₀ and z₀ in the middle
-    of the box, r the distance from them in x and z to the nearest periodic image. They come closest at y = L/2, move
-    together along z, and touch there.
+    Their centre lines are X = x₀ ± (d/2 + ε cos α cos(2πy/L)) and Z = z₀ − ε sin α cos(2πy/L), x₀ and z₀ in the middle
+    of the box, r the distance from them in x and z to the nearest periodic image. With Γ > 0 both move along z. They
+    are closest at y = L/2, where they are ahead by ε sin α: the wave that grows (Crow), so that they touch there.
 
     Args:
         circulation: Γ of the tube at larger x; the other has −Γ [length²/time].
@@ -109,7 +109,8 @@ class VortexTubes(Initial):
     Raises:
         ValueError: a core that is not positive; when called: a grid that is not three-dimensional.
 
-    Source: Melander & Hussain, CTR Summer Program (1988) 257; Kerr & Hussain, Physica D 37 (1989) 474.
+    Source: Melander & Hussain, CTR Summer Program (1988) 257; Kerr & Hussain, Physica D 37 (1989) 474;
+    Crow, AIAA J. 8 (1970) 2172.
     """
 
     circulation: ArrayLike = 1.0
@@ -137,7 +138,7 @@ class VortexTubes(Initial):
         k = grid.fundamental[1]
         wave, slope = jnp.cos(k * points[1]), -k * jnp.sin(k * points[1])
         sideways = sign * self.perturbation * jnp.cos(self.inclination)
-        upwards = self.perturbation * jnp.sin(self.inclination)
+        upwards = -self.perturbation * jnp.sin(self.inclination)
         line = [x0 + sign * 0.5 * self.separation + sideways * wave, points[1], z0 + upwards * wave]
         x, _, z = _apart(points, line, grid)
         strength = sign * self.circulation / (jnp.pi * self.core**2) * jnp.exp(-(x * x + z * z) / self.core**2)

@@ -23,7 +23,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from solver.cluster import Agreement, any_process, is_first
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest, verify
 from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.base import Equation, PeriodicSystem
+from solver.equations.base import Equation
 from solver.equations.budget import split_budget, with_budget
+from solver.equations.system import PeriodicSystem
 from solver.loop.by_cfl import cfl_steps, cfl_steps_donating
 from solver.loop.by_error import error_steps, error_steps_donating
 from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, reached, slack

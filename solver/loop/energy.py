@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.base import PeriodicSystem, SplitEquation
+from solver.equations.base import SplitEquation
+from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
 
 

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.equations.base import PeriodicSystem
 from solver.equations.budget import split_budget, with_budget
+from solver.equations.system import PeriodicSystem
 from solver.steppers.base import State, Stepper
 
 

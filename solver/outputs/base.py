@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from solver.discovery import ClassName
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory, Writer
 from solver.loop import Control, Schedule
 from solver.steppers.base import State

@@ -12,8 +12,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
-from solver.equations.base import PeriodicSystem
 from solver.equations.budget import imbalance
+from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
@@ -28,8 +28,9 @@ CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 class Series(Output):
     """One row of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
 
-    Drift is relative to the value at the start of the run (absolute where that is zero). The budget of an energy E is
-    a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and `E_imbalance`, what they
+    Drift is the change since the start of the run, relative to the value there, or to the size of the quantity where
+    that is larger: a mean of zero stays one up to round-off (absolute where both are zero). The budget of an energy E
+    is a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and `E_imbalance`, what they
     leave unexplained of the change of E relative to the largest of these numbers. Where an error estimate chooses the
     steps, `rejected` counts those that were taken again. Warnings go to the log, each kind once. All-reduces only.
     """
@@ -37,13 +38,17 @@ class Series(Output):
     name: ClassVar[str] = "series"
 
     def check(self, equation: PeriodicSystem) -> None:
-        row, conserved, energies = _traced(equation)
+        row, conserved, scales, energies = _traced(equation)
         units, name = equation.series_units(), type(equation).__name__
         if row.keys() != units.keys():
             raise ValueError(
                 f"{name}: series() has the columns {', '.join(row)}; units of {', '.join(units)} are given"
             )
-        for column, value in [*row.items(), *conserved.items(), *energies.items()]:
+        if not scales.keys() <= conserved.keys():
+            raise ValueError(
+                f"{name}: conserved_scales() has {', '.join(scales)}; of {', '.join(conserved) or 'none'} they can be"
+            )
+        for column, value in [*row.items(), *conserved.items(), *scales.items(), *energies.items()]:
             if value.shape != ():
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
@@ -59,10 +64,10 @@ class Series(Output):
 
     def write(self, run: Run, state: State) -> None:
         report = _report(run.equation, state.field, np.float64(state.dt))
-        row, conserved, energies = ({name: float(v) for name, v in part.items()} for part in report)
+        row, conserved, scales, energies = ({name: float(v) for name, v in part.items()} for part in report)
         for name, now in conserved.items():
             before = float(state.conserved[name])
-            row[f"{name}_drift"] = (now - before) / (abs(before) or 1.0)
+            row[f"{name}_drift"] = (now - before) / (max(abs(before), scales.get(name, 0.0)) or 1.0)
         budget = {name: float(value) for name, value in state.budget.items()}
         missing = {name: imbalance(name, float(state.energies[name]), now, budget) for name, now in energies.items()}
         row |= budget | {f"{name}_imbalance": value for name, value in missing.items()}
@@ -107,10 +112,10 @@ def _curves(columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.nd
     return {name: curve for name, curve in curves.items() if np.ptp(curve[1]) > 0}
 
 
-def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Fields, Fields, Fields]:
-    """A row of the series, what is conserved, and the energies."""
+def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Fields, Fields, Fields, Fields]:
+    """A row of the series, what is conserved and of what size, and the energies."""
     energies = equation.energies(fields) if equation.budget_columns() else {}
-    return equation.series(fields, dt), equation.conserved(fields), energies
+    return equation.series(fields, dt), equation.conserved(fields), equation.conserved_scales(fields), energies
 
 
 def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
@@ -118,7 +123,7 @@ def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
 
 
 def _names(equation: PeriodicSystem) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
-    _, conserved, energies = _traced(equation)
+    _, conserved, _, energies = _traced(equation)
     return conserved, energies, equation.budget_columns()
 
 

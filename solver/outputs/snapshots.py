@@ -10,7 +10,7 @@ import h5py
 import jax
 import numpy as np
 
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.io import (
     Job,
     RunDirectory,

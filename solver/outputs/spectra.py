@@ -12,7 +12,7 @@ import numpy as np
 from solver.cluster import is_first
 from solver.config import ConfigError
 from solver.diagnostics import shell_wavenumbers
-from solver.equations.base import PeriodicSystem
+from solver.equations.system import PeriodicSystem
 from solver.io import Row, RunDirectory, SpectraFile, verify_data
 from solver.outputs.base import Output, Run
 from solver.outputs.figures import pyplot, save

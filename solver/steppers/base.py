@@ -18,8 +18,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.discovery import ClassName, modules
-from solver.equations.base import Equation, PeriodicSystem
+from solver.equations.base import Equation
 from solver.equations.budget import with_budget
+from solver.equations.system import PeriodicSystem
 from solver.operators import Fields, LinearOperator
 
 

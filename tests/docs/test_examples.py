@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from solver.cli.main import main
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -16,29 +18,30 @@ BLOCK = re.compile(r"```(python|toml|sh)\n(?:# (\S+\.(?:py|toml))\n)?(.*?)```", 
 WITH_EXAMPLES = [page for page in PAGES if BLOCK.search(page.read_text())]
 
 
-def run(words, folder):
-    """A command in the folder, with this checkout's package and four virtual devices."""
+def run_script(text, folder):
+    """Python in a process of its own in the folder, with this checkout's package and four virtual devices."""
     path = os.pathsep.join([str(ROOT), str(folder)])
     environment = {**os.environ, "PYTHONPATH": path, "JAX_NUM_CPU_DEVICES": "4", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, *words], env=environment, cwd=folder, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", text], env=environment, cwd=folder, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0, f"{words}: {done.stderr}"
+    assert done.returncode == 0, f"{text}: {done.stderr}"
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
-def test_examples_run(page, tmp_path):
+def test_examples_run(page, tmp_path, monkeypatch):
     """Blocks that begin with the name of a file are written to it; the others run, in their order."""
+    monkeypatch.chdir(tmp_path)
     for kind, name, text in BLOCK.findall(page.read_text()):
         if name:
             (tmp_path / name).write_text(text)
         elif kind == "python":
-            run(["-c", text], tmp_path)
+            run_script(text, tmp_path)
         else:
             for line in text.splitlines():
                 command, *words = line.split()
                 assert command == "slabwave"
-                run(["-m", "solver", *words], tmp_path)
+                assert main(words) == 0, line
 
 
 def test_there_are_examples():
@@ -52,7 +55,5 @@ def test_links_lead_somewhere():
 
 
 def test_the_page_of_run_files_is_what_describe_prints(capsys):
-    from solver.cli.main import main
-
     assert main(["describe"]) == 0
     assert capsys.readouterr().out == (ROOT / "docs" / "run_files.md").read_text(encoding="utf-8")

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY
+from helpers import VELOCITY, series
 
 import solver as sw
 from solver import initial
-from solver.equations import MHD, Boussinesq
+from solver.equations import MHD, Boussinesq, TwoLayerQuasiGeostrophic, Vorticity
 from solver.equations.budget import imbalance
 from solver.steppers import IFRK4
 
@@ -52,7 +52,7 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
     start = {"velocity": u, second: 0.5 * (u[:1] if which == "boussinesq" else u[::-1])}
     state = run(flow, start, 0.4, 0.01, IFRK4())
     integrals = {name: float(value) for name, value in state.budget.items()}
-    for name, now in flow.energies(state.field).items():
+    for name, now in jax.jit(flow.energies)(state.field).items():
         assert abs(imbalance(name, float(state.energies[name]), float(now), integrals)) < 1e-7
     plain = KINDS[which][0](grid, 0.02, 0.01)
     lost = lambda f: float(run(f, start, 0.05, 0.05, IFRK4()).budget["kinetic_energy_from_viscosity"])  # noqa: E731
@@ -61,7 +61,7 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
         assert integrals["kinetic_energy_from_exchange"] == pytest.approx(
             -integrals["magnetic_energy_from_exchange"], rel=1e-4
         )
-        assert float(flow.series(state.field, 0.1)["dissipation"]) > 0
+        assert series(flow, state)["dissipation"] > 0
 
 
 @pytest.mark.parametrize("which", KINDS)
@@ -72,3 +72,42 @@ def test_wrong_orders_are_refused(make_grid, which):
         cls(grid, 0.1, 0.1, hyper_order=0)
     with pytest.raises(ValueError, match=f"{second} -1.0: zero or more is needed"):
         cls(grid, 0.1, 0.1, **{second: -1.0})
+
+
+HIGH = {
+    "boussinesq": lambda g, **o: Boussinesq(g, 0.0, 0.0, **o),
+    "mhd": lambda g, **o: MHD(g, 0.0, 0.0, **o),
+    "mhd with mean field": lambda g, **o: MHD(g, 0.0, 0.0, mean_field=(0.5, 1.0), **o),
+    "vorticity": lambda g, **o: Vorticity(g, **o),
+    "two layers": lambda g, **o: TwoLayerQuasiGeostrophic(g, 1.0, **o),
+}
+
+
+@pytest.mark.parametrize("which", HIGH)
+def test_high_orders_in_single_precision(make_grid, which):
+    """|k|^32 is beyond single precision; the damping is not, and it is that of double precision."""
+    entries = {}
+    for precision in ("float32", "float64"):
+        grid = make_grid((64, 48), devices=2, precision=precision)
+        flow = HIGH[which](grid, hyperviscosity=1e-43, hyper_order=16)
+        flow.check()
+        entries[precision] = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(flow.linear)())]
+    assert grid.k_corner**32 > float(np.finfo(np.float32).max)
+    for single, double in zip(entries["float32"], entries["float64"], strict=True):
+        assert np.all(np.isfinite(single))
+        np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-6 * np.abs(double).max())
+    assert max(np.abs(double).max() for double in entries["float64"]) > 1
+
+
+@pytest.mark.parametrize("which", HIGH)
+def test_damping_that_no_number_holds_is_refused(make_grid, which):
+    grid = make_grid((64, 48), devices=2, precision="float32")
+    with pytest.raises(ValueError, match=r"hyperviscosity 1.0 with hyper_order 16: at most 2\.\d+e-07 is needed"):
+        HIGH[which](grid, hyperviscosity=1.0, hyper_order=16)
+    with pytest.raises(ValueError, match=r"hyper_order 200: float64 cannot hold \|k\|\^400 of the largest \|k\| = 2"):
+        HIGH[which](grid, hyperviscosity=1e-43, hyper_order=200)
+    with jax.enable_x64(False):
+        with pytest.raises(ValueError, match=r"hyper_order 16: float32 cannot hold .*jax_enable_x64"):
+            HIGH[which](grid, hyperviscosity=1e-43, hyper_order=16)
+        with pytest.raises(ValueError, match=r"hyperviscosity 1e-43: float32 cannot hold it.*jax_enable_x64"):
+            HIGH[which](grid, hyperviscosity=1e-43, hyper_order=4)

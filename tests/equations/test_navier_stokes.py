@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY, all_to_all_bytes
+from helpers import VELOCITY, all_to_all_bytes, series
 
 import solver as sw
 from solver import initial
@@ -63,8 +63,8 @@ def test_nonlinearity_against_the_advective_form(make_grid):
 @pytest.mark.parametrize(
     ("n", "reynolds", "step", "expected"),
     [
-        (48, 100, 0.01, {2.0: {"energy": 0.1090476}, 5.0: {"energy": 0.0739643, "enstrophy": 0.6484036}}),
-        (64, 1600, 0.01, {4.0: {"energy": 0.1215275, "enstrophy": 1.602317}}),
+        (48, 100, 0.05, {2.0: {"energy": 0.1090476}, 5.0: {"energy": 0.0739643, "enstrophy": 0.6484036}}),
+        (64, 1600, 0.04, {4.0: {"energy": 0.1215275, "enstrophy": 1.602317}}),
     ],
     ids=["Re 100", "Re 1600"],
 )
@@ -73,24 +73,24 @@ def test_taylor_green_against_an_independent_code(make_grid, n, reynolds, step, 
     grid = make_grid((n, n, n), devices=2)
     equation, stepper = NavierStokes(grid, viscosity=1 / reynolds), IFRK4()
     state = sw.initial_state(equation, stepper, initial.TaylorGreen()(grid))
-    series = jax.jit(equation.series)
+    row = jax.jit(equation.series)
     seen = 0
     pauses = [sw.Schedule(every_time=1.0)]
     for now in sw.evolve(equation, stepper, state, end=max(expected), step=step, pauses=pauses):
         for name, value in expected.get(float(now.t), {}).items():
-            assert float(series(now.field, now.dt)[name]) == pytest.approx(value, rel=1e-5 if n == 48 else 2e-6)
+            assert float(row(now.field, now.dt)[name]) == pytest.approx(value, rel=1e-5 if n == 48 else 2e-6)
             seen += 1
     assert seen == sum(len(v) for v in expected.values())
 
 
 def test_the_same_flow_on_any_number_of_devices(make_grid):
     fields = []
-    for mesh in ((1, 1), (8, 1), (5, 1), (3, 2)):  # five does not divide the sides, nor 3 the 16
+    for mesh in ((1, 1), (5, 1), (3, 2)):  # five does not divide the sides, nor 3 the 16
         grid = make_grid((24, 16, 20), mesh_shape=mesh, lengths=[6.0, 5.0, 4.0])
         equation = NavierStokes(grid, viscosity=0.01)
         u = initial.RandomPhase()(grid, VELOCITY, jax.random.key(3))
-        state = run(equation, u, 0.2, 0.01)
-        assert int(state.step) == 20
+        state = run(equation, u, 0.1, 0.01)
+        assert int(state.step) == 10
         fields.append(np.asarray(state.field["velocity"])[:, : grid.layout.retained[1], : grid.layout.retained[2]])
     scale = np.abs(fields[0]).max()
     for field in fields[1:]:
@@ -150,7 +150,7 @@ def test_diagnostics_of_a_known_flow(make_grid):
     grid = make_grid((24, 24, 24), devices=4)
     equation = NavierStokes(grid, viscosity=0.02)
     state = sw.initial_state(equation, IFRK4(), initial.TaylorGreen()(grid))
-    row = {k: float(v) for k, v in equation.series(state.field, 0.1).items()}
+    row = series(equation, state, 0.1)
     assert list(equation.units) == ["energy", "enstrophy", "dissipation", "max_divergence", "cfl", "kmax_eta"]
     assert row["energy"] == pytest.approx(0.125)
     assert row["enstrophy"] == pytest.approx(0.375)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import series
 
 import solver as sw
 from solver import initial
@@ -114,12 +115,12 @@ def test_jeans_growth_rate(make_grid, n):
 def test_series_and_spectra_add_up(make_grid):
     grid, equation = make(make_grid, (16, 12, 8), coupling=2.0)
     state = sw.initial_state(equation, Strang(), initial.Gaussian(width=2.0)(grid))
-    row = {k: float(v) for k, v in equation.series(state.field, 0.01).items()}
+    row = series(equation, state)
     assert list(equation.units) == list(["mass", "energy", "kinetic_energy", "potential_energy", "max_density", "cfl"])
     assert set(row) == set(equation.units)
     assert row["energy"] == pytest.approx(row["kinetic_energy"] + row["potential_energy"])
     assert row["potential_energy"] < 0 < row["kinetic_energy"]
-    spectra = equation.spectra(state.field)
+    spectra = jax.jit(equation.spectra)(state.field)
     assert float(2 * spectra["wavefunction"].sum()) == pytest.approx(row["mass"])
     density = np.abs(np.asarray(state.field["wavefunction"])) ** 2
     assert float(2 * spectra["density"].sum()) == pytest.approx(np.mean(density**2))
@@ -127,9 +128,9 @@ def test_series_and_spectra_add_up(make_grid):
 
 def test_the_same_wave_on_any_number_of_devices(make_grid):
     ends = []
-    for mesh in ((1, 1), (8, 1), (3, 1), (3, 2)):  # three does not divide the 16 planes
+    for mesh in ((1, 1), (3, 2)):  # three does not divide the 16 planes
         grid, equation = make(make_grid, (16, 24, 10), coupling=3.0, mesh_shape=mesh)
         psi = initial.RandomPhase(peak=1.5)(grid, key=jax.random.key(0))
-        ends.append(np.asarray(run(equation, psi, 0.2, 0.01).field["wavefunction"]))
+        ends.append(np.asarray(run(equation, psi, 0.04, 0.01).field["wavefunction"]))
     for end in ends[1:]:
         assert np.abs(end - ends[0]).max() < 1e-12 * np.abs(ends[0]).max()

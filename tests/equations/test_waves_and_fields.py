@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY
+from helpers import VELOCITY, series
 from scipy.integrate import solve_ivp
 
 import solver as sw
@@ -53,7 +53,7 @@ def gravity_wave(grid, n, frequency, rotation):
 
 @pytest.mark.parametrize(
     ("stepper", "frequency", "rotation"),
-    [(IFRK4(), 3.0, 0.7), (ETDRK4(), 3.0, 0.0), (ETDRK4(), 0.0, 2.0), (LSRK3(), 3.0, 0.7)],
+    [(IFRK4(), 3.0, 0.7), (ETDRK4(), 0.0, 2.0), (LSRK3(), 3.0, 0.0)],
     ids=lambda p: getattr(p, "name", str(p)),
 )
 def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequency, rotation):
@@ -96,9 +96,9 @@ def test_alfven_waves_turn_at_their_frequency(make_grid, stepper):
 
 
 def invariants(flow, state):
-    row = flow.series(state.field, 0.1)
-    helicity = magnetic_helicity(state.field["magnetic_field"], flow.grid)
-    return [float(row["kinetic_energy"] + row["magnetic_energy"]), float(row["cross_helicity"]), float(helicity)]
+    row = series(flow, state)
+    helicity = jax.jit(magnetic_helicity, static_argnums=1)(state.field["magnetic_field"], flow.grid)
+    return [row["kinetic_energy"] + row["magnetic_energy"], row["cross_helicity"], float(helicity)]
 
 
 @pytest.mark.parametrize("shape", [(16, 12, 16), (24, 20)], ids=["3-D", "2-D"])
@@ -118,7 +118,7 @@ def test_ideal_mhd_conserves(make_grid, shape):
         drift[step] = np.abs(np.array(invariants(flow, state)) - before)
     assert np.all(drift[0.01] < 2e-6)
     assert drift[0.02].sum() / drift[0.01].sum() > 12, drift
-    assert float(flow.series(state.field, 0.1)["max_divergence"]) < 1e-12
+    assert series(flow, state)["max_divergence"] < 1e-12
 
 
 def test_orszag_tang_against_an_independent_solver(make_grid):
@@ -174,9 +174,9 @@ def test_divergence_of_a_stratified_flow_stays_at_round_off(make_grid):
     u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     b = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
     state = after(flow, ETDRK2(), {"velocity": u, "buoyancy": b}, 0.5, 0.02)
-    row = flow.series(state.field, 0.02)
-    assert float(row["max_divergence"]) < 1e-12
-    assert float(row["kinetic_energy"]) > 0.05
+    row = series(flow, state)
+    assert row["max_divergence"] < 1e-12
+    assert row["kinetic_energy"] > 0.05
 
 
 def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):

@@ -113,6 +113,26 @@ def test_explicit_axes_give_the_same_with_the_same_exchanges(make_grid, shape, m
         np.testing.assert_array_equal(automatic, explicit)
 
 
+@pytest.mark.parametrize(("shape", "mesh"), [((16, 12), (4,)), ((15, 9, 7), (2, 2))], ids=str)
+def test_other_grids_and_shells_over_explicit_axes(make_grid, shape, mesh):
+    """What `resample` and `shell_spectrum` give over Auto axes, in `jit` and out of it, with no gather."""
+    results = []
+    for axis_type in (AxisType.Auto, AxisType.Explicit):
+        grid = on_mesh(make_grid, shape, mesh, axis_type=axis_type)
+        finer = sw.Grid(tuple(2 * n - 1 for n in shape), mesh=grid.mesh)
+        u_hat = sw.fft.Transform(grid).forward(random_field(grid))
+        both = lambda v, g=grid, f=finer: (sw.fft.resample(v, g, f), sw.diagnostics.shell_spectrum(v, g))  # noqa: E731
+        assert collectives(lambda v, both=both: both(v)[1], u_hat) == {"all-reduce": 1}
+        assert "all-gather" not in collectives(lambda v, both=both: both(v)[0], u_hat)
+        for found in (both(u_hat), jax.jit(both)(u_hat)):
+            assert found[0].sharding.is_equivalent_to(finer.spectral_sharding(len(shape) + 1), len(shape) + 1)
+            results.append(found)
+    for found in results[1:]:
+        np.testing.assert_array_equal(found[0], results[0][0])
+        np.testing.assert_allclose(found[1], results[0][1], rtol=1e-14)
+    assert float(results[0][1].sum()) > 0.1
+
+
 def test_scan_and_nested_maps(make_grid):
     grid = make_grid((12, 10, 8), devices=2, dealias="none")
     transform = sw.fft.Transform(grid)

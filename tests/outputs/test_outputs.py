@@ -194,6 +194,36 @@ def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
     assert all(row.step <= 3 for row in SpectraFile(folder / "spectra.h5").rows())
 
 
+def test_drift_is_relative_to_the_size_of_what_is_conserved(tmp_path):
+    """The mean of sin 3x is zero up to round-off: its drift is round-off too, and that of 2 + sin 3x is its own."""
+    grid = sw.Grid((32,))
+    equation, stepper = sw.equations.KortewegDeVries(grid), sw.steppers.ETDRK4()
+    for mean in (0.0, 2.0):
+        state = sw.initial_state(equation, stepper, sw.sample(lambda x, m=mean: m + jnp.sin(3 * x), grid))
+        assert (abs(float(state.conserved["mass"])) < 1e-15) == (mean == 0)
+        moved = state.replace(conserved={**state.conserved, "mass": state.conserved["mass"] + 1e-6})
+        folder = tmp_path / f"{mean}"
+        sw.run(
+            equation, stepper, moved, step=1e-4, end=1e-3, outputs=[sw.outputs.Series(every_steps=1)], directory=folder
+        )
+        drift = read_series(folder / "series.csv")["mass_drift"]
+        np.testing.assert_allclose(drift, -1e-6 / (mean or 2 / np.pi), rtol=0.02)  # ⟨|sin|⟩ = 2/π, on 32 points
+
+
+class Sized(sw.equations.KortewegDeVries):
+    """Names the size of what is not conserved."""
+
+    name = "sized"
+
+    def conserved_scales(self, fields):
+        return {"mas": jnp.ones(())}
+
+
+def test_sizes_of_what_is_not_conserved_are_refused():
+    with pytest.raises(ValueError, match=r"Sized: conserved_scales\(\) has mas; of energy, mass, momentum they can be"):
+        sw.outputs.Series().check(Sized(sw.Grid((32,))))
+
+
 class Largest(Output):
     """The largest |u|."""
 

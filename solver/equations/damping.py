@@ -1,0 +1,59 @@
+"""Viscosity and hyperviscosity: how fast modes are damped, in any order that the precision can hold."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.system import require
+from solver.grid import Grid
+
+HOW = '; jax.config.update("jax_enable_x64", True), and a grid of precision float32 can'
+
+
+def hyper_damping(coefficient: ArrayLike, order: int, grid: Grid) -> Array:
+    """ν_h |k|^(2p) on every stored mode [1/time].
+
+    Formed as ν_h K^(2p) · (|k|/K)^(2p), K the largest |k|: single precision holds no |k|^(2p) above 3e38.
+    """
+    relative = grid.k_squared() / grid.k_corner**2
+    return coefficient * grid.k_corner ** (2 * order) * relative**order
+
+
+def damping(coefficient: ArrayLike, hyper_coefficient: ArrayLike, order: int, grid: Grid) -> Array:
+    """ν |k|² + ν_h |k|^(2p) on every stored mode [1/time]."""
+    return coefficient * grid.k_squared() + hyper_damping(hyper_coefficient, order, grid)
+
+
+def require_damping(grid: Grid, order: int, **coefficients: ArrayLike) -> None:
+    """Refuse orders and coefficients ν_h whose damping the grid's precision cannot hold; traced values pass.
+
+    Raises:
+        ValueError: an order below one, a negative coefficient, or a number that overflows or vanishes; the message
+            names the parameter, its value and what is possible.
+    """
+    require("hyper_order", order, "one or more", least=1)
+    numbers = np.finfo(jnp.result_type(float))  # in which ν_h and K^(2p) are held
+    power = 2 * order * math.log(grid.k_corner)
+    if abs(power) > math.log(float(numbers.max)):
+        raise ValueError(
+            f"hyper_order {order}: {numbers.dtype} cannot hold |k|^{2 * order} of the largest |k| = {grid.k_corner:.4g}"
+            + (HOW if numbers.dtype == np.float32 else "")
+        )
+    possible = float(np.finfo(grid.dtype).max) * math.exp(-power)
+    for name, value in coefficients.items():
+        require(name, value, "zero or more", least=0)
+        for entry in jax.tree.leaves(value):
+            given = 0.0 if isinstance(entry, jax.core.Tracer) else np.asarray(entry, float)
+            if np.any(given > possible):
+                raise ValueError(
+                    f"{name} {value} with hyper_order {order}: at most {possible:.3g} is needed, or {grid.precision} "
+                    f"cannot hold the damping of the largest |k| = {grid.k_corner:.4g}"
+                )
+            if np.any((given > 0) & (given < float(numbers.tiny))):
+                raise ValueError(f"{name} {value}: {numbers.dtype} cannot hold it" + HOW)
