@@ -12,9 +12,10 @@ from pathlib import Path
 
 import jax
 
-from solver.cluster.launcher import Launch, LaunchError
+from solver.cluster.launch import Launch, LaunchError
 
 FORCED_BY_XLA = "--xla_force_host_platform_device_count"
+WITHOUT_DOUBLE = {"tpu": "a TPU", "metal": "Metal"}
 
 
 def forced_cpu_devices(environment: Mapping[str, str]) -> tuple[int, str] | None:
@@ -80,6 +81,21 @@ def gpu_platform() -> str:
         "devices.platform = 'gpu': JAX has no plug-in for GPUs here; install one (pip install 'slabwave[cuda13]'), "
         "or take platform 'auto' or 'cpu'"
     )
+
+
+def refuse_double_precision(wanted: str, precision: str) -> None:
+    """Refuse double precision on a platform that has none. Touches no device.
+
+    Raises:
+        LaunchError: `precision` is `float64`, and the platform asked for, or that JAX will choose, is a TPU or Metal.
+    """
+    fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
+    platform = (wanted if wanted != "auto" else (fixed or "")).split(",")[0].lower()
+    if precision == "float64" and platform in WITHOUT_DOUBLE:
+        raise LaunchError(
+            f"grid.precision = 'float64': {WITHOUT_DOUBLE[platform]} has no double precision; "
+            "set grid.precision=float32"
+        )
 
 
 def will_be_cpu(wanted: str) -> bool:
