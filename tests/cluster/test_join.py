@@ -11,11 +11,12 @@ from solver.cluster.join import _place
 
 ROOT = Path(__file__).parents[2]
 JOIN = """
-import jax, sys
+import sys
+from jax._src.xla_bridge import CUDA_VISIBLE_DEVICES
 from solver.cluster import Launch
 from solver.cluster.join import _meet
 _meet(Launch("slurm", 1, 0, sys.argv[1]))
-print("GPUs:", jax.config.jax_cuda_visible_devices)
+print("GPUs:", CUDA_VISIBLE_DEVICES.value)
 """
 STEP = {
     "SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "n1", "SLURM_NTASKS": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0",
