@@ -90,7 +90,8 @@ def refuse_double_precision(wanted: str, precision: str) -> None:
         LaunchError: `precision` is `float64`, and the platform asked for, or that JAX will choose, is a TPU or Metal.
     """
     fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
-    platform = (wanted if wanted != "auto" else (fixed or "")).split(",")[0].lower()
+    by_itself = "metal" if any(name.startswith("jax-metal") for name in _installed()) else ""
+    platform = (wanted if wanted != "auto" else fixed or by_itself).split(",")[0].lower()
     if precision == "float64" and platform in WITHOUT_DOUBLE:
         raise LaunchError(
             f"grid.precision = 'float64': {WITHOUT_DOUBLE[platform]} has no double precision; "
@@ -106,9 +107,12 @@ def will_be_cpu(wanted: str) -> bool:
 
 def _plug_ins() -> list[str]:
     """Accelerators that JAX has plug-ins for here: `cuda`, `rocm`, `tpu`."""
-    installed = {str(d.metadata["Name"]).lower().replace("_", "-") for d in metadata.distributions()}
     starts = {"cuda": "jax-cuda", "rocm": "jax-rocm", "tpu": "libtpu"}
-    return [kind for kind, start in starts.items() if any(name.startswith(start) for name in installed)]
+    return [kind for kind, start in starts.items() if any(name.startswith(start) for name in _installed())]
+
+
+def _installed() -> set[str]:
+    return {str(d.metadata["Name"]).lower().replace("_", "-") for d in metadata.distributions()}
 
 
 def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:

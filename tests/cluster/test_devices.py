@@ -101,6 +101,10 @@ def test_double_precision_where_there_is_none(monkeypatch):
         with pytest.raises(LaunchError, match=name):
             refuse_double_precision("auto", "float64")
         refuse_double_precision("cpu", "float64")
+    monkeypatch.setattr(devices, "jax", SimpleNamespace(config=SimpleNamespace(jax_platforms=None)))
+    monkeypatch.setattr(devices, "_installed", lambda: {"jax-metal"})
+    with pytest.raises(LaunchError, match="Metal"):
+        refuse_double_precision("auto", "float64")
 
 
 def names(table):
