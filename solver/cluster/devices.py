@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jax
 
+from solver.cluster.cores import bound_cores
 from solver.cluster.launch import Launch, LaunchError
 
 FORCED_BY_XLA = "--xla_force_host_platform_device_count"
@@ -29,11 +30,12 @@ def forced_cpu_devices(environment: Mapping[str, str]) -> tuple[int, str] | None
 
 
 def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
-    """Cores that this process may use: its task's if Slurm says so, else its share of those it is bound to."""
+    """Cores that this process may use: its own, its task's if Slurm says so, or its share of those it is bound to."""
+    if launch.cores is not None:
+        return launch.cores
     if environment.get("SLURM_CPUS_PER_TASK"):
         return int(environment["SLURM_CPUS_PER_TASK"])
-    bound = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)  # macOS
-    return max(1, len(bound) // launch.local_processes)
+    return max(1, len(bound_cores()) // launch.local_processes)
 
 
 def machine_memory() -> int | None:

@@ -20,6 +20,7 @@ class Launch:
         coordinator: `host:port` where they meet; None for a single process, and where JAX finds it by itself.
         local_processes: how many share this host, where known.
         local_process: which of those this is.
+        cores: that are its own, where the launcher bound it to some; None where nobody asked.
     """
 
     by: str
@@ -28,3 +29,4 @@ class Launch:
     coordinator: str | None = None
     local_processes: int = 1
     local_process: int = 0
+    cores: int | None = None

@@ -47,19 +47,15 @@ def _explicit(
         raise LaunchError(f"--coordinator {coordinator}: HOST:PORT is needed")
     if not 0 <= process < processes:
         raise LaunchError(f"--process {process} of --processes {processes}: 0 to {processes - 1} is needed")
-    launcher, count = _started_by_launcher(environment)
+    started = mpi.started(environment)
+    by, count, *local = ("srun", slurm.tasks(environment), *slurm.local_place(environment))
+    if started is not None:
+        by, count, *local = (started.by, started.processes or 1, started.local_processes, started.local_process)
     if count > 1 and count != processes:
-        raise LaunchError(f"--processes {processes}, but {launcher} started {count}; they must be equal")
+        raise LaunchError(f"--processes {processes}, but {by} started {count}; they must be equal")
     if processes == 1:
         return Launch("explicit address")
-    return Launch("explicit address", processes, process, coordinator)
-
-
-def _started_by_launcher(environment: Mapping[str, str]) -> tuple[str, int]:
-    started = mpi.started(environment)
-    if started is not None:
-        return started.by, started.processes or 1
-    return "srun", slurm.tasks(environment)
+    return Launch("explicit address", processes, process, coordinator, *local)
 
 
 def _refuse_lonely(environment: Mapping[str, str]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from solver.cluster import slurm
 from solver.cluster.addresses import free_port, own_address
+from solver.cluster.cores import bound_cores
 from solver.cluster.launch import Launch, LaunchError
 
 BY_ADDRESS = "give each --coordinator HOST:PORT --processes N --process I"
@@ -25,11 +26,15 @@ class Started:
         by: the launcher: `Open MPI`; `MPICH`, for all that start processes with Hydra; or `PMIx`, for others.
         processes: how many it started; None where it does not say.
         process: which one this is.
+        local_processes: how many of them share this host, where it says so.
+        local_process: which of those this is.
     """
 
     by: str
     processes: int | None
     process: int
+    local_processes: int = 1
+    local_process: int = 0
 
     def __str__(self) -> str:
         return f"{self.by} started {self.processes or 'several'} processes"
@@ -42,16 +47,27 @@ def started(environment: Mapping[str, str]) -> Started | None:
     srun, whose variables then count for the helpers, not for the processes they start.
     """
     if "OMPI_COMM_WORLD_SIZE" in environment:
-        size, rank = environment["OMPI_COMM_WORLD_SIZE"], environment.get("OMPI_COMM_WORLD_RANK", "0")
-        return Started("Open MPI", int(size), int(rank))
+        local = ("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
+        return _started("Open MPI", environment, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", *local)
     by_hydra = "MPI_LOCALNRANKS" in environment
     if slurm.in_step(environment) and not by_hydra:
         return None
     if "PMI_SIZE" in environment:
-        return Started("MPICH", int(environment["PMI_SIZE"]), int(environment.get("PMI_RANK", 0)))
+        return _started("MPICH", environment, "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID")
     if "PMIX_RANK" in environment:
         return Started("PMIx", None, int(environment["PMIX_RANK"]))
     return None
+
+
+def _started(by: str, environment: Mapping[str, str], size: str, rank: str, *local: str) -> Started:
+    local_size, local_rank = local
+    return Started(
+        by,
+        processes=int(environment[size]),
+        process=int(environment.get(rank, 0)),
+        local_processes=int(environment.get(local_size, 1)),
+        local_process=int(environment.get(local_rank, 0)),
+    )
 
 
 def meet(found: Started, environment: Mapping[str, str]) -> Launch:
@@ -131,6 +147,14 @@ def _place(found: Started, mpi: Any, environment: Mapping[str, str]) -> Launch:
         chosen = f"{own_address(others[:3])}:{environment.get('JAX_COORDINATOR_PORT') or free_port()}"
     coordinator = world.bcast(chosen, root=0)
     local = world.Split_type(mpi.COMM_TYPE_SHARED)
-    place = Launch(found.by, size, rank, coordinator, local.Get_size(), local.Get_rank())
+    here = local.Get_rank()
+    cores = own_cores(local.allgather(bound_cores()), here)
+    place = Launch(found.by, size, rank, coordinator, local.Get_size(), here, cores)
     local.Free()
     return place if size > 1 else Launch("one process")
+
+
+def own_cores(bound: Sequence[set[int]], index: int) -> int:
+    """How many cores a process of a host has, from what each is bound to: those bound to the same ones share them."""
+    sharing = sum(bool(bound[index] & other) for other in bound)
+    return max(1, len(bound[index]) // sharing)

@@ -38,13 +38,14 @@ def find(environment: Mapping[str, str]) -> Launch:
             "start them without --distribution=arbitrary"
         )
     refuse_loopback(hosts[0], hosts[1:])
+    local_processes, local_process = local_place(environment)
     return Launch(
         by="slurm",
         processes=tasks(environment),
         process=process,
         coordinator=f"{hosts[0]}:{environment.get('JAX_COORDINATOR_PORT') or port(environment)}",
-        local_processes=_tasks_on_this_node(environment),
-        local_process=int(environment.get("SLURM_LOCALID", 0)),
+        local_processes=local_processes,
+        local_process=local_process,
     )
 
 
@@ -52,6 +53,13 @@ def port(environment: Mapping[str, str]) -> int:
     """A port that the step's processes all derive, different for each step of a job so that none cross-connect."""
     job, step = int(environment["SLURM_JOB_ID"]), int(environment.get("SLURM_STEP_ID", 0))
     return 20000 + (job * 131 + step * 17) % 12000
+
+
+def local_place(environment: Mapping[str, str]) -> tuple[int, int]:
+    """How many tasks of the step share this node, and which of them this one is; 1 and 0 outside of a step."""
+    if not in_step(environment):
+        return 1, 0
+    return _tasks_on_this_node(environment), int(environment.get("SLURM_LOCALID", 0))
 
 
 def _tasks_on_this_node(environment: Mapping[str, str]) -> int:

@@ -11,6 +11,7 @@ from solver.cluster import Launch, LaunchError, devices, refuse_double_precision
 from solver.cluster.addresses import free_port, own_address, refuse_loopback
 from solver.cluster.devices import available_cores, forced_cpu_devices
 from solver.cluster.gpus import installed_gpus, refuse_idle_gpus, visible_gpu_ids
+from solver.cluster.mpi import own_cores
 
 
 def ids(environment, local, index, **options):
@@ -82,6 +83,13 @@ def test_device_counts_fixed_outside():
     assert forced_cpu_devices(flags) == (5, "XLA_FLAGS")
     assert available_cores({"SLURM_CPUS_PER_TASK": "6"}, Launch("slurm", 2)) == 6
     assert available_cores({}, Launch("slurm", 1000, 0, "h:1", 1000, 0)) == 1
+    assert available_cores({"SLURM_CPUS_PER_TASK": "6"}, Launch("MPICH", 2, cores=3)) == 3
+
+
+def test_processes_share_the_cores_that_they_are_bound_to():
+    assert own_cores([{0, 1, 2, 3}, {0, 1, 2, 3}], 1) == 2  # not bound
+    assert own_cores([{0, 1, 2, 3}, {4, 5, 6, 7}], 1) == 4  # a socket each
+    assert own_cores([{0}, {0}, {1}], 0) == 1
 
 
 def test_a_gpu_without_a_plug_in_is_one_line(monkeypatch):

@@ -63,11 +63,11 @@ BATCH = {"SLURM_JOB_ID": "77", "SLURM_NTASKS": "4"}
 HELPERS = {**STEP, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"}  # mpiexec's own step: one helper per node
 LAUNCHERS = {
     "mpirun of Open MPI": (OPEN_MPI, mpi.Started("Open MPI", 4, 2)),
-    "mpiexec of MPICH": (HYDRA, mpi.Started("MPICH", 4, 2)),
+    "mpiexec of MPICH": (HYDRA, mpi.Started("MPICH", 4, 2, 4, 2)),
     "a launcher with PMIx": ({"PMIX_RANK": "1"}, mpi.Started("PMIx", None, 1)),
     "mpirun inside sbatch": ({**OPEN_MPI, **BATCH}, mpi.Started("Open MPI", 4, 2)),
     "mpirun inside sbatch, another node": ({**OPEN_MPI, **HELPERS}, mpi.Started("Open MPI", 4, 2)),
-    "mpiexec inside sbatch, by helpers of srun": ({**HYDRA, **HELPERS}, mpi.Started("MPICH", 4, 2)),
+    "mpiexec inside sbatch, by helpers of srun": ({**HYDRA, **HELPERS}, mpi.Started("MPICH", 4, 2, 4, 2)),
 }
 
 
@@ -134,8 +134,14 @@ def test_a_tpu_pod_of_compute_engine():
 def test_explicit_address():
     assert find_launch({}, "h:1", 2, 1) == Launch("explicit address", 2, 1, "h:1")
     assert find_launch({}, "h:1", 1, 0).coordinator is None
-    launcher = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1"}
-    assert find_launch(launcher, "h:1", 2, 1).process == 1
+
+
+def test_an_explicit_address_under_a_launcher():
+    """The launcher still says which processes share a host, and so its GPUs."""
+    by_mpi = {"OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1", **OPEN_MPI}
+    assert find_launch(by_mpi, "h:1", 4, 2) == Launch("explicit address", 4, 2, "h:1", 2, 1)
+    assert find_launch(HYDRA, "h:1", 4, 2) == Launch("explicit address", 4, 2, "h:1", 4, 2)
+    assert find_launch(STEP, "h:1", 4, 3) == Launch("explicit address", 4, 3, "h:1", 2, 1)
 
 
 REFUSED = {

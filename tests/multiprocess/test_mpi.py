@@ -91,6 +91,26 @@ def test_two_processes_compute_what_one_does(mpi, alone, tmp_path):
     np.testing.assert_allclose(both[name], alone[name], rtol=0, atol=1e-13 * np.abs(alone[name]).max())
 
 
+PLACE = """
+import os
+from solver.cluster import find_launch
+print("PLACE", find_launch(os.environ), flush=True)
+"""
+
+
+@each
+def test_each_process_knows_its_place(mpi):
+    """Also that MPI ends in order: what comes after needs it no more."""
+    code, output = finish(mpi.start(processes=3, python=("-c", PLACE)))
+    assert code == 0, output
+    places = re.findall(
+        r"processes=(\d), process=(\d), coordinator='(\S+)', local_processes=3, local_process=(\d)", output
+    )
+    assert sorted(process for _, process, _, _ in places) == ["0", "1", "2"], output
+    assert {(count, process == local) for count, process, _, local in places} == {("3", True)}
+    assert len({coordinator for _, _, coordinator, _ in places}) == 1
+
+
 @each
 def test_a_signal_stops_all_and_a_killed_process_ends_all(mpi, tmp_path):
     directory = tmp_path / "run"
