@@ -105,6 +105,10 @@ def tasks(directory):
     return found
 
 
+def both(found):
+    return found if len(found) == 2 else None
+
+
 def environment_of(pid):
     pairs = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
@@ -240,8 +244,11 @@ def test_mpiexec_inside_a_job_counts_as_mpi(slurm, tmp_path, mpi):
     variables = {k: mpi.environment()[k] for k in ("LD_LIBRARY_PATH", "MPI4PY_LIBMPI")}
     exports = "".join(f"export {name}={value}\n" for name, value in variables.items())
     command = run_command(tmp_path, "time.end=0.2", "devices.virtual=2")
-    lines = f"{exports}export PATH={mpi.mpiexec.parent}:$PATH\nmpiexec {' '.join(mpi.options)} -n 2 {command}\n"
+    options = " ".join(option for option in mpi.options if option != "--oversubscribe")  # one on each node
+    lines = f"{exports}export PATH={mpi.mpiexec.parent}:$PATH\nmpiexec {options} -n 2 {command}\n"
     job = shell(slurm, tmp_path, lines, "--nodes=2", "--ntasks-per-node=1")
+    hosts = {environment_of(pid).get("SLURMD_NODENAME") for pid in wait_for(lambda: both(tasks(tmp_path / "run")))}
+    assert hosts == {"n1", "n2"}
     ended = slurm.wait(job, ENDED)
     output = (tmp_path / "out.txt").read_text()
     assert ended["JobState"] == "COMPLETED", output
