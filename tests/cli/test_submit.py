@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from solver import assemble
 from solver.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,17 @@ def test_a_scan_is_read_beside_overrides(capsys):
     assert "#SBATCH --array=0-1" in text
     assert "values=(equation.viscosity=1e-3 equation.viscosity=2e-3)" in text
     assert "output.directory=out/x/equation.viscosity=2e-3" in text
+
+
+@pytest.mark.parametrize("words", [[], ["--scan", "equation.viscosity=0.01,0.02"]], ids=["run", "scan"])
+def test_a_directory_with_another_run_is_refused(capsys, tmp_path, words):
+    """The job would find that out too, once it had waited in the queue."""
+    folder = tmp_path / "equation.viscosity=0.02" if words else tmp_path
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(assemble.read_run_file(FLOW, ["equation.viscosity=0.5"]).to_toml())
+    code, _, error = submit(capsys, FLOW, "--nodes", 1, "--dry-run", *words, f"output.directory={tmp_path}")
+    assert code == 2
+    assert "equation.viscosity: 0.5" in error
 
 
 REFUSED = {

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from solver import assemble
+from solver.cli.job import refuse_another_run
 from solver.cluster import set_up_jax
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints
@@ -46,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
     _check_options(options)
     scan = None if options.scan is None else read_scan(options.scan)
     configs = _configs(options, scan)
+    _refuse_other_runs(configs, scan)
     site = _site(options, configs[0])
     for config in configs:
         _check_platform(config, site, options)
@@ -98,6 +100,15 @@ def _configs(options: argparse.Namespace, scan: Scan | None) -> list[Config]:
     return [
         assemble.read_run_file(options.file, [*options.overrides, *one], continues=_has_checkpoints) for one in more
     ]
+
+
+def _refuse_other_runs(configs: list[Config], scan: Scan | None) -> None:
+    """Refuse a directory that holds a run which the job could not continue."""
+    folders = [configs[0].directory] if scan is None else scan.directories(configs[0].directory)
+    for config, folder in zip(configs, folders, strict=True):
+        directory = RunDirectory(Path(folder))
+        if directory.run_file.exists():
+            refuse_another_run(directory, config)
 
 
 def _has_checkpoints(config: Config) -> bool:
