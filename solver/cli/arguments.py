@@ -35,7 +35,10 @@ def _first_line(path: Path) -> str:
 
 
 def command(name: str) -> ModuleType:
-    """The module of a command: `add_arguments(parser)`, `run(options)`, and `OVERRIDES` if it takes them."""
+    """The module of a command: `add_arguments(parser)`, `run(options)`, and `OVERRIDES` if it takes them.
+
+    `OPTIONS_OF_KEYS` names options whose value may look like an override.
+    """
     return importlib.import_module(f"solver.cli.commands.{name}")
 
 
@@ -51,9 +54,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         raise ConfigError(f"{words[0]!r}: unknown command{nearest(words[0], known)}")
     chosen = words[0] if words else None
     takes_overrides = chosen is not None and getattr(command(chosen), "OVERRIDES", False)
+    keyed = getattr(command(chosen), "OPTIONS_OF_KEYS", ()) if chosen is not None else ()
     # overrides may stand anywhere, also on both sides of an option, which argparse cannot read
-    overrides = [a for a in arguments if is_override(a)]
-    options = _parser(known, chosen).parse_args([a for a in arguments if not is_override(a)])
+    before = ["", *arguments]
+    is_one = [is_override(a) and b not in keyed for a, b in zip(arguments, before, strict=False)]
+    overrides = [a for a, one in zip(arguments, is_one, strict=True) if one]
+    options = _parser(known, chosen).parse_args([a for a, one in zip(arguments, is_one, strict=True) if not one])
     if overrides and not takes_overrides:
         raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")
     options.overrides = overrides

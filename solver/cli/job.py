@@ -19,6 +19,7 @@ from solver.cluster import (
     keep_compiled_programs,
     keep_freed_memory,
     machine_memory,
+    refuse_double_precision,
     report,
     require_same,
     set_up_jax,
@@ -95,6 +96,7 @@ def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]
 def _choose_devices(config: Config, launch: Launch) -> list[str]:
     """Settle platform and virtual devices, and refuse a count that cannot split the grid while that costs nothing."""
     section = config.devices
+    refuse_double_precision(section.platform, config.grid.precision)
     forced = forced_cpu_devices(os.environ)
     if forced is not None:
         set_up_jax(section.platform, None)

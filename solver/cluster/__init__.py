@@ -16,12 +16,14 @@ from solver.cluster.devices import (
     keep_compiled_programs,
     keep_freed_memory,
     machine_memory,
+    refuse_double_precision,
     set_up_jax,
     will_be_cpu,
 )
 from solver.cluster.failure import end_all
 from solver.cluster.join import join, report
-from solver.cluster.launcher import Launch, LaunchError, find_launch
+from solver.cluster.launch import Launch, LaunchError
+from solver.cluster.launcher import find_launch
 from solver.cluster.log import LOGGER, log_to, start_log
 from solver.cluster.wall import end_of_job, seconds_left
 from solver.cluster.watchdog import Watchdog
@@ -48,6 +50,7 @@ __all__ = [
     "largest",
     "log_to",
     "machine_memory",
+    "refuse_double_precision",
     "report",
     "require_same",
     "seconds_left",

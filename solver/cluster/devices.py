@@ -12,9 +12,11 @@ from pathlib import Path
 
 import jax
 
-from solver.cluster.launcher import Launch, LaunchError
+from solver.cluster.cores import bound_cores
+from solver.cluster.launch import Launch, LaunchError
 
 FORCED_BY_XLA = "--xla_force_host_platform_device_count"
+WITHOUT_DOUBLE = {"tpu": "a TPU", "metal": "Metal"}
 
 
 def forced_cpu_devices(environment: Mapping[str, str]) -> tuple[int, str] | None:
@@ -28,11 +30,12 @@ def forced_cpu_devices(environment: Mapping[str, str]) -> tuple[int, str] | None
 
 
 def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
-    """Cores that this process may use: its task's if Slurm says so, else its share of those it is bound to."""
+    """Cores that this process may use: its own, its task's if Slurm says so, or its share of those it is bound to."""
+    if launch.cores is not None:
+        return launch.cores
     if environment.get("SLURM_CPUS_PER_TASK"):
         return int(environment["SLURM_CPUS_PER_TASK"])
-    bound = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)  # macOS
-    return max(1, len(bound) // launch.local_processes)
+    return max(1, len(bound_cores()) // launch.local_processes)
 
 
 def machine_memory() -> int | None:
@@ -82,6 +85,22 @@ def gpu_platform() -> str:
     )
 
 
+def refuse_double_precision(wanted: str, precision: str) -> None:
+    """Refuse double precision on a platform that has none. Touches no device.
+
+    Raises:
+        LaunchError: `precision` is `float64`, and the platform asked for, or that JAX will choose, is a TPU or Metal.
+    """
+    fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
+    by_itself = "metal" if any(name.startswith("jax-metal") for name in _installed()) else ""
+    platform = (wanted if wanted != "auto" else fixed or by_itself).split(",")[0].lower()
+    if precision == "float64" and platform in WITHOUT_DOUBLE:
+        raise LaunchError(
+            f"grid.precision = 'float64': {WITHOUT_DOUBLE[platform]} has no double precision; "
+            "set grid.precision=float32"
+        )
+
+
 def will_be_cpu(wanted: str) -> bool:
     """Whether a platform asked for is surely the CPU: nothing else can be chosen here. Touches no device."""
     fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
@@ -90,9 +109,12 @@ def will_be_cpu(wanted: str) -> bool:
 
 def _plug_ins() -> list[str]:
     """Accelerators that JAX has plug-ins for here: `cuda`, `rocm`, `tpu`."""
-    installed = {str(d.metadata["Name"]).lower().replace("_", "-") for d in metadata.distributions()}
     starts = {"cuda": "jax-cuda", "rocm": "jax-rocm", "tpu": "libtpu"}
-    return [kind for kind, start in starts.items() if any(name.startswith(start) for name in installed)]
+    return [kind for kind, start in starts.items() if any(name.startswith(start) for name in _installed())]
+
+
+def _installed() -> set[str]:
+    return {str(d.metadata["Name"]).lower().replace("_", "-") for d in metadata.distributions()}
 
 
 def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:

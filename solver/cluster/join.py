@@ -6,22 +6,30 @@ import os
 import platform
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
 from solver.cluster import failure
-from solver.cluster.launcher import Launch, LaunchError, visible_gpu_ids
+from solver.cluster.gpus import VISIBLE, refuse_idle_gpus, visible_gpu_ids
+from solver.cluster.launch import Launch, LaunchError
+from solver.cluster.log import LOGGER
 
 HEARTBEAT_SECONDS = 30  # so long after the watchdog could have spoken, JAX gives up a process that is silent
 JOIN_SECONDS = 300
-LAUNCHER_PREFIXES = (
+SET_BY_LAUNCHERS = (
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
     "SLURM_NTASKS",
     "SLURM_STEP_NODELIST",
+    "SLURM_GPUS_ON_NODE",
     "OMPI_COMM_WORLD_SIZE",
+    "PMI_SIZE",
+    "PMIX_RANK",
+    "TPU_WORKER_HOSTNAMES",
+    "JOB_COMPLETION_INDEX",
 )
-SEEN_BY_JAX = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", "CUDA_VISIBLE_DEVICES")
+SEEN_BY_JAX = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", *VISIBLE)
 
 
 def join(launch: Launch, stall_limit: float) -> None:
@@ -32,7 +40,8 @@ def join(launch: Launch, stall_limit: float) -> None:
         stall_limit: seconds after which the watchdog ends a job that stands still; JAX's own patience is longer.
 
     Raises:
-        LaunchError: JAX sees another number of processes than the launcher started, or no device of the platform.
+        LaunchError: JAX sees another number of processes than the launcher started, no device of the platform, or
+            fewer GPUs than Slurm allocated.
     """
     if launch.processes > 1:
         _meet(launch, stall_limit)
@@ -44,26 +53,39 @@ def join(launch: Launch, stall_limit: float) -> None:
         raise LaunchError(
             f"{launch.by} started {launch.processes} processes, but JAX joined {joined}; each would compute alone"
         )
+    refuse_idle_gpus(os.environ, launch, jax.local_devices(), chosen=bool(jax.config.jax_platforms))  # type: ignore[attr-defined]
 
 
 def _meet(launch: Launch, stall_limit: float) -> None:
-    assert launch.coordinator is not None
+    LOGGER.info("joining: %d processes by %s at %s", launch.processes, launch.by, launch.coordinator or "JAX's choice")
     _forget_proxies()
     # the preemption service would swallow SIGTERM in C++ before Python sees it
     jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
-            coordinator_address=launch.coordinator,
-            num_processes=launch.processes,
-            process_id=launch.process,
-            local_device_ids=visible_gpu_ids(os.environ, launch),
+            **_place(launch),
             initialization_timeout=JOIN_SECONDS,
             heartbeat_timeout_seconds=int(stall_limit + HEARTBEAT_SECONDS),
         )
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         first = str(error).strip().splitlines()[0]
-        raise LaunchError(f"process {launch.process} could not join at {launch.coordinator}: {first}") from error
+        where = launch.coordinator or f"an address that JAX finds on a {launch.by}"
+        raise LaunchError(f"process {launch.process} could not join at {where}: {first}") from error
     failure.watch()
+
+
+def _place(launch: Launch) -> dict[str, Any]:
+    """What JAX is told; nothing where it finds the others itself."""
+    if launch.coordinator is None:
+        return {}
+    return {
+        "coordinator_address": launch.coordinator,
+        "num_processes": launch.processes,
+        "process_id": launch.process,
+        "local_device_ids": visible_gpu_ids(os.environ, launch),
+        # else JAX reads "all GPUs" under Slurm or Open MPI as the one with the number of the task on its node
+        "cluster_detection_method": "deactivate",
+    }
 
 
 def _forget_proxies() -> None:
@@ -76,7 +98,7 @@ def report(launch: Launch, mesh_devices: Sequence[jax.Device]) -> list[str]:
     """What this job runs on: the first lines of its log."""
     kinds = sorted({f"{d.platform} ({d.device_kind})" for d in mesh_devices})
     local = [d.id for d in jax.local_devices()]
-    launcher = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k in (*LAUNCHER_PREFIXES, *SEEN_BY_JAX)]
+    launcher = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k in (*SET_BY_LAUNCHERS, *SEEN_BY_JAX)]
     return [
         f"processes: {jax.process_count()} by {launch.by}"
         + (f" at {launch.coordinator}" if launch.coordinator else "")

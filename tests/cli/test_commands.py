@@ -301,6 +301,9 @@ def test_wrong_input_is_one_line_and_exit_code_2(case, tmp_path, here):
 def test_a_platform_that_is_not_here_is_named(tmp_path):
     done = run_small(tmp_path / "run", "devices.platform=tpu")
     assert done.returncode == 2
+    assert "a TPU has no double precision; set grid.precision=float32" in done.stderr
+    done = run_small(tmp_path / "run", "devices.platform=tpu", "grid.precision=float32")
+    assert done.returncode == 2
     assert "JAX finds no devices as asked for" in done.stderr
     assert "tpu" in done.stderr
     assert not (tmp_path / "run").exists()

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,6 +51,7 @@ class LocalSlurm:
 
     nodes: int = 2
     cpus: int = 4
+    gpus: int = 0  # of a node: allocated and counted, but not there
     # not in pytest's own folder: munge insists that everyone may enter the folders above its socket
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="slabwave-slurm-")))
     daemons: dict[str, subprocess.Popen] = field(default_factory=dict)
@@ -69,6 +71,12 @@ class LocalSlurm:
         self._start_munge()
         controller, *ports = free_ports(1 + self.nodes)
         self.configuration.write_text(self._settings(controller, ports))
+        if self.gpus:
+            # NVIDIA's devices are named by File; any files will do to be counted
+            for i in range(self.gpus):
+                (self.folder / f"gpu{i}").touch()
+            files = f"{self.folder}/gpu[0-{self.gpus - 1}]" if self.gpus > 1 else f"{self.folder}/gpu0"
+            (self.folder / "gres.conf").write_text(f"NodeName=n[1-{self.nodes}] Name=gpu File={files}\n")
         names = "".join(f"127.0.0.1 n{i + 1}\n" for i in range(self.nodes))
         (self.folder / "hosts").write_text(Path("/etc/hosts").read_text() + names)
         self._spawn(["slurmctld", "-D", "-i", "-f", str(self.configuration)], "slurmctld")
@@ -122,11 +130,13 @@ class LocalSlurm:
             "SelectTypeParameters": "CR_CPU",
             "SchedulerParameters": "batch_sched_delay=0,sched_interval=1,bf_interval=1",
             "ReturnToService": 2,
+            "GresTypes": "gpu",
             "KillWait": 5,
         }
         lines = [f"{key}={value}" for key, value in settings.items()]
         for i, port in enumerate(ports):
-            lines.append(f"NodeName=n{i + 1} NodeAddr=127.0.0.1 Port={port} CPUs={self.cpus} State=UNKNOWN")
+            gres = f"Gres=gpu:{self.gpus} " if self.gpus else ""
+            lines.append(f"NodeName=n{i + 1} NodeAddr=127.0.0.1 Port={port} CPUs={self.cpus} {gres}State=UNKNOWN")
         lines.append(f"PartitionName=test Nodes=n[1-{self.nodes}] Default=YES MaxTime=INFINITE State=UP")
         return "\n".join(lines) + "\n"
 
@@ -157,9 +167,12 @@ class LocalSlurm:
         logs = "\n".join(f"== {p.name}\n{p.read_text()[-1500:]}" for p in sorted((self.folder / "log").iterdir()))
         raise RuntimeError(f"the nodes did not become idle: {states}\n{logs}")
 
-    def run(self, *command: str, timeout: float = 60, **options: object) -> subprocess.CompletedProcess[str]:
-        """A Slurm command."""
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=timeout, **options)
+    def run(
+        self, *command: str, timeout: float = 60, also: Mapping[str, str] | None = None, **options: object
+    ) -> subprocess.CompletedProcess[str]:
+        """A Slurm command, with some more environment variables."""
+        env = {**self.environment, **(also or {})}
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout, **options)
 
     def submit(self, *arguments: str, cwd: Path) -> str:
         """`sbatch`; returns the job's number."""

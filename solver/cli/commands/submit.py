@@ -1,0 +1,178 @@
+"""Write the batch script of a run for a site and hand it to sbatch."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from solver import assemble
+from solver.cli.job import refuse_another_run
+from solver.cluster import set_up_jax
+from solver.config import Config, ConfigError
+from solver.io import RunDirectory, list_checkpoints
+from solver.submit import DEFAULT_SITES, Job, Scan, Site, read_scan, read_site, script, sites
+from solver.submit.site import check_line, check_word
+
+OVERRIDES = True
+OPTIONS_OF_KEYS = ("--scan",)  # whose value looks like an override
+TIME = re.compile(r"(\d+-)?\d+(:\d+){0,2}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`FILE --nodes N`, where it runs, how long, and how often."""
+    parser.add_argument("file", help="run file (TOML)")
+    parser.add_argument("--nodes", type=int, required=True, metavar="N", help="how many nodes")
+    parser.add_argument(
+        "--site", metavar="NAME|FILE.toml", help=f"{', '.join(sites())}, or a file; by default cpu or cuda, by platform"
+    )
+    parser.add_argument("--time", metavar="HH:MM:SS", help="time limit of the job")
+    parser.add_argument("--partition", help="instead of the site's")
+    parser.add_argument("--account", help="instead of the site's")
+    parser.add_argument(
+        "--chain", type=int, default=1, metavar="K", help="K jobs, each after the one before, that continue the run"
+    )
+    parser.add_argument(
+        "--scan", metavar="KEY=V1,V2,…", help="an array of runs, one for each value, each in a directory of its own"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the script and submit nothing")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check run file and site, and submit; prints the job's number, one line for each job of a chain."""
+    set_up_jax("auto", None)
+    _check_options(options)
+    scan = None if options.scan is None else read_scan(options.scan)
+    configs = _configs(options, scan)
+    _refuse_other_runs(configs, scan)
+    site = _site(options, configs[0])
+    for config in configs:
+        _check_platform(config, site, options)
+        _check_devices(config, site, options.nodes)
+    job = Job(
+        site=site,
+        file=options.file,
+        overrides=tuple(options.overrides),
+        nodes=options.nodes,
+        time=options.time,
+        requeues=options.chain == 1,
+        scan=scan,
+        directory=configs[0].directory,
+        programs=Path(sys.executable).parent,
+    )
+    text = script(job)
+    if options.dry_run:
+        print(text, end="")
+        return 0
+    before = None
+    for _ in range(options.chain):
+        before = _sbatch(text, [] if before is None else [f"--dependency=afterany:{before}"])
+        print(before)
+    return 0
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    for name in ("nodes", "chain"):
+        if getattr(options, name) < 1:
+            raise ConfigError(f"--{name} {getattr(options, name)}: 1 or more is needed")
+    if options.time is not None and not TIME.fullmatch(options.time):
+        raise ConfigError(f"--time {options.time}: HH:MM:SS is needed, or D-HH:MM:SS")
+    for name in ("partition", "account"):
+        _check(f"--{name}", getattr(options, name), check_word)
+    for word in (options.file, options.scan, *options.overrides):
+        _check("the command line", word, check_line)
+
+
+def _check(what: str, text: str | None, check: Callable[[str], str]) -> None:
+    try:
+        if text is not None:
+            check(text)
+    except ValueError as error:
+        raise ConfigError(f"{what} {text!r}: {error}") from None
+
+
+def _configs(options: argparse.Namespace, scan: Scan | None) -> list[Config]:
+    """The run file, checked; of a scan once for each value, with the directory that all of them share."""
+    more = [[]] if scan is None else [[override] for override in scan.overrides]
+    return [
+        assemble.read_run_file(options.file, [*options.overrides, *one], continues=_has_checkpoints) for one in more
+    ]
+
+
+def _refuse_other_runs(configs: list[Config], scan: Scan | None) -> None:
+    """Refuse a directory that holds a run which the job could not continue."""
+    folders = [configs[0].directory] if scan is None else scan.directories(configs[0].directory)
+    for config, folder in zip(configs, folders, strict=True):
+        directory = RunDirectory(Path(folder))
+        if directory.run_file.exists():
+            refuse_another_run(directory, config)
+
+
+def _has_checkpoints(config: Config) -> bool:
+    return bool(list_checkpoints(RunDirectory(Path(config.directory)).checkpoints))
+
+
+def _site(options: argparse.Namespace, config: Config) -> Site:
+    platform = config.devices.platform
+    if options.site is None and platform not in DEFAULT_SITES:
+        raise ConfigError(f"devices.platform = {platform!r}: Slurm's scripts are for cpu and gpu")
+    chosen = options.site or DEFAULT_SITES[platform]
+    return read_site(chosen, partition=options.partition, account=options.account)
+
+
+def _check_platform(config: Config, site: Site, options: argparse.Namespace) -> None:
+    if config.devices.platform not in ("auto", site.platform):
+        raise ConfigError(
+            f"devices.platform = {config.devices.platform!r}, but the site {options.site} is for {site.platform!r}; "
+            "they must agree"
+        )
+
+
+def _check_devices(config: Config, site: Site, nodes: int) -> None:
+    """Refuse a number of nodes whose devices cannot split the grid; the message names those that can."""
+    try:
+        assemble.check_device_count(config, _devices(config, site, nodes))
+    except ConfigError as error:
+        fitting = [n for n in range(1, nodes) if _fits(config, site, n)]
+        advice = f"--nodes {_listed(fitting)} can" if fitting else "no number of such nodes can"
+        raise ConfigError(f"--nodes {nodes}: {error}; {advice}") from None
+
+
+def _fits(config: Config, site: Site, nodes: int) -> bool:
+    try:
+        assemble.check_device_count(config, _devices(config, site, nodes))
+    except ConfigError:
+        return False
+    return True
+
+
+def _devices(config: Config, site: Site, nodes: int) -> int:
+    """How many devices the run will have on so many nodes; one per node at least, where the cores are not known."""
+    section = config.devices
+    if section.use:
+        return len(section.use)
+    if site.gpus_per_node is not None:
+        return nodes * site.gpus_per_node
+    if section.virtual != "auto":
+        return nodes * section.virtual
+    return nodes * assemble.preferred_device_count(config, site.cores_per_node or 1, nodes)
+
+
+def _listed(numbers: list[int]) -> str:
+    if numbers == list(range(1, len(numbers) + 1)):
+        return f"1 to {len(numbers)}" if len(numbers) > 1 else "1"
+    return ", ".join(map(str, numbers[-8:]))
+
+
+def _sbatch(text: str, options: list[str]) -> str:
+    """Submit a script; returns the job's number."""
+    try:
+        done = subprocess.run(["sbatch", "--parsable", *options], input=text, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise ConfigError("there is no sbatch here: submit where Slurm is, or print the script by --dry-run") from None
+    if done.returncode:
+        raise ConfigError(f"sbatch refused the job: {' '.join(done.stderr.split())}")
+    return done.stdout.strip().partition(";")[0]

@@ -1,0 +1,69 @@
+"""Where processes meet: free ports, and addresses that other hosts reach."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from solver.cluster.launch import LaunchError
+
+Resolve = Callable[..., Sequence[Any]]
+
+
+def free_port() -> int:
+    """A port of this host that nothing listens on now."""
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return int(s.getsockname()[1])
+
+
+def own_address(others: Sequence[str], resolve: Resolve = socket.getaddrinfo) -> str:
+    """This host's address on its way to another one, as part of `address:port`; its name if no other is found.
+
+    Nothing is sent: connecting a datagram socket only looks up the route.
+    """
+    for other in others:
+        try:
+            family, kind, _, _, target = resolve(other, 9, type=socket.SOCK_DGRAM)[0]
+            with socket.socket(family, kind) as s:
+                s.connect(target)
+                address = str(s.getsockname()[0])
+        except OSError:
+            continue
+        return f"[{address}]" if family == socket.AF_INET6 else address
+    return socket.gethostname() if others else "127.0.0.1"
+
+
+def refuse_loopback(host: str, others: Sequence[str], resolve: Resolve = socket.getaddrinfo) -> None:
+    """Refuse to meet on a host whose name leads each process to itself, while another host has a real address.
+
+    Debian's installer writes such a line, `127.0.1.1 NAME`, into /etc/hosts. All names may lead to loopback: then all
+    of them are this machine.
+
+    Raises:
+        LaunchError: names both hosts and their addresses.
+    """
+    addresses = _addresses(host, resolve)
+    if not addresses or not all(_is_loopback(address) for address in addresses):
+        return
+    for other in others:
+        real = [address for address in _addresses(other, resolve) if not _is_loopback(address)]
+        if real:
+            raise LaunchError(
+                f"the processes are to meet on {host}, whose name is {addresses[0]} here, so each would wait for "
+                f"itself, while {other} is {real[0]}; give {host} its real address in /etc/hosts, or give each process "
+                "--coordinator ADDRESS:PORT --processes N --process I"
+            )
+
+
+def _addresses(host: str, resolve: Resolve) -> list[str]:
+    try:
+        return [str(found[4][0]) for found in resolve(host, None)]
+    except OSError:
+        return []
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback

@@ -1,0 +1,115 @@
+"""The text of a batch script: a template of `slurm/` with directives, a site's settings and the run's arguments."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from solver.submit.scan import Scan
+from solver.submit.site import Site, slurm_folder
+
+PLACE = "# here `slabwave submit` writes the settings of a site, and the run's arguments\n"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be submitted.
+
+    Args:
+        site: where it runs.
+        file: the run file, as the job finds it from the folder it was submitted in.
+        overrides: `section.key=value`.
+        nodes: how many.
+        time: limit on the run time in a form that Slurm knows; the partition's default if None.
+        requeues: whether it puts itself back in the queue when it stopped early.
+        scan: makes it an array with an element for each value.
+        directory: output directory of the run, below which a scan has its own.
+        programs: folder of the `slabwave` to run; found by the job if None.
+    """
+
+    site: Site
+    file: str
+    overrides: tuple[str, ...]
+    nodes: int
+    time: str | None = None
+    requeues: bool = True
+    scan: Scan | None = None
+    directory: str = ""
+    programs: Path | None = None
+
+
+def script(job: Job) -> str:
+    """The batch script, complete: sbatch needs no argument beside it."""
+    template = (slurm_folder() / f"{job.site.platform}.sbatch").read_text(encoding="utf-8")
+    head, _, body = template.partition(PLACE)
+    return _with_directives(head, _directives(job)) + "".join(f"{line}\n" for line in _settings(job)) + body
+
+
+def _directives(job: Job) -> dict[str, str | int | None]:
+    """Options of sbatch by name; those without a value have None."""
+    site = job.site
+    wanted: dict[str, str | int | None] = {
+        "job-name": re.sub(r"[^\w.-]", "_", Path(job.file).stem),
+        "nodes": job.nodes,
+        "ntasks-per-node": site.tasks_per_node,
+        "gpus-per-node": site.gpus_per_node,
+        "cpus-per-task": site.cores_per_task,
+        "partition": site.partition,
+        "account": site.account,
+        "constraint": site.constraint,
+        "time": job.time,
+        "array": f"0-{len(job.scan.values) - 1}" if job.scan else None,
+    }
+    more: dict[str, str | int | None] = dict(_option(text) for text in site.sbatch)
+    return {name: value for name, value in wanted.items() if value is not None} | more | _requeue(job)
+
+
+def _requeue(job: Job) -> dict[str, str | int | None]:
+    return {} if job.requeues else {"no-requeue": None}
+
+
+def _option(text: str) -> tuple[str, str | None]:
+    name, sign, value = text.partition("=")
+    return name.lstrip("-"), value if sign else None
+
+
+def _with_directives(head: str, directives: Mapping[str, str | int | None]) -> str:
+    """Replaces those of the template, and adds the others below them."""
+    replaced = {*directives, *(["requeue"] if "no-requeue" in directives else [])}
+    lines = head.splitlines()
+    old = [line for line in lines if line.startswith("#SBATCH ")]
+    kept = [line for line in old if _option(line.split()[1])[0] not in replaced]
+    new = [f"#SBATCH {'--' if len(k) > 1 else '-'}{k}{'' if v is None else f'={v}'}" for k, v in directives.items()]
+    start = lines.index(old[0])
+    below = [line for line in lines[start:] if line not in old]
+    return "\n".join([*lines[:start], *kept, *new, *below]) + "\n"
+
+
+def _settings(job: Job) -> list[str]:
+    site = job.site
+    lines = [f"module load {shlex.quote(module)}" for module in site.modules]
+    lines = ["set +u", *lines, "set -u"] if lines else []  # modules may read variables that are not set
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in site.environment.items()]
+    if job.programs is not None:
+        lines.append(f"export PATH={shlex.quote(str(job.programs))}:$PATH")
+    if site.srun:
+        lines.append(f"srun_options=({_quoted(site.srun)})")
+    if not job.requeues:
+        lines.append("SLABWAVE_RESTARTS=0")
+    arguments = f"set -- {_quoted([job.file, *job.overrides])}"
+    if job.scan is None:
+        return [*lines, arguments]
+    directories = [f"output.directory={folder}" for folder in job.scan.directories(job.directory)]
+    return [
+        *lines,
+        f"values=({_quoted(job.scan.overrides)})",
+        f"directories=({_quoted(directories)})",
+        f'{arguments} "${{values[SLURM_ARRAY_TASK_ID]}}" "${{directories[SLURM_ARRAY_TASK_ID]}}"',
+    ]
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return " ".join(shlex.quote(word) for word in words)

@@ -1,0 +1,86 @@
+"""`slabwave submit` up to the point where Slurm takes over."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from solver import assemble
+from solver.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+FLOW = str(ROOT / "runs" / "taylor_green.toml")
+
+
+def submit(capsys, *words):
+    code = main(["submit", *map(str, words)])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_dry_run_prints_the_script(capsys):
+    code, text, _ = submit(
+        capsys, FLOW, "--nodes", 2, "--dry-run", "--partition", "debug", "--time", "00:30:00", "time.end=3"
+    )
+    assert code == 0
+    lines = text.splitlines()
+    assert lines[0] == "#!/bin/bash"
+    assert {"#SBATCH --nodes=2", "#SBATCH --partition=debug", "#SBATCH --time=00:30:00"} <= set(lines)
+    assert f"set -- {FLOW} time.end=3" in lines
+    assert "devices.platform=cpu" in text
+
+
+def test_the_platform_chooses_the_site(capsys):
+    _, text, _ = submit(capsys, FLOW, "--nodes", 1, "--dry-run", "devices.platform=gpu")
+    assert "#SBATCH --gpus-per-node=4" in text
+    assert "devices.platform=gpu" in text
+
+
+def test_a_scan_is_read_beside_overrides(capsys):
+    code, text, _ = submit(
+        capsys, FLOW, "--nodes", 1, "--dry-run", "--scan", "equation.viscosity=1e-3,2e-3", "time.end=3",
+        "output.directory=out/x",
+    )  # fmt: skip
+    assert code == 0
+    assert "#SBATCH --array=0-1" in text
+    assert "values=(equation.viscosity=1e-3 equation.viscosity=2e-3)" in text
+    assert "output.directory=out/x/equation.viscosity=2e-3" in text
+
+
+@pytest.mark.parametrize("words", [[], ["--scan", "equation.viscosity=0.01,0.02"]], ids=["run", "scan"])
+def test_a_directory_with_another_run_is_refused(capsys, tmp_path, words):
+    """The job would find that out too, once it had waited in the queue."""
+    folder = tmp_path / "equation.viscosity=0.02" if words else tmp_path
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(assemble.read_run_file(FLOW, ["equation.viscosity=0.5"]).to_toml())
+    code, _, error = submit(capsys, FLOW, "--nodes", 1, "--dry-run", *words, f"output.directory={tmp_path}")
+    assert code == 2
+    assert "equation.viscosity: 0.5" in error
+
+
+REFUSED = {
+    "a wrong run file": (["time.stop=1"], "time.stop: unknown key"),
+    "one wrong value of a scan": (["--scan", "equation.viscosity=1e-3,-1"], "viscosity"),
+    "too many devices": (["--nodes", "100", "--site", "cuda"], r"possible are 1 to 43.*; --nodes 1 to 10 can"),
+    "too many processes": (["--nodes", "50"], "--nodes 50: .*possible are 1 to 43"),
+    "no nodes": (["--nodes", "0"], "--nodes 0: 1 or more is needed"),
+    "no chain": (["--chain", "0"], "--chain 0: 1 or more is needed"),
+    "a time": (["--time", "soon"], "--time soon: HH:MM:SS is needed"),
+    "a partition": (["--partition", "a b"], "--partition 'a b': letters, digits"),
+    "a newline": (["title=a\nb"], "the command line 'title=a.nb': one line"),
+    "a site": (["--site", "juwel"], "--site juwel: unknown site"),
+    "another platform": (["--site", "cuda", "devices.platform=cpu"], "'cpu', but the site cuda is for 'gpu'"),
+    "a TPU": (["devices.platform=tpu"], "devices.platform = 'tpu': Slurm's scripts are for cpu and gpu"),
+    "no sbatch": ([], "there is no sbatch here"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_run_is_refused_before_it_is_queued(capsys, case, monkeypatch, tmp_path):
+    words, message = REFUSED[case]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    nodes = [] if "--nodes" in words else ["--nodes", "1"]
+    code, _, error = submit(capsys, FLOW, *nodes, *words)
+    assert code == 2
+    assert re.search(message, error), error
+    assert error.count("\n") == 1

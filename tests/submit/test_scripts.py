@@ -1,0 +1,191 @@
+"""Sites, scans and the text of batch scripts; `bash` itself reads what is quoted for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from solver.config import ConfigError
+from solver.submit import Job, Scan, Site, read_scan, read_site, script, sites
+from solver.submit.script import PLACE
+from solver.submit.site import slurm_folder
+
+ROOT = Path(__file__).parents[2]
+GPU = 'platform = "gpu"\ngpus_per_node = 4\n'
+
+
+@pytest.fixture
+def site(tmp_path):
+    def read(text, **overrides):
+        (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+        return read_site(str(tmp_path / "mine.toml"), **overrides)
+
+    return read
+
+
+# ---- sites ----
+
+
+def test_sites_that_come_along():
+    assert set(sites()) == {"cpu", "cuda", "rocm", "slingshot", "perlmutter"}
+    for name in sites():
+        read_site(name)
+    perlmutter = read_site("perlmutter")
+    assert (perlmutter.tasks_per_node, perlmutter.cores_per_task) == (4, 32)
+    assert perlmutter.environment["NCCL_NET"] == "AWS Libfabric"
+
+
+def test_options_replace_what_a_site_says(site):
+    text = GPU + 'partition = "a"\naccount = "b"\n'
+    assert site(text, partition="c", account=None).partition == "c"
+    assert site(text, partition="c", account=None).account == "b"
+
+
+REFUSED = {
+    "unknown key": (GPU + 'partion = "a"', "mine.toml: partion: unknown key; did you mean 'partition'"),
+    "no platform": ("gpus_per_node = 4", "platform is missing"),
+    "no GPUs": ('platform = "gpu"', "gpus_per_node is missing: platform = 'gpu' needs it"),
+    "GPUs of CPUs": ('platform = "cpu"\ngpus_per_node = 1', "platform = 'gpu' is needed beside it"),
+    "too few cores": (GPU + "cores_per_node = 3", "cores_per_node = 3: 4 or more are needed"),
+    "zero": ('platform = "gpu"\ngpus_per_node = 0', "gpus_per_node = 0: a positive number is needed"),
+    "a number as name": (GPU + "partition = 7", "partition = 7: a string is needed"),
+    "blank in a directive": (GPU + 'partition = "a b"', r"partition = 'a b': letters, digits"),
+    "quote in a directive": (GPU + 'account = "a\'b"', "account = .* letters, digits"),
+    "comment in a directive": (GPU + 'constraint = "a#b"', "constraint = 'a#b': letters"),
+    "newline in a directive": (GPU + r'partition = "a\n#SBATCH --x"', "partition = .*: letters"),
+    "no option": (GPU + 'sbatch = ["exclusive"]', r"sbatch\[0\] = 'exclusive': an option such as"),
+    "two options in one": (GPU + 'srun = ["--a --b"]', r"srun\[0\] = '--a --b': an option such as"),
+    "newline in a module": (GPU + r'modules = ["a\nrm"]', r"modules\[0\] = 'a\\nrm': one line"),
+    "newline in a variable": (GPU + '[environment]\nA = "a\\nb"', r"environment.A = 'a\\nb': one line"),
+    "name of a variable": (GPU + '[environment]\n"A;B" = "a"', "environment.A;B: letters, digits and _"),
+    "variable of a number": (GPU + "[environment]\nA = 1", "environment"),
+    "not TOML": ("platform = gpu", "mine.toml"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_sites_are_one_line(site, case):
+    text, message = REFUSED[case]
+    with pytest.raises(ConfigError, match=message) as error:
+        site(text)
+    assert "\n" not in str(error.value)
+
+
+def test_a_site_that_is_not_there(tmp_path):
+    with pytest.raises(ConfigError, match=r"--site perlmuter: unknown site.*did you mean 'perlmutter'"):
+        read_site("perlmuter")
+    with pytest.raises(ConfigError, match=r"none\.toml"):
+        read_site(str(tmp_path / "none.toml"))
+
+
+# ---- scans ----
+
+
+def test_scans():
+    assert read_scan("equation.viscosity=1e-3, 2e-3") == Scan("equation.viscosity", ("1e-3", "2e-3"))
+    shapes = read_scan("grid.shape=[16,16],[32,32]")
+    assert shapes.overrides == ["grid.shape=[16,16]", "grid.shape=[32,32]"]
+    assert shapes.directories("out/a") == ["out/a/grid.shape=_16_16", "out/a/grid.shape=_32_32"]
+    assert read_scan("""initial.name='a,b',"c" """).values == ("'a,b'", '"c"')
+
+
+@pytest.mark.parametrize("written", ["equation.viscosity", "viscosity=1", "equation.viscosity=", "a.b=1,,2", "=1"])
+def test_wrong_scans_are_one_line(written):
+    with pytest.raises(ConfigError, match=r"section.key=value,value,… is needed"):
+        read_scan(written)
+
+
+def test_runs_of_a_scan_never_share_a_directory():
+    with pytest.raises(ConfigError, match=r"two runs would write to out/a\.b=x_y"):
+        read_scan("a.b=x y,x_y").directories("out")
+    with pytest.raises(ConfigError, match="a directory of its own anyway"):
+        read_scan("output.directory=a,b")
+
+
+# ---- scripts ----
+
+
+def directives(text):
+    return [line.removeprefix("#SBATCH --") for line in text.splitlines() if line.startswith("#SBATCH")]
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_templates_have_one_place_for_settings(kind):
+    text = (ROOT / "slurm" / f"{kind}.sbatch").read_text(encoding="utf-8")
+    assert text.count(PLACE) == 1
+    assert "--gpus-per-task" not in "".join(directives(text))
+    assert "signal=USR1@120" in directives(text)
+    assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
+
+
+def test_directives_of_a_site(site):
+    text = site(GPU + 'cores_per_node = 64\npartition = "p"\nconstraint = "a&b"\nsbatch = ["--exclusive", "--qos=q"]')
+    made = directives(script(Job(text, "runs/my case.toml", (), nodes=3, time="1:00:00")))
+    assert sorted(made) == sorted([
+        "job-name=my_case", "nodes=3", "ntasks-per-node=4", "gpus-per-node=4", "cpus-per-task=16", "partition=p",
+        "constraint=a&b", "time=1:00:00", "exclusive", "qos=q", "requeue", "open-mode=append", "signal=USR1@120",
+    ])  # fmt: skip
+
+
+def test_a_link_of_a_chain_is_not_queued_again():
+    text = script(Job(read_site("cpu"), "run.toml", (), nodes=1, requeues=False))
+    assert "no-requeue" in directives(text)
+    assert "requeue" not in directives(text)
+    assert "\nSLABWAVE_RESTARTS=0\n" in text
+
+
+def arguments(text, **variables):
+    """The words that a script hands to slabwave, as bash reads them."""
+    assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
+    settings = text[text.index("srun_options=()") : text.index(': "${1:?usage')]
+    done = subprocess.run(
+        ["bash", "-c", settings + r"""printf '%s\0' "${srun_options[@]}" -- "$NOTE" -- "$@" """],
+        capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin", **variables},
+    )  # fmt: skip
+    return done.stdout.split("\0")[:-1]
+
+
+NASTY = 'it\'s $HOME `id` "x" \\ ; rm'
+
+
+def test_everything_is_quoted(site):
+    text = (
+        'platform = "cpu"\nsrun = ["--network=a&b|c"]\n[environment]\nNOTE = """' + NASTY.replace("\\", "\\\\") + '"""'
+    )
+    job = Job(site(text), f"a {NASTY}.toml", (f"title={NASTY}",), nodes=1, programs=Path("/opt/$(id) x"))
+    assert arguments(script(job)) == ["--network=a&b|c", "--", NASTY, "--", f"a {NASTY}.toml", f"title={NASTY}"]
+    assert "export PATH='/opt/$(id) x':$PATH" in script(job)
+
+
+def test_an_element_of_an_array_has_its_value_and_directory(site):
+    scan = Scan("equation.viscosity", ("1e-3", "2e-3"))
+    job = Job(
+        site('platform = "cpu"\n[environment]\nNOTE = ""'), "run.toml", ("time.end=2",), 1, scan=scan, directory="out/x"
+    )
+    text = script(job)
+    assert "array=0-1" in directives(text)
+    assert arguments(text, SLURM_ARRAY_TASK_ID="1")[-4:] == [
+        "run.toml", "time.end=2", "equation.viscosity=2e-3", "output.directory=out/x/equation.viscosity=2e-3",
+    ]  # fmt: skip
+
+
+def test_built_packages_hold_scripts_and_sites(tmp_path):
+    """The same files as in slurm/: an installed `slabwave submit` writes what a checkout's does."""
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    built = tmp_path / "solver" / "slurm"
+    names = {path.relative_to(slurm_folder()) for path in slurm_folder().rglob("*.*")}
+    assert {Path("cpu.sbatch"), Path("gpu.sbatch"), Path("sites/cpu.toml")} <= names
+    assert {path.relative_to(built) for path in built.rglob("*.*")} == names
+    for name in names:
+        assert (built / name).read_bytes() == (slurm_folder() / name).read_bytes()
+
+
+def test_a_site_is_frozen():
+    assert isinstance(read_site("cpu"), Site)
+    with pytest.raises(ValueError, match="frozen"):
+        read_site("cpu").partition = "x"
