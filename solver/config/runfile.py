@@ -242,7 +242,7 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
     `[initial]` with a name stands for every field of several, too: another run holds all of them.
     """
     if len(fields) == 1:
-        return {fields[0]: (table, section)} if table or needed else {}
+        return {fields[0]: (table, section)} if table != {} or needed else {}
     if needed and isinstance(table, Mapping) and "name" in table and "name" not in fields:
         return {name: (table, section) for name in fields}
     if not isinstance(table, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,14 +21,15 @@ class Checkpoints(Output):
 
     Args:
         keep: how many; an older one goes when the newest of all has been read back and found whole.
-        keep_every: every so many-th checkpoint of the schedule is kept for good; none if not given.
+        keep_every: those at multiples of it are kept for good; in steps where `every_steps` is given, else in time,
+            and a multiple of either. None are if it is not given.
 
     Raises:
-        ValueError: `keep` or `keep_every` is not positive, or `keep_every` has no schedule to count by.
+        ValueError: `keep` or `keep_every` is not positive, or `keep_every` is no multiple of the schedule.
     """
 
     keep: int = 3
-    keep_every: int | None = None
+    keep_every: float | None = None
 
     name: ClassVar[str] = "checkpoints"
     at_start: ClassVar[bool] = False
@@ -36,12 +38,18 @@ class Checkpoints(Output):
         super().__post_init__()
         if self.keep <= 0:
             raise ValueError(f"keep = {self.keep}: a positive number is needed")
-        if self.keep_every is None:
-            return
-        if self.keep_every <= 0:
-            raise ValueError(f"keep_every = {self.keep_every}: a positive number is needed")
-        if self.every_steps is None and self.every_time is None:
-            raise ValueError(f"keep_every = {self.keep_every}: every_steps or every_time is needed to count by")
+        if self.keep_every is not None:
+            self._check_kept_for_good(self.keep_every)
+
+    def _check_kept_for_good(self, interval: float) -> None:
+        if not (interval > 0 and math.isfinite(interval)):
+            raise ValueError(f"keep_every = {interval}: a positive number is needed")
+        name = "every_steps" if self.every_steps is not None else "every_time"
+        unit = getattr(self, name)
+        if unit is None:
+            raise ValueError(f"keep_every = {interval:g}: every_steps or every_time is needed beside it")
+        if not _is_multiple(interval, unit):
+            raise ValueError(f"keep_every = {interval:g}: a multiple of {name} = {unit:g} is needed")
 
     def is_due(self, state: State, *, start: bool, end: bool) -> bool:
         return end or (int(state.step) > 0 and super().is_due(state, start=start, end=end))
@@ -64,13 +72,13 @@ class Checkpoints(Output):
     def _for_good(self, manifest: dict[str, Any]) -> bool:
         if self.keep_every is None:
             return False
-        if self.every_steps and manifest["step"] % (self.every_steps * self.keep_every) == 0:
-            return True
-        if not self.every_time:
-            return False
-        count = manifest["t"] / (self.every_time * self.keep_every)
-        return abs(count - round(count)) < 1e-9 * max(1.0, count)
+        return _is_multiple(manifest["step" if self.every_steps is not None else "t"], self.keep_every)
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
         return {path: verify(path) for path in list_checkpoints(directory.checkpoints)}
+
+
+def _is_multiple(value: float, unit: float) -> bool:
+    count = value / unit
+    return round(count) > 0 and abs(count - round(count)) < 1e-9 * count

@@ -1,0 +1,74 @@
+"""Every key of every run file with one wrong letter, and every value with every wrong type: refused in one line."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import tomli_w
+
+from solver import assemble
+from solver.config import ConfigError
+
+pytestmark = pytest.mark.slow
+RUNS = sorted((Path(__file__).parents[2] / "runs").glob("*.toml"))
+OTHERS = {"bool": True, "str": "qq", "list": [], "table": {}, "float": 1.5}
+FITTING = {bool: {"bool"}, str: {"str"}, list: {"list"}, dict: {"table"}, float: {"float"}, int: {"float"}}
+
+
+def places(table, above=()):
+    """Keys of a table and of those in it, as paths."""
+    for key, value in table.items():
+        yield (*above, key)
+        if isinstance(value, dict):
+            yield from places(value, (*above, key))
+
+
+def changed(table, place, change):
+    """A copy of the table in which `change(inner table, key)` was made at a place."""
+    copy = tomllib.loads(tomli_w.dumps(table))
+    inner = copy
+    for key in place[:-1]:
+        inner = inner[key]
+    change(inner, place[-1])
+    return copy
+
+
+def refusal(tmp_path, table):
+    (tmp_path / "run.toml").write_text(tomli_w.dumps(table))
+    with pytest.raises(ConfigError) as caught:
+        assemble.parse_run_file(tmp_path / "run.toml")
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_a_key_with_one_wrong_letter(path, tmp_path):
+    table = tomllib.loads(path.read_text())
+    for number, place in enumerate(places(table)):
+        at = number % len(place[-1])
+        wrong = f"{place[-1][:at]}q{place[-1][at + 1 :]}"
+
+        def rename(inner, key, wrong=wrong):
+            inner[wrong] = inner.pop(key)
+
+        text = refusal(tmp_path, changed(table, place, rename))
+        assert wrong in text or place[-1] in text, text
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_a_value_of_a_wrong_type(path, tmp_path):
+    table = tomllib.loads(path.read_text())
+    for place in places(table):
+        value = table
+        for key in place:
+            value = value[key]
+        for kind, other in OTHERS.items():
+            if kind in FITTING[type(value)]:
+                continue
+
+            def replace(inner, key, other=other):
+                inner[key] = other
+
+            text = refusal(tmp_path, changed(table, place, replace))
+            assert place[-1] in text or place[0] in text, (place, kind, text)
