@@ -58,6 +58,27 @@ def refuse_loopback(host: str, others: Sequence[str], resolve: Resolve = socket.
             )
 
 
+def listening_address(coordinator: str, resolve: Resolve = socket.getaddrinfo) -> str | None:
+    """Where the first process listens: at the address that it was given, and nowhere else.
+
+    So a job on one host that meets on loopback cannot be reached from another one.
+
+    Returns:
+        `address:port`; None where the name leads to no address of this host, as that of a balancing service does, and
+        every address has to be listened on.
+    """
+    host, _, port = coordinator.rpartition(":")
+    for address in _addresses(host.strip("[]"), resolve):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as s:
+                s.bind((address, 0))
+        except OSError:
+            continue
+        return f"[{address}]:{port}" if family == socket.AF_INET6 else f"{address}:{port}"
+    return None
+
+
 def _addresses(host: str, resolve: Resolve) -> list[str]:
     try:
         return [str(found[4][0]) for found in resolve(host, None)]

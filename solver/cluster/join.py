@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from solver.cluster import failure
+from solver.cluster.addresses import listening_address
 from solver.cluster.gpus import VISIBLE, refuse_idle_gpus, visible_gpu_ids
 from solver.cluster.launch import Launch, LaunchError
 from solver.cluster.log import LOGGER
@@ -80,6 +81,7 @@ def _place(launch: Launch) -> dict[str, Any]:
         return {}
     return {
         "coordinator_address": launch.coordinator,
+        "coordinator_bind_address": listening_address(launch.coordinator) if launch.process == 0 else None,
         "num_processes": launch.processes,
         "process_id": launch.process,
         "local_device_ids": visible_gpu_ids(os.environ, launch),

@@ -1,5 +1,6 @@
 """What this process computes on: GPUs, virtual devices, precision, addresses; decided before JAX touches a device."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from solver.cluster import Launch, LaunchError, devices, refuse_double_precision
-from solver.cluster.addresses import free_port, own_address, refuse_loopback
+from solver.cluster.addresses import free_port, listening_address, own_address, refuse_loopback
 from solver.cluster.devices import available_cores, forced_cpu_devices
 from solver.cluster.gpus import installed_gpus, refuse_idle_gpus, visible_gpu_ids
 from solver.cluster.mpi import own_cores
@@ -152,3 +153,26 @@ def test_a_process_that_leaves_on_purpose_is_not_killed_by_its_launcher():
         "with StopRequest() as stop:\n    stop.shield()\nos.kill(os.getpid(), signal.SIGTERM)\nsys.exit(75)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 75
+
+
+def test_the_first_process_listens_at_its_own_address_alone():
+    resolve = names({"n1": "127.0.0.1", "service": "192.0.2.7"})  # the latter is nobody's: RFC 5737
+    assert listening_address("n1:1234", resolve) == "127.0.0.1:1234"
+    assert listening_address("service:1234", resolve) is None
+    assert listening_address("gone:1234", resolve) is None
+
+
+def test_a_job_on_one_host_cannot_be_reached_from_another():
+    code = (
+        "import sys, jax; jax.config.update('jax_platforms', 'cpu')\n"
+        "from solver.cluster.join import _place\nfrom solver.cluster.launch import Launch\n"
+        "port = int(sys.argv[1])\n"
+        "place = _place(Launch('explicit address', 1, 0, f'127.0.0.1:{port}'))\n"
+        "jax.distributed.initialize(**place)\n"
+        "rows = [l.split() for p in ('tcp', 'tcp6') for l in open(f'/proc/net/{p}').readlines()[1:]]\n"
+        "print([r[1] for r in rows if r[3] == '0A' and int(r[1].split(':')[1], 16) == port])\n"
+    )
+    port = free_port()
+    done = subprocess.run([sys.executable, "-c", code, str(port)], capture_output=True, text=True, timeout=60)
+    # one row, of ::ffff:127.0.0.1
+    assert re.fullmatch(rf"\['\w*0100007F:{port:04X}'\]", done.stdout.strip()), done.stdout + done.stderr
