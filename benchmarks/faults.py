@@ -129,7 +129,7 @@ def full_disks(campaign: Campaign, count: int, rng: np.random.Generator) -> list
                 subprocess.run(["umount", place], check=True)
     return [
         *rows,
-        (f"a tmpfs of 60 to 300 KiB, with the run, {campaign.processes} process(es)", len(sizes), "the same"),
+        (f"a tmpfs of 60 to 300 KiB, {campaign.processes} process(es)", len(sizes), "the same"),
     ]
 
 
