@@ -45,7 +45,9 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
 
 def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespace) -> int:
     """Run or continue what a checked run file says; returns the exit code."""
-    launch = find_launch(os.environ, options.coordinator, options.processes, options.process)
+    checkpoints = config.outputs.get("checkpoints")
+    by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
+    launch = find_launch(os.environ, options.coordinator, options.processes, options.process, keep_mpi=by_mpi)
     start_log(quiet=launch.process != 0)
     with StopRequest() as stop:
         assembly, notes = _join(config, launch)

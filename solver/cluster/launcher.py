@@ -14,11 +14,18 @@ def find_launch(
     coordinator: str | None = None,
     processes: int | None = None,
     process: int | None = None,
+    *,
+    keep_mpi: bool = False,
 ) -> Launch:
     """How this process joins its job.
 
     In this order: by the explicit address if one is given; by MPI if mpiexec started several processes, also inside a
     Slurm job; by Slurm under srun; by JAX on a TPU pod; alone. Processes of MPI meet here, all others in `join`.
+
+    Args:
+        environment: of this process.
+        coordinator, processes, process: an explicit address.
+        keep_mpi: end MPI with the program, where processes meet by it: something else is going to use it.
 
     Raises:
         LaunchError: half an address; an address that contradicts the launcher; several processes started by a
@@ -28,7 +35,7 @@ def find_launch(
         return _explicit(environment, coordinator, processes, process)
     started = mpi.started(environment)
     if started is not None and started.processes != 1:
-        return mpi.meet(started, environment)
+        return mpi.meet(started, environment, keep=keep_mpi)
     if started is None and slurm.tasks(environment) > 1:
         return slurm.find(environment)
     pod = tpu.find(environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import socket
 import sys
 import warnings
@@ -70,11 +71,16 @@ def _started(by: str, environment: Mapping[str, str], size: str, rank: str, *loc
     )
 
 
-def meet(found: Started, environment: Mapping[str, str]) -> Launch:
+def meet(found: Started, environment: Mapping[str, str], keep: bool = False) -> Launch:
     """Ask MPI for this process's place; the first process chooses address and port and tells the others.
 
     MPI is started for this alone and ended again, so that it neither watches over the processes nor holds the network
     while they compute; an MPI that was in use before is left as it is.
+
+    Args:
+        found: what the launcher's variables say.
+        environment: of this process.
+        keep: end MPI with the program, as something else is going to use it.
 
     Raises:
         LaunchError: no mpi4py, or one that was built for another MPI than the launcher's.
@@ -87,7 +93,9 @@ def meet(found: Started, environment: Mapping[str, str]) -> Launch:
     try:
         return _place(found, mpi, environment)
     finally:
-        if ours:
+        if ours and keep:
+            atexit.register(mpi.Finalize)
+        elif ours:
             mpi.Finalize()
 
 

@@ -18,6 +18,8 @@ import jax
 
 from solver.cluster import Agreement, any_process, is_first
 from solver.io.files import PARTIAL, checksum, partial_path
+from solver.io.shared_file import NAME as NAME_OF_SHARED
+from solver.io.shared_file import block_checksums
 
 FORMAT = 3
 NAME = re.compile(r"step-(\d{8,})")
@@ -61,21 +63,27 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:
-    """What is wrong with a checkpoint, as lines; empty if nothing. Of its files, checks every `parts`-th."""
+    """What is wrong with a checkpoint, as lines; empty if nothing. Of its files or their blocks, every `parts`-th."""
     try:
         files = read_manifest(path)["files"]
     except CheckpointError as error:
         return [str(error)]
     problems = []
-    for name in sorted(files)[part::parts]:
+    for name in sorted(files) if NAME_OF_SHARED in files else sorted(files)[part::parts]:
         file, claimed = path / name, files[name]
         if not file.is_file():
             problems.append(f"{file}: missing")
         elif file.stat().st_size != claimed["size"]:
             problems.append(f"{file}: {file.stat().st_size} bytes instead of {claimed['size']}")
-        elif checksum(file) != claimed["sha256"]:
+        elif not _matches(file, claimed["sha256"], part, parts):
             problems.append(f"{file}: its checksum does not match")
     return problems
+
+
+def _matches(file: Path, claimed: str | list[str], part: int, parts: int) -> bool:
+    if isinstance(claimed, str):
+        return checksum(file) == claimed
+    return all(claimed[number] == found for number, found in block_checksums(file, part, parts).items())
 
 
 def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]]:

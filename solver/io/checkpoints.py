@@ -1,7 +1,8 @@
 """Checkpoints: a state as logical, unpadded arrays, one file per process and a manifest.
 
     checkpoints/step-00000200/manifest.json      shapes, slices, sizes, checksums, scalars, resolved run file
-                              process-00000.h5   this process's pieces, `<leaf>/<first index>`
+                              process-00000.h5   this process's pieces, `<leaf>/<first index>`; or
+                              shared.h5          one file of all processes, `<leaf>`
 
 Everything is written in a folder beside, brought to the disk, and renamed: a checkpoint is complete or absent.
 Arrays are stored by logical mode and grid indices, so any number of devices can load them.
@@ -25,12 +26,13 @@ from jax.sharding import NamedSharding
 from solver.cluster import Agreement, any_process, is_first
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
+from solver.io import shared_file
 from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest, verify
 from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
 from solver.io.hdf5 import dataset, new_hdf5, read_hdf5
 from solver.steppers.base import State, Stepper, state_shapes
 
-OWN_FILE = re.compile(r"process-\d+\.h5")
+OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,10 @@ def save_checkpoint(folder: Path | str, state: Any, grid: Grid, run_file: str = 
     return write_checkpoint(Path(folder), hold(state, grid), run_file, Agreement("files"))
 
 
-def write_checkpoint(folder: Path, held: HeldState, run_file: str, agreement: Agreement) -> Path:
-    """As `save_checkpoint`, from a copy on the host; in any thread."""
+def write_checkpoint(
+    folder: Path, held: HeldState, run_file: str, agreement: Agreement, *, shared: bool = False
+) -> Path:
+    """As `save_checkpoint`, from a copy on the host; in any thread, but for one `shared` file of all processes."""
     final = folder / f"step-{held.step:08d}"
     if final.exists():
         raise FileExistsError(f"{final} exists; a checkpoint is never overwritten")
@@ -153,7 +157,10 @@ def write_checkpoint(folder: Path, held: HeldState, run_file: str, agreement: Ag
                 shutil.rmtree(partial, ignore_errors=True)
                 make_folder(partial)
         with agreement.together():
-            _write_own_file(partial, held.arrays)
+            (_write_shared_file if shared else _write_own_file)(partial, held.arrays)
+        if shared:
+            with agreement.together():
+                _note_shared_file(partial)
         with agreement.together():
             if is_first():
                 _write_manifest(partial, held, run_file)
@@ -181,6 +188,22 @@ def _write_own_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
     write_text(path.with_suffix(".json"), json.dumps(note))
 
 
+def _write_shared_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
+    shapes = {name: (array.shape, array.dtype) for name, array in arrays.items()}
+    pieces = ((name, start, values) for name, array in arrays.items() for start, values in array.pieces)
+    shared_file.write_arrays(partial, shapes, pieces)
+
+
+def _note_shared_file(partial: Path) -> None:
+    """Checksums of this process's share of the blocks."""
+    path = partial / shared_file.NAME
+    if is_first():
+        sync(path)
+    blocks = shared_file.block_checksums(path, jax.process_index(), jax.process_count())
+    note = {"name": path.name, "size": path.stat().st_size, "blocks": blocks}
+    write_text(partial / f"process-{jax.process_index():05d}.json", json.dumps(note))
+
+
 def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
     notes = []
     for path in sorted(partial.glob("process-*.json")):
@@ -197,14 +220,30 @@ def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
             name: {
                 "shape": list(array.shape),
                 "dtype": array.dtype,
-                "pieces": [piece for note in notes for piece in note["pieces"].get(name, [])],
+                "pieces": _pieces(name, array, notes),
             }
             for name, array in held.arrays.items()
         },
-        "files": {note["name"]: {"size": note["size"], "sha256": note["sha256"]} for note in notes},
+        "files": _files(notes),
         "run_file": run_file,
     }
     write_text(partial / MANIFEST, json.dumps({**body, "sha256": digest(body)}, indent=1))
+
+
+def _pieces(name: str, array: HeldArray, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if "blocks" in notes[0]:
+        whole = {"start": [0] * len(array.shape), "shape": list(array.shape)}
+        return [{"file": shared_file.NAME, "dataset": name, **whole}]
+    return [piece for note in notes for piece in note["pieces"].get(name, [])]
+
+
+def _files(notes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Size and checksums of each file; those of a shared one by block."""
+    if "blocks" not in notes[0]:
+        return {note["name"]: {"size": note["size"], "sha256": note["sha256"]} for note in notes}
+    blocks = {int(number): value for note in notes for number, value in note["blocks"].items()}
+    found = {"size": notes[0]["size"], "block": shared_file.BLOCK, "sha256": [blocks[n] for n in sorted(blocks)]}
+    return {shared_file.NAME: found}
 
 
 def _as_json(leaf: Leaf) -> dict[str, Any]:

@@ -83,6 +83,10 @@ class Output(ABC):
         """
         return
 
+    def prepare(self, run: Run) -> None:
+        """Before the first step, whether the run begins or continues. Collective: every process calls it."""
+        return
+
     def begin(self, run: Run) -> None:
         """Prepare the files of a new run; first process only."""
         return

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from solver.cluster import Agreement
+from solver.equations.system import PeriodicSystem
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, step_of, verify, write_checkpoint
+from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run
 from solver.steppers.base import State
 
@@ -23,6 +25,8 @@ class Checkpoints(Output):
         keep: how many; an older one goes when the newest of all has been read back and found whole.
         keep_every: those at multiples of it are kept for good; in steps where `every_steps` is given, else in time,
             and a multiple of either. None are if it is not given.
+        layout: `per-process`, a file of each; or `shared`, one file of all through parallel HDF5, which is written
+            while stepping waits.
 
     Raises:
         ValueError: `keep` or `keep_every` is not positive, or `keep_every` is no multiple of the schedule.
@@ -30,6 +34,7 @@ class Checkpoints(Output):
 
     keep: int = 3
     keep_every: float | None = None
+    layout: Literal["per-process", "shared"] = "per-process"
 
     name: ClassVar[str] = "checkpoints"
     at_start: ClassVar[bool] = False
@@ -51,20 +56,35 @@ class Checkpoints(Output):
         if not _is_multiple(interval, unit):
             raise ValueError(f"keep_every = {interval:g}: a multiple of {name} = {unit:g} is needed")
 
+    def check(self, equation: PeriodicSystem) -> None:
+        missing = why_not() if self.layout == "shared" else None
+        if missing is not None:
+            raise ValueError(f"output.checkpoints.layout = 'shared': {missing}")
+
+    def prepare(self, run: Run) -> None:
+        if self.layout == "shared":
+            communicator()
+
     def is_due(self, state: State, *, start: bool, end: bool) -> bool:
         return end or (int(state.step) > 0 and super().is_due(state, start=start, end=end))
 
     def write(self, run: Run, state: State) -> None:
         """Begin to write a checkpoint, unless this step has one. Collective."""
         folder = run.directory.checkpoints
-        if int(state.step) not in {step_of(path) for path in list_checkpoints(folder)}:
+        if int(state.step) in {step_of(path) for path in list_checkpoints(folder)}:
+            return
+        if self.layout == "shared":  # MPI is left to one thread
+            run.writer.wait()
+            with run.writer.while_waiting():
+                self._copied(folder, run, state)(Agreement("checkpoints"))
+        else:
             run.writer.submit(lambda: self._copied(folder, run, state))
 
     def _copied(self, folder: Path, run: Run, state: State) -> Job:
         held, run_file = hold(state, run.equation.grid), run.run_file
 
         def write(agreement: Agreement) -> None:
-            write_checkpoint(folder, held, run_file, agreement)
+            write_checkpoint(folder, held, run_file, agreement, shared=self.layout == "shared")
             keep_newest(folder, self.keep, agreement, self._for_good)
 
         return write

@@ -65,6 +65,9 @@ class OutputList:
         Collective: what the first process refuses ends all of them.
         """
         with Agreement("outputs").together():
+            for output in self.all:
+                output.prepare(run)
+        with Agreement("outputs").together():
             if is_first():
                 self._open(run, resumed_at)
 
