@@ -1,6 +1,7 @@
 """Eight virtual devices, double precision, and every annotated shape and type checked at run time."""
 
 import atexit
+import gc
 import math
 import os
 import shutil
@@ -54,3 +55,20 @@ def make_grid():
 def pytest_collection_modifyitems(items):
     """Fast tests first."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+MOST_MAPPINGS = 20_000  # of memory; the kernel allows a process 65 530, and each program that is kept takes some
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_programs():
+    """Let go of compiled programs between files of tests, before they are too many: the machine would end us."""
+    yield
+    try:
+        with open("/proc/self/maps") as maps:
+            many = sum(1 for _ in maps) > MOST_MAPPINGS
+    except OSError:
+        return
+    if many:
+        jax.clear_caches()
+        gc.collect()
