@@ -38,7 +38,8 @@ class StopRequest:
 
     def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # None: it was installed from C, and cannot be given back
+                signal.signal(number, handler)
 
     def shield(self) -> None:
         """Ignore SIGTERM until this process ends: it is leaving on purpose, with an exit code of its own.

@@ -14,7 +14,7 @@ import numpy as np
 import tomli_w
 
 from solver.assemble.registry import FROM_THE_RUN, known_outputs
-from solver.cluster import is_first, start_log
+from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, gather
@@ -90,6 +90,8 @@ def run(
             beyond `end`; nothing in it is changed.
         BlowUp: the solution stopped being finite; the last good checkpoint is kept.
         StoppedEarly: by a signal, the file or the clock; a checkpoint was written.
+        DiskError: a file could not be written; everything finished before is whole. In a job of several processes
+            the others wait for this one until `stall_limit` ends them: let a script end on an error.
         ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
             of `step`, `cfl` and `tolerance`; nothing in the directory is changed.
     """
@@ -100,14 +102,16 @@ def run(
     for output in listed.all:
         output.check(equation)
     table = _description(equation, stepper, control, listed, there, title)
-    if not resume:
-        refuse_occupied(there)
-    elif there.run_file.exists():
-        refuse_other_physics(there, read_toml(there.run_file), table, free="the end, the limits and the outputs")
-        refuse_earlier_end(there, end)
+    with Agreement("occupied").together():  # before the first process makes it its own
+        if not resume:
+            refuse_occupied(there)
+        elif there.run_file.exists():
+            refuse_other_physics(there, read_toml(there.run_file), table, free="the end, the limits and the outputs")
+            refuse_earlier_end(there, end)
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
-    with StopRequest() as stop, taken_directory(there, text, list(equation.grid.mesh.devices.flat)) as lock:
+    devices = list(equation.grid.mesh.devices.flat)
+    with StopRequest() as stop, taken_directory(there, text, devices, continues=resume) as lock:
         told, early = Run(equation, there, title, text, control), EarlyStop(stop, there.path, lock, wall_limit)
         final, finished = simulate(told, stepper, lambda: state, control, listed, early, limits)
     if not finished:

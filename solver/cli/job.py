@@ -53,7 +53,9 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
         assembly, notes = _join(config, launch)
         devices = list(assembly.mesh.devices.flat)
         differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
-        with taken_directory(directory, config.to_toml(), devices, config.sources, differs) as lock:
+        with taken_directory(
+            directory, config.to_toml(), devices, config.sources, differs, continues=getattr(options, "resume", True)
+        ) as lock:
             for line in [*report(launch, devices), *notes, _summary(assembly), *differs]:
                 LOGGER.info(line)
             stop.listen()  # again: joining replaces the handlers

@@ -108,6 +108,17 @@ class Agreement:
         if elsewhere is not None:
             raise FailedElsewhere(elsewhere)
 
+    def told(self, text: str) -> str:
+        """What the first process says, on all of them. What others would say, from a directory for instance, may be
+        older."""
+        client, round_ = service_client(), self._next_round()
+        if client is None:
+            return text
+        if is_first():
+            client.key_value_set(f"{round_}/told", text)
+            return text
+        return str(client.blocking_key_value_get(f"{round_}/told", PATIENCE))
+
     @contextmanager
     def in_turn(self) -> Iterator[None]:
         """Processes go through the block one after another."""

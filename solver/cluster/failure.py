@@ -29,9 +29,10 @@ NOTICE_SECONDS = 1.0  # so long a failing process stays, for the others to read 
 _on_ending: list[Callable[[int], object]] = []
 
 
-def on_ending(do: Callable[[int], object] | None) -> None:
-    """What this process does last when another one's failure ends it; it is given the exit code."""
-    _on_ending[:] = [] if do is None else [do]
+def on_ending(do: list[Callable[[int], object]]) -> list[Callable[[int], object]]:
+    """What this process does last when another one's failure ends it, given the exit code; returns what it did."""
+    before, _on_ending[:] = list(_on_ending), do
+    return before
 
 
 def watch() -> None:

@@ -31,6 +31,9 @@ BUSY_FACTOR = 10  # such work may take this many times the limit, and at least
 BUSY_SECONDS = 1800.0
 SLOW_FACTOR = 5  # chunks that took long so far may take this many times longer
 COMPILING = "compiling"
+ASLEEP_SECONDS = 3.0  # two looks that lie so much further apart: the process was stopped between them
+NOTING_SECONDS = 3.0  # for the stacks to reach the log
+ASKED = 3  # times, before an answer that does not come means that nobody is there to give it
 PULSES = "slabwave/pulse/"
 # what JAX reports when a program is lowered, and so is compiled next, and when it is compiled
 COMPILE_BEGINS = "/jax/core/compile/jaxpr_to_mlir_module_duration"
@@ -55,8 +58,8 @@ class Watchdog:
         self._pulse = 0
 
     def __enter__(self) -> Watchdog:
-        _listen_to(self)
-        on_ending(self._note_stacks)
+        self._outer = _listen_to([self])
+        self._at_the_end = on_ending([self._note_stacks])
         self._moved = time.monotonic()
         for work in (self._watch, self._tell):
             threading.Thread(target=work, name=f"slabwave-watchdog{work.__name__}", daemon=True).start()
@@ -64,8 +67,8 @@ class Watchdog:
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
-        on_ending(None)
-        _listen_to(None)
+        on_ending(self._at_the_end)
+        _listen_to(self._outer)
 
     def moved(self, seconds: float = 0.0) -> None:
         """The main thread got on; it took `seconds` over the last chunk of steps."""
@@ -90,6 +93,9 @@ class Watchdog:
             self._busy = None
         self._moved = time.monotonic()
 
+    def _still(self) -> float:
+        return time.monotonic() - self._moved
+
     def _allowed(self) -> float:
         """Seconds without a sign of life."""
         if self._busy is not None:
@@ -97,23 +103,34 @@ class Watchdog:
         return max(self.limit, SLOW_FACTOR * self._longest)
 
     def _watch(self) -> None:
+        looked = time.monotonic()
         while not self._over.wait(LOOK_SECONDS):
-            still = time.monotonic() - self._moved
-            if still > self._allowed() and not self._another_is_busy() and not self._over.is_set():
-                if time.monotonic() - self._moved < self._allowed():
-                    continue  # it moved while the others were asked
-                doing = self._busy or "stepping"
+            slept = time.monotonic() - looked - LOOK_SECONDS
+            if slept > ASLEEP_SECONDS:
+                self._moved += slept  # the whole process was stopped, and goes on now
+            looked = time.monotonic()
+            if self._still() <= self._allowed() or self._another_is_busy() or self._over.is_set():
+                continue
+            looked = time.monotonic()
+            if self._still() > self._allowed():  # it may have moved while the others were asked
+                still, doing = self._still(), self._busy or "stepping"
                 self._bark(f"stalled: nothing has moved for {still:.0f} s while {doing}; stacks are in {self.log}")
 
     def _bark(self, message: str) -> None:
         print(f"slabwave: error: {message}", file=sys.stderr, flush=True)
         self._note_stacks(STALLED)
+        self._over.set()
         self._end(STALLED, message)
 
     def _note_stacks(self, code: int) -> None:
         """Append what every thread of this process is doing to the log."""
-        if code != STALLED:
-            return
+        if code == STALLED:
+            # in a thread: the log may lie on the disk that hangs
+            noting = threading.Thread(target=self._write_stacks, name="slabwave-stacks", daemon=True)
+            noting.start()
+            noting.join(NOTING_SECONDS)
+
+    def _write_stacks(self) -> None:
         where = f"process {jax.process_index()} ({os.getpid()} on {socket.gethostname()})"
         try:
             with self.log.open("a", encoding="utf-8") as file:
@@ -129,7 +146,7 @@ class Watchdog:
         """Give signs of life while this process is busy."""
         client = service_client()
         while client is not None and not self._over.wait(PULSE_SECONDS):
-            if self._busy is not None:
+            if self._busy is not None and self._still() <= self._allowed():
                 self._pulse += 1
                 try:
                     client.key_value_set(f"{PULSES}{jax.process_index()}", str(self._pulse), allow_overwrite=True)
@@ -142,11 +159,12 @@ class Watchdog:
         if client is None:
             return False
         before = _in_time(lambda: client.key_value_dir_get(PULSES))
+        if before is None:
+            return False
         time.sleep(2 * PULSE_SECONDS)
         after = _in_time(lambda: client.key_value_dir_get(PULSES))
         mine = f"{PULSES}{jax.process_index()}"
-        changed = set(after or ()) - set(before or ())
-        return before is not None and any(key != mine for key, _ in changed)
+        return any(key != mine for key, _ in set(after or ()) - set(before))
 
 
 def _end_now(code: int, message: str) -> None:
@@ -158,10 +176,13 @@ def _end_now(code: int, message: str) -> None:
 def _in_time(ask: Callable[[], Any]) -> Any:
     """An answer of the service; None where it does not come, because the process it lives in is stuck."""
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(ask()), daemon=True)
-    thread.start()
-    thread.join(PULSE_SECONDS)
-    return found[0] if found else None
+    for _ in range(ASKED):
+        thread = threading.Thread(target=lambda: found.append(ask()), daemon=True)
+        thread.start()
+        thread.join(PULSE_SECONDS)
+        if found:
+            return found[0]
+    return None
 
 
 # ---- compilation --------------------------------------------------------------------------------------------------
@@ -170,12 +191,13 @@ _listening: list[Watchdog] = []
 _registered: list[bool] = []
 
 
-def _listen_to(watchdog: Watchdog | None) -> None:
-    """JAX keeps its listeners for good: one is registered, and told which watchdog there is."""
-    _listening[:] = [watchdog] if watchdog is not None else []
+def _listen_to(watchdogs: list[Watchdog]) -> list[Watchdog]:
+    """JAX keeps its listeners for good: one is registered, and told which watchdog there is. Returns those before."""
+    before, _listening[:] = list(_listening), watchdogs
     if not _registered:
         jax.monitoring.register_event_duration_secs_listener(_heard)
         _registered.append(True)
+    return before
 
 
 def _heard(event: str, seconds: float, **details: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 
-from solver.cluster import Agreement, any_process, is_first
+from solver.cluster import LOGGER, Agreement, any_process, is_first
 from solver.io.files import PARTIAL, checksum, partial_path
 from solver.io.shared_file import NAME as NAME_OF_SHARED
 from solver.io.shared_file import block_checksums
@@ -92,7 +92,7 @@ def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]
     Collective: each process checks its share of the files.
     """
     damaged: dict[Path, list[str]] = {}
-    for path in reversed(list_checkpoints(folder)):
+    for path in reversed(_listed_by_first(folder, Agreement("newest"))):
         problems = verify(path, jax.process_index(), jax.process_count())
         if not any_process(bool(problems)):
             return path, damaged
@@ -126,7 +126,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def keep_newest(
-    folder: Path, keep: int, agreement: Agreement, for_good: Callable[[dict[str, Any]], bool] = lambda manifest: False
+    folder: Path, keep: int, agreement: Agreement, for_good: Callable[[dict[str, Any]], bool] | None = None
 ) -> None:
     """Delete all but the newest `keep`, once the newest of all has been read back and found whole. Collective.
 
@@ -136,7 +136,7 @@ def keep_newest(
         agreement: of the processes.
         for_good: whether the checkpoint with a manifest is to stay in any case.
     """
-    paths = list_checkpoints(folder)
+    paths = _listed_by_first(folder, agreement)
     if len(paths) <= keep:
         return
     with agreement.together():
@@ -145,17 +145,31 @@ def keep_newest(
             raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
     with agreement.together():
         for path in paths[:-keep] if is_first() else ():
-            if not _stays(path, for_good):
-                doomed = partial_path(path)
-                os.replace(path, doomed)  # out of sight first: never half a checkpoint under a valid name
-                shutil.rmtree(doomed)
+            if for_good is None or not _stays(path, for_good):
+                _delete(path)
+
+
+def _listed_by_first(folder: Path | str, agreement: Agreement) -> list[Path]:
+    """Checkpoints that the first process sees: what another one sees may be older."""
+    names = agreement.told(json.dumps([path.name for path in list_checkpoints(folder)]))
+    return [Path(folder) / name for name in json.loads(names)]
 
 
 def _stays(path: Path, for_good: Callable[[dict[str, Any]], bool]) -> bool:
     try:
         return for_good(read_manifest(path))
     except CheckpointError:
-        return False
+        return True  # it may be one of those, and nobody can tell now
+
+
+def _delete(path: Path) -> None:
+    """A checkpoint that will not go is no reason to end a run."""
+    doomed = partial_path(path)
+    try:
+        os.replace(path, doomed)  # out of sight first: never half a checkpoint under a valid name
+        shutil.rmtree(doomed)
+    except OSError as error:
+        LOGGER.warning("%s could not be deleted: %s", path, error)
 
 
 def digest(body: dict[str, Any]) -> str:

@@ -148,9 +148,10 @@ def write_checkpoint(
 ) -> Path:
     """As `save_checkpoint`, from a copy on the host; in any thread, but for one `shared` file of all processes."""
     final = folder / f"step-{held.step:08d}"
-    if final.exists():
-        raise FileExistsError(f"{final} exists; a checkpoint is never overwritten")
     partial = partial_path(final)
+    with agreement.together():
+        if is_first() and final.exists():
+            raise FileExistsError(f"{final} exists; a checkpoint is never overwritten")
     try:
         with agreement.together():
             if is_first():
@@ -185,7 +186,7 @@ def _write_own_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
                 entry = {"file": path.name, "dataset": dataset, "start": list(start), "shape": list(values.shape)}
                 pieces.setdefault(name, []).append(entry)
     note = {"name": path.name, "size": path.stat().st_size, "sha256": checksum(path), "pieces": pieces}
-    write_text(path.with_suffix(".json"), json.dumps(note))
+    write_text(_note_of(partial, jax.process_index()), json.dumps(note))
 
 
 def _write_shared_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
@@ -201,14 +202,16 @@ def _note_shared_file(partial: Path) -> None:
         sync(path)
     blocks = shared_file.block_checksums(path, jax.process_index(), jax.process_count())
     note = {"name": path.name, "size": path.stat().st_size, "blocks": blocks}
-    write_text(partial / f"process-{jax.process_index():05d}.json", json.dumps(note))
+    write_text(_note_of(partial, jax.process_index()), json.dumps(note))
 
 
 def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
     notes = []
-    for path in sorted(partial.glob("process-*.json")):
+    for process in range(jax.process_count()):  # by name: a list of the folder may lack what another host just made
+        path = _note_of(partial, process)
         notes.append(json.loads(path.read_text()))
         path.unlink()
+    _check_whole(held, notes)
     values = held.values
     body = {
         "format": FORMAT,
@@ -228,6 +231,18 @@ def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
         "run_file": run_file,
     }
     write_text(partial / MANIFEST, json.dumps({**body, "sha256": digest(body)}, indent=1))
+
+
+def _note_of(partial: Path, process: int) -> Path:
+    return partial / f"process-{process:05d}.json"
+
+
+def _check_whole(held: HeldState, notes: list[dict[str, Any]]) -> None:
+    """Raises CheckpointError where the pieces do not make up the arrays."""
+    for name, array in held.arrays.items():
+        found = sum(math.prod(piece["shape"]) for piece in _pieces(name, array, notes))
+        if found != math.prod(array.shape):
+            raise CheckpointError(f"{name}: {found} of {math.prod(array.shape)} numbers were written")
 
 
 def _pieces(name: str, array: HeldArray, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
 """A run's directory belongs to one live run at a time, on whatever host that lives.
 
 The file `.lock` in it is held by the kernel as long as the process lives, which is at once certain on one host and
-wherever the file system passes locks on. Not every one does. So the holder also writes into the file who it is and how
-its run stands, again every few seconds, and whoever finds the file of another host free watches it for a while before
-taking it: a holder that is alive changes it.
+wherever the file system passes locks on. Not every one does, and some pass on those of dead hosts for a while. So the
+holder also writes into the file who it is and how its run stands, again every few seconds, and whoever is in doubt
+watches the file for a while: a holder that is alive changes it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 BEAT_SECONDS = 4.0
 DEAD_SECONDS = 15.0  # without a beat
+LEASE_SECONDS = 150.0  # so long a server may hold the lock of a host that died
+RECORD = 4096  # bytes of the file: written in place, so that no reader finds it empty
 
 
 class TakenError(RuntimeError):
@@ -46,11 +48,12 @@ class DirectoryLock:
             "host": platform.node(),
             "pid": os.getpid(),
             "job": environment.get("SLURM_JOB_ID"),
+            "restarts": int(environment.get("SLURM_RESTART_COUNT") or 0),
             "released": False,
         }
         self._lost = False
         self._over = threading.Event()
-        self._handle = self._take()
+        self._descriptor = self._take()
         self._beat()
         self._thread = threading.Thread(target=self._keep_beating, name="slabwave-lock", daemon=True)
         self._thread.start()
@@ -71,28 +74,46 @@ class DirectoryLock:
         if not self._lost:
             self.say(released=True)
             self._beat()
-        self._handle.close()
+        os.close(self._descriptor)
 
-    def _take(self) -> IO[str]:
-        handle = self.path.open("a+", encoding="utf-8")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            handle.close()
-            raise TakenError(_who(read_lock(self.path))) from None
-        except OSError:
-            pass  # a file system without locks: the beats must do
+    def _take(self) -> int:
+        existed = self.path.exists()
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         before = read_lock(self.path)
-        if self._may_live(before) and _changes(self.path):
-            handle.close()
-            raise TakenError(_who(before))
-        return handle
+        try:
+            by_kernel = self._lock(descriptor, before)
+            if existed and self._may_live(before, by_kernel) and _changes(self.path, DEAD_SECONDS):
+                raise TakenError(_who(before))
+        except TakenError:
+            os.close(descriptor)
+            raise
+        return descriptor
 
-    def _may_live(self, before: dict[str, Any]) -> bool:
-        """Whether a holder that the kernel does not know of may live: on another host, and not an earlier self."""
-        if not before or before.get("released") or before.get("host") == self._content["host"]:
+    def _lock(self, descriptor: int, before: dict[str, Any]) -> bool:
+        """Have the kernel hold the file; False where the file system has no locks.
+
+        Raises:
+            TakenError: it holds it for a process of this host, or for one elsewhere that is alive.
+        """
+        deadline = time.monotonic() + LEASE_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                here = before.get("host") in (None, self._content["host"])
+                if here or _changes(self.path, DEAD_SECONDS) or time.monotonic() > deadline:
+                    raise TakenError(_who(before)) from None
+            except OSError:
+                return False
+
+    def _may_live(self, before: dict[str, Any], by_kernel: bool) -> bool:
+        """Whether the holder before may live although the kernel lets us have the file."""
+        if before.get("released") or (by_kernel and before.get("host") == self._content["host"]):
             return False
-        return before.get("job") is None or before["job"] != self._content["job"]
+        mine = (self._content["job"], self._content["restarts"])
+        requeued = mine[0] is not None and before.get("job") == mine[0] and before.get("restarts", 0) < mine[1]
+        return not requeued
 
     def _keep_beating(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
@@ -104,10 +125,8 @@ class DirectoryLock:
     def _beat(self) -> None:
         text = json.dumps({**self._content, "time": time.time()})
         try:
-            self._handle.seek(0)
-            self._handle.truncate()
-            self._handle.write(text)
-            self._handle.flush()
+            os.pwrite(self._descriptor, text.encode().ljust(RECORD), 0)
+            os.fsync(self._descriptor)
         except OSError:
             pass  # a full disk is noticed by those that write what counts
 
@@ -121,12 +140,12 @@ def read_lock(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _changes(path: Path) -> bool:
-    """Whether the file changes within the time in which a live holder beats."""
+def _changes(path: Path, seconds: float) -> bool:
+    """Whether the file changes within a time in which a live holder beats."""
     look = lambda: (read_lock(path), path.stat().st_mtime_ns)  # noqa: E731
-    first, deadline = look(), time.monotonic() + DEAD_SECONDS
+    first, deadline = look(), time.monotonic() + seconds
     while time.monotonic() < deadline:
-        time.sleep(0.5)
+        time.sleep(min(0.5, seconds / 10))
         if look() != first:
             return True
     return False

@@ -106,8 +106,9 @@ def _write(
             if is_first():
                 if grid.dimensions > 1:
                     write_vtkhdf(partial_path(companion), path.name, list(held), grid, attributes["time"])
-                    publish(partial_path(companion), companion)
                 publish(partial, path)
+                if grid.dimensions > 1:
+                    publish(partial_path(companion), companion)
     except Exception:
         for half in (partial, partial_path(companion)) if is_first() else ():
             half.unlink(missing_ok=True)

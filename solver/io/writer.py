@@ -27,6 +27,8 @@ class Writer:
     def __init__(self) -> None:
         self.held_up = 0.0  # seconds for which stepping had to wait, copying included
         self.slowest = 0.0  # seconds from the first copy of a pause until all of it was on the disk
+        self.checkpoint = 0.0  # seconds that the slowest checkpoint took, from its copy until it was on the disk
+        self.abandoned = False  # nothing more may be written: the directory is another run's
         self.while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext  # what may take its time
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._idle = threading.Event()
@@ -111,7 +113,7 @@ class Writer:
         agreement = Agreement("writer")
         while (job := self._jobs.get()) is not None:
             try:
-                if self._failure is None:
+                if self._failure is None and not self.abandoned:
                     job(agreement)
             except Exception as error:
                 self._failure = error

@@ -26,6 +26,7 @@ class Run:
         control: what decides its steps and its end.
         warned: kinds of warnings that the log has already.
         writer: writes large files while stepping goes on.
+        kept: steps whose states have a checkpoint, or are getting one.
     """
 
     equation: PeriodicSystem
@@ -35,6 +36,7 @@ class Run:
     control: Control | None = None
     warned: set[str] = field(default_factory=set)
     writer: Writer = field(default_factory=Writer)
+    kept: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)

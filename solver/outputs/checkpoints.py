@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from solver.cluster import Agreement
 from solver.equations.system import PeriodicSystem
-from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, step_of, verify, write_checkpoint
+from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run
 from solver.steppers.base import State
@@ -70,9 +71,10 @@ class Checkpoints(Output):
 
     def write(self, run: Run, state: State) -> None:
         """Begin to write a checkpoint, unless this step has one. Collective."""
-        folder = run.directory.checkpoints
-        if int(state.step) in {step_of(path) for path in list_checkpoints(folder)}:
+        folder, step = run.directory.checkpoints, int(state.step)
+        if step in run.kept:
             return
+        run.kept.add(step)
         if self.layout == "shared":  # MPI is left to one thread
             run.writer.wait()
             with run.writer.while_waiting():
@@ -81,17 +83,19 @@ class Checkpoints(Output):
             run.writer.submit(lambda: self._copied(folder, run, state))
 
     def _copied(self, folder: Path, run: Run, state: State) -> Job:
+        began = time.monotonic()
         held, run_file = hold(state, run.equation.grid), run.run_file
+        for_good = None if self.keep_every is None else self._for_good
 
         def write(agreement: Agreement) -> None:
             write_checkpoint(folder, held, run_file, agreement, shared=self.layout == "shared")
-            keep_newest(folder, self.keep, agreement, self._for_good)
+            keep_newest(folder, self.keep, agreement, for_good)
+            run.writer.checkpoint = max(run.writer.checkpoint, time.monotonic() - began)
 
         return write
 
     def _for_good(self, manifest: dict[str, Any]) -> bool:
-        if self.keep_every is None:
-            return False
+        assert self.keep_every is not None
         return _is_multiple(manifest["step" if self.every_steps is not None else "t"], self.keep_every)
 
     @classmethod

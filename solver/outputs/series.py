@@ -74,7 +74,8 @@ class Series(Output):
         if is_first():
             leading = {"step": int(state.step), "t": float(state.t), "dt": float(state.dt)}
             counted = {"rejected": int(state.rejected)}
-            _file(run, conserved, energies, budget).append({**leading, **row, **counted})
+            with run.writer.while_waiting():
+                _file(run, conserved, energies, budget).append({**leading, **row, **counted})
         _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing)])
 
     @classmethod

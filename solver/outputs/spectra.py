@@ -50,7 +50,8 @@ class Spectra(Output):
         values = {name: np.asarray(v) for name, v in _spectra(run.equation, state.field).items()}
         if is_first():
             row = Row(int(state.step), float(state.t), values)
-            SpectraFile(run.directory.spectra).append(row, shell_wavenumbers(run.equation.grid))
+            with run.writer.while_waiting():
+                SpectraFile(run.directory.spectra).append(row, shell_wavenumbers(run.equation.grid))
 
     def flush(self, run: Run) -> None:
         SpectraFile(run.directory.spectra).merge()

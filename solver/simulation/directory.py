@@ -65,6 +65,8 @@ def taken_directory(
     devices: Sequence[jax.Device],
     sources: Sequence[Source] = (),
     notes: Sequence[str] = (),
+    *,
+    continues: bool,
 ) -> Iterator[DirectoryLock | None]:
     """Make the directory this run's as long as the context lasts, with its log. Collective.
 
@@ -74,6 +76,7 @@ def taken_directory(
         devices: that it runs on, for provenance.json.
         sources: files of the user's to copy into it.
         notes: what differs from what was asked for, for provenance.json.
+        continues: whether a run that is there may be continued; otherwise it is refused.
 
     Yields:
         The lock, on the first process; None on others.
@@ -89,6 +92,8 @@ def taken_directory(
             if is_first():
                 lock = _take(directory)
                 stack.callback(lock.release)
+                if not continues:
+                    refuse_occupied(directory)  # again: now nobody else can begin one
                 stack.enter_context(log_to(directory.log))
                 for folder in (directory.checkpoints, directory.snapshots, directory.path):
                     remove_leftovers(folder)

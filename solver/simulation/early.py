@@ -58,6 +58,8 @@ class EarlyStop:
             TakenError: another run took the directory.
         """
         if self.lock is not None and self.lock.lost:
+            assert self._writer is not None
+            self._writer.abandoned = True
             raise TakenError(f"{self.file.parent}: another run has taken the directory while this one stood still")
         if self.request.received is not None:
             self._cause = self.request.received
@@ -70,12 +72,15 @@ class EarlyStop:
     def _needed(self) -> float:
         """Seconds for another chunk, a checkpoint, and to leave."""
         assert self._writer is not None
-        return MARGIN_SECONDS + 2 * self._chunk + 2 * (self._writer.slowest or self._guess)
+        return MARGIN_SECONDS + 2 * self._chunk + self._writer.slowest + 2 * (self._writer.checkpoint or self._guess)
 
     def report(self, step: int) -> None:
         """Say why, once the checkpoint is written; a file that asked has been obeyed and goes."""
         cause = self._cause or "a signal to another process"
         LOGGER.warning("stopped early by %s at step %d; its checkpoint continues the run", cause, step)
+
+    def obeyed(self) -> None:
+        """The run stops, early or at its end: a file that asked for it goes."""
         if is_first():
             self.file.unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
 from solver.config import STALL_SECONDS, ConfigError
@@ -22,6 +23,7 @@ from solver.steppers.base import State, Stepper
 
 PATIENCE = 2.0  # seconds for what is being written when the other processes may have died
 _energy = jax.jit(energy_of_all)
+_finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,9 @@ class OutputList:
     def checkpoint(self, run: Run, state: State) -> None:
         """Write a checkpoint, after everything before it."""
         if is_first():
-            for output in self.others:
-                output.flush(run)
+            with run.writer.while_waiting():
+                for output in self.others:
+                    output.flush(run)
         self.checkpoints.write(run, state)
 
 
@@ -158,6 +161,9 @@ def simulate(
             LOGGER.error("%s", error)
             patience = None  # every process is here
             raise
+        except KeyboardInterrupt:
+            patience = 0.0
+            raise
         finally:
             run.writer.close(patience)
         return last, finished
@@ -175,6 +181,10 @@ def _simulate(
 ) -> tuple[State, bool]:
     run.writer.while_waiting = lambda: watchdog.busy("writing")
     state, resumed_at = _first_state(run, stepper, start)
+    if resumed_at is None:
+        _check_finite(state)
+    else:
+        run.kept.add(resumed_at)
     outputs.open(run, resumed_at)
     pace, progress = Pace(), Progress(control.end, state, active=is_first())
     began = mark = time.monotonic()
@@ -192,8 +202,9 @@ def _simulate(
             stopping, seconds, failed = largest(
                 [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
             )
-            early.learn(seconds)
-            watchdog.moved(seconds if previous > first_step else 0.0)
+            compiled = previous == first_step
+            early.learn(0.0 if compiled else seconds)
+            watchdog.moved(0.0 if compiled else seconds)
             pace.learn(step - previous, seconds)
             if failed:
                 run.writer.wait()  # which raises what failed, here or elsewhere
@@ -202,11 +213,11 @@ def _simulate(
             if not (step == first_step and resumed_at is not None):  # which the run before has written
                 outputs.write(run, now, watchdog, start=step == first_step, end=done)
             if stopping and not done:
-                run.writer.wait()  # this step may have been due by itself
                 outputs.checkpoint(run, now)
             run.writer.end_pause()
             if stopping or done:
                 run.writer.wait()
+                early.obeyed()
             if stopping and not done:
                 early.report(step)
                 return now, False
@@ -221,6 +232,13 @@ def _simulate(
         previous, float(now.t), took, held_up, run.directory.path,
     )  # fmt: skip
     return now, True
+
+
+def _check_finite(state: State) -> None:
+    """Raises ConfigError where a run would start from values that are not finite."""
+    for name, finite in _finite(state.field).items():
+        if not finite:
+            raise ConfigError(f"initial: {name} has values that are not finite")
 
 
 def _check_energy(run: Run, state: State, limit: float | None) -> None:
