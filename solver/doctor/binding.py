@@ -72,7 +72,7 @@ def _cores(everyone: Sequence[Facts]) -> Check:
         return Check("cores", "warn", f"{'; '.join(problems[:3])}{_more(len(problems) - 3)}")
     host, processes = next(iter(hosts.items()))
     bound = listed(f"{ranges(facts['cores'])} ({_devices(facts)})" for facts in processes)
-    other = f"; {len(hosts) - 1} more hosts without overlap" if len(hosts) > 1 else ""
+    other = f"; {counted(len(hosts) - 1, 'more host')} without overlap" if len(hosts) > 1 else ""
     return Check("cores", "ok", f"{host}: {bound}{other}")
 
 

@@ -56,7 +56,7 @@ def _try(do: Callable[[], Facts]) -> Facts:
     try:
         return do()
     except OSError as error:
-        return {"error": f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")}
+        return {"error": error.strerror or str(error)}
 
 
 def _reads_from(job: Job) -> int:

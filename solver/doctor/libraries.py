@@ -28,7 +28,7 @@ def measure(job: Job) -> Facts:
         "kind": jax.local_devices()[0].device_kind,
         "loaded": found,
         "version": nccl_version(found),
-        "gloo": str(getattr(jax.config, "jax_cpu_collectives_implementation", "gloo")),
+        "collectives": str(getattr(jax.config, "jax_cpu_collectives_implementation", "gloo")),
         "infiniband": sorted(p.name for p in Path("/sys/class/infiniband").glob("*")),
         "environment": {k: v for k, v in sorted(job.environment.items()) if k.startswith(PREFIXES)},
     }
@@ -128,5 +128,6 @@ def _on_cpu(facts: Facts, processes: int) -> Check:
         return Check("transport", "ok", f"that of {facts['platform']}")
     if processes == 1:
         return Check("transport", "ok", f"within one process (jaxlib {jaxlib.__version__}); no library")
-    mpi = f", {facts['loaded']['mpi']}" if "mpi" in facts["loaded"] else ""
-    return Check("transport", "ok", f"{facts['gloo']} of jaxlib {jaxlib.__version__}, over TCP{mpi}")
+    if facts["collectives"] == "mpi":
+        return Check("transport", "ok", f"MPI, {facts['loaded'].get('mpi', 'of an unknown library')}")
+    return Check("transport", "ok", f"{facts['collectives']} of jaxlib {jaxlib.__version__}, over TCP")

@@ -118,11 +118,14 @@ def test_a_directory_that_takes_no_file(capsys, tmp_path):
     code, lines = doctor(capsys, "/proc", "--json", tmp_path / "found.json")
     assert code == 1
     verdict, text = lines["disk"]
-    assert (verdict, text.startswith("/proc: No such file or directory: /proc/.slabwave-doctor")) == ("FAIL", True)
+    assert (verdict, text.startswith("/proc: No such file or directory (process 0 on ")) == ("FAIL", True)
     assert lines["memory"][0] == "ok", "the rest is examined all the same"
     assert read_report(tmp_path / "found.json").bandwidth.disk_write is None
     code, lines = doctor(capsys, tmp_path, "--json", "/proc/found.json")
     assert (code, lines["report"][0]) == (1, "FAIL")
+    code, lines = doctor(capsys, tmp_path / "found.json")
+    assert (code, lines["disk"][0], lines["report"][0]) == (1, "FAIL", "FAIL")
+    assert "found.json: Not a directory (process 0 on " in lines["disk"][1]
 
 
 def test_a_full_disk_is_one_line_and_nothing_stays(tmp_path, capsys, monkeypatch):

@@ -140,7 +140,7 @@ def test_what_the_driver_calls_a_gpu():
 
 NCCL = {
     "platform": "gpu", "kind": "NVIDIA A100", "loaded": {"nccl": "/lib/libnccl.so.2"}, "version": "2.27.3",
-    "gloo": "gloo", "infiniband": [], "environment": {},
+    "collectives": "gloo", "infiniband": [], "environment": {},
 }  # fmt: skip
 
 
@@ -164,6 +164,13 @@ def test_nccl_over_a_network():
     gh200 = {**NCCL, "loaded": plug_in, "kind": "NVIDIA GH200 480GB"}
     assert "NCCL_LL128_C2C=0" in transport(two_hosts(gh200)).text
     assert transport(two_hosts({**gh200, "environment": {"NCCL_LL128_C2C": "0"}})).verdict == "ok"
+
+
+def test_the_transport_of_cpus():
+    cpu = {**NCCL, "platform": "cpu", "loaded": {"mpi": "/lib/libmpi.so.40"}}
+    assert transport(two_hosts(cpu)).text.startswith("gloo of jaxlib"), "MPI only served to meet"
+    assert transport(two_hosts({**cpu, "collectives": "mpi"})).text == "MPI, /lib/libmpi.so.40"
+    assert transport(two_hosts(cpu)[:1]).text.startswith("within one process")
 
 
 def test_nccl_that_differs():
