@@ -10,6 +10,7 @@ from solver.cluster.agree import (
     largest,
     require_same,
 )
+from solver.cluster.cores import bound_cores
 from solver.cluster.devices import (
     available_cores,
     forced_cpu_devices,
@@ -20,8 +21,8 @@ from solver.cluster.devices import (
     set_up_jax,
     will_be_cpu,
 )
-from solver.cluster.failure import end_all
-from solver.cluster.join import join, report
+from solver.cluster.failure import end_all, on_ending
+from solver.cluster.join import join, meet, mismatches, report
 from solver.cluster.launch import Launch, LaunchError
 from solver.cluster.launcher import find_launch
 from solver.cluster.log import LOGGER, log_to, start_log
@@ -39,6 +40,7 @@ __all__ = [
     "any_process",
     "available_cores",
     "barrier",
+    "bound_cores",
     "end_all",
     "end_of_job",
     "find_launch",
@@ -50,6 +52,9 @@ __all__ = [
     "largest",
     "log_to",
     "machine_memory",
+    "meet",
+    "mismatches",
+    "on_ending",
     "refuse_double_precision",
     "report",
     "require_same",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -108,16 +108,46 @@ class Agreement:
         if elsewhere is not None:
             raise FailedElsewhere(elsewhere)
 
-    def told(self, text: str) -> str:
-        """What the first process says, on all of them. What others would say, from a directory for instance, may be
-        older."""
+    def gather(self, text: str, seconds: float) -> list[str]:
+        """The texts of all processes, in their order, on the first process; nothing on the others.
+
+        Raises:
+            TimeoutError: names the first process whose text did not come within `seconds`.
+        """
+        client, round_ = service_client(), self._next_round()
+        if client is None:
+            return [text]
+        if not is_first():
+            client.key_value_set(f"{round_}/{jax.process_index()}", text)
+            return []
+        others = [self._wait_for(client, round_, process, seconds) for process in range(1, jax.process_count())]
+        return [text, *others]
+
+    def tell(self, text: str, seconds: float = PATIENCE / 1000) -> str:
+        """The first process's text, on all processes; what others read, in a directory for instance, may be older.
+
+        Raises:
+            TimeoutError: it did not come within `seconds`.
+        """
         client, round_ = service_client(), self._next_round()
         if client is None:
             return text
-        if is_first():
-            client.key_value_set(f"{round_}/told", text)
-            return text
-        return str(client.blocking_key_value_get(f"{round_}/told", PATIENCE))
+        if not is_first():
+            return self._wait_for(client, round_, 0, seconds, delete=False)
+        client.key_value_set(f"{round_}/0", text)
+        return text
+
+    def _wait_for(self, client: Any, round_: str, process: int, seconds: float, delete: bool = True) -> str:
+        key = f"{round_}/{process}"
+        try:
+            text = client.blocking_key_value_get(key, int(1000 * seconds))
+        except Exception as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+            raise TimeoutError(f"process {process} has not answered for {seconds:g} s") from error
+        if delete:
+            client.key_value_delete(key)
+        return str(text)
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:

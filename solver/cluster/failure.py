@@ -29,10 +29,14 @@ NOTICE_SECONDS = 1.0  # so long a failing process stays, for the others to read 
 _on_ending: list[Callable[[int], object]] = []
 
 
-def on_ending(do: list[Callable[[int], object]]) -> list[Callable[[int], object]]:
-    """What this process does last when another one's failure ends it, given the exit code; returns what it did."""
-    before, _on_ending[:] = list(_on_ending), do
-    return before
+def on_ending(do: Callable[[int], object]) -> Callable[[], None]:
+    """What this process does last when another one's failure ends it; it is given the exit code.
+
+    Returns:
+        What takes it back.
+    """
+    _on_ending.append(do)
+    return lambda: _on_ending.remove(do)
 
 
 def watch() -> None:
@@ -56,7 +60,7 @@ def _wait_for_failure(client: Any, mine: str) -> None:
     code, process, text = message.split(" ", 2)
     if jax.process_index() == (0 if process != "0" else 1):  # one of thousands says it
         print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
-    for do in _on_ending:
+    for do in list(_on_ending):
         do(int(code))
     if jax.process_index() == 0:
         # the service lives in this process, and JAX aborts those that find it gone: leave last

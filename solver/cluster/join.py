@@ -44,17 +44,35 @@ def join(launch: Launch, stall_limit: float) -> None:
         LaunchError: JAX sees another number of processes than the launcher started, no device of the platform, or
             fewer GPUs than Slurm allocated.
     """
+    meet(launch, stall_limit)
+    for found in mismatches(launch):
+        raise LaunchError(found)
+
+
+def meet(launch: Launch, stall_limit: float) -> None:
+    """`join` without the comparison of what was started with what was joined.
+
+    Raises:
+        LaunchError: the processes cannot meet, or JAX finds no device of the platform.
+    """
     if launch.processes > 1:
         _meet(launch, stall_limit)
     try:
-        joined = jax.process_count()
+        jax.process_count()
     except RuntimeError as error:
         raise LaunchError(f"JAX finds no devices as asked for: {' '.join(str(error).split())[:300]}") from error
+
+
+def mismatches(launch: Launch) -> list[str]:
+    """What a launcher and Slurm gave this process and JAX does not use; after `meet`."""
+    joined = jax.process_count()
     if joined != launch.processes:
-        raise LaunchError(
-            f"{launch.by} started {launch.processes} processes, but JAX joined {joined}; each would compute alone"
-        )
-    refuse_idle_gpus(os.environ, launch, jax.local_devices(), chosen=bool(jax.config.jax_platforms))  # type: ignore[attr-defined]
+        return [f"{launch.by} started {launch.processes} processes, but JAX joined {joined}; each would compute alone"]
+    try:
+        refuse_idle_gpus(os.environ, launch, jax.local_devices(), chosen=bool(jax.config.jax_platforms))  # type: ignore[attr-defined]
+    except LaunchError as error:
+        return [str(error)]
+    return []
 
 
 def _meet(launch: Launch, stall_limit: float) -> None:

@@ -47,10 +47,14 @@ class Watchdog:
         limit: seconds.
         log: file to which the stacks go.
         end: ends all processes, given the exit code and the message; by default at once.
+
+    Attributes:
+        doing: what the main thread does under the limit, for the message.
     """
 
     def __init__(self, limit: float, log: Path, end: Callable[[int, str], Any] | None = None) -> None:
         self.limit, self.log, self._end = limit, log, end or _end_now
+        self.doing = "stepping"
         self._moved = time.monotonic()
         self._longest = 0.0
         self._busy: str | None = "starting"
@@ -59,7 +63,7 @@ class Watchdog:
 
     def __enter__(self) -> Watchdog:
         self._outer = _listen_to([self])
-        self._at_the_end = on_ending([self._note_stacks])
+        self._take_back = on_ending(self._note_stacks)
         self._moved = time.monotonic()
         for work in (self._watch, self._tell):
             threading.Thread(target=work, name=f"slabwave-watchdog{work.__name__}", daemon=True).start()
@@ -67,7 +71,7 @@ class Watchdog:
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
-        on_ending(self._at_the_end)
+        self._take_back()
         _listen_to(self._outer)
 
     def moved(self, seconds: float = 0.0) -> None:
@@ -113,7 +117,7 @@ class Watchdog:
                 continue
             looked = time.monotonic()
             if self._still() > self._allowed():  # it may have moved while the others were asked
-                still, doing = self._still(), self._busy or "stepping"
+                still, doing = self._still(), self._busy or self.doing
                 self._bark(f"stalled: nothing has moved for {still:.0f} s while {doing}; stacks are in {self.log}")
 
     def _bark(self, message: str) -> None:

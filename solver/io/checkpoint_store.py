@@ -151,7 +151,7 @@ def keep_newest(
 
 def _listed_by_first(folder: Path | str, agreement: Agreement) -> list[Path]:
     """Checkpoints that the first process sees: what another one sees may be older."""
-    names = agreement.told(json.dumps([path.name for path in list_checkpoints(folder)]))
+    names = agreement.tell(json.dumps([path.name for path in list_checkpoints(folder)]))
     return [Path(folder) / name for name in json.loads(names)]
 
 

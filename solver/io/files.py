@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from pathlib import Path
@@ -102,7 +103,8 @@ def write_text(path: Path, text: str | bytes) -> None:
         publish(partial, path)
     except OSError as error:
         failure = error if isinstance(error, DiskError) else disk_error(path, error, len(content))
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where the folder is none, there is nothing to remove
+            partial.unlink(missing_ok=True)
         raise failure from error
 
 

@@ -15,7 +15,7 @@ import sys
 from jax._src.xla_bridge import CUDA_VISIBLE_DEVICES
 from solver.cluster import Launch
 from solver.cluster.join import _meet
-_meet(Launch("slurm", 1, 0, sys.argv[1]))
+_meet(Launch("slurm", 1, 0, sys.argv[1]), stall_limit=60)
 print("GPUs:", CUDA_VISIBLE_DEVICES.value)
 """
 STEP = {

@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "multiprocess"))
 from local_slurm import LocalSlurm, what_is_missing
 from mpi_launchers import BOTH
 
+from solver.doctor import read_report
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(sys.executable).parent
 CASE = ROOT / "runs" / "allen_cahn.toml"
@@ -235,6 +237,32 @@ def test_processes_that_would_run_alone_and_idle_gpus_are_refused(slurm, tmp_pat
     message = "Slurm allocated 2 GPUs on n1, but JAX finds none and would compute on the CPU"
     assert message in (tmp_path / "gpus.txt").read_text()
     assert not (tmp_path / "run").exists()
+
+
+def test_the_doctor_on_two_nodes(slurm, tmp_path):
+    """Once well, and once in an allocation whose GPUs nobody uses."""
+    doctor = "srun --overlap --kill-on-bad-exit=1 slabwave doctor --devices 2"
+    lines = [
+        f"{doctor} --platform cpu {tmp_path} >well.txt 2>&1; echo well $?",
+        f"{doctor} {tmp_path} --json {tmp_path}/idle.json >idle.txt 2>&1; echo idle $?",
+    ]
+    options = ("--nodes=2", "--ntasks-per-node=1", "--cpus-per-task=2", "--gpus-per-node=2")
+    slurm.wait(shell(slurm, tmp_path, "\n".join(lines) + "\n", *options), ENDED)
+    well, idle = (tmp_path / "well.txt").read_text(), (tmp_path / "idle.txt").read_text()
+    assert (tmp_path / "out.txt").read_text().split() == ["well", "0", "idle", "1"], well + idle
+    assert re.search(r"ok    launch      2 processes by slurm on 2 hosts \(n1, n2\); they meet at n1:\d+", well), well
+    for where in ("within a host, 2 devices", "across hosts, 2 devices", "over all devices, 4 devices"):
+        assert re.search(rf"ok    all-to-all  {where} .* all words right", well), well
+    assert "ok    shared      a file that n1 made is seen on all hosts" in well
+    assert "ok    addresses   all of n1, n2 are 127" in well
+    assert re.search(r"ok    clocks      within \S+ s of that of n1", well)
+    report = read_report(tmp_path / "doctor.json")
+    assert [(host.name, host.processes) for host in report.hosts] == [("n1", [0]), ("n2", [1])]
+    assert min(report.bandwidth.within_host, report.bandwidth.across_hosts, report.bandwidth.disk_write) > 0
+    assert "FAIL  launch      Slurm allocated 2 GPUs on n1, but JAX finds none" in idle
+    assert "FAIL  launch      Slurm allocated 2 GPUs on n2, but JAX finds none" in idle
+    assert "ok    all-to-all  across hosts" in idle, "the rest is examined all the same"
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".slabwave")]
 
 
 @pytest.mark.parametrize("mpi", BOTH, ids=lambda mpi: mpi.name)

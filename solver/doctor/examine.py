@@ -1,0 +1,104 @@
+"""All checks of a job, one after another: measured by every process, judged and printed by the first."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from solver.cluster import LOGGER, Launch, Watchdog, end_all, on_ending
+from solver.doctor import binding, disk, exchange, host, launch, libraries, memory, shared
+from solver.doctor.job import STALL_SECONDS, Job, Leftovers, gather, tell
+from solver.doctor.report import make_report, write_report
+from solver.doctor.verdict import Check, Facts
+from solver.io import DiskError
+
+Measure = Callable[[Job], Facts]
+Judge = Callable[[Sequence[Facts]], list[Check]]
+
+
+def examine(
+    place: Launch, directory: Path, report: Path, environment: Mapping[str, str], programs: Path | None
+) -> bool:
+    """Examine a job whose processes have met. Every process calls this; the first one prints and writes.
+
+    Args:
+        place: of this process in the job.
+        directory: whose file system is examined.
+        report: the file to write, doctor.json.
+        environment: of this process before it joined.
+        programs: folder of compiled programs.
+
+    Returns:
+        Whether no check failed; the same on all processes.
+    """
+    leftovers = Leftovers()
+    take_back = on_ending(lambda code: leftovers.remove())
+    try:
+        with Watchdog(STALL_SECONDS, Path("/dev/stderr"), end=partial(_end, leftovers)) as watchdog:
+
+            def begin(what: str) -> None:
+                watchdog.doing = what
+                watchdog.moved()
+
+            begin("gathering the names of hosts")
+            name = socket.gethostname()
+            hosts, token = tell([[facts["host"] for facts in gather({"host": name})], uuid.uuid4().hex])
+            job = Job(place, directory, environment, programs, name, tuple(hosts), token, leftovers)
+            return _examine(job, report, begin)
+    finally:
+        leftovers.remove()
+        take_back()
+
+
+def _end(leftovers: Leftovers, code: int, message: str) -> None:
+    leftovers.remove()
+    end_all(code, message)
+    os._exit(code)
+
+
+def _stages(begin: Callable[[str], None]) -> dict[str, tuple[Measure, Judge]]:
+    """Checks in their order: libraries can be told after an exchange only."""
+    return {
+        "launch": (launch.measure, launch.judge),
+        "binding": (binding.measure, binding.judge),
+        "host": (host.measure, host.judge),
+        "shared": (shared.measure, shared.judge),
+        "disk": (disk.measure, disk.judge),
+        "memory": (memory.measure, memory.judge),
+        "exchange": (lambda job: exchange.measure(job, begin), exchange.judge),
+        "libraries": (libraries.measure, libraries.judge),
+    }
+
+
+def _examine(job: Job, report: Path, begin: Callable[[str], None]) -> bool:
+    found: dict[str, Sequence[Facts]] = {}
+    checks: list[Check] = []
+    for name, (measure, judge) in _stages(begin).items():
+        begin(f"examining: {name}")
+        try:
+            found[name] = gather(measure(job))
+        except TimeoutError as error:
+            _say([Check(name, "FAIL", str(error))])
+            raise
+        checks += _say(judge(found[name]) if job.process == 0 else [])
+    if job.process == 0:
+        checks += _say([_write(report, found, checks)])
+    return bool(tell(all(check.verdict != "FAIL" for check in checks)))
+
+
+def _say(lines: Sequence[Check]) -> Sequence[Check]:
+    for line in lines:
+        LOGGER.info("%s", line)
+    return lines
+
+
+def _write(path: Path, found: Mapping[str, Sequence[Facts]], checks: Sequence[Check]) -> Check:
+    try:
+        write_report(path, make_report(found, checks))
+    except DiskError as error:
+        return Check("report", "FAIL", f"{error}; give --json FILE")
+    return Check("report", "ok", f"{path} has all of this")

@@ -1,0 +1,49 @@
+"""What a check found: a name, a verdict, and a line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Verdict = Literal["ok", "warn", "FAIL"]
+Facts = dict[str, Any]  # what one process measured; of numbers, texts, lists and tables, since it travels as JSON
+SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor's output.
+
+    Args:
+        name: of what was checked.
+        verdict: `ok`, `warn` for what works but not well, `FAIL` for what does not work.
+        text: what was found; where the verdict is not `ok`, also what to do.
+    """
+
+    name: str
+    verdict: Verdict
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.verdict:<4}  {self.name:<10}  {self.text}"
+
+
+def listed(things: Iterable[object]) -> str:
+    """`n1, n2, n3, n4 and 12 more`."""
+    words = list(dict.fromkeys(map(str, things)))
+    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+    return ", ".join(words[:SHOWN]) + more
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 host`, `2 hosts`, `2 processes`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def by_host(everyone: Sequence[Facts]) -> dict[str, list[Facts]]:
+    """Facts of all processes, by host, in the order of the processes."""
+    hosts: dict[str, list[Facts]] = {}
+    for facts in everyone:
+        hosts.setdefault(facts["host"], []).append(facts)
+    return hosts
