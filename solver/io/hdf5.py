@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import h5py
 import numpy as np
 
-from solver.io.files import disk_error
+from solver.io.files import checksum, disk_error
 
 # metadata with checksums, which HDF5 1.10 and everything since can read
 FORMAT: dict[str, Any] = {"libver": ("v110", "v110")}
@@ -192,48 +191,46 @@ def create(file: h5py.Group, name: str, values: Any) -> h5py.Dataset:
 
 # ---- whole or not -----------------------------------------------------------------------------------------------
 
-SEAL = "checksum_of_names"  # an attribute of the file
+MARK = b"\nslabwave sha256 "  # behind the end of the HDF5 data, where no reader looks
+TRAILER = len(MARK) + 64
 
 
-def seal(file: h5py.File) -> None:
-    """Note a checksum of what stands in the file besides numbers: HDF5 guards words and links in no other way.
+def seal(path: Path) -> None:
+    """Add a checksum of all its bytes to a finished file, and bring it to the disk.
 
-    The last thing that is done to a new file; values of data sets may still be written.
+    HDF5's own checksums leave out names, links and words, and its library may crash, or never return, on reading those
+    that are damaged: so a file is judged by its bytes.
+
+    Raises:
+        DiskError: it could not be added.
     """
-    file.attrs[SEAL] = np.bytes_(_digest_of_names(file))
+    mark = MARK + checksum(path).encode()
+    try:
+        with path.open("ab", buffering=0) as file:
+            file.write(mark)
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise disk_error(path, error, path.stat().st_size + TRAILER) from error
 
 
 def verify_data(path: Path) -> list[str]:
-    """What is wrong with a sealed file, as lines: reads everything, so that checksums are compared."""
+    """What is wrong with a sealed file, as lines; reads every byte."""
     try:
-        with h5py.File(path, "r") as file:
-            for name in file:
-                for piece in _pieces(file[name]):
-                    file[name][piece]
-            if file.attrs[SEAL] != np.bytes_(_digest_of_names(file)):
-                return [f"{path}: its names and attributes do not match their checksum"]
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # as h5py names what HDF5 finds
-        return [f"{path}: {error}"]
-    return []
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size - TRAILER
+            file.seek(max(size, 0))
+            mark, claimed = file.read(len(MARK)), file.read()
+            if size < 0 or mark != MARK:
+                return [f"{path}: has no checksum at its end: it was cut short, or written by another program"]
+            file.seek(0)
+            return [] if _digest(file, size) == claimed else [f"{path}: its checksum does not match"]
+    except OSError as error:
+        return [f"{path}: {error.strerror}"]
 
 
-def _pieces(data: h5py.Dataset) -> list[Any]:
-    if data.ndim == 0 or math.prod(data.shape) < 2**20:
-        return [()]
-    return list(range(data.shape[0]))
-
-
-def _digest_of_names(file: h5py.File) -> str:
-    told = [_attributes(file)]
-    for name in sorted(file):
-        data = file[name]
-        scales = [[dimension.label, [str(scale) for scale in dimension]] for dimension in data.dims]
-        words = [] if data.dtype != object else np.asarray(data[()]).astype(str).tolist()
-        told.append([name, list(data.shape), str(data.dtype), scales, words, _attributes(data)])
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-
-def _attributes(item: Any) -> list[Any]:
-    """Without those that HDF5 itself makes, of which some are references."""
-    own = sorted(name for name in item.attrs if name.upper() != name and name != SEAL)
-    return [[name, np.asarray(item.attrs[name]).tolist()] for name in own]
+def _digest(file: IO[bytes], size: int) -> bytes:
+    found = hashlib.sha256()
+    while size > 0 and (part := file.read(min(size, 2**24))):
+        found.update(part)
+        size -= len(part)
+    return found.hexdigest().encode()

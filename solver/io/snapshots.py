@@ -106,6 +106,7 @@ def _write(
             if is_first():
                 if grid.dimensions > 1:
                     write_vtkhdf(partial_path(companion), path.name, list(held), grid, attributes["time"])
+                seal(partial)
                 publish(partial, path)
                 if grid.dimensions > 1:
                     publish(partial_path(companion), companion)
@@ -132,7 +133,6 @@ def _create(file: h5py.File, variables: Mapping[str, HeldVariable], grid: Grid, 
         file[name].attrs["units"] = "length"
     for name, variable in variables.items():
         _create_variable(file, name, variable, grid)
-    seal(file)
 
 
 def _create_variable(file: h5py.File, name: str, variable: HeldVariable, grid: Grid) -> None:

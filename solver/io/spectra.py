@@ -114,6 +114,7 @@ class SpectraFile:
             try:
                 with new_hdf5(partial) as file:
                     _write(file, rows, k)
+                seal(partial)
                 publish(partial, self.path)
             except Exception:
                 partial.unlink(missing_ok=True)
@@ -131,4 +132,3 @@ def _write(file: h5py.File, rows: list[Row], k: np.ndarray) -> None:
         data.attrs["long_name"] = f"half the mean square of the {name} in each shell"
         for axis, scale in enumerate(("t", "k")):
             data.dims[axis].attach_scale(file[scale])
-    seal(file)

@@ -1,9 +1,8 @@
-"""Cut files and flipped bits: found in checkpoints always, in snapshots and spectra wherever they change a value."""
+"""Cut files and flipped bits are found, in checkpoints, snapshots and spectra."""
 
 import json
 import os
 
-import h5py
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -36,44 +35,19 @@ def folder(tmp_path_factory, grid):
     return folder
 
 
-def contents(path):
-    """Every value and attribute that a reader can see; None if it meets an error."""
-    seen = {}
-
-    def look(name, item):
-        for key, value in item.attrs.items():
-            if key not in ("DIMENSION_LIST", "REFERENCE_LIST"):  # references, which are other objects at each reading
-                seen[f"{name}@{key}"] = np.asarray(value).tolist()
-        if isinstance(item, h5py.Dataset):
-            seen[name] = (item.shape, str(item.dtype), item[()].tobytes())
-
-    try:
-        with h5py.File(path) as file:
-            look("/", file)
-            file.visititems(look)
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, UnicodeDecodeError):
-        return None
-    return seen
-
-
 @pytest.mark.parametrize("name", ["snapshot.h5", "spectra.h5"])
-def test_what_changes_a_value_is_found(folder, tmp_path, name):
-    whole, before = (folder / name).read_bytes(), contents(folder / name)
+def test_any_change_is_found(folder, tmp_path, name):
+    whole = (folder / name).read_bytes()
     assert verify_data(folder / name) == []
-    assert before is not None
     harmed, rng = tmp_path / name, np.random.default_rng(1)
     for size in rng.integers(1, len(whole), CUTS):
         harmed.write_bytes(whole[:size])
         assert verify_data(harmed), f"cut to {size} of {len(whole)} bytes"
-    missed = 0
     for bit in rng.integers(0, 8 * len(whole), FLIPS):
         data = bytearray(whole)
         data[bit // 8] ^= 1 << (bit % 8)
         harmed.write_bytes(bytes(data))
-        if not verify_data(harmed):
-            missed += 1
-            assert contents(harmed) == before, f"bit {bit} changed a value, and nobody noticed"
-    assert missed < FLIPS, "gaps between the parts of a file hold nothing; not all of it can be a gap"
+        assert verify_data(harmed), f"bit {bit}"
 
 
 def test_any_change_of_a_checkpoint_is_found(folder, tmp_path):
