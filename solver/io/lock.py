@@ -125,8 +125,9 @@ class DirectoryLock:
     def _beat(self) -> None:
         text = json.dumps({**self._content, "time": time.time()})
         try:
-            os.pwrite(self._descriptor, text.encode().ljust(RECORD), 0)
-            os.fsync(self._descriptor)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, text.encode().ljust(RECORD))
+            os.fdatasync(self._descriptor)
         except OSError:
             pass  # a full disk is noticed by those that write what counts
 

@@ -74,7 +74,7 @@ LAUNCHERS = {
 @pytest.mark.parametrize("case", LAUNCHERS)
 def test_mpi_is_recognised(case, monkeypatch):
     environment, expected = LAUNCHERS[case]
-    monkeypatch.setattr(mpi, "meet", lambda started, environment: Launch(f"met: {started!r}"))
+    monkeypatch.setattr(mpi, "meet", lambda started, environment, keep: Launch(f"met: {started!r}"))
     assert find_launch(environment).by == f"met: {expected!r}"
 
 

@@ -193,11 +193,29 @@ def test_a_live_run_on_another_host_is_seen_by_its_beats(tmp_path, monkeypatch, 
     assert time.monotonic() - began < 0.5, "a run that left in order holds nobody up"
 
 
+def test_a_second_step_of_a_job_and_a_neighbour_on_the_host_are_seen_too(tmp_path, monkeypatch, without_kernel_locks):
+    on_host(monkeypatch, "n1")
+    held = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    for host in ("n1", "n2"):
+        on_host(monkeypatch, host)
+        with pytest.raises(TakenError, match="on n1, Slurm job 7"):
+            DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    held.release()
+
+
+def test_no_reader_finds_the_file_empty(tmp_path, monkeypatch):
+    monkeypatch.setattr("solver.io.lock.BEAT_SECONDS", 0.0005)
+    held = DirectoryLock(tmp_path, {})
+    for _ in range(500):
+        assert read_lock(tmp_path / ".lock")["host"]
+    held.release()
+
+
 def die(lock):
     """As by SIGKILL: no more beats, nothing released."""
     lock._over.set()
     lock._thread.join()
-    lock._handle.close()
+    os.close(lock._descriptor)
 
 
 def test_a_requeued_job_is_not_held_up_by_its_killed_self_and_another_a_little(
@@ -207,7 +225,7 @@ def test_a_requeued_job_is_not_held_up_by_its_killed_self_and_another_a_little(
     die(DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"}))
     on_host(monkeypatch, "n2")
     began = time.monotonic()
-    requeued = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    requeued = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": "1"})
     assert time.monotonic() - began < 0.5
     die(requeued)
     on_host(monkeypatch, "n3")
@@ -220,7 +238,7 @@ def test_a_requeued_job_is_not_held_up_by_its_killed_self_and_another_a_little(
 def test_a_run_that_was_thought_dead_learns_that_its_directory_is_taken(tmp_path, monkeypatch, without_kernel_locks):
     on_host(monkeypatch, "n1")
     first = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
-    second = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7"})
+    second = DirectoryLock(tmp_path, {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": "1"})
     deadline = time.monotonic() + 5
     while not first.lost and time.monotonic() < deadline:
         time.sleep(0.05)
