@@ -1,7 +1,9 @@
 """Progress: plain lines seconds apart, a bar on a terminal, chunks of about a second."""
 
+import json
 import logging
 import re
+import time
 
 import numpy as np
 import pytest
@@ -73,3 +75,27 @@ def test_chunks_grow_to_about_a_second_and_do_not_trust_the_first():
 )
 def test_durations(seconds, words):
     assert duration(seconds) == words
+
+
+def test_info_says_who_is_at_it_and_when_it_will_end(tmp_path):
+    from solver.cli.commands.info import _now
+    from solver.io import RunDirectory
+
+    there = RunDirectory(tmp_path)
+    assert _now(there) == "no process is running it"
+    holder = {"host": "n1", "pid": 7, "job": "42", "released": False, "time": time.time()}
+
+    def say(**more):
+        (tmp_path / ".lock").write_text(json.dumps({**holder, **more}))
+        return _now(there)
+
+    assert say() == "process 7 on n1, Slurm job 42 is starting it"
+    standing = {"step": 30, "t": 0.3, "steps_per_second": 2.5, "seconds_left": 7205.0}
+    assert re.fullmatch(
+        r"process 7 on n1, Slurm job 42 is at step 30, t = 0.3; at 2.5 steps/s it ends in 2 h 00 min, \d{4}-\d\d-\d\d "
+        r"\d\d:\d\d",
+        say(**standing),
+    )
+    silent = say(**standing, time=time.time() - 3600)
+    assert silent == "no process is running it; process 7 on n1, Slurm job 42 was last heard of 1 h 00 min ago"
+    assert say(**standing, released=True) == "no process is running it"
