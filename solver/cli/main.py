@@ -34,11 +34,11 @@ def entry() -> None:
         remember_signals()
     code, failure = _run(sys.argv[1:])
     _flush()
-    if code == INTERRUPTED and "jax" in sys.modules:
-        os._exit(code)  # at once, as was asked: a thread may be writing
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself
-        from solver.cluster import end_all
+        from solver.cluster import end_all, service_client
 
+        if code == INTERRUPTED and service_client() is None:
+            os._exit(code)  # at once, as was asked: a thread may be writing
         end_all(code, failure)
     sys.exit(code)
 

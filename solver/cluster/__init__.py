@@ -26,6 +26,7 @@ from solver.cluster.join import join, meet, mismatches, report
 from solver.cluster.launch import Launch, LaunchError
 from solver.cluster.launcher import find_launch
 from solver.cluster.log import LOGGER, log_to, start_log
+from solver.cluster.service import service_client
 from solver.cluster.wall import end_of_job, seconds_left
 from solver.cluster.watchdog import Watchdog
 
@@ -59,6 +60,7 @@ __all__ = [
     "report",
     "require_same",
     "seconds_left",
+    "service_client",
     "set_up_jax",
     "start_log",
     "will_be_cpu",

@@ -18,14 +18,17 @@ from typing import Any
 
 import jax
 
+from solver.cluster import lifeline
 from solver.cluster.service import service_client
 
 KEY = "slabwave/failure/{}"
 LEAVE = "leave"
 WAIT_MILLISECONDS = 1_000_000_000
+DIED = 1  # the exit code when another process died
 NOTICE_SECONDS = 1.0  # so long a failing process stays, for the others to read its message
 
 
+_leaving = threading.Event()  # this process is ending, in order or for a failure
 _on_ending: list[Callable[[int], object]] = []
 
 
@@ -39,11 +42,17 @@ def on_ending(do: Callable[[int], object]) -> Callable[[], None]:
     return lambda: _on_ending.remove(do)
 
 
-def watch() -> None:
-    """Start the thread that ends this process when another one reports a failure."""
+def watch(coordinator: str | None) -> None:
+    """Start what ends this process when another one reports a failure, or dies.
+
+    Args:
+        coordinator: `host:port` where the processes met; None where JAX found them.
+    """
     client = service_client()
     if client is None:
         return
+    if coordinator is not None:
+        lifeline.hold(client, coordinator, _end_for_the_dead)
     mine = KEY.format(jax.process_index())
     thread = threading.Thread(target=_wait_for_failure, args=(client, mine), name="slabwave-failure", daemon=True)
     thread.start()
@@ -57,6 +66,8 @@ def _wait_for_failure(client: Any, mine: str) -> None:
         return  # the service is gone: the job is over, or JAX's own heartbeat ends this process
     if message == LEAVE:
         return
+    _leaving.set()
+    lifeline.let_go()
     code, process, text = message.split(" ", 2)
     if jax.process_index() == (0 if process != "0" else 1):  # one of thousands says it
         print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
@@ -68,7 +79,15 @@ def _wait_for_failure(client: Any, mine: str) -> None:
     os._exit(int(code))
 
 
+def _end_for_the_dead(message: str) -> None:
+    if not _leaving.is_set():
+        print(f"slabwave: error: {message}", file=sys.stderr, flush=True)
+        end_all(DIED, message)
+
+
 def _release(client: Any, mine: str, thread: threading.Thread) -> None:
+    _leaving.set()
+    lifeline.let_go()
     try:
         client.key_value_set(mine, LEAVE)
     except Exception:
@@ -81,6 +100,8 @@ def end_all(code: int, message: str) -> None:
     client = service_client()
     if client is None:
         sys.exit(code)
+    _leaving.set()
+    lifeline.let_go()
     text = f"{code} {jax.process_index()} {' '.join(message.split())}"
     # in a thread: the service's own process may be the one that hangs
     threading.Thread(target=_tell_others, args=(client, text), daemon=True).start()

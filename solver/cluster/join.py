@@ -90,7 +90,7 @@ def _meet(launch: Launch, stall_limit: float) -> None:
         first = str(error).strip().splitlines()[0]
         where = launch.coordinator or f"an address that JAX finds on a {launch.by}"
         raise LaunchError(f"process {launch.process} could not join at {where}: {first}") from error
-    failure.watch()
+    failure.watch(launch.coordinator)
 
 
 def _place(launch: Launch) -> dict[str, Any]:
