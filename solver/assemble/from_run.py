@@ -22,12 +22,15 @@ from solver.initial.base import Initial
 from solver.io import (
     CheckpointError,
     RunDirectory,
+    dataset,
     list_checkpoints,
     load_array,
     newest_valid,
     read_field,
+    read_hdf5,
     read_manifest,
     step_of,
+    variables_in,
 )
 
 

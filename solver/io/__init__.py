@@ -16,7 +16,7 @@ from solver.io.checkpoints import hold, load_array, load_checkpoint, save_checkp
 from solver.io.directory import RunDirectory, record_provenance
 from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
-from solver.io.hdf5 import read_hdf5, verify_data
+from solver.io.hdf5 import dataset, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
 from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series
 from solver.io.snapshots import (
@@ -44,6 +44,7 @@ __all__ = [
     "TakenError",
     "Variable",
     "Writer",
+    "dataset",
     "describe_field",
     "drop_rows_after",
     "hold",
