@@ -175,7 +175,7 @@ def test_a_stopped_job_is_queued_again_until_the_limit(slurm, tmp_path):
     ended = slurm.wait(job, ENDED)
     text = output.read_text()
     assert (ended["JobState"], ended["ExitCode"]) == ("FAILED", "75:0"), text
-    assert text.count("stopped early by SIGUSR1") == 2
+    assert text.count("stopped early by") == 2, text  # by SIGUSR1, or the signal to the other process came first
     assert "not queued again after 1 restarts (SLABWAVE_RESTARTS=1)" in text
 
 
