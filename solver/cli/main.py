@@ -37,9 +37,9 @@ def entry() -> None:
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself
         from solver.cluster import end_all, service_client
 
-        if code == INTERRUPTED and service_client() is None:
-            os._exit(code)  # at once, as was asked: a thread may be writing
-        end_all(code, failure)
+        # an interrupted process leaves at once, as was asked: a thread of it may be writing
+        if service_client() is not None or code == INTERRUPTED:
+            end_all(code, failure)
     sys.exit(code)
 
 

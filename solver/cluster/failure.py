@@ -96,16 +96,18 @@ def _release(client: Any, mine: str, thread: threading.Thread) -> None:
 
 
 def end_all(code: int, message: str) -> None:
-    """Tell the other processes, if there are any, and end this one; its own message is already printed."""
+    """Tell the other processes, if there are any, and end this one at once, from any thread.
+
+    Its own message is already printed. Nothing is cleaned up.
+    """
     client = service_client()
-    if client is None:
-        sys.exit(code)
-    _leaving.set()
-    lifeline.let_go()
-    text = f"{code} {jax.process_index()} {' '.join(message.split())}"
-    # in a thread: the service's own process may be the one that hangs
-    threading.Thread(target=_tell_others, args=(client, text), daemon=True).start()
-    time.sleep(NOTICE_SECONDS)
+    if client is not None:
+        _leaving.set()
+        lifeline.let_go()
+        text = f"{code} {jax.process_index()} {' '.join(message.split())}"
+        # in a thread: the service's own process may be the one that hangs
+        threading.Thread(target=_tell_others, args=(client, text), daemon=True).start()
+        time.sleep(NOTICE_SECONDS)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

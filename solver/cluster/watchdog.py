@@ -52,8 +52,8 @@ class Watchdog:
         doing: what the main thread does under the limit, for the message.
     """
 
-    def __init__(self, limit: float, log: Path, end: Callable[[int, str], Any] | None = None) -> None:
-        self.limit, self.log, self._end = limit, log, end or _end_now
+    def __init__(self, limit: float, log: Path, end: Callable[[int, str], Any] = end_all) -> None:
+        self.limit, self.log, self._end = limit, log, end
         self.doing = "stepping"
         self._moved = time.monotonic()
         self._longest = 0.0
@@ -169,12 +169,6 @@ class Watchdog:
         after = _in_time(lambda: client.key_value_dir_get(PULSES))
         mine = f"{PULSES}{jax.process_index()}"
         return any(key != mine for key, _ in set(after or ()) - set(before))
-
-
-def _end_now(code: int, message: str) -> None:
-    if service_client() is None:
-        os._exit(code)  # the main thread will not
-    end_all(code, message)
 
 
 def _in_time(ask: Callable[[], Any]) -> Any:

@@ -86,6 +86,14 @@ def _matches(file: Path, claimed: str | list[str], part: int, parts: int) -> boo
     return all(claimed[number] == found for number, found in block_checksums(file, part, parts).items())
 
 
+def verify_together(path: Path) -> list[str]:
+    """As `verify`, each process its share; the same verdict on all of them. Collective."""
+    problems = verify(path, jax.process_index(), jax.process_count())
+    if any_process(bool(problems)):
+        return problems or [f"{path}: another process found its files damaged"]
+    return []
+
+
 def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]]:
     """The newest checkpoint that is whole, and the newer ones that are not, with what is wrong with them.
 
@@ -93,10 +101,10 @@ def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]
     """
     damaged: dict[Path, list[str]] = {}
     for path in reversed(_listed_by_first(folder, Agreement("newest"))):
-        problems = verify(path, jax.process_index(), jax.process_count())
-        if not any_process(bool(problems)):
+        problems = verify_together(path)
+        if not problems:
             return path, damaged
-        damaged[path] = problems or ["another process found its files damaged"]
+        damaged[path] = problems
     return None, damaged
 
 

@@ -23,11 +23,11 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from solver.cluster import Agreement, any_process, is_first
+from solver.cluster import Agreement, is_first
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.io import shared_file
-from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest, verify
+from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest, verify_together
 from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
 from solver.io.hdf5 import dataset, new_hdf5, read_hdf5
 from solver.steppers.base import State, Stepper, state_shapes
@@ -288,9 +288,9 @@ def load_checkpoint(path: Path | str, equation: PeriodicSystem, stepper: Stepper
     """
     path = Path(path)
     if not checked:
-        problems = verify(path, jax.process_index(), jax.process_count())
-        if any_process(bool(problems)):
-            raise CheckpointError("; ".join(problems) or f"{path}: another process found its files damaged")
+        problems = verify_together(path)
+        if problems:
+            raise CheckpointError("; ".join(problems))
     manifest = read_manifest(path)
     shapes = state_shapes(equation, stepper, with_key="key" in manifest["values"])
     structure = jax.tree_util.tree_structure(shapes)

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 PARTIAL = ".partial"
+PART = 2**24  # bytes that are read at once
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -126,7 +127,11 @@ def append_line(path: Path, line: str) -> None:
         raise disk_error(path, error, len(line) + 1) from error
 
 
-def checksum(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+def checksum(path: Path, size: int | None = None) -> str:
+    """SHA-256 of a file's bytes, or of its first `size`."""
+    found, left = hashlib.sha256(), path.stat().st_size if size is None else size
+    with path.open("rb") as file:
+        while left > 0 and (part := file.read(min(left, PART))):
+            found.update(part)
+            left -= len(part)
+    return found.hexdigest()

@@ -75,7 +75,7 @@ class EarlyStop:
         return MARGIN_SECONDS + 2 * self._chunk + self._writer.slowest + 2 * (self._writer.checkpoint or self._guess)
 
     def report(self, step: int) -> None:
-        """Say why, once the checkpoint is written; a file that asked has been obeyed and goes."""
+        """Say why, once the checkpoint is written."""
         cause = self._cause or "a signal to another process"
         LOGGER.warning("stopped early by %s at step %d; its checkpoint continues the run", cause, step)
 

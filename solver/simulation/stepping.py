@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,86 +152,78 @@ def simulate(
         DiskError: a file could not be written; everything finished before is whole.
         FailedElsewhere: another process could not go on.
     """
-    with Watchdog(limits.stall, run.directory.log) as watchdog:
-        patience = PATIENCE if jax.process_count() > 1 else None
+    with Watchdog(limits.stall, run.directory.log) as watchdog, _writing(run, watchdog):
+        state, resumed_at = _first_state(run, stepper, start)
+        if resumed_at is None:
+            _check_finite(state)
+        else:
+            run.kept.add(resumed_at)
+        outputs.open(run, resumed_at)
+        pace, progress = Pace(), Progress(control.end, state, active=is_first())
+        began = mark = time.monotonic()
+        first_step = previous = int(state.step)
+        early.begin(state, run.writer)
+        states = evolve(
+            run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
+            tolerance=control.tolerance, max_step=control.max_step,
+            pauses=[output.schedule for output in outputs.all], chunk=pace, donate=True,
+        )  # fmt: skip
+        del state  # the loop has a copy of its own
         try:
-            last, finished = _simulate(run, stepper, start, control, outputs, early, limits, watchdog)
-            patience = None
-        except BlowUp as error:
-            LOGGER.error("%s", error)
-            patience = None  # every process is here
-            raise
-        except KeyboardInterrupt:
-            patience = 0.0
-            raise
+            for now in states:
+                step = int(now.step)
+                stopping, seconds, failed = largest(
+                    [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
+                )
+                compiled = previous == first_step
+                early.learn(0.0 if compiled else seconds)
+                watchdog.moved(0.0 if compiled else seconds)
+                pace.learn(step - previous, seconds)
+                if failed:
+                    run.writer.wait()  # which raises what failed, here or elsewhere
+                _check_energy(run, now, limits.energy)
+                done = reached(now, control.end, control.step)
+                if not (step == first_step and resumed_at is not None):  # which the run before has written
+                    outputs.write(run, now, watchdog, start=step == first_step, end=done)
+                if stopping and not done:
+                    outputs.checkpoint(run, now)
+                run.writer.end_pause()
+                if stopping or done:
+                    run.writer.wait()
+                    early.obeyed()
+                if stopping and not done:
+                    early.report(step)
+                    return now, False
+                progress.show(now)
+                early.say(now, progress)
+                mark, previous = time.monotonic(), step
         finally:
-            run.writer.close(patience)
-        return last, finished
+            progress.close()
+        took, held_up = duration(time.monotonic() - began), run.writer.held_up
+        LOGGER.info(
+            "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
+            previous, float(now.t), took, held_up, run.directory.path,
+        )  # fmt: skip
+        return now, True
 
 
-def _simulate(
-    run: Run,
-    stepper: Stepper,
-    start: Callable[[], State],
-    control: Control,
-    outputs: OutputList,
-    early: EarlyStop,
-    limits: Limits,
-    watchdog: Watchdog,
-) -> tuple[State, bool]:
+@contextmanager
+def _writing(run: Run, watchdog: Watchdog) -> Iterator[None]:
+    """What is being written when the block ends is finished, unless other processes may have died that it waits for."""
     run.writer.while_waiting = lambda: watchdog.busy("writing")
-    state, resumed_at = _first_state(run, stepper, start)
-    if resumed_at is None:
-        _check_finite(state)
-    else:
-        run.kept.add(resumed_at)
-    outputs.open(run, resumed_at)
-    pace, progress = Pace(), Progress(control.end, state, active=is_first())
-    began = mark = time.monotonic()
-    first_step = previous = int(state.step)
-    early.begin(state, run.writer)
-    states = evolve(
-        run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
-        tolerance=control.tolerance, max_step=control.max_step,
-        pauses=[output.schedule for output in outputs.all], chunk=pace, donate=True,
-    )  # fmt: skip
-    del state  # the loop has a copy of its own
+    patience = PATIENCE if jax.process_count() > 1 else None
     try:
-        for now in states:
-            step = int(now.step)
-            stopping, seconds, failed = largest(
-                [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
-            )
-            compiled = previous == first_step
-            early.learn(0.0 if compiled else seconds)
-            watchdog.moved(0.0 if compiled else seconds)
-            pace.learn(step - previous, seconds)
-            if failed:
-                run.writer.wait()  # which raises what failed, here or elsewhere
-            _check_energy(run, now, limits.energy)
-            done = reached(now, control.end, control.step)
-            if not (step == first_step and resumed_at is not None):  # which the run before has written
-                outputs.write(run, now, watchdog, start=step == first_step, end=done)
-            if stopping and not done:
-                outputs.checkpoint(run, now)
-            run.writer.end_pause()
-            if stopping or done:
-                run.writer.wait()
-                early.obeyed()
-            if stopping and not done:
-                early.report(step)
-                return now, False
-            progress.show(now)
-            early.say(now, progress)
-            mark, previous = time.monotonic(), step
+        yield
+        patience = None
+    except BlowUp as error:
+        LOGGER.error("%s", error)
+        patience = None  # every process is here
+        raise
+    except KeyboardInterrupt:
+        patience = 0.0
+        raise
     finally:
-        progress.close()
-    took, held_up = duration(time.monotonic() - began), run.writer.held_up
-    LOGGER.info(
-        "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
-        previous, float(now.t), took, held_up, run.directory.path,
-    )  # fmt: skip
-    return now, True
+        run.writer.close(patience)
 
 
 def _check_finite(state: State) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from helpers import read_checkpoint
 from zygote import ROOT, Zygote, together
 
 from solver.cli.main import main
+from solver.cluster.addresses import free_port
 from solver.io import SpectraFile
 
 STEPS = 40
@@ -22,12 +22,6 @@ CASE = [
     "output.series.every_steps=5", "output.spectra.every_time=0.1", "output.snapshots.every_time=0.1",
     "output.checkpoints={every_steps=5,keep=2}",
 ]  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 @dataclass

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ import numpy as np
 import pytest
 from helpers import read_checkpoint
 
+from solver.cluster.addresses import free_port
+
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "runs"
 TAYLOR_GREEN = [str(RUNS / "taylor_green.toml"), "grid.shape=[48,32,40]", "time.end=0.2"]
@@ -21,12 +22,6 @@ FUZZY = [str(RUNS / "fuzzy_dark_matter.toml"), "grid.shape=[16,16,12]", "grid.le
 FLAME = [str(RUNS / "kuramoto_sivashinsky.toml"), "grid.shape=[48,40]", "grid.lengths=[12,10]", "time.end=1"]
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def start(words, processes=2, devices=2, python=("-m", "solver"), each=lambda i: []):
