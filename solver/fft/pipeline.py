@@ -18,11 +18,13 @@ and comes out as zeros. The inverse goes back the same way. Without axis names t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
+import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.fft.stages import exchange, extend, fft, resize, to_modes, to_points, truncate, unscaled_ifft
+from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, to_points, truncate
 from solver.grid.layout import Layout
 
 AxisNames: TypeAlias = str | tuple[str, ...] | None  # mesh axes that split x (and y); None: the array is whole
@@ -41,44 +43,64 @@ def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float 
     """
     slab, pencil = mesh_names(axis_name, layout)
     scale = 1 / math.prod(layout.points) if factor is None else factor
-    if layout.dimensions == 1:
+    d = layout.dimensions
+    if d == 1:
         return truncate(to_modes(u, layout, 1), layout, 0, -1) * scale
-    if layout.dimensions == 2:
-        u_hat = truncate(to_modes(u, layout, 1), layout, 1, -1)
-        u_hat = resize(u_hat, -1, layout.spectral_shape[0]) * scale
-        u_hat = exchange(u_hat, slab, layout.slabs, cut=-1, join=-2, order=(-1, -2))
-    elif layout.pencils == 1:
-        u_hat = truncate(truncate(to_modes(u, layout, 2), layout, 2, -1), layout, 1, -2)
-        u_hat = resize(u_hat, -2, layout.spectral_shape[0]) * scale
-        u_hat = exchange(u_hat, slab, layout.slabs, cut=-2, join=-3, order=(-2, -1, -3))
+    if _in_one_call(layout):
+        return _transposed(to_modes(u, layout, d), layout.order) * scale
+    if layout.pencils == 1:
+        u_hat = to_modes(u, layout, d - 1)
+        for axis in range(1, d):
+            u_hat = truncate(u_hat, layout, axis, axis - d)
+        u_hat = exchange(resize(u_hat, 1 - d, layout.spectral_shape[0]) * scale, slab, layout.slabs, cut=1 - d, join=-d)
+        order: tuple[int, ...] = (-1, -2) if d == 2 else (-2, -1, -3)
     else:
         u_hat = truncate(to_modes(u, layout, 1), layout, 2, -1)
-        u_hat = resize(u_hat, -1, layout.spectral_shape[1])
-        u_hat = exchange(u_hat, pencil, layout.pencils, cut=-1, join=-2, order=(-3, -1, -2))
-        u_hat = truncate(fft(resize(u_hat, -1, layout.points[1])), layout, 1, -1)
-        u_hat = resize(u_hat, -1, layout.spectral_shape[0]) * scale
-        u_hat = exchange(u_hat, slab, layout.slabs, cut=-1, join=-3, order=(-1, -2, -3))
-    return truncate(fft(resize(u_hat, -1, layout.points[0])), layout, 0, -1)
+        u_hat = exchange(resize(u_hat, -1, layout.spectral_shape[1]), pencil, layout.pencils, cut=-1, join=-2)
+        u_hat = truncate(fft(reorder(resize(u_hat, -2, layout.points[1]), (-3, -1, -2))), layout, 1, -1)
+        u_hat = exchange(resize(u_hat, -1, layout.spectral_shape[0]) * scale, slab, layout.slabs, cut=-1, join=-3)
+        order = (-1, -2, -3)
+    return truncate(fft(reorder(resize(u_hat, -d, layout.points[0]), order)), layout, 0, -1, select=True)
 
 
 def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0) -> Array:
     """Field u(x) = f Σ_k û(k) exp(i k·x) on this device's block of points, from its ky (and kz)."""
     slab, pencil = mesh_names(axis_name, layout)
-    if layout.dimensions == 1:
+    d = layout.dimensions
+    if d == 1:
         return to_points(extend(u_hat, layout, 0, -1) * (factor * layout.points[0]), layout, 1)
-    u = resize(unscaled_ifft(extend(u_hat, layout, 0, -1)), -1, layout.padded_points[0])
-    if layout.dimensions == 2:
-        u = exchange(u * (factor * layout.points[1]), slab, layout.slabs, cut=-1, join=-2, order=(-1, -2))
-        return to_points(extend(resize(u, -1, layout.retained[1]), layout, 1, -1), layout, 1)
-    if layout.pencils == 1:
-        scale = factor * math.prod(layout.points[1:])  # to_points divides by their product
-        u = exchange(u * scale, slab, layout.slabs, cut=-1, join=-3, order=(-1, -3, -2))
-        u = extend(resize(u, -2, layout.retained[1]), layout, 1, -2)
-        return to_points(extend(u, layout, 2, -1), layout, 2)
-    u = exchange(u * (factor * layout.points[2]), slab, layout.slabs, cut=-1, join=-3, order=(-1, -2, -3))
-    u = unscaled_ifft(extend(resize(u, -1, layout.retained[1]), layout, 1, -1))
-    u = exchange(resize(u, -1, layout.padded_points[1]), pencil, layout.pencils, cut=-1, join=-2, order=(-3, -1, -2))
-    return to_points(extend(resize(u, -1, layout.retained[2]), layout, 2, -1), layout, 1)
+    # Σ û exp(i k·x) is the conjugate of Σ conj(û) exp(−i k·x): inverse FFTs on GPUs come with a pass that scales
+    u = jnp.conj(u_hat)
+    if _in_one_call(layout):
+        in_space = _transposed(u, [layout.order.index(axis) for axis in range(d)])
+        if not layout.real:
+            return jnp.conj(fft(in_space, d)) * factor
+        u = reorder(in_space, tuple(axis - d for axis in layout.order))  # so they lie: one pass changes it
+    u = fft(extend(u, layout, 0, -1, select=True))
+    u = exchange(resize(u, -1, layout.padded_points[0]), slab, layout.slabs, cut=-1, join=-d)
+    u = extend(resize(u, -d, layout.retained[1]), layout, 1, -d)
+    order: tuple[int, ...] = (-1, -2)
+    left = 1  # to (x, y), and axes that the last call transforms
+    if d == 3 and not layout.real and layout.pencils == 1:
+        u, order, left = extend(u, layout, 2, -2), (-1, -3, -2), 2
+    elif d == 3:
+        u = fft(reorder(u, (-1, -2, -3)))
+        u = exchange(resize(u, -1, layout.padded_points[1]), pencil, layout.pencils, cut=-1, join=-2)
+        u, order = extend(resize(u, -2, layout.retained[2]), layout, 2, -2), (-3, -1, -2)
+    if layout.real:  # which divides by the number of points
+        return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
+    return jnp.conj(fft(reorder(u, order), left)) * factor
+
+
+def _in_one_call(layout: Layout) -> bool:
+    """One device that keeps all modes: nothing is dropped or sent between the axes."""
+    return layout.devices == 1 and layout.dealias == "none"
+
+
+def _transposed(u: Array, order: Sequence[int]) -> Array:
+    """The axes in space in another order; left to XLA whether in memory or in name only."""
+    lead = u.ndim - len(order)
+    return u.transpose(*range(lead), *(lead + axis for axis in order))
 
 
 def mesh_names(axis_name: AxisNames, layout: Layout) -> tuple[str | None, str | None]:

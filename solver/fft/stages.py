@@ -36,9 +36,9 @@ def to_points(u_hat: Array, layout: Layout, last: int) -> Array:
     return _row_major(lambda v: jnp.fft.ifftn(v, axes=axes), u_hat)
 
 
-def fft(u: Array) -> Array:
-    """Σ u exp(−i k x) along the last axis."""
-    return _row_major(jnp.fft.fft, u)
+def fft(u: Array, last: int = 1) -> Array:
+    """Σ u exp(−i k·x) along the last `last` axes."""
+    return _row_major(lambda v: jnp.fft.fftn(v, axes=range(-last, 0)), u)
 
 
 def unscaled_ifft(u_hat: Array) -> Array:
@@ -52,34 +52,64 @@ def _row_major(transform: Callable[[Array], Array], u: Array) -> Array:
     Left free, XLA (seen with jaxlib 0.12, batches on several devices) folds a neighbouring transposition into the
     layout of one of them, and its CPU kernel then fails at run time: "IsMonotonicWithDim0Major".
     """
-    held = lambda v: with_layout_constraint(v, ArrayLayout(major_to_minor=tuple(range(v.ndim))))  # noqa: E731
-    return held(transform(held(u)))
+    return _held(transform(_held(u)))
+
+
+def _held(u: Array) -> Array:
+    """The same array, row-major in memory."""
+    return with_layout_constraint(u, ArrayLayout(major_to_minor=tuple(range(u.ndim))))
 
 
 # ---- modes ------------------------------------------------------------------------------------------------------
 
 
-def truncate(u_hat: Array, layout: Layout, axis: int, at: int) -> Array:
-    """Keep the retained modes of physical axis `axis`, which lies at array axis `at`."""
+def truncate(u_hat: Array, layout: Layout, axis: int, at: int, *, select: bool = False) -> Array:
+    """Keep the retained modes of physical axis `axis`, which lies at array axis `at`.
+
+    `select` makes each kept mode a choice between two places instead of joining two parts. XLA's GPU compiler merges
+    such choices into one kernel with their neighbours, and with each other, which parts that are to be sent one after
+    the other must not be.
+    """
     if layout.dealias == "none":
         return u_hat
     highest = layout.highest_mode(axis)
-    low = _cut(u_hat, at, 0, highest + 1)
     if layout.is_half(axis):
-        return low
-    return jnp.concatenate([low, _cut(u_hat, at, u_hat.shape[at] - highest, None)], axis=at)
+        return _cut(u_hat, at, 0, highest + 1)
+    kept, length = 2 * highest + 1, u_hat.shape[at]
+    if select:
+        low, high = _cut(u_hat, at, 0, kept), _cut(u_hat, at, length - kept, None)
+        return jnp.where(_places(low, at) <= highest, low, high)
+    low, high = _cut(u_hat, at, 0, highest + 1), _cut(u_hat, at, length - highest, None)
+    return jnp.concatenate([low, high], axis=at)
 
 
-def extend(u_hat: Array, layout: Layout, axis: int, at: int) -> Array:
-    """Put zeros where modes of physical axis `axis`, which lies at array axis `at`, were dropped."""
+def extend(u_hat: Array, layout: Layout, axis: int, at: int, *, select: bool = False) -> Array:
+    """Put zeros where modes of physical axis `axis`, which lies at array axis `at`, were dropped; `select` as above."""
     if layout.dealias == "none":
         return u_hat
     points, highest = layout.points[axis], layout.highest_mode(axis)
     if layout.is_half(axis):
         return resize(u_hat, at, points // 2 + 1)
+    gap = points - 2 * highest - 1
+    if select:
+        low, high = _padded(u_hat, at, 0, gap), _padded(u_hat, at, gap, 0)
+        place = _places(low, at)
+        return jnp.where(place <= highest, low, jnp.where(place >= points - highest, high, 0))
     low, high = _cut(u_hat, at, 0, highest + 1), _cut(u_hat, at, highest + 1, None)
-    gap = jnp.zeros((*u_hat.shape[:at], points - 2 * highest - 1, *u_hat.shape[at:][1:]), u_hat.dtype)
-    return jnp.concatenate([low, gap, high], axis=at)
+    zeros = jnp.zeros((*u_hat.shape[:at], gap, *u_hat.shape[at:][1:]), u_hat.dtype)
+    return jnp.concatenate([low, zeros, high], axis=at)
+
+
+def _places(u: Array, at: int) -> Array:
+    """0, 1, … along array axis `at`, in the shape of `u`."""
+    return lax.broadcasted_iota(np.int32, u.shape, u.ndim + at)
+
+
+def _padded(u: Array, at: int, before: int, after: int) -> Array:
+    """Zeros before and after, along array axis `at`."""
+    widths = [(0, 0, 0)] * u.ndim
+    widths[at] = (before, after, 0)
+    return lax.pad(u, jnp.zeros((), u.dtype), widths)
 
 
 def resize(u: AnyArray, at: int, length: int) -> AnyArray:
@@ -116,25 +146,28 @@ def as_dtype(u: AnyArray, dtype: Any) -> AnyArray:
 # ---- exchange ---------------------------------------------------------------------------------------------------
 
 
-def exchange(u: Array, name: str | None, parts: int, *, cut: int, join: int, order: Sequence[int]) -> Array:
+def exchange(u: Array, name: str | None, parts: int, *, cut: int, join: int) -> Array:
     """Split array axis `cut` over the devices of mesh axis `name`, and make axis `join`, split so far, whole.
 
-    Sends part i of axis `cut` to device i. Packing carries the transposition.
+    Sends part i of axis `cut` to device i. Axes keep their order: what is sent lies as it did, and a transposition is
+    one pass over what arrives, together with the zeros that are put in.
 
     Args:
         u: one device's block.
-        name: None keeps the array whole and only transposes.
+        name: None leaves the array as it is.
         parts: number of devices.
         cut, join: negative axes of `u`.
-        order: the axes of `u` in the order wanted.
     """
-    lead = u.ndim - len(order)
     if name is None or parts == 1:
-        return u.transpose(*range(lead), *(u.ndim + axis for axis in order))
-    cut += u.ndim
-    pieces = u.reshape(*u.shape[:cut], parts, -1, *u.shape[cut + 1 :])
-    packed = jnp.moveaxis(pieces, cut, 0).transpose(*range(lead + 1), *(u.ndim + 1 + axis for axis in order))
-    received = lax.all_to_all(packed, name, split_axis=0, concat_axis=0)
-    at = lead + list(order).index(join)
-    joined = jnp.moveaxis(received, 0, at)
-    return joined.reshape(*joined.shape[:at], -1, *joined.shape[at + 2 :])
+        return u
+    cut, join = cut + u.ndim, join + u.ndim
+    pieces = jnp.moveaxis(u.reshape(*u.shape[:cut], parts, -1, *u.shape[cut + 1 :]), cut, 0)
+    pieces = lax.optimization_barrier(pieces)
+    received = jnp.moveaxis(lax.all_to_all(pieces, name, split_axis=0, concat_axis=0), 0, join)
+    return received.reshape(*received.shape[:join], -1, *received.shape[join + 2 :])
+
+
+def reorder(u: Array, order: Sequence[int]) -> Array:
+    """The last axes in the order given, as negative numbers."""
+    lead = u.ndim - len(order)
+    return lax.optimization_barrier(_held(u).transpose(*range(lead), *(u.ndim + axis for axis in order)))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
@@ -93,6 +94,7 @@ class _ChainRK(_IntegratingFactor):
                 stage = self._moved(i, coefficients, axpy(scaled(dt, self.nodes[i + 1]), n, base))
                 base = self._moved(i, coefficients, base)
             total = self._moved(i, coefficients, total)
+            base, total = jax.lax.optimization_barrier((base, total))
             error = self._moved(i, coefficients, error) if other else error
         return total, error
 
