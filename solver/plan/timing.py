@@ -1,0 +1,235 @@
+"""How long transforms and steps take on GPUs, predicted from published or measured rates. Never a measurement.
+
+Work is counted in passes: a kernel that streams its data reads and writes every byte once. An exchange is bound by the
+part that leaves the host, or by the part that stays on it; each message to another device costs time of its own.
+`benchmarks/reach.md` compares these formulas with published timings.
+
+Two constants are fitted to those timings, STREAMING (in `rates`) and MESSAGE, and one is chosen from what hardware
+offers, LINE. PROTOCOL (in `rates`) is published; LAUNCH and SHARED are assumed. Left out: other jobs in the network,
+FFT arithmetic, kernels slowed by an exchange beside them, time of the host.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from solver.plan.rates import Rates
+
+if TYPE_CHECKING:
+    from solver.grid import Layout
+
+MESSAGE = 1.0e-6  # s, fitted: what each message of an exchange costs beside its bytes
+LINE = 128  # bytes, chosen of 32, 64 and 128: fetched for each number that a kernel reads with a large stride
+LAUNCH = 5.0e-6  # s, assumed: the shortest time of a kernel; launches are queued while earlier kernels run
+SHARED = 48 * 1024  # bytes of fast memory that a block of CUDA threads may use without asking for more
+
+
+def pass_time(rates: Rates, size: float) -> float:
+    """Seconds in which one kernel reads and writes `size` bytes."""
+    return max(LAUNCH, 2 * size / rates.memory)
+
+
+def strided_pass_time(rates: Rates, size: float, itemsize: int) -> float:
+    """Seconds of a kernel that writes in order but reads numbers of `itemsize` bytes far apart, each in its own line.
+
+    XLA compiles transpositions to such kernels where it does not go through shared memory.
+    """
+    return max(LAUNCH, size * (1 + max(1.0, LINE / itemsize)) / rates.memory)
+
+
+def fft_passes(length: int, itemsize: int) -> int:
+    """Passes over memory of a batch of one-dimensional FFTs (`itemsize`: a complex number).
+
+    A line that fits the shared memory of a block is read and written once: up to 4096 points in complex64 and 2048 in
+    complex128 (powers of two). A longer line takes two passes. An assumption about cuFFT, which publishes no such
+    table; it fits the timings in `benchmarks/reach.md`, all of which but one are of lines that take one pass.
+    """
+    return 1 if length * itemsize <= SHARED else 2
+
+
+def fft_time(rates: Rates, length: int, batch: int, itemsize: int) -> float:
+    """Seconds of `batch` complex FFTs of one length (`itemsize`: a complex number), bound by memory."""
+    return fft_passes(length, itemsize) * pass_time(rates, length * batch * itemsize)
+
+
+def exchange_time(rates: Rates, size: float, members: int, stride: int = 1, devices: int | None = None) -> float:
+    """Seconds of an all-to-all in which each of `members` devices holds `size` bytes, its part to itself included.
+
+    What stays on the host and what leaves it travel at the same time; the slower one counts. With n whole hosts the
+    part (n − 1)/n leaves (github.com/NVIDIA/nccl-tests issue 130). Zero for one member.
+
+    Args:
+        rates: of the machine.
+        size: bytes.
+        members: devices that exchange with each other.
+        stride: between their numbers; devices are numbered host by host.
+        devices: of all groups that exchange at the same time; members · stride if None.
+    """
+    if members == 1:
+        return 0.0
+    near = _on_one_host(rates.gpus_per_host, members, stride, devices or members * stride)
+    bytes_time = max((near - 1) / rates.link, (members - near) / rates.network) * size / members
+    return LAUNCH + (members - 1) * MESSAGE + bytes_time
+
+
+def _on_one_host(per_host: int, members: int, stride: int, devices: int) -> int:
+    """Members of a group that share a host, in the group that a host's end cuts worst."""
+    if devices <= per_host:
+        return members
+    if members * stride <= per_host:
+        return members if per_host % (members * stride) == 0 else 1
+    return max(1, per_host // stride)
+
+
+def transform_time(
+    rates: Rates,
+    shape: tuple[int, ...],
+    itemsize: int,
+    *,
+    slabs: int = 1,
+    pencils: int = 1,
+    real: bool = False,
+    passes: float | None = None,
+    strided: int = 0,
+) -> float:
+    """Seconds of one distributed transform of all modes, nothing overlapped.
+
+    Args:
+        rates: of the machine.
+        shape: points per axis.
+        itemsize: bytes of a complex number.
+        slabs: parts of the first axis.
+        pencils: parts of the second; neighbouring devices hold them.
+        real: transforms a real field, half as many bytes.
+        passes: over memory beside the FFTs; two per exchange if None, one to pack and one to unpack.
+        strided: passes more that read with a large stride.
+    """
+    size = math.prod(shape) * itemsize / (2 if real else 1) / (slabs * pencils)
+    if passes is None:
+        passes = 2 * ((slabs > 1) + (pencils > 1))
+    work = sum(fft_passes(n, itemsize) for n in shape) + passes
+    exchanges = exchange_time(rates, size, slabs, pencils) + exchange_time(rates, size, pencils, 1, slabs * pencils)
+    return work * pass_time(rates, size) + strided * strided_pass_time(rates, size, itemsize) + exchanges
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a program does in one step, read off the compiled program or assumed.
+
+    Args:
+        words: real numbers per point that kernels read and write, one pass per axis of an FFT, exchanges left out.
+        fft_words: those of them that FFTs read and write.
+        kernels: number of kernels.
+        transforms: of one component.
+        exchanges: of slabs, all-to-alls; each is of transforms/exchanges components.
+        hidden: part of the work that can run while an exchange is under way.
+    """
+
+    words: float
+    fft_words: float
+    kernels: int
+    transforms: int
+    exchanges: int
+    hidden: float = 0.0
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Seconds that a step is predicted to take on `slabs` × `pencils` devices, and what it is made of."""
+
+    slabs: int
+    pencils: int
+    work: float
+    exchange: float
+    hidden: float
+
+    @property
+    def total(self) -> float:
+        """Work and exchanges less what is done at the same time [s]."""
+        return self.work + self.exchange - self.hidden
+
+    def __str__(self) -> str:
+        return f"{self.slabs} × {self.pencils}: {1e3 * self.total:.3g} ms a step, {1e3 * self.exchange:.3g} exchanging"
+
+
+def step_time(rates: Rates, layout: Layout, step: Step, itemsize: int) -> StepTime:
+    """Predicted time of a step on a layout's devices, work and exchanges overlapped as far as the step can.
+
+    With pencils there is a second exchange per transform, and one pass before and one after it: assumed, not read off
+    a program. FFTs of long lines take their second pass here.
+
+    Args:
+        rates: of the machine.
+        layout: grid, retained modes, slabs and pencils.
+        step: what the program does.
+        itemsize: bytes of a real number.
+    """
+    points = math.prod(layout.padded_points) / layout.devices
+    second = sum(fft_passes(n, 2 * itemsize) - 1 for n in layout.points) / layout.dimensions
+    sizes = _exchanged(layout, 2 * itemsize)
+    bytes_moved = (step.words + second * step.fft_words) * points * itemsize
+    bytes_moved += 4 * step.transforms * sizes[1]
+    kernels = step.kernels + (2 * step.exchanges if layout.pencils > 1 else 0)
+    work = max(kernels * LAUNCH, bytes_moved / rates.memory)
+    fields = step.transforms / step.exchanges
+    groups = ((layout.slabs, layout.pencils), (layout.pencils, 1))
+    exchange = step.exchanges * sum(
+        exchange_time(rates, fields * size, members, stride, layout.devices)
+        for size, (members, stride) in zip(sizes, groups, strict=True)
+    )
+    return StepTime(layout.slabs, layout.pencils, work, exchange, min(step.hidden * work, exchange))
+
+
+def _exchanged(layout: Layout, itemsize: int) -> tuple[float, float]:
+    """Bytes of one component that one device holds in the exchange of slabs, and in that of pencils: 0 where none is.
+
+    Of them the part (members − 1)/members is sent: `Layout.exchange_bytes` counts what all devices together send.
+    """
+    x, y = layout.padded_points[0], layout.padded_points[1] if layout.dimensions > 1 else 1
+    others = layout.spectral_shape[:-1]
+    slabs = itemsize * x * math.prod(others) / layout.devices if layout.slabs > 1 else 0.0
+    pencils = itemsize * x * y * math.prod(others[1:]) / layout.devices if layout.pencils > 1 else 0.0
+    return slabs, pencils
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The fastest way to split a grid in slabs, and in pencils, of those that are possible."""
+
+    slabs: StepTime | None
+    pencils: StepTime | None
+    basis: str
+
+    @property
+    def best(self) -> StepTime:
+        """The faster of the two."""
+        return min((time for time in (self.slabs, self.pencils) if time), key=lambda time: time.total)
+
+    def __str__(self) -> str:
+        ways = [f"{name} {time}" for name, time in (("slabs", self.slabs), ("pencils", self.pencils)) if time]
+        return f"{'; '.join(ways)} (predicted: {self.basis})"
+
+
+def better_split(rates: Rates, layout: Layout, step: Step, itemsize: int, devices: int | None = None) -> Choice:
+    """Slabs or pencils, and how many of each, for a number of devices; by default the layout's own.
+
+    Raises:
+        ValueError: the grid cannot be split over that many devices.
+    """
+    devices = layout.devices if devices is None else devices
+    times = [step_time(rates, each, step, itemsize) for each in _splits(layout, devices)]
+    if not times:
+        most = layout.max_slabs * layout.max_pencils
+        raise ValueError(f"{devices} devices for the grid {list(layout.shape)}, which can use up to {most}")
+    slabs = next((time for time in times if time.pencils == 1), None)
+    pencils = min((time for time in times if time.pencils > 1), key=lambda time: time.total, default=None)
+    return Choice(slabs, pencils, f"{rates.name}, {rates.gpus_per_host} to a host; {rates.basis}")
+
+
+def _splits(layout: Layout, devices: int) -> Iterator[Layout]:
+    for pencils in range(1, min(devices, layout.max_pencils) + 1):
+        if devices % pencils == 0 and devices // pencils <= layout.max_slabs:
+            yield replace(layout, slabs=devices // pencils, pencils=pencils)
