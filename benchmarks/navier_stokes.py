@@ -42,7 +42,7 @@ def child(kind: str, n: int, steps: int) -> dict[str, float]:
     from solver.loop import fixed_steps_donating
 
     grid = sw.Grid((n, n, n), mesh=sw.device_mesh())
-    engine, fields = "shard_map" if kind == "shard_map" else "slabwave", 1 if kind == "separate" else None
+    engine, fields = "shard_map" if kind == "shard_map" else "slabwave", 1 if kind == "separate" else "auto"
     method = sw.fft.Method(engine, fields=fields)
     flow, stepper = sw.equations.NavierStokes(grid, viscosity=1e-2, method=method), sw.steppers.IFRK4()
     state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid))

@@ -117,6 +117,11 @@ def is_explicit(mesh: AnyMesh) -> bool:
     return AxisType.Explicit in mesh.axis_types
 
 
+def on_gpu(mesh: AnyMesh) -> bool:
+    """Whether the mesh's devices are GPUs; an abstract one has none."""
+    return isinstance(mesh, Mesh) and mesh.devices.flat[0].platform == "gpu"
+
+
 def over_auto_axes(run: Callable[..., Array], mesh: AnyMesh, result: NamedSharding) -> Callable[..., Array]:
     """`run`, where shardings are left to the compiler: on a mesh with Explicit axes within `jax.sharding.auto_axes`.
 

@@ -23,11 +23,15 @@ def preferred_device_count(config: Config, cores: int, processes: int = 1) -> in
 def check_device_count(config: Config, devices: int) -> None:
     """Raises ConfigError where the grid cannot be split over so many devices; the message names what can."""
     try:
-        Method(config.devices.engine, config.devices.fields_per_exchange).check(
-            _layout(config, devices), abstract_mesh(config, devices)
-        )
+        method_of(config).check(_layout(config, devices), abstract_mesh(config, devices))
     except ValueError as error:
         raise ConfigError(f"grid.shape: {error}") from None
+
+
+def method_of(config: Config) -> Method:
+    """How `[devices]` says that transforms are carried out."""
+    section = config.devices
+    return Method(section.engine, section.fields_per_exchange, section.chunks)
 
 
 def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:

@@ -12,10 +12,9 @@ from typing import Any
 import jax
 from jaxtyping import Array
 
-from solver.assemble.devices import abstract_mesh
+from solver.assemble.devices import abstract_mesh, method_of
 from solver.config import Config, ConfigError, Named, seconds
 from solver.equations.system import PeriodicSystem
-from solver.fft import Method
 from solver.grid import Grid
 from solver.initial.base import Initial
 from solver.io import RunDirectory
@@ -48,8 +47,7 @@ class Assembly:
     @cached_property
     def equation(self) -> PeriodicSystem:
         """The equation of `[equation]`, with its forcings."""
-        devices = self.config.devices
-        also: dict[str, Any] = {"method": Method(devices.engine, devices.fields_per_exchange)}
+        also: dict[str, Any] = {"method": method_of(self.config)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
         equation: PeriodicSystem = self.config.equation.make(self.grid, **also)

@@ -162,8 +162,11 @@ class DevicesSection(Section):
     mesh: Integers | None = Field(None, description="sides of the mesh of pencils, such as [4, 2]")
     use: Integers | None = Field(None, description="indices of the devices to use; all of them by default")
     engine: Literal["slabwave", "shard_map", "jaxdecomp"] = "slabwave"
-    fields_per_exchange: Annotated[int, Field(gt=0)] | None = Field(
-        None, description="most fields that share an exchange; all of a batch by default"
+    fields_per_exchange: Annotated[int, Field(gt=0)] | Literal["auto", "all"] = Field(
+        "auto", description="most fields that share an exchange; auto = 1 on GPUs, all of a batch elsewhere"
+    )
+    chunks: Annotated[int, Field(gt=0)] = Field(
+        1, description="parts that an exchange of slabs in 3-D is cut into, one after the other"
     )
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +30,17 @@ from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_block
 from solver.fft.pipeline import forward_local, inverse_local
 from solver.fft.stages import extend, fit, resize, truncate
 from solver.grid.layout import Layout
-from solver.mesh import MEMBER, PENCIL, SLAB, AnyMesh, is_explicit, padded_sharding, split_axes, unpadded_sharding
+from solver.mesh import (
+    MEMBER,
+    PENCIL,
+    SLAB,
+    AnyMesh,
+    is_explicit,
+    on_gpu,
+    padded_sharding,
+    split_axes,
+    unpadded_sharding,
+)
 
 ENGINES = ("slabwave", "shard_map", "jaxdecomp")
 
@@ -41,24 +51,33 @@ class Method:
 
     Args:
         engine: one of `ENGINES`.
-        fields: most fields that share an exchange; None for a whole batch. Separate exchanges can overlap with
-            transforms of other fields; one moves larger messages.
+        fields: most fields that share an exchange, `all` for a whole batch, or `auto`: one on GPUs, where an exchange
+            runs beside the transforms of other fields and less is held, all elsewhere.
         chunks: number of parts that the exchange is cut into, one after the other (slabs in three dimensions): the
             program holds 1/chunks of what is sent and received, and sends as many more messages.
         backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
     """
 
     engine: str = "slabwave"
-    fields: int | None = None
+    fields: int | Literal["auto", "all"] = "auto"
     chunks: int = 1
     backend: str = "jax"
+
+    def most_fields(self, mesh: AnyMesh) -> int | None:
+        """Most fields that share an exchange on this mesh; None for a whole batch."""
+        if self.fields == "auto":
+            return 1 if on_gpu(mesh) else None
+        return None if self.fields == "all" else self.fields
 
     def check(self, layout: Layout, mesh: AnyMesh) -> None:
         """Raises ValueError where this method cannot transform this layout on this mesh; the message names what can."""
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r}: {', '.join(ENGINES)} are there")
-        if self.chunks < 1 or (self.fields is not None and self.fields < 1):
-            raise ValueError(f"chunks={self.chunks}, fields={self.fields}: one or more are needed")
+        known = self.fields in ("auto", "all") or (isinstance(self.fields, int) and self.fields > 0)
+        if self.chunks < 1 or not known:
+            raise ValueError(
+                f"chunks={self.chunks}, fields={self.fields!r}: one or more are needed, or 'auto' or 'all' fields"
+            )
         if self.chunks > 1 and (self.engine == "jaxdecomp" or layout.dimensions != 3 or layout.pencils > 1):
             raise ValueError(
                 f"chunks={self.chunks}: exchanges are cut for slabs in three dimensions, by the engines slabwave and "

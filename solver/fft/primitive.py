@@ -77,7 +77,8 @@ def pointwise(
         return whole(*primals), jax.jvp(composed, primals, tangents)[1]
 
     count = len(parameters)
-    in_parts = method != Method(method.engine) or method.engine == "jaxdecomp" or is_explicit(mesh)
+    separate = method.most_fields(mesh) is not None or method.chunks > 1
+    in_parts = separate or method.engine == "jaxdecomp" or is_explicit(mesh)
     operands = [to_mesh(v, mesh) for v in (*parameters, *at_points)]
     f_hat = (composed if in_parts else whole)(u_hat, *operands)
     if jax.tree_util.treedef_is_leaf(jax.tree.structure(results)):
@@ -133,10 +134,11 @@ def _traced(
     once = lambda v: _in_one_exchange(v, **options, padded=padded)  # noqa: E731
 
     def run(u: Array) -> Array:
-        if method.fields is None or fields <= method.fields:
+        most = method.most_fields(mesh)
+        if most is None or fields <= most:
             return once(u)
         flat = u.reshape(-1, *u.shape[len(batch) :])
-        out = jnp.concatenate([once(flat[i : i + method.fields]) for i in range(0, fields, method.fields)])
+        out = jnp.concatenate([once(flat[i : i + most]) for i in range(0, fields, most)])
         return out.reshape(*batch, *out.shape[1:])
 
     return over_auto_axes(run, mesh, unpadded_sharding(mesh, shape, layout.dimensions))(u)
