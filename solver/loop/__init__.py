@@ -4,6 +4,7 @@ from solver.loop.chunks import evolve
 from solver.loop.control import BlowUp, Control, Schedule, reached
 from solver.loop.energy import energy_of_all
 from solver.loop.fixed import fixed_steps, fixed_steps_donating
+from solver.loop.program import trace_chunk
 from solver.loop.pure import integrate
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "fixed_steps_donating",
     "integrate",
     "reached",
+    "trace_chunk",
 ]

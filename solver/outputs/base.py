@@ -85,6 +85,13 @@ class Output(ABC):
         """
         return
 
+    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+        """What it runs on the devices, by name, traced by `jax.jit(…).trace(…)`; `state` may hold shapes alone.
+
+        For a plan of what a run holds; nothing else asks.
+        """
+        return {}
+
     def prepare(self, run: Run) -> None:
         """Before the first step, whether the run begins or continues. Collective: every process calls it."""
         return

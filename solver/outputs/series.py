@@ -52,6 +52,9 @@ class Series(Output):
             if value.shape != ():
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
+    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+        return {"series": _report.trace(equation, state.field, np.float64(1))}
+
     def begin(self, run: Run) -> None:
         _file(run, *_names(run.equation)).begin()
 

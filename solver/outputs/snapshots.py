@@ -48,6 +48,9 @@ class Snapshots(Output):
                     f"{list(points)} is needed, with an axis of components in front or without"
                 )
 
+    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+        return {"snapshots": _snapshot.trace(equation, state.field)}
+
     def write(self, run: Run, state: State) -> None:
         run.writer.submit(lambda: self._copied(run, state))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -40,6 +40,9 @@ class Spectra(Output):
                     f"{type(equation).__name__}: spectra() gives {name} of shape {list(values.shape)}; "
                     f"{list(shells)} is needed"
                 )
+
+    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+        return {"spectra": _spectra.trace(equation, state.field)}
 
     def resume(self, run: Run) -> None:
         file = SpectraFile(run.directory.spectra)

@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 STREAMING = 0.82  # fitted: part of the peak memory bandwidth that streaming kernels reach
 PROTOCOL = 0.82  # part of a link's peak that NCCL reaches: 370 of 450 GB/s (github.com/NVIDIA/nccl-tests issue 212)
+
+ENTRIES = ("name", "memory_bytes", "memory_bandwidth", "link_bandwidth", "network_bandwidth", "gpus_per_host", "xla")
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,21 @@ class Rates:
 
 
 def published(target: str) -> dict:
-    """Entries of `solver/plan/targets/<target>.toml`: peaks, as published.
+    """Entries of `solver/plan/targets/<target>.toml`, or of a .toml file of one's own: peaks, as published.
 
     Raises:
-        ValueError: no such file; the message names those that there are.
+        ValueError: no such file, or one that lacks an entry; the message names those that there are.
     """
     folder = files("solver.plan") / "targets"
     names = sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
-    if target not in names:
-        raise ValueError(f"target {target!r}: known are {', '.join(names)}")
-    return tomllib.loads((folder / f"{target}.toml").read_text())
+    own = target.endswith(".toml")
+    if not own and target not in names:
+        raise ValueError(f"target {target!r}: known are {', '.join(names)}, or a .toml file like theirs")
+    try:
+        entries = tomllib.loads((Path(target) if own else folder / f"{target}.toml").read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"target {target}: {getattr(error, 'strerror', None) or error}") from None
+    missing = [name for name in ENTRIES if name not in entries]
+    if missing:
+        raise ValueError(f"target {target}: {', '.join(missing)} missing; as in solver/plan/targets/h200.toml")
+    return entries

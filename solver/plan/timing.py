@@ -20,6 +20,8 @@ from solver.plan.rates import Rates
 
 if TYPE_CHECKING:
     from solver.grid import Layout
+    from solver.plan.program import Program
+    from solver.plan.schedule import Timeline
 
 MESSAGE = 1.0e-6  # s, fitted: what each message of an exchange costs beside its bytes
 LINE = 128  # bytes, chosen of 32, 64 and 128: fetched for each number that a kernel reads with a large stride
@@ -70,13 +72,13 @@ def exchange_time(rates: Rates, size: float, members: int, stride: int = 1, devi
     """
     if members == 1:
         return 0.0
-    near = _on_one_host(rates.gpus_per_host, members, stride, devices or members * stride)
+    near = on_one_host(rates.gpus_per_host, members, stride, devices or members * stride)
     bytes_time = max((near - 1) / rates.link, (members - near) / rates.network) * size / members
     return LAUNCH + (members - 1) * MESSAGE + bytes_time
 
 
-def _on_one_host(per_host: int, members: int, stride: int, devices: int) -> int:
-    """Members of a group that share a host, in the group that a host's end cuts worst."""
+def on_one_host(per_host: int, members: int, stride: int, devices: int) -> int:
+    """Members of a group of an exchange that share a host, in the group that a host's end cuts worst."""
     if devices <= per_host:
         return members
     if members * stride <= per_host:
@@ -134,6 +136,19 @@ class Step:
     transforms: int
     exchanges: int
     hidden: float = 0.0
+
+
+def step_of(program: Program, points: float, itemsize: int, transforms: int, time: Timeline) -> Step:
+    """What a compiled program does in one step, as the model takes it (`points`: on one device)."""
+    ffts = sum((k.read + k.written) * len(k.lengths) for k in program.work if k.lengths)
+    return Step(
+        words=(program.moved + program.scaled) / points / itemsize,
+        fft_words=ffts / points / itemsize,
+        kernels=len(program.work),
+        transforms=transforms,
+        exchanges=max(1, len(program.exchanges)),
+        hidden=time.placed,
+    )
 
 
 @dataclass(frozen=True)

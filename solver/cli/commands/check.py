@@ -4,35 +4,56 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 from solver import assemble
+from solver.cli.on_target import target_lines
 from solver.cluster import Launch, available_cores, forced_cpu_devices, machine_memory, set_up_jax
 from solver.config import Config, ConfigError
-from solver.plan import Plan, make_plan
+from solver.doctor import read_report
+from solver.plan import Plan, Target, make_plan
 
 OVERRIDES = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`FILE [--devices N]`."""
+    """`FILE [--devices N] [--target NAME [--hosts N] [--measured FILE]]`."""
     parser.add_argument("file", help="run file (TOML)")
     parser.add_argument("--devices", type=int, metavar="N", help="plan for so many devices")
+    parser.add_argument("--target", metavar="NAME", help="compile for GPUs that are not here: h200, a100, …, or a file")
+    parser.add_argument("--hosts", type=int, metavar="N", help="that the target's devices are spread over evenly")
+    parser.add_argument("--measured", metavar="FILE", help="a doctor.json whose bandwidths replace published ones")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the plan for the devices asked for, or for those a run here would use on the CPU."""
-    set_up_jax("auto", None)
+    # a target's plug-in looks for its GPUs unless another platform is asked for
+    set_up_jax("auto" if options.target is None else "cpu", None)
     config = assemble.read_run_file(options.file, options.overrides)
-    devices = _devices_here(config) if options.devices is None else options.devices
+    on_target = options.target is not None
+    if not on_target and (options.hosts is not None or options.measured is not None):
+        raise ConfigError("--hosts and --measured: they describe a target; --target is needed, such as --target h200")
+    devices = options.devices or (1 if on_target else _devices_here(config)) if options.devices != 0 else 0
     if devices < 1:
         raise ConfigError(f"--devices {devices}: one or more are needed")
     assemble.check_device_count(config, devices)
+    target = _target(options, devices) if on_target else None
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     print(config.to_toml())
-    for line in [*plan_lines(plan), *_machine_line(plan, devices)]:
+    for line in plan_lines(plan) if target is None else plan_lines(plan)[:-2]:
+        print(line)
+    for line in _machine_line(plan, devices) if target is None else target_lines(config, plan, target):
         print(line)
     return 0
+
+
+def _target(options: argparse.Namespace, devices: int) -> Target:
+    measured = None if options.measured is None else read_report(Path(options.measured))
+    try:
+        return Target.of(options.target, devices, options.hosts, measured)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _machine_line(plan: Plan, devices: int) -> list[str]:

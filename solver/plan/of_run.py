@@ -1,0 +1,106 @@
+"""Every program that a run has on its devices, compiled for a target, and what each of them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from solver.equations import PeriodicSystem
+from solver.grid import Grid
+from solver.loop import Control, trace_chunk
+from solver.outputs.base import Output
+from solver.plan.gpu import compiling_for
+from solver.plan.program import Program, read_program
+from solver.steppers import State, Stepper
+
+
+@dataclass(frozen=True)
+class Part:
+    """One program of a run on one device.
+
+    Args:
+        name: what it is for.
+        program: compiled.
+        beside: bytes of the run's state that are held while it runs and that it is not given.
+    """
+
+    name: str
+    program: Program
+    beside: int
+
+    @property
+    def held(self) -> int:
+        """Bytes on one device while it runs."""
+        return self.program.held + self.beside
+
+    @property
+    def with_workspace(self) -> int:
+        """The same with the allowance for cuFFT."""
+        return self.held + self.program.workspace
+
+
+def compile_run(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    control: Control,
+    outputs: Iterable[Output],
+    start: Callable[[], State] | None,
+    xla: Mapping[str, Any],
+) -> list[Part]:
+    """A run's programs: the steps first, the start, and each output.
+
+    Args:
+        equation, stepper, control, outputs: of the run, on a mesh of the target.
+        state: its shapes.
+        start: makes the first state, if it can be traced.
+        xla: description of the target's devices.
+    """
+    placed = place(state, equation.grid)
+    state_bytes = _bytes_on_one(placed)
+    traced = {"steps": trace_chunk(equation, stepper, placed, control)}
+    if start is not None:
+        shardings = jax.tree.map(lambda leaf: getattr(leaf, "sharding", None), placed)
+        traced["start"] = jax.jit(start, out_shardings=shardings).trace()
+    for output in outputs:
+        traced |= output.programs(equation, placed)
+    parts = []
+    for name, program in traced.items():
+        with compiling_for(xla):
+            compiled = read_program(program.lower().compile())
+        apart = 0 if name == "start" else max(0, state_bytes - compiled.arguments)
+        parts.append(Part(name, compiled, apart))
+    return parts
+
+
+def place(state: State, grid: Grid) -> State:
+    """Shapes of a state with the shardings that its arrays have in a run."""
+    d = grid.dimensions
+
+    def sharded(leaf: Any) -> Any:
+        last = tuple(leaf.shape[leaf.ndim - d :]) if getattr(leaf, "ndim", 0) >= d else None
+        if last == grid.spectral_shape:
+            where = grid.spectral_sharding(leaf.ndim)
+        elif last == grid.physical_shape:
+            where = grid.physical_sharding(leaf.ndim)
+        else:
+            return leaf
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where)
+
+    return jax.tree.map(sharded, state)
+
+
+def _bytes_on_one(state: State) -> int:
+    """Bytes of a state on one device."""
+    total = 0
+    for leaf in jax.tree.leaves(state):
+        sharding = getattr(leaf, "sharding", None)
+        shape = sharding.shard_shape(leaf.shape) if sharding is not None else getattr(leaf, "shape", ())
+        size = 1
+        for n in shape:
+            size *= n
+        total += size * getattr(leaf.dtype, "itemsize", 4)
+    return total

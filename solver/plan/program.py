@@ -1,0 +1,278 @@
+"""What a compiled GPU program does, read off its text: kernels, bytes, exchanges, memory, and what runs beside what.
+
+The text is XLA's optimised module in the order in which it is run. A kernel is counted as reading each operand and
+writing each result once, also where it reads a part of an operand: a bound from above. An FFT makes one such pass for
+each axis (`timing.fft_passes`); an inverse one is followed by a pass that scales (openxla/xla, fft_thunk.cc).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SIZES = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "f16": 2, "bf16": 2, "s32": 4, "u32": 4, "f32": 4,
+         "s64": 8, "u64": 8, "f64": 8, "c64": 8, "c128": 16}  # fmt: skip
+ARRAY = re.compile(r"\b([a-z]+\d*)\[([\d,]*)\]")
+INSTRUCTION = re.compile(r"\s*(?:ROOT )?(%[\w.\-]+) = (.*)")
+NOT_KERNELS = frozenset(
+    [
+        "parameter",
+        "get-tuple-element",
+        "bitcast",
+        "constant",
+        "tuple",
+        "partition-id",
+        "replica-id",
+        "after-all",
+        "opt-barrier",
+        "domain",
+    ]
+)
+COLLECTIVES = ("all-to-all", "all-reduce", "all-gather", "reduce-scatter", "collective-permute", "ragged-all-to-all")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One operation on the device.
+
+    Args:
+        name: of the operation in the program.
+        kind: `fusion`, `fft`, …; of a collective `all-to-all`, …
+        read, written: bytes.
+        lengths: of an FFT, by axis.
+        inverse: an FFT that is followed by a pass that scales.
+        elements: of its largest array.
+        waits_for: of a wait for a collective: that collective's name.
+        members, stride: devices of a group that exchange, and the distance between their numbers; 0 where the text
+            does not list them.
+    """
+
+    name: str
+    kind: str
+    read: int
+    written: int
+    lengths: tuple[int, ...] = ()
+    inverse: bool = False
+    elements: int = 0
+    waits_for: str = ""
+    members: int = 0
+    stride: int = 1
+
+    @property
+    def is_collective(self) -> bool:
+        """An exchange, not its wait."""
+        return self.kind in COLLECTIVES and not self.waits_for
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program on one device.
+
+    Args:
+        kernels: of one step, in their order; of the whole program where it has no loop.
+        arguments, outputs, scratch, shared: bytes that it is given, that it returns, that it needs beside, and of its
+            results that lie where arguments lay.
+    """
+
+    kernels: tuple[Kernel, ...]
+    arguments: int
+    outputs: int
+    scratch: int
+    shared: int
+
+    @property
+    def held(self) -> int:
+        """Bytes at its peak: without the workspace of cuFFT and the buffers of NCCL."""
+        return self.arguments + self.outputs + self.scratch - self.shared
+
+    @property
+    def work(self) -> list[Kernel]:
+        """Its kernels, without collectives."""
+        return [k for k in self.kernels if k.kind not in COLLECTIVES]
+
+    @property
+    def exchanges(self) -> list[Kernel]:
+        """Its all-to-alls."""
+        return [k for k in self.kernels if k.is_collective and k.kind == "all-to-all"]
+
+    @property
+    def moved(self) -> int:
+        """Bytes read and written by kernels, exchanges and scaling left out; a pass for each axis of an FFT."""
+        return sum((k.read + k.written) * max(1, len(k.lengths)) for k in self.work)
+
+    @property
+    def scaled(self) -> int:
+        """Bytes read and written by the passes that scale inverse FFTs."""
+        return sum(2 * k.written for k in self.work if k.inverse)
+
+    @property
+    def exchanged(self) -> int:
+        """Bytes that one device holds ready for all-to-alls, its part to itself included."""
+        return sum(k.written for k in self.exchanges)
+
+    @property
+    def workspace(self) -> int:
+        """An allowance for cuFFT: once more the largest result of an FFT."""
+        return max((k.written for k in self.work if k.lengths), default=0)
+
+    @property
+    def largest_fft(self) -> int:
+        """Elements of the largest array of an FFT call."""
+        return max((k.elements for k in self.work if k.lengths), default=0)
+
+
+def read_program(compiled: Any) -> Program:
+    """The program of `jax.jit(…).lower(…).compile()`."""
+    memory = compiled.memory_analysis()
+    return Program(
+        kernels=tuple(read_kernels(compiled.as_text())),
+        arguments=memory.argument_size_in_bytes,
+        outputs=memory.output_size_in_bytes,
+        scratch=memory.temp_size_in_bytes,
+        shared=memory.alias_size_in_bytes,
+    )
+
+
+def read_kernels(text: str) -> list[Kernel]:
+    """Kernels of the body of the program's largest loop, or of the program where it has none, in their order."""
+    module = _Module(text)
+    loops = [body for _, body in module.loops(module.entry)]
+    bodies = [list(module.kernels(body)) for body in loops]
+    return max(bodies, key=lambda ks: sum(k.read + k.written for k in ks), default=list(module.kernels(module.entry)))
+
+
+class _Module:
+    """The computations of a module's text."""
+
+    def __init__(self, text: str) -> None:
+        self.computations: dict[str, list[str]] = {}
+        self.entry = ""
+        lines: list[str] = []
+        for line in text.splitlines():
+            head = re.match(r"(ENTRY )?(%[\w.\-]+) \(.*\{\s*$", line)
+            if head:
+                lines = self.computations[head[2]] = []
+                self.entry = head[2] if head[1] else self.entry
+            elif line.strip() != "}":
+                lines.append(line)
+
+    def loops(self, name: str) -> Iterator[tuple[str, str]]:
+        """Instruction and body of each loop of a computation, and of the loops within."""
+        for instruction in self._instructions(name):
+            if instruction.op == "while":
+                body = instruction.called("body")
+                yield instruction.name, body
+            elif instruction.op in ("call", "conditional"):
+                for called in instruction.all_called():
+                    yield from self.loops(called)
+
+    def kernels(self, name: str) -> Iterator[Kernel]:
+        """Kernels of a computation; a loop within as often as it is known to turn, of a choice the cheapest branch."""
+        shapes: dict[str, str] = {}
+        for one in self._instructions(name):
+            shapes[one.name] = one.shape
+            if one.op == "while":
+                times = re.search(r"known_trip_count[^\d]*(\d+)", one.rest)
+                yield from list(self.kernels(one.called("body"))) * (int(times[1]) if times else 1)
+            elif one.op == "conditional":
+                branches = [list(self.kernels(called)) for called in one.all_called()]
+                yield from min(branches, key=lambda ks: sum(k.read + k.written for k in ks), default=[])
+            elif one.op == "call":
+                for called in one.all_called():
+                    yield from self.kernels(called)
+            elif one.op not in NOT_KERNELS:
+                yield self._kernel(one, shapes)
+
+    def _kernel(self, one: _Instruction, shapes: dict[str, str]) -> Kernel:
+        given = [shapes.get(operand, "") for operand in one.operands]
+        kind = one.op.removesuffix("-start").removesuffix("-done")
+        if kind == "async":
+            kind = self._wrapped(one, shapes)
+        if one.op.endswith("-done"):
+            return Kernel(one.name, kind, 0, 0, waits_for=one.operands[0])
+        read, written = sum(map(_bytes, given)), _bytes(one.shape)
+        if one.op.endswith("-start"):
+            written = read  # its result names the operand, too
+        length = re.search(r"fft_length=\{([\d,]+)\}", one.rest)
+        lengths = tuple(int(n) for n in length[1].split(",")) if length else ()
+        inverse = "fft_type=IFFT" in one.rest or "fft_type=IRFFT" in one.rest
+        elements = max((_elements(shape) for shape in (*given, one.shape)), default=0)
+        members, stride = _group(one.rest)
+        return Kernel(
+            one.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
+        )  # fmt: skip
+
+    def _wrapped(self, one: _Instruction, shapes: dict[str, str]) -> str:
+        """What an asynchronous operation does."""
+        called = one.all_called()
+        if not called:  # a wait: it is named like its start
+            return next((kind for kind in COLLECTIVES if kind in one.operands[0]), "async")
+        ops = [inner.op for inner in self._instructions(called[0])]
+        return next((op for op in ops if op in COLLECTIVES), ops[-1] if ops else "async")
+
+    def _instructions(self, name: str) -> Iterator[_Instruction]:
+        for line in self.computations.get(name, ()):
+            found = INSTRUCTION.match(line)
+            if found:
+                yield _Instruction.parse(found[1], re.sub(r"/\*.*?\*/", "", found[2]))
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    name: str
+    shape: str
+    op: str
+    operands: tuple[str, ...]
+    rest: str
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> _Instruction:
+        end = _closing(text, 0) + 1 if text.startswith("(") else text.index(" ")
+        shape, text = text[:end], text[end:].lstrip()
+        at = text.index("(")
+        close = _closing(text, at)
+        return cls(name, shape, text[:at], tuple(re.findall(r"%[\w.\-]+", text[at:close])), text[close + 1 :])
+
+    def called(self, role: str) -> str:
+        found = re.search(rf"\b{role}=(%[\w.\-]+)", self.rest)
+        assert found is not None, f"{self.name}: no {role}"
+        return found[1]
+
+    def all_called(self) -> list[str]:
+        named = r"(?:to_apply|calls|true_computation|false_computation)=(%[\w.\-]+)"
+        listed = re.search(r"branch_computations=\{([^}]*)\}", self.rest)
+        return re.findall(named, self.rest) + (re.findall(r"%[\w.\-]+", listed[1]) if listed else [])
+
+
+def _group(text: str) -> tuple[int, int]:
+    """Size of a collective's first group and the distance of its members, from a list of groups."""
+    found = re.search(r"replica_groups=\{\{([\d,]+)\}", text)
+    if not found:
+        return 0, 1
+    numbers = [int(n) for n in found[1].split(",")]
+    return len(numbers), numbers[1] - numbers[0] if len(numbers) > 1 else 1
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket that opens at `at` closes."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    raise ValueError(f"no closing bracket: {text[:80]}")
+
+
+def _bytes(shape: str) -> int:
+    return sum(SIZES.get(kind, 0) * math.prod(sides) for kind, sides in _arrays(shape))
+
+
+def _elements(shape: str) -> int:
+    return max((math.prod(sides) for _, sides in _arrays(shape)), default=0)
+
+
+def _arrays(shape: str) -> list[tuple[str, Sequence[int]]]:
+    return [(kind, [int(n) for n in sides.split(",") if n]) for kind, sides in ARRAY.findall(shape)]

@@ -1,0 +1,85 @@
+"""How long a compiled program takes, kernel by kernel, with its exchanges beside them. A prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solver.plan.program import COLLECTIVES, Kernel, Program
+from solver.plan.rates import Rates
+from solver.plan.timing import LAUNCH, exchange_time, fft_passes, pass_time
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Seconds of one step of a program.
+
+    Args:
+        work: of its kernels.
+        exchanging: of its collectives, from their starts.
+        waiting: in which no kernel can run until an exchange has ended.
+        beside: of the work, done while an exchange is under way.
+    """
+
+    work: float
+    exchanging: float
+    waiting: float
+    beside: float
+
+    @property
+    def total(self) -> float:
+        """Work and waiting [s]."""
+        return self.work + self.waiting
+
+    @property
+    def covered(self) -> float:
+        """Part of the exchanges' time in which kernels run; 1 where there is no exchange."""
+        return 1 - self.waiting / self.exchanging if self.exchanging else 1.0
+
+    @property
+    def placed(self) -> float:
+        """Part of the work that is placed between the start of an exchange and the wait for it."""
+        return self.beside / self.work if self.work else 0.0
+
+
+def timeline(program: Program, rates: Rates, devices: int) -> Timeline:
+    """A step of a program on one device: kernels one after the other, and exchanges, one at a time, beside them.
+
+    Kernels that XLA orders between the start of an exchange and the wait for it run while it is under way. That an
+    exchange slows them is left out.
+    """
+    now = free = work = exchanging = waiting = beside = 0.0
+    ends: dict[str, float] = {}
+    for kernel in program.kernels:
+        if kernel.waits_for:
+            end = ends.pop(kernel.waits_for, now)
+            waiting += max(0.0, end - now)
+            now = max(now, end)
+        elif kernel.kind in COLLECTIVES:
+            took = exchange_time(rates, kernel.written, kernel.members or devices, kernel.stride, devices)
+            free = max(now, free) + took
+            exchanging += took
+            ends[kernel.name] = free
+            if not _is_asynchronous(kernel):
+                waiting += free - now
+                now = ends.pop(kernel.name)
+        else:
+            took = kernel_time(kernel, rates)
+            work += took
+            now += took
+            beside += took if ends else 0.0
+    return Timeline(work, exchanging, waiting, beside)
+
+
+def kernel_time(kernel: Kernel, rates: Rates) -> float:
+    """Seconds of a kernel that is bound by memory; an inverse FFT with the pass that scales it."""
+    size = (kernel.read + kernel.written) / 2
+    if not kernel.lengths:
+        return max(LAUNCH, 2 * size / rates.memory)
+    itemsize = max(8, round(max(kernel.read, kernel.written) / max(1, kernel.elements)))
+    passes = sum(fft_passes(length, itemsize) for length in kernel.lengths)
+    scaling = pass_time(rates, kernel.written) if kernel.inverse else 0.0
+    return passes * pass_time(rates, size) + scaling
+
+
+def _is_asynchronous(kernel: Kernel) -> bool:
+    return "-start" in kernel.name

@@ -1,0 +1,80 @@
+"""A run on GPUs that are not here: what its programs hold and move there, and how long they take. A prediction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from solver.plan.of_run import Part
+from solver.plan.program import Program
+from solver.plan.rates import Rates, published
+from solver.plan.schedule import Timeline, timeline
+from solver.plan.timing import on_one_host
+
+if TYPE_CHECKING:
+    from solver.doctor import Report
+
+POOL = 0.92  # part of a GPU's memory that slurm/gpu.sbatch gives to JAX; NCCL's buffers lie in the rest
+
+
+@dataclass(frozen=True)
+class Target:
+    """Devices of one kind, evenly spread over hosts.
+
+    Args:
+        rates: of the machine, with as many devices to a host as are used.
+        xla: what XLA's compiler is told of a device.
+        devices, hosts: how many are used.
+    """
+
+    rates: Rates
+    xla: Mapping[str, Any]
+    devices: int
+    hosts: int
+
+    @classmethod
+    def of(cls, name: str, devices: int, hosts: int | None = None, measured: Report | None = None) -> Target:
+        """A published device, or a file like those in `solver/plan/targets`; `measured` replaces published bandwidths.
+
+        Raises:
+            ValueError: no such target, or devices that hosts do not divide; the message says what would do.
+        """
+        rates = Rates.of(name)
+        if measured is not None:
+            rates = Rates.measured(measured, rates)
+        if hosts is None:
+            hosts = math.ceil(devices / rates.gpus_per_host)
+        if hosts < 1 or devices % hosts:
+            fit = ", ".join(str(n) for n in range(1, devices + 1) if devices % n == 0)
+            raise ValueError(f"{devices} devices on {hosts} hosts: hosts have equally many each; --hosts can be {fit}")
+        return cls(replace(rates, gpus_per_host=devices // hosts), published(name)["xla"], devices, hosts)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that programs may hold on one device."""
+        return int(POOL * self.rates.memory_bytes)
+
+    def fits(self, part: Part) -> bool:
+        """Whether a device can hold a program, with the allowance for cuFFT."""
+        return part.with_workspace <= self.memory
+
+    def timeline(self, program: Program) -> Timeline:
+        """A step of a program here."""
+        return timeline(program, self.rates, self.devices)
+
+    def bytes_sent(self, program: Program) -> tuple[int, int]:
+        """Bytes that one device sends per step to others of its host, and to other hosts."""
+        near = far = 0.0
+        for exchange in program.exchanges:
+            members = exchange.members or self.devices
+            close = on_one_host(self.rates.gpus_per_host, members, exchange.stride, self.devices)
+            near += exchange.written * (close - 1) / members
+            far += exchange.written * (members - close) / members
+        return round(near), round(far)
+
+
+def largest(parts: Sequence[Part]) -> Part:
+    """The program that holds most, with its allowance for cuFFT."""
+    return max(parts, key=lambda part: part.with_workspace)
