@@ -11,6 +11,7 @@ from solver import assemble
 from solver.config import Config
 from solver.mesh import mesh_axes
 from solver.plan import NoCompiler, Part, Plan, Target, compile_run, largest, target_mesh
+from solver.plan.recorded import Kind, compiler, recorded_words
 from solver.plan.target import POOL
 from solver.plan.timing import better_split, step_of
 
@@ -24,7 +25,7 @@ def target_lines(config: Config, plan: Plan, target: Target) -> list[str]:
     try:
         parts = _compiled(config, target)
     except NoCompiler as error:
-        return [f"# target:       {where}", f"#               {error}", *_formulas(plan, target)]
+        return [f"# target:       {where}", f"#               {error}", *_formulas(config, plan, target)]
     steps = parts[0].program
     point = math.prod(plan.physical) / target.devices * _word(config)
     time = target.timeline(steps)
@@ -73,8 +74,8 @@ def _memory(parts: list[Part], state: int, target: Target) -> str:
     verdict = "fits" if target.fits(most) else "does not fit"
     return (
         f"{each}, loading a checkpoint {state / GIB:.3g} GiB per device; most: {most.name}, {needed:.4g} GiB with "
-        f"{workspace:.3g} allowed for cuFFT, of {target.memory / GIB:.4g} ({POOL:.0%} of the device, the rest is left to "
-        f"NCCL): {verdict}"
+        f"{workspace:.3g} allowed for cuFFT, of {target.memory / GIB:.4g} ({POOL:.0%} of the device; NCCL has the "
+        f"rest): {verdict}"
     )
 
 
@@ -101,12 +102,25 @@ def _smallest(config: Config, parts: list[Part], target: Target) -> str:
         devices *= 2
 
 
-def _formulas(plan: Plan, target: Target) -> list[str]:
-    verdict = "fits" if plan.peak_bytes <= target.memory else "does not fit"
+def _formulas(config: Config, plan: Plan, target: Target) -> list[str]:
+    """Memory from what programs of such a run were seen to hold, or from the trace alone."""
+    kind = Kind(config.equation.name, config.stepper.name, len(plan.physical), str(config.dealias), _control(config))
+    words = recorded_words(kind, config.grid.precision, target.devices)
+    if words is None:
+        needed, which = plan.peak_bytes, "counted on the trace, since no such run was ever compiled; good to a third"
+    else:
+        most = max(words, key=lambda name: words[name])
+        needed = round(words[most] * math.prod(plan.physical_block) * _word(config))
+        which = f"most in {most}, by what such runs held when jax {compiler()} compiled them for an H200"
+    verdict = "fits" if needed <= target.memory else "does not fit"
     return [
-        f"# memory:       about {plan.peak_bytes / GIB:.4g} GiB per device of {target.memory / GIB:.4g}, by formulas: "
-        f"{verdict}",
+        f"# memory:       about {needed / GIB:.4g} GiB per device of {target.memory / GIB:.4g} ({which}): {verdict}",
     ]
+
+
+def _control(config: Config) -> str:
+    """What decides the size of steps."""
+    return next(name for name in ("step", "cfl", "tolerance") if getattr(config.time, name) is not None)
 
 
 def _steps_of(config: Config) -> int | None:

@@ -5,9 +5,11 @@ They act on one device's block; axes are counted from the end, so that any leadi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -18,6 +20,7 @@ from jaxtyping import Array
 from solver.grid.layout import Layout
 
 AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
+LARGEST_CALL = 2**31  # elements: from here on XLA left GPU FFTs unscaled, without a word (openxla/xla issue 45009)
 
 # ---- transforms -------------------------------------------------------------------------------------------------
 
@@ -25,25 +28,47 @@ AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
 def to_modes(u: Array, layout: Layout, last: int) -> Array:
     """Σ_x u(x) exp(−i k·x) along the last `last` axes, which end with the last axis in space."""
     transform = jnp.fft.rfftn if layout.real else jnp.fft.fftn
-    return _row_major(lambda v: transform(v, axes=range(-last, 0)), u)
+    return _in_calls(lambda v: transform(v, axes=range(-last, 0)), u, last)
 
 
 def to_points(u_hat: Array, layout: Layout, last: int) -> Array:
     """Inverse of `to_modes`, with NumPy's 1/N."""
     axes, shape = range(-last, 0), layout.points[-last:]
     if layout.real:
-        return _row_major(lambda v: jnp.fft.irfftn(v, shape, axes=axes), u_hat)
-    return _row_major(lambda v: jnp.fft.ifftn(v, axes=axes), u_hat)
+        return _in_calls(lambda v: jnp.fft.irfftn(v, shape, axes=axes), u_hat, last)
+    return _in_calls(lambda v: jnp.fft.ifftn(v, axes=axes), u_hat, last)
 
 
 def fft(u: Array, last: int = 1) -> Array:
     """Σ u exp(−i k·x) along the last `last` axes."""
-    return _row_major(lambda v: jnp.fft.fftn(v, axes=range(-last, 0)), u)
+    return _in_calls(lambda v: jnp.fft.fftn(v, axes=range(-last, 0)), u, last)
 
 
 def unscaled_ifft(u_hat: Array) -> Array:
     """Σ û exp(i k x) along the last axis, without a factor: on GPUs an inverse FFT adds a pass that scales."""
     return jnp.conj(fft(jnp.conj(u_hat)))
+
+
+def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array:
+    """A transform along the last axes, in as many calls as keep each array of a call below `LARGEST_CALL` elements.
+
+    Raises:
+        ValueError: one transform alone has as many.
+    """
+    lead = u.shape[: u.ndim - last]
+    result = jax.eval_shape(transform, u)
+    elements = max(u.size, result.size)
+    if elements < LARGEST_CALL:
+        return _row_major(transform, u)
+    batch = math.prod(lead)
+    rows = (LARGEST_CALL - 1) * batch // elements
+    if rows < 1:
+        raise ValueError(
+            f"a transform of {elements // batch} points in one call; below {LARGEST_CALL} is needed: take more devices"
+        )
+    flat = u.reshape(batch, *u.shape[u.ndim - last :])
+    parts = [_row_major(transform, flat[i : i + rows]) for i in range(0, batch, rows)]
+    return jnp.concatenate(parts).reshape(result.shape)
 
 
 def _row_major(transform: Callable[[Array], Array], u: Array) -> Array:

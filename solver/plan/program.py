@@ -188,9 +188,9 @@ class _Module:
 
     def _kernel(self, one: _Instruction, shapes: dict[str, str]) -> Kernel:
         given = [shapes.get(operand, "") for operand in one.operands]
-        kind = one.op.removesuffix("-start").removesuffix("-done")
+        kind, rest = one.op.removesuffix("-start").removesuffix("-done"), one.rest
         if kind == "async":
-            kind = self._wrapped(one, shapes)
+            kind, rest = self._wrapped(one)
         if one.op.endswith("-done"):
             return Kernel(one.name, kind, 0, 0, waits_for=one.operands[0])
         read, written = sum(map(_bytes, given)), _bytes(one.shape)
@@ -200,18 +200,19 @@ class _Module:
         lengths = tuple(int(n) for n in length[1].split(",")) if length else ()
         inverse = "fft_type=IFFT" in one.rest or "fft_type=IRFFT" in one.rest
         elements = max((_elements(shape) for shape in (*given, one.shape)), default=0)
-        members, stride = _group(one.rest)
+        members, stride = _group(rest)
         return Kernel(
             one.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
         )  # fmt: skip
 
-    def _wrapped(self, one: _Instruction, shapes: dict[str, str]) -> str:
-        """What an asynchronous operation does."""
+    def _wrapped(self, one: _Instruction) -> tuple[str, str]:
+        """What an asynchronous operation does, and its attributes; a wait is named like its start."""
         called = one.all_called()
-        if not called:  # a wait: it is named like its start
-            return next((kind for kind in COLLECTIVES if kind in one.operands[0]), "async")
-        ops = [inner.op for inner in self._instructions(called[0])]
-        return next((op for op in ops if op in COLLECTIVES), ops[-1] if ops else "async")
+        if not called:
+            return next((kind for kind in COLLECTIVES if kind in one.operands[0]), "async"), ""
+        inner = list(self._instructions(called[0]))
+        found = next((each for each in inner if each.op in COLLECTIVES), inner[-1])
+        return found.op, found.rest
 
     def _instructions(self, name: str) -> Iterator[_Instruction]:
         for line in self.computations.get(name, ()):

@@ -41,9 +41,8 @@ def run(options: argparse.Namespace) -> int:
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     print(config.to_toml())
-    for line in plan_lines(plan) if target is None else plan_lines(plan)[:-2]:
-        print(line)
-    for line in _machine_line(plan, devices) if target is None else target_lines(config, plan, target):
+    more = [*memory_lines(plan, devices)] if target is None else target_lines(config, plan, target)
+    for line in [*plan_lines(plan), *more]:
         print(line)
     return 0
 
@@ -54,16 +53,6 @@ def _target(options: argparse.Namespace, devices: int) -> Target:
         return Target.of(options.target, devices, options.hosts, measured)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-
-
-def _machine_line(plan: Plan, devices: int) -> list[str]:
-    """Whether the memory of this machine would do, were all devices virtual ones on it."""
-    here = machine_memory()
-    if here is None:
-        return []
-    needed = plan.peak_bytes * devices
-    verdict = "is enough" if needed < here else "is not enough"
-    return [f"# this machine: {here / 2**30:.4g} GiB, {verdict} for {needed / 2**30:.4g} GiB on virtual devices alone"]
 
 
 def _devices_here(config: Config) -> int:
@@ -87,12 +76,26 @@ def plan_lines(plan: Plan) -> list[str]:
         f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
         f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
         f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
-        f"# transforms:   {transforms} per step, in {plan.exchanges} exchanges",
+        f"# transforms:   {transforms} per step",
         f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
+    ]
+
+
+def memory_lines(plan: Plan, devices: int) -> list[str]:
+    """Exchanges and memory on CPU devices, and whether this machine would do, were all of them virtual ones on it."""
+    lines = [
+        f"# exchanges:    {plan.exchanges} per step",
         f"# memory:       {plan.state_bytes / 2**20:.4g} MiB of state and about {plan.peak_bytes / 2**20:.4g} MiB at "
         "the peak of a step, per device",
         f"# decomposition: {plan.advice}",
     ]
+    here = machine_memory()
+    if here is None:
+        return lines
+    needed = plan.peak_bytes * devices
+    verdict = "is enough" if needed < here else "is not enough"
+    held = f"{here / 2**30:.4g} GiB, {verdict} for {needed / 2**30:.4g} GiB on virtual devices alone"
+    return [*lines, f"# this machine: {held}"]
 
 
 def _shape(shape: tuple[int, ...]) -> str:

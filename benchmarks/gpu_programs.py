@@ -1,0 +1,105 @@
+"""What a run's programs hold and move on GPUs that are not here: the table in gpu_programs.md, and the recorded numbers
+that `slabwave check --target` takes where JAX's plug-in for the GPU is not installed.
+
+    pip install -e '.[cuda12]'        # no GPU and no driver is needed
+    python benchmarks/gpu_programs.py --record solver/plan/recorded.json > rows.md
+
+Compiles every case of runs/ on 1, 4, 8 and 64 H200 (eight to a host), with its own sides where they are small enough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from pathlib import Path
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+RUNS = Path(__file__).parents[1] / "runs"
+DEVICES = (1, 4, 8, 64)
+SIDES = {1: 4096, 2: 4096, 3: 256}
+
+
+def compiled(file: Path, devices: int, overrides: list[str], target_name: str = "h200"):
+    """A run's configuration, assembly and programs on a target."""
+    import jax
+
+    from solver import assemble
+    from solver.mesh import mesh_axes
+    from solver.plan import Target, compile_run, target_mesh
+
+    jax.config.update("jax_enable_x64", True)
+    config = assemble.read_run_file(str(file), overrides)
+    target = Target.of(target_name, devices)
+    axes = mesh_axes(devices, assemble.mesh_shape(config, devices))
+    run = assemble.Assembly(config, target_mesh(target.xla, axes, target.hosts))
+    start = run.start if all(initial.traceable for initial in run.initials.values()) else None
+    parts = compile_run(
+        run.equation, run.stepper, run.state_shapes(), run.control, run.outputs.all, start, target.xla
+    )  # fmt: skip
+    return config, run, parts, target
+
+
+def row(file: Path, devices: int, overrides: list[str], target_name: str = "h200") -> dict:
+    """Words per point of a case."""
+    config, run, parts, target = compiled(file, devices, overrides, target_name)
+    steps = parts[0].program
+    word = 4 if config.grid.precision == "float32" else 8
+    unit = math.prod(run.grid.layout.points) / devices * word
+    time = target.timeline(steps)
+    return {
+        "case": file.stem, "equation": config.equation.name, "stepper": config.stepper.name,
+        "dimensions": len(config.grid.shape), "dealias": str(config.dealias), "precision": config.grid.precision,
+        "control": control_of(config), "devices": devices, "side": config.grid.shape[0],
+        "moved": steps.moved / unit, "scaled": steps.scaled / unit, "kernels": len(steps.work),
+        "exchanges": len(steps.exchanges), "covered": time.covered, "placed": time.placed,
+        "workspace": steps.workspace / unit, "held": {part.name: part.held / unit for part in parts},
+    }  # fmt: skip
+
+
+def control_of(config) -> str:
+    """What decides the size of steps."""
+    return next(name for name in ("step", "cfl", "tolerance") if getattr(config.time, name) is not None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", type=Path, help="JSON file to write")
+    parser.add_argument("--cases", nargs="*", help="names of run files; all by default")
+    options = parser.parse_args()
+    rows = []
+    for file in sorted(RUNS.glob("*.toml")):
+        if options.cases and file.stem not in options.cases:
+            continue
+        for devices in DEVICES:
+            dimensions = _dimensions(file)
+            if dimensions == 1 and devices > 1:
+                continue
+            side = SIDES[dimensions] * (2 if dimensions == 3 and devices == 64 else 1)
+            found = row(file, devices, [f"grid.shape={[side] * dimensions}"])
+            rows.append(found)
+            held = ", ".join(f"{name} {words:.1f}" for name, words in found["held"].items())
+            print(
+                f"| {found['case']} | {devices} | {found['moved']:.0f} + {found['scaled']:.0f} | {found['kernels']} | "
+                f"{found['exchanges']} | {found['covered']:.0%} | {held} |",
+                flush=True,
+            )
+    if options.record:
+        options.record.write_text(json.dumps({"jax": _version(), "rows": rows}, indent=0) + "\n")
+
+
+def _dimensions(file: Path) -> int:
+    import tomllib
+
+    return len(tomllib.loads(file.read_text())["grid"]["shape"])
+
+
+def _version() -> str:
+    import jax
+
+    return jax.__version__
+
+
+if __name__ == "__main__":
+    main()

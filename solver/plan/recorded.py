@@ -1,0 +1,57 @@
+"""What compiled programs were seen to hold: numbers for where there is no compiler for the target."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What decides what a run's programs hold per point.
+
+    Args:
+        equation, stepper: names.
+        dimensions: of space.
+        dealias: rule.
+        control: what decides the size of steps: `step`, `cfl` or `tolerance`.
+    """
+
+    equation: str
+    stepper: str
+    dimensions: int
+    dealias: str
+    control: str
+
+
+def recorded_words(kind: Kind, precision: str, devices: int) -> dict[str, float] | None:
+    """Real words per point that each program of such a run holds on one device, allowance for cuFFT included.
+
+    Of the recorded numbers of devices the nearest, by ratio; the other precision where there is no record of this one.
+    None where nothing like it was recorded.
+    """
+    alike = [row for row in _rows() if all(row[name] == value for name, value in vars(kind).items())]
+    if not alike:
+        return None
+    apart = lambda row: (row["precision"] != precision, abs(math.log(row["devices"] / devices)))  # noqa: E731
+    nearest = min(alike, key=apart)
+    return {name: words + nearest["workspace"] * (name != "spectra") for name, words in nearest["held"].items()}
+
+
+def compiler() -> str:
+    """Version of JAX that compiled them."""
+    return str(_record()["jax"])
+
+
+def _rows() -> list[dict]:
+    rows: list[dict] = _record()["rows"]
+    return rows
+
+
+@cache
+def _record() -> dict:
+    found: dict = json.loads((files("solver.plan") / "recorded.json").read_text())
+    return found
