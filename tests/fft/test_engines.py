@@ -8,7 +8,7 @@ from helpers import all_to_all_bytes, collectives, random_field
 from jax.test_util import check_grads
 
 import solver as sw
-from solver.fft import blocked
+from solver.fft import loops
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +125,7 @@ def test_blocks_of_any_size_change_no_bit(make_grid, monkeypatch):
     u = random_field(grid)
     results = []
     for size in (1, 7000, 12000, 2**30):
-        monkeypatch.setattr(blocked, "BLOCK_BYTES", size)
+        monkeypatch.setattr(loops, "BLOCK_BYTES", size)
         transform = sw.fft.Transform(grid)
         forward, inverse = jax.jit(lambda v: transform.forward(v)), jax.jit(lambda v: transform.inverse(v))  # noqa: B023
         u_hat = forward(u)
