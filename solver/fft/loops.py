@@ -18,13 +18,14 @@ def block_length(dtype: Any, *sides: int) -> int:
     return max(1, BLOCK_BYTES // (jnp.dtype(dtype).itemsize * math.prod(sides)))
 
 
-def blank(shape: tuple[int, ...], dtype: Any, data: Array) -> Array:
+def blank(shape: tuple[int, ...], dtype: Any, data: Array, i: int = 0) -> Array:
     """An array for a loop to fill.
 
-    It repeats a number of the complex `data`, on which it so depends: XLA takes constants out of a surrounding loop
-    over steps, and would keep each for the whole run and copy it at every turn.
+    It repeats number i of `data`, on which it so depends: XLA takes constants out of a surrounding loop over steps,
+    and would keep each for the whole run and copy it at every turn. Arrays of one shape for the same loop need
+    different i: XLA would fill one and copy it to the others.
     """
-    number = data.ravel()[0]
+    number = data.ravel()[i % data.size]
     return jnp.full(shape, number if jnp.iscomplexobj(jnp.zeros(0, dtype)) else number.real, dtype)
 
 

@@ -74,7 +74,7 @@ class Slabs:
 
     def blank_pieces(self, fields: int, planes: int, rows: int, data: Array) -> list[Array]:
         """Room for the pieces `(field, x, ky, kz)`."""
-        return [blank((fields, planes, rows, self.Kz), self.dtype, data) for _ in range(self.parts)]
+        return [blank((fields, planes, rows, self.Kz), self.dtype, data, i) for i in range(self.parts)]
 
     def shares(self, i: int) -> Iterator[tuple[int, int, int]]:
         """Which modes ky of an FFT lie in piece i: the first, its place in the piece, and how many follow."""
@@ -110,18 +110,16 @@ class Slabs:
 
     def points_of_planes(self, pieces: Sequence[Array], start: Any, count: int) -> Array:
         """Fields `(field, x, y, z)` of some planes, from the pieces that every device sent."""
-        fields, lengths = (
-            pieces[0].shape[0],
-            [modes_of_fft(self.layout, axis) for axis in range(1, self.layout.dimensions)],
-        )
-        modes = jnp.zeros((fields, count, *lengths, *(1,) * (3 - self.layout.dimensions)), self.dtype)
+        layout, d = self.layout, self.layout.dimensions
+        modes = jnp.zeros((len(pieces[0]), count, *(modes_of_fft(layout, axis) for axis in range(1, d))), self.dtype)
         for i, piece in enumerate(pieces):
             planes = take(piece, start, count, 1)
             for y, ky, rows in self.shares(i):
                 for z, kz, columns in self.kz_runs:
                     part = planes[:, :, ky : ky + rows, kz : kz + columns]
-                    modes = lax.dynamic_update_slice(modes, part, (0, 0, y, z))
-        return to_points(modes.reshape(fields, count, *lengths), self.layout, self.layout.dimensions - 1)
+                    part = part.reshape(*part.shape[:3], *(columns,) * (d - 2))
+                    modes = lax.dynamic_update_slice(modes, part, (0, 0, y, z)[: d + 1])
+        return to_points(modes, layout, d - 1)
 
     # ---- rows of ky ----
 
