@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,14 @@ class Slabs:
         *others, last = self.plane_shape
         return math.ceil(planes / block_length(self.dtype, fields, *others, last // 2))
 
-    def row_blocks(self, rows: int) -> int:
-        """Into how many blocks the rows of each field are cut."""
-        return math.ceil(rows / block_length(self.dtype, self.layout.points[0], self.Kz))
+    def loop_over_rows(self, fields: int, rows: int, body: Callable[..., Any], carry: Any) -> Any:
+        """`carry = body(field, fields, start, count, carry)` for blocks of rows of a field, or of small fields."""
+        length = block_length(self.dtype, self.layout.points[0], self.Kz)
+        if rows <= length:
+            blocks = max(1, round(fields * rows / length))
+            return loop(fields, blocks, lambda b, n, carry: body(b, n, 0, rows, carry), carry)
+        of_each = lambda b, start, count, carry: body(b, 1, start, count, carry)  # noqa: E731
+        return loop_over_batch(fields, rows, math.ceil(rows / length), of_each, carry)
 
     def blank_pieces(self, fields: int, planes: int, rows: int, data: Array) -> list[Array]:
         """Room for the pieces `(field, x, ky, kz)`."""
@@ -127,23 +132,23 @@ class Slabs:
         """Exchange, and FFT x: pieces `(field, x, ky, kz)` to coefficients `(field, ky, kz, kx)`."""
         layout, fields, Nx = self.layout, pieces[0].shape[0], self.layout.points[0]
 
-        def rows(received: Sequence[Array], out: Array, b: Any, start: Any, count: int, at: Any) -> Array:
-            lines = jnp.zeros((count, self.Kz, Nx), self.dtype)
+        def rows(received: Sequence[Array], out: Array, b: Any, n: int, start: Any, count: int, at: Any) -> Array:
+            lines = jnp.zeros((n, count, self.Kz, Nx), self.dtype)
             for i, piece in enumerate(received):
                 x = i * self.planes
                 if x < Nx:
-                    part = lax.dynamic_slice(piece, (b, 0, start, 0), (1, min(self.planes, Nx - x), count, self.Kz))
-                    lines = lax.dynamic_update_slice(lines, jnp.moveaxis(part[0], 0, -1), (0, 0, x))
+                    part = lax.dynamic_slice(piece, (b, 0, start, 0), (n, min(self.planes, Nx - x), count, self.Kz))
+                    lines = lax.dynamic_update_slice(lines, jnp.moveaxis(part, 1, -1), (0, 0, 0, x))
             modes = fft(lines)
             for source, stored, length in kept_runs(layout, 0):
-                part = modes[None, :, :, source : source + length]
+                part = modes[..., source : source + length]
                 out = lax.dynamic_update_slice(out, part, (b, at, 0, stored))
             return out
 
         def chunk(start: Any, count: int, out: Array) -> Array:
             received = _swap([take(p, start, count, 2) for p in pieces], self.name)
-            body = lambda b, s, n, out: rows(received, out, b, s, n, start + s)  # noqa: E731
-            return loop_over_batch(fields, count, self.row_blocks(count), body, out)
+            body = lambda b, n, s, m, out: rows(received, out, b, n, s, m, start + s)  # noqa: E731
+            return self.loop_over_rows(fields, count, body, out)
 
         out = blank((fields, self.rows, self.Kz, layout.spectral_shape[-1]), self.dtype, pieces[0])
         return loop(self.rows, chunks, chunk, out).reshape(fields, self.rows, *layout.spectral_shape[1:])
@@ -154,22 +159,22 @@ class Slabs:
         u_hat = u_hat.reshape(fields, self.rows, self.Kz, -1)
         scale = factor * math.prod(layout.points)  # to_points and this FFT divide by their numbers of points
 
-        def rows(pieces: Sequence[Array], b: Any, start: Any, count: int, at: Any) -> list[Array]:
-            modes = jnp.zeros((count, self.Kz, Nx), self.dtype)
+        def rows(pieces: Sequence[Array], b: Any, n: int, start: Any, count: int, at: Any) -> list[Array]:
+            modes = jnp.zeros((n, count, self.Kz, Nx), self.dtype)
             for place, stored, length in kept_runs(layout, 0):
-                part = lax.dynamic_slice(u_hat, (b, start, 0, stored), (1, count, self.Kz, length))
-                modes = lax.dynamic_update_slice(modes, part[0], (0, 0, place))
+                part = lax.dynamic_slice(u_hat, (b, start, 0, stored), (n, count, self.Kz, length))
+                modes = lax.dynamic_update_slice(modes, part, (0, 0, 0, place))
             lines = resize(ifft(modes) * scale, -1, layout.padded_points[0])
             filled = []
             for i, piece in enumerate(pieces):
-                part = jnp.moveaxis(lines[:, :, i * self.planes : (i + 1) * self.planes], -1, 0)[None]
+                part = jnp.moveaxis(lines[..., i * self.planes : (i + 1) * self.planes], -1, 1)
                 filled.append(lax.dynamic_update_slice(piece, part, (b, 0, at, 0)))
             return filled
 
         def chunk(start: Any, count: int) -> list[Array]:
             pieces = self.blank_pieces(fields, self.planes, count, u_hat)
-            body = lambda b, s, n, pieces: rows(pieces, b, start + s, n, s)  # noqa: E731
-            return _swap(loop_over_batch(fields, count, self.row_blocks(count), body, pieces), self.name)
+            body = lambda b, n, s, m, pieces: rows(pieces, b, n, start + s, m, s)  # noqa: E731
+            return _swap(self.loop_over_rows(fields, count, body, pieces), self.name)
 
         def collect(start: Any, count: int, received: Sequence[Array]) -> list[Array]:
             return [put(p, new, start, 2) for p, new in zip(received, chunk(start, count), strict=True)]
