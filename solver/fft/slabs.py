@@ -64,13 +64,16 @@ class Slabs:
         return self.layout.points[1:]
 
     def plane_blocks(self, fields: int, planes: int) -> int:
-        """Into how many blocks planes of so many fields are cut."""
+        """Into how many blocks planes of so many fields are cut: into none where they would be two."""
         *others, last = self.plane_shape
-        return math.ceil(planes / block_length(self.dtype, fields, *others, last // 2))
+        blocks = math.ceil(planes / block_length(self.dtype, fields, *others, last // 2))
+        return blocks if blocks > 2 else 1
 
     def loop_over_rows(self, fields: int, rows: int, body: Callable[..., Any], carry: Any) -> Any:
         """`carry = body(field, fields, start, count, carry)` for blocks of rows of a field, or of small fields."""
         length = block_length(self.dtype, self.layout.points[0], self.Kz)
+        if self.layout.dimensions == 2:
+            length *= 4  # of each x the rows lie together: a few numbers at a time are slow to fetch
         if rows <= length:
             blocks = max(1, round(fields * rows / length))
             return loop(fields, blocks, lambda b, n, carry: body(b, n, 0, rows, carry), carry)
