@@ -1,8 +1,10 @@
-"""One Runge–Kutta step of three-dimensional Navier–Stokes, beside other solvers, alternating in one go.
+"""One Runge–Kutta step of Navier–Stokes, beside other solvers, alternating in one go.
 
-    python benchmarks/navier_stokes.py [--sizes 128 256] [--rounds 5] [--steps 5] [--write benchmarks/navier_stokes.md]
+    python benchmarks/navier_stokes.py [--dimensions 3] [--sizes 128 256] [--rounds 5] [--steps 5]
+        [--only slabwave fluidsim] [--write benchmarks/navier_stokes.md]
 
-Four right-hand sides per step, the modes |n| < N/3 retained, double precision, two devices, ranks or threads.
+Four right-hand sides per step, the modes |n| < N/3 retained, two devices, ranks or threads; double precision, and ours
+in single precision beside it.
 """
 
 from __future__ import annotations
@@ -13,39 +15,68 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import TWO_DEVICES, Program, alternate, columns, machine, peer, two_ranks
 
-BASE = "fluidsim ns3d, RK4, 2 ranks"
+BASE = {2: "fluidsim ns2d, RK4, 2 ranks, fftw1d", 3: "fluidsim ns3d, RK4, 2 ranks"}
 VARIANTS = {
-    "batch": "slabwave, IFRK4",
-    "shard_map": "slabwave, IFRK4, engine shard_map",
-    "separate": "slabwave, IFRK4, one field per exchange",
+    3: {
+        "batch": "slabwave, IFRK4",
+        "float32": "slabwave, IFRK4, float32",
+        "shard_map": "slabwave, IFRK4, engine shard_map",
+        "separate": "slabwave, IFRK4, one field per exchange",
+    },
+    2: {
+        "vorticity": "slabwave vorticity, IFRK4",
+        "vorticity-float32": "slabwave vorticity, IFRK4, float32",
+        "batch": "slabwave navier-stokes, IFRK4",
+    },
 }
 
 
-def ours(kind: str) -> Program:
-    return Program(VARIANTS[kind], [sys.executable, __file__, "--child", kind], environment=TWO_DEVICES)
+def ours(dimensions: int, kind: str) -> Program:
+    command = [sys.executable, __file__, "--child", str(dimensions), kind]
+    return Program(VARIANTS[dimensions][kind], command, environment=TWO_DEVICES)
 
 
-def child(kind: str, n: int, steps: int) -> dict[str, float]:
+def others(dimensions: int) -> list[Program]:
+    """Programs of others."""
+    if dimensions == 2:
+        ranks, needs = two_ranks("ns2d_fluidsim.py"), ("fluidsim", "fluidfft_fftwmpi")
+        return [
+            Program(BASE[2], [*ranks, "fft2d.mpi_with_fftw1d"], needs),
+            Program(BASE[2].replace("fftw1d", "fftwmpi2d"), [*ranks, "fft2d.mpi_with_fftwmpi2d"], needs),
+        ]
+    return [
+        Program(BASE[3], two_ranks("ns_fluidsim.py"), ("fluidsim", "fluidfft_fftwmpi")),
+        Program("plain mpi4py-fft solver, RK4, 2 ranks", two_ranks("ns_mpi4py.py"), ("mpi4py_fft",)),
+        Program("exponax, ETDRK4, 1 process", peer("ns_exponax.py"), ("exponax",)),
+    ]
+
+
+def child(dimensions: int, kind: str, n: int, steps: int) -> dict[str, float]:
     """In this process: milliseconds per step, in compiled chunks as `slabwave run` makes them; words per point."""
     from solver.cluster import keep_freed_memory
 
     keep_freed_memory()
     import jax
-    import numpy as np
 
     import solver as sw
     from solver.equations.budget import with_budget
     from solver.loop import fixed_steps_donating
 
-    grid = sw.Grid((n, n, n), mesh=sw.device_mesh())
+    precision = "float32" if kind.endswith("float32") else "float64"
+    grid = sw.Grid((n,) * dimensions, mesh=sw.device_mesh(), precision=precision)
     engine, fields = "shard_map" if kind == "shard_map" else "slabwave", 1 if kind == "separate" else "auto"
     method = sw.fft.Method(engine, fields=fields)
-    flow, stepper = sw.equations.NavierStokes(grid, viscosity=1e-2, method=method), sw.steppers.IFRK4()
-    state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid))
+    equation = sw.equations.Vorticity if kind.startswith("vorticity") else sw.equations.NavierStokes
+    flow, stepper = equation(grid, viscosity=1e-2, method=method), sw.steppers.IFRK4()
+    start = sw.sample(eddies, grid) if kind.startswith("vorticity") else sw.initial.TaylorGreen()(grid)
+    state = sw.initial_state(flow, stepper, start)
     field = with_budget(state.field, state.budget)  # as a run carries it
     numbers = lambda n: (np.int64(n), np.float64(1e-3), np.float64(0), np.int64(0), {}, (), np.int64(0))  # noqa: E731
     memory = fixed_steps_donating.lower(flow, stepper, field, (), *numbers(1)).compile().memory_analysis()
@@ -57,43 +88,50 @@ def child(kind: str, n: int, steps: int) -> dict[str, float]:
         field = advance(field, steps)
         times.append(1e3 * (time.perf_counter() - began) / steps)
     held = (memory.argument_size_in_bytes + memory.temp_size_in_bytes) * grid.mesh.size
-    return {"step": statistics.median(times), "words": held / 8 / n**3}
+    return {"step": statistics.median(times), "words": held / grid.dtype.itemsize / n**dimensions}
 
 
-def table(sizes: list[int], rounds: int, steps: int) -> str:
+def eddies(x: Any, y: Any) -> Any:
+    """A vorticity to start from."""
+    import jax.numpy as jnp
+
+    return 2 * jnp.cos(x) * jnp.cos(y) + jnp.sin(3 * x + y)
+
+
+def table(dimensions: int, sizes: list[int], rounds: int, steps: int, only: list[str]) -> str:
     """Everything, in turn."""
     text = ""
     for n in sizes:
-        programs = [
-            *map(ours, VARIANTS),
-            Program(BASE, two_ranks("ns_fluidsim.py"), ("fluidsim", "fluidfft_fftwmpi")),
-            Program("plain mpi4py-fft solver, RK4, 2 ranks", two_ranks("ns_mpi4py.py"), ("mpi4py_fft",)),
-            Program("exponax, ETDRK4, 1 process", peer("ns_exponax.py"), ("exponax",)),
-        ]
+        programs = [*(ours(dimensions, kind) for kind in VARIANTS[dimensions]), *others(dimensions)]
+        programs = [p for p in programs if not only or any(f"{p.name} ".startswith(f"{word} ") for word in only)]
         alternate(programs, rounds, [str(n), str(steps)])
-        text += f"\n## {n}³\n\n" + columns(programs, {"step": "step"}, (BASE, ""))
-        words = ", ".join(f"{p.name}: {p.median('words'):.1f}" for p in programs[:3] if p.times)
+        text += f"\n## {n}{'²³'[dimensions - 2]}\n\n" + columns(programs, {"step": "step"}, (BASE[dimensions], ""))
+        words = ", ".join(f"{p.name}: {p.median('words'):.1f}" for p in programs if p.times and "words" in p.times[0])
         text += f"\nReal words per grid point that the compiled program holds: {words}.\n"
-    command = f"--sizes {' '.join(map(str, sizes))} --rounds {rounds} --steps {steps}"
+    command = f"--dimensions {dimensions} --sizes {' '.join(map(str, sizes))} --rounds {rounds} --steps {steps}"
+    command += "".join([" --only", *(f" '{word}'" for word in only)]) if only else ""
     about = (
-        f"`python benchmarks/navier_stokes.py {command}` on {time.strftime('%Y-%m-%d')}; {machine()}. float64, "
-        f"|n| < N/3 retained, four right-hand sides per step. Medians of {rounds} processes each (smallest–largest), "
-        f"each the median over {steps} steps, or of three chunks of as many steps; programs alternating."
+        f"`python benchmarks/navier_stokes.py {command}` on {time.strftime('%Y-%m-%d')}; {machine()}. float64 where no "
+        f"other precision is named, |n| < N/3 retained, four right-hand sides per step. Medians of {rounds} processes "
+        f"each (smallest–largest), each the median over {steps} steps, or of three chunks of as many steps; programs "
+        "alternating."
     )
     return f"# One step of Navier–Stokes, beside other solvers\n\n{about}\n{text}"
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        print(json.dumps(child(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
+        print(json.dumps(child(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))))
         sys.exit()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dimensions", type=int, choices=(2, 3), default=3)
+    parser.add_argument("--only", nargs="+", default=[], help="programs of these names, or of these first words")
     parser.add_argument("--sizes", type=int, nargs="+", default=[128, 256])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
-    result = table(options.sizes, options.rounds, options.steps)
+    result = table(options.dimensions, options.sizes, options.rounds, options.steps, options.only)
     print(result)
     if options.write:
         options.write.write_text(result, encoding="utf-8")

@@ -27,7 +27,8 @@ def mean_product(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: G
 
 def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) -> Float[Array, ""]:
     """Σ_k weight(k) |û|², summed over components; `weight` broadcasts against coefficients."""
-    square = _absolute_square(u_hat).reshape(-1, *grid.spectral_shape).sum(axis=0)  # one field is summed, not each
+    # one field is summed, not each; components one by one, since XLA sums a leading axis 4 times slower on CPUs
+    square = sum(_absolute_square(v) for v in u_hat.reshape(-1, *grid.spectral_shape))
     return jnp.sum(weight * grid.mode_weights() * square)
 
 

@@ -133,7 +133,8 @@ class Vorticity(Equation):
 def stream_velocity(psi_hat: Array, grid: Grid) -> Array:
     """(−ψ_y, ψ_x) of a stream function, coefficients both."""
     kx, ky = grid.derivative_wavenumbers()
-    return 1j * jnp.stack([-ky * psi_hat, kx * psi_hat])
+    turned = 1j * psi_hat
+    return jnp.stack([-ky * turned, kx * turned])
 
 
 def flux_curl(flux_hat: Array, grid: Grid) -> Array:

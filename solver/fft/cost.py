@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from solver.fft.blocked import BLOCK_BYTES
 from solver.fft.engines import in_blocks
+from solver.fft.loops import BLOCK_BYTES
 from solver.fft.pointwise import programs_called
 from solver.fft.primitive import forward_p, inverse_p, pointwise_p
 from solver.grid import Layout

@@ -176,7 +176,7 @@ def pointwise_operation(
 
 def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
     """Blocks on a CPU, whose cache they fit, or where the exchange is cut; whole arrays elsewhere."""
-    return layout.dimensions == 3 and layout.pencils == 1 and (on_cpu or method.chunks > 1)
+    return layout.dimensions > 1 and layout.pencils == 1 and (on_cpu or method.chunks > 1)
 
 
 def _partitioned(

@@ -44,6 +44,11 @@ def fft(u: Array, last: int = 1) -> Array:
     return _in_calls(lambda v: jnp.fft.fftn(v, axes=range(-last, 0)), u, last)
 
 
+def ifft(u_hat: Array) -> Array:
+    """(1/N) Σ û exp(i k x) along the last axis."""
+    return _row_major(jnp.fft.ifft, u_hat)
+
+
 def unscaled_ifft(u_hat: Array) -> Array:
     """Σ û exp(i k x) along the last axis, without a factor: on GPUs an inverse FFT adds a pass that scales."""
     return jnp.conj(fft(jnp.conj(u_hat)))

@@ -8,7 +8,7 @@ from helpers import all_to_all_bytes, collectives, random_field
 from jax.test_util import check_grads
 
 import solver as sw
-from solver.fft import blocked
+from solver.fft import loops
 
 pytestmark = pytest.mark.slow
 
@@ -119,13 +119,14 @@ def test_memory_of_an_unbatched_transform(make_grid, devices):
     assert real_fields(whole.inverse, u_hat) < 2.3
 
 
-def test_blocks_of_any_size_change_no_bit(make_grid, monkeypatch):
+@pytest.mark.parametrize("shape", [(14, 12, 10), (42, 36)], ids=str)
+def test_blocks_of_any_size_change_no_bit(make_grid, monkeypatch, shape):
     """Blocks that do not divide the planes overlap; so small a grid is otherwise one block."""
-    grid = make_grid((14, 12, 10), devices=2)
+    grid = make_grid(shape, devices=2)
     u = random_field(grid)
     results = []
-    for size in (1, 7000, 12000, 2**30):
-        monkeypatch.setattr(blocked, "BLOCK_BYTES", size)
+    for size in (1, 2000, 7000, 2**30):
+        monkeypatch.setattr(loops, "BLOCK_BYTES", size)
         transform = sw.fft.Transform(grid)
         forward, inverse = jax.jit(lambda v: transform.forward(v)), jax.jit(lambda v: transform.inverse(v))  # noqa: B023
         u_hat = forward(u)

@@ -1,0 +1,211 @@
+"""The two halves of a slab transform on one device, each a loop over blocks, and the exchange between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array
+
+from solver.fft.loops import blank, block_length, loop, loop_over_batch, put, take
+from solver.fft.pipeline import AxisNames, mesh_names
+from solver.fft.stages import fft, ifft, resize, to_modes, to_points
+from solver.grid.layout import Layout
+
+
+@dataclass(frozen=True)
+class Slabs:
+    """One device's share of a layout, and the halves of a transform on both sides of its exchange.
+
+    Shapes are those of three dimensions. In two, z is missing from points and kz has length 1.
+
+    Args:
+        layout: of the whole grid, in slabs of two or three dimensions.
+        axis_name: mesh axis of the slabs; None where the array is whole, which is then one piece.
+        dtype: of coefficients.
+    """
+
+    layout: Layout
+    axis_name: AxisNames
+    dtype: Any
+
+    @property
+    def name(self) -> str | None:
+        """Mesh axis to exchange over, None if there is nobody to exchange with."""
+        return mesh_names(self.axis_name, self.layout)[0] if self.layout.slabs > 1 else None
+
+    @property
+    def parts(self) -> int:
+        """Number of pieces that the exchange is cut into."""
+        return 1 if self.name is None else self.layout.slabs
+
+    @property
+    def planes(self) -> int:
+        """Planes of x on this device."""
+        return self.layout.padded_points[0] // self.parts
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of ky on this device."""
+        return self.layout.spectral_shape[0] // self.parts
+
+    @property
+    def Kz(self) -> int:
+        """Number of kz."""
+        return math.prod(self.layout.spectral_shape[1:-1])
+
+    @property
+    def plane_shape(self) -> tuple[int, ...]:
+        """Points of a plane: (y, z), in two dimensions (y,)."""
+        return self.layout.points[1:]
+
+    def plane_blocks(self, fields: int, planes: int) -> int:
+        """Into how many blocks planes of so many fields are cut: into none where they would be two."""
+        *others, last = self.plane_shape
+        blocks = math.ceil(planes / block_length(self.dtype, fields, *others, last // 2))
+        return blocks if blocks > 2 else 1
+
+    def loop_over_rows(self, fields: int, rows: int, body: Callable[..., Any], carry: Any) -> Any:
+        """`carry = body(field, fields, start, count, carry)` for blocks of rows of a field, or of small fields."""
+        length = block_length(self.dtype, self.layout.points[0], self.Kz)
+        if self.layout.dimensions == 2:
+            length *= 4  # of each x the rows lie together: a few numbers at a time are slow to fetch
+        if rows <= length:
+            blocks = max(1, round(fields * rows / length))
+            return loop(fields, blocks, lambda b, n, carry: body(b, n, 0, rows, carry), carry)
+        of_each = lambda b, start, count, carry: body(b, 1, start, count, carry)  # noqa: E731
+        return loop_over_batch(fields, rows, math.ceil(rows / length), of_each, carry)
+
+    def blank_pieces(self, fields: int, planes: int, rows: int, data: Array) -> list[Array]:
+        """Room for the pieces `(field, x, ky, kz)`."""
+        return [blank((fields, planes, rows, self.Kz), self.dtype, data, i) for i in range(self.parts)]
+
+    def shares(self, i: int) -> Iterator[tuple[int, int, int]]:
+        """Which modes ky of an FFT lie in piece i: the first, its place in the piece, and how many follow."""
+        first = i * self.rows
+        for source, stored, length in kept_runs(self.layout, 1):
+            low, high = max(stored, first), min(stored + length, first + self.rows)
+            if low < high:
+                yield source + low - stored, low - first, high - low
+
+    @property
+    def kz_runs(self) -> list[tuple[int, int, int]]:
+        """The same for kz, which is whole."""
+        return kept_runs(self.layout, 2) if self.layout.dimensions == 3 else [(0, 0, 1)]
+
+    # ---- planes of x ----
+
+    def put_modes(self, pieces: Sequence[Array], u: Array, start: Any, scale: float) -> list[Array]:
+        """FFT y z of planes `(field, x, y, z)`; the retained modes go into the pieces `(field, x, ky, kz)`."""
+        modes = to_modes(u, self.layout, self.layout.dimensions - 1)
+        modes = modes.reshape(*modes.shape[:3], -1)
+        filled = []
+        for i, piece in enumerate(pieces):
+            for y, ky, rows in self.shares(i):
+                for z, kz, columns in self.kz_runs:
+                    part = modes[:, :, y : y + rows, z : z + columns] * scale
+                    piece = lax.dynamic_update_slice(piece, part, (0, start, ky, kz))
+            used = max(0, min(self.rows, self.layout.retained[1] - i * self.rows))
+            if used < self.rows:
+                padding = jnp.zeros((*modes.shape[:2], self.rows - used, self.Kz), self.dtype)
+                piece = lax.dynamic_update_slice(piece, padding, (0, start, used, 0))
+            filled.append(piece)
+        return filled
+
+    def points_of_planes(self, pieces: Sequence[Array], start: Any, count: int) -> Array:
+        """Fields `(field, x, y, z)` of some planes, from the pieces that every device sent."""
+        layout, d = self.layout, self.layout.dimensions
+        modes = jnp.zeros((len(pieces[0]), count, *(modes_of_fft(layout, axis) for axis in range(1, d))), self.dtype)
+        for i, piece in enumerate(pieces):
+            planes = take(piece, start, count, 1)
+            for y, ky, rows in self.shares(i):
+                for z, kz, columns in self.kz_runs:
+                    part = planes[:, :, ky : ky + rows, kz : kz + columns]
+                    part = part.reshape(*part.shape[:3], *(columns,) * (d - 2))
+                    modes = lax.dynamic_update_slice(modes, part, (0, 0, y, z)[: d + 1])
+        return to_points(modes, layout, d - 1)
+
+    # ---- rows of ky ----
+
+    def coefficients(self, pieces: Sequence[Array], chunks: int) -> Array:
+        """Exchange, and FFT x: pieces `(field, x, ky, kz)` to coefficients `(field, ky, kz, kx)`."""
+        layout, fields, Nx = self.layout, pieces[0].shape[0], self.layout.points[0]
+
+        def rows(received: Sequence[Array], out: Array, b: Any, n: int, start: Any, count: int, at: Any) -> Array:
+            lines = jnp.zeros((n, count, self.Kz, Nx), self.dtype)
+            for i, piece in enumerate(received):
+                x = i * self.planes
+                if x < Nx:
+                    part = lax.dynamic_slice(piece, (b, 0, start, 0), (n, min(self.planes, Nx - x), count, self.Kz))
+                    lines = lax.dynamic_update_slice(lines, jnp.moveaxis(part, 1, -1), (0, 0, 0, x))
+            modes = fft(lines)
+            for source, stored, length in kept_runs(layout, 0):
+                part = modes[..., source : source + length]
+                out = lax.dynamic_update_slice(out, part, (b, at, 0, stored))
+            return out
+
+        def chunk(start: Any, count: int, out: Array) -> Array:
+            received = _swap([take(p, start, count, 2) for p in pieces], self.name)
+            body = lambda b, n, s, m, out: rows(received, out, b, n, s, m, start + s)  # noqa: E731
+            return self.loop_over_rows(fields, count, body, out)
+
+        out = blank((fields, self.rows, self.Kz, layout.spectral_shape[-1]), self.dtype, pieces[0])
+        return loop(self.rows, chunks, chunk, out).reshape(fields, self.rows, *layout.spectral_shape[1:])
+
+    def planes_of_modes(self, u_hat: Array, factor: float, chunks: int) -> list[Array]:
+        """FFT x, and exchange: coefficients `(field, ky, kz, kx)` to pieces `(field, x, ky, kz)` of this device's x."""
+        layout, fields, Nx = self.layout, len(u_hat), self.layout.points[0]
+        u_hat = u_hat.reshape(fields, self.rows, self.Kz, -1)
+        scale = factor * math.prod(layout.points)  # to_points and this FFT divide by their numbers of points
+
+        def rows(pieces: Sequence[Array], b: Any, n: int, start: Any, count: int, at: Any) -> list[Array]:
+            modes = jnp.zeros((n, count, self.Kz, Nx), self.dtype)
+            for place, stored, length in kept_runs(layout, 0):
+                part = lax.dynamic_slice(u_hat, (b, start, 0, stored), (n, count, self.Kz, length))
+                modes = lax.dynamic_update_slice(modes, part, (0, 0, 0, place))
+            lines = resize(ifft(modes) * scale, -1, layout.padded_points[0])
+            filled = []
+            for i, piece in enumerate(pieces):
+                part = jnp.moveaxis(lines[..., i * self.planes : (i + 1) * self.planes], -1, 1)
+                filled.append(lax.dynamic_update_slice(piece, part, (b, 0, at, 0)))
+            return filled
+
+        def chunk(start: Any, count: int) -> list[Array]:
+            pieces = self.blank_pieces(fields, self.planes, count, u_hat)
+            body = lambda b, n, s, m, pieces: rows(pieces, b, n, start + s, m, s)  # noqa: E731
+            return _swap(self.loop_over_rows(fields, count, body, pieces), self.name)
+
+        def collect(start: Any, count: int, received: Sequence[Array]) -> list[Array]:
+            return [put(p, new, start, 2) for p, new in zip(received, chunk(start, count), strict=True)]
+
+        if chunks == 1:
+            return chunk(0, self.rows)
+        received = self.blank_pieces(fields, self.planes, self.rows, u_hat)
+        return loop(self.rows, chunks, collect, received)
+
+
+def kept_runs(layout: Layout, axis: int) -> list[tuple[int, int, int]]:
+    """Where the retained modes of an axis lie: runs of place in an FFT, place as stored, and length."""
+    if layout.dealias == "none":
+        return [(0, 0, layout.retained[axis])]
+    highest = layout.highest_mode(axis)
+    runs = [(0, 0, highest + 1)]
+    if highest and not layout.is_half(axis):
+        runs.append((layout.points[axis] - highest, highest + 1, highest))
+    return runs
+
+
+def modes_of_fft(layout: Layout, axis: int) -> int:
+    """Number of modes that an FFT along an axis gives."""
+    return layout.points[axis] // 2 + 1 if layout.is_half(axis) else layout.points[axis]
+
+
+def _swap(pieces: Sequence[Array], name: str | None) -> list[Array]:
+    """Send piece i to device i; the pieces that arrive, in the order of the devices that sent them."""
+    if name is None:
+        return list(pieces)
+    return list(lax.all_to_all(jnp.stack(pieces), name, split_axis=0, concat_axis=0))

@@ -1,0 +1,78 @@
+"""Transforms in blocks against NumPy and against the same on whole arrays, in two and three dimensions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import numpy_coefficients, random_field
+
+from solver.fft import loops
+from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
+from solver.fft.pipeline import forward_local, inverse_local
+from solver.grid.layout import DEALIASING
+
+SPLITS = [((14, 12), 1), ((15, 9), 2), ((18, 22), 4), ((17, 25), 8), ((13, 10, 8), 2), ((17, 19, 7), 4)]
+CASES = [  # every rule, and every split with real and complex fields
+    (*SPLITS[(i + shift) % len(SPLITS)], rule, real)
+    for shift, real in ((0, True), (3, False))
+    for i, rule in enumerate(DEALIASING)
+]
+
+
+def product(u, factor, weight):
+    return jnp.stack([factor * u[0] * u[1], weight * u[0], u[1]])
+
+
+@pytest.mark.parametrize(("shape", "devices", "dealias", "real"), CASES, ids=str)
+def test_blocks_agree_with_whole_arrays_and_numpy(make_grid, monkeypatch, shape, devices, dealias, real):
+    monkeypatch.setattr(loops, "BLOCK_BYTES", 2000)  # blocks of a few lines, the last of which overlaps
+    if dealias in ("three-halves", "one-half"):
+        shape = tuple(2 * (n // 2) + 4 for n in shape)  # even, and modes enough for every device
+    grid = make_grid(shape, devices=devices, dealias=dealias, real=real)
+    layout, d = grid.layout, grid.dimensions
+    u, weight = random_field(grid), np.random.default_rng(1).normal(size=(layout.padded_points[0], *(1,) * (d - 1)))
+    padded = jnp.pad(u, [(0, 0), (0, layout.padded_points[0] - layout.points[0]), *[(0, 0)] * (d - 1)])
+    fields, points = jax.P(None, "slab"), jax.P("slab")
+
+    def local(v, w):
+        name = "slab" if devices > 1 else None
+        v_hat = forward_blocked(v, layout, name)
+        whole_hat = forward_local(v, layout, name)
+        there = inverse_blocked(v_hat, layout, name), inverse_local(v_hat, layout, name)
+        f_hat = forward_local(product(there[1], 0.5, w), layout, name)
+        return (
+            (v_hat, whole_hat),
+            there,
+            (pointwise_blocked(v_hat, product, layout, name, [jnp.float64(0.5)], [w]), f_hat),
+        )
+
+    run = jax.shard_map(local, mesh=grid.mesh, in_specs=(fields, points), out_specs=fields, check_vma=False)
+    (v_hat, whole_hat), points_of, products = jax.jit(run)(padded, weight)
+    for blocked, whole in ((v_hat, whole_hat), points_of, products):
+        assert blocked.shape == whole.shape
+        np.testing.assert_allclose(blocked, whole, atol=1e-14)
+    kept = layout.logical_spectral_shape[0]
+    np.testing.assert_allclose(v_hat[:, :kept], numpy_coefficients(u, grid), atol=1e-15)
+    assert not np.asarray(v_hat)[:, kept:].any(), "padding must be zero"
+
+
+@pytest.mark.parametrize("shape", [(40, 24), (12, 10, 8)], ids=str)
+def test_small_fields_share_a_block(make_grid, shape):
+    """The loop over rows takes whole fields at a time, not one turn for each."""
+    grid = make_grid(shape, devices=1)
+    u_hat = jax.ShapeDtypeStruct((5, *grid.spectral_shape), complex)
+    text = jax.jit(lambda v: inverse_blocked(v, grid.layout, None)).lower(u_hat).as_text()
+    assert text.count("stablehlo.while") == 0
+
+
+def test_blocks_of_two_dimensions_hold_no_whole_field(make_grid):
+    """A product's fields exist a few lines at a time: its program holds less than one more array of points."""
+    grid = make_grid((512, 512), devices=2)
+    layout = grid.layout
+    u_hat = jax.ShapeDtypeStruct((2, *grid.spectral_shape), complex, sharding=grid.spectral_sharding(3))
+    specs = jax.P(None, "slab")
+    run = lambda v: pointwise_blocked(v, lambda u: u * u, layout, "slab")  # noqa: E731
+    mapped = jax.jit(jax.shard_map(run, mesh=grid.mesh, in_specs=specs, out_specs=specs, check_vma=False))
+    held = mapped.lower(u_hat).compile().memory_analysis().temp_size_in_bytes
+    pieces = 2 * 16 * 256 * layout.spectral_shape[0]  # of two fields; as one block it holds 3.5 of them
+    assert held < 2.5 * pieces
