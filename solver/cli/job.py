@@ -80,7 +80,7 @@ def _start(assembly: assemble.Assembly) -> State:
 def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]:
     """Join the job's processes; the run's objects on its devices, and lines for the log."""
     notes = _choose_devices(config, launch)
-    keep_freed_memory()
+    keep_freed_memory(all_sizes=False)
     if config.devices.engine == "jaxdecomp":
         notes.append("programs: compiled ones are not kept, since those of jaxdecomp cannot be told apart")
     elif keep_compiled_programs(os.environ) is None:

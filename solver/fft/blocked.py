@@ -30,10 +30,10 @@ from solver.grid.layout import Layout
 
 
 def forward_blocked(
-    u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None, chunks: int = 1
+    u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None, chunks: int = 1, in_cache: bool = True
 ) -> Array:
     """As `forward_local`, for slabs in two and three dimensions."""
-    slabs = Slabs(layout, axis_name, jnp.result_type(u, jnp.complex64))
+    slabs = Slabs(layout, axis_name, jnp.result_type(u, jnp.complex64), in_cache)
     batch = u.shape[: u.ndim - layout.dimensions]
     u = u.reshape(-1, *slabs.plane_shape)
     scale = 1 / math.prod(layout.points) if factor is None else factor
@@ -46,9 +46,11 @@ def forward_blocked(
     return u_hat.reshape(*batch, *u_hat.shape[1:])
 
 
-def inverse_blocked(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0, chunks: int = 1) -> Array:
+def inverse_blocked(
+    u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0, chunks: int = 1, in_cache: bool = True
+) -> Array:
     """As `inverse_local`, for slabs in two and three dimensions."""
-    slabs = Slabs(layout, axis_name, u_hat.dtype)
+    slabs = Slabs(layout, axis_name, u_hat.dtype, in_cache)
     batch, u_hat = _flat(u_hat, layout)
     pieces = [p.reshape(1, -1, *p.shape[2:]) for p in slabs.planes_of_modes(u_hat, factor, chunks)]
 

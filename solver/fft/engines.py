@@ -128,7 +128,7 @@ def transform_operation(
         return lambda u: transform(u) * (factor * math.prod(layout.points) if is_forward else factor)
     if in_blocks(layout, method, on_cpu):
         blocked = forward_blocked if is_forward else inverse_blocked
-        local = partial(blocked, layout=layout, factor=factor, chunks=method.chunks)
+        local = partial(blocked, layout=layout, factor=factor, chunks=method.chunks, in_cache=on_cpu)
     else:
         local = partial(forward_local if is_forward else inverse_local, layout=layout, factor=factor)
     ndim = len(given[0].shape)

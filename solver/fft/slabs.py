@@ -27,11 +27,13 @@ class Slabs:
         layout: of the whole grid, in slabs of two or three dimensions.
         axis_name: mesh axis of the slabs; None where the array is whole, which is then one piece.
         dtype: of coefficients.
+        in_cache: whether blocks are to stay in a core's cache; False for one block, as a GPU wants it.
     """
 
     layout: Layout
     axis_name: AxisNames
     dtype: Any
+    in_cache: bool = True
 
     @property
     def name(self) -> str | None:
@@ -66,12 +68,12 @@ class Slabs:
     def plane_blocks(self, fields: int, planes: int) -> int:
         """Into how many blocks planes of so many fields are cut: into none where they would be two."""
         *others, last = self.plane_shape
-        blocks = math.ceil(planes / block_length(self.dtype, fields, *others, last // 2))
+        blocks = math.ceil(planes / self._block_length(fields, *others, last // 2))
         return blocks if blocks > 2 else 1
 
     def loop_over_rows(self, fields: int, rows: int, body: Callable[..., Any], carry: Any) -> Any:
         """`carry = body(field, fields, start, count, carry)` for blocks of rows of a field, or of small fields."""
-        length = block_length(self.dtype, self.layout.points[0], self.Kz)
+        length = self._block_length(self.layout.points[0], self.Kz)
         if self.layout.dimensions == 2:
             length *= 4  # of each x the rows lie together: a few numbers at a time are slow to fetch
         if rows <= length:
@@ -79,6 +81,12 @@ class Slabs:
             return loop(fields, blocks, lambda b, n, carry: body(b, n, 0, rows, carry), carry)
         of_each = lambda b, start, count, carry: body(b, 1, start, count, carry)  # noqa: E731
         return loop_over_batch(fields, rows, math.ceil(rows / length), of_each, carry)
+
+    def _block_length(self, *sides: int) -> int:
+        """How many planes with these sides a block holds."""
+        return (
+            block_length(self.dtype, *sides) if self.in_cache else self.layout.devices * math.prod(self.layout.points)
+        )
 
     def blank_pieces(self, fields: int, planes: int, rows: int, data: Array) -> list[Array]:
         """Room for the pieces `(field, x, ky, kz)`."""

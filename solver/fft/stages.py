@@ -49,11 +49,6 @@ def ifft(u_hat: Array) -> Array:
     return _row_major(jnp.fft.ifft, u_hat)
 
 
-def unscaled_ifft(u_hat: Array) -> Array:
-    """Σ û exp(i k x) along the last axis, without a factor: on GPUs an inverse FFT adds a pass that scales."""
-    return jnp.conj(fft(jnp.conj(u_hat)))
-
-
 def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array:
     """A transform along the last axes, in as many calls as keep each array of a call below `LARGEST_CALL` elements.
 

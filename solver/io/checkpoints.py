@@ -30,6 +30,7 @@ from solver.io import shared_file
 from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest, verify_together
 from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
 from solver.io.hdf5 import dataset, new_hdf5, read_hdf5
+from solver.io.host import host_copy
 from solver.steppers.base import State, Stepper, state_shapes
 
 OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")
@@ -119,7 +120,7 @@ def _held(leaf: Leaf, grid: Grid) -> HeldArray:
         count = [min(n, total - a) for n, total, a in zip(shard.data.shape, logical, start, strict=True)]
         if min(count) > 0:  # otherwise it is nothing but padding
             # a true copy: on the CPU an array of NumPy may be the device's own buffer
-            pieces.append((start, np.array(shard.data)[tuple(slice(0, n) for n in count)]))
+            pieces.append((start, host_copy(np.asarray(shard.data)[tuple(slice(0, n) for n in count)])))
     return HeldArray(logical, str(leaf.value.dtype), tuple(pieces))
 
 

@@ -19,6 +19,7 @@ from solver.cluster import Agreement, is_first
 from solver.grid import Grid
 from solver.io.files import make_folder, partial_path, publish
 from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal
+from solver.io.host import host_copy
 from solver.io.vtkhdf import write_vtkhdf
 
 AXES = "xyz"
@@ -83,7 +84,7 @@ def hold_snapshot(
     for name, variable in variables.items():
         _check(name, variable, grid)
         own = [shard for shard in variable.values.addressable_shards if shard.replica_id == 0]
-        slabs = tuple((shard.index, np.array(shard.data)) for shard in own)
+        slabs = tuple((shard.index, host_copy(shard.data)) for shard in own)
         held[name] = HeldVariable(variable.values.dtype, slabs, variable.units, variable.labels)
     told = {"step": step, "time": t, **attributes}
     return lambda agreement: _write(path, held, grid, told, agreement)

@@ -352,7 +352,9 @@ def test_check_info_verify_plot(finished):
     folder, _ = finished
     done = slabwave("check", DEMO, "--devices", "8")
     assert done.returncode == 0, done.stderr
-    assert "12 inverse, 20 forward per step, in 8 exchanges" in re.sub(r" +", " ", done.stdout)
+    said = re.sub(r" +", " ", done.stdout)
+    assert "12 inverse, 20 forward per step\n" in said
+    assert "# exchanges: 8 per step" in said
     assert tomllib.loads(done.stdout)["grid"]["shape"] == [64, 64, 64], "the output is itself a run file"
     done = slabwave("check", DEMO, "devices.decomposition='pencil'", "--devices", "128")
     assert "16 slabs × 8 pencils" in done.stdout

@@ -16,7 +16,7 @@ def test_every_target_is_complete(name):
     entries = published(name)
     assert entries["xla"]["platform_name"] in ("CUDA", "ROCM")
     assert entries["xla"]["device_memory_size"] == pytest.approx(entries["memory_bytes"], rel=0.08)
-    assert 5e11 < entries["network_bandwidth"] * 20 < entries["memory_bandwidth"] * 10
+    assert entries["network_bandwidth"] < entries["link_bandwidth"] < entries["memory_bandwidth"]
 
 
 def test_devices_fill_hosts():

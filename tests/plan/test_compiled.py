@@ -1,0 +1,109 @@
+"""Programs compiled for GPUs that are not here. They need JAX's plug-in, not a GPU: `pip install -e '.[test,cuda12]'`,
+then `JAX_PLATFORMS=cpu python -m pytest tests/plan/test_compiled.py`."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from solver.cli.main import main
+from solver.mesh import PENCIL, SLAB
+from solver.plan import Target, compile_run, gpu, target_mesh
+from solver.plan.recorded import Kind, recorded_words
+
+RUNS = Path(__file__).parents[2] / "runs"
+pytestmark = pytest.mark.skipif(
+    not gpu._installed("xla_cuda12") and not gpu._installed("xla_cuda13"),
+    reason="JAX's plug-in for CUDA is not installed: pip install -e '.[cuda12]' (5.5 GB, no GPU is needed)",
+)
+
+
+def compiled(case, devices, *overrides, target="h200", hosts=None):
+    """Configuration, target and programs of a case, and the bytes of one word at each point of one device."""
+    from solver import assemble
+    from solver.mesh import mesh_axes
+
+    config = assemble.read_run_file(str(RUNS / f"{case}.toml"), list(overrides))
+    where = Target.of(target, devices, hosts)
+    mesh = target_mesh(where.xla, mesh_axes(devices, assemble.mesh_shape(config, devices)), where.hosts)
+    run = assemble.Assembly(config, mesh)
+    parts = compile_run(run.equation, run.stepper, run.state_shapes(), run.control, (), None, where.xla)
+    word = 4 if config.grid.precision == "float32" else 8
+    return config, where, parts, math.prod(run.grid.layout.points) / devices * word
+
+
+def steps(case, devices, *overrides, **where):
+    """Of the steps alone: program, target, and the bytes of a word at each point."""
+    _, target, parts, unit = compiled(case, devices, *overrides, **where)
+    return parts[0].program, target, unit
+
+
+NAVIER_STOKES = ("grid.precision='float32'", "equation.energy_budget=false", "time={end=1.0,step=0.01}")
+
+
+@pytest.mark.parametrize(("devices", "moved"), [(1, 300), (8, 325)])
+def test_what_a_step_of_navier_stokes_moves_and_holds(devices, moved):
+    """At 512³; before, 309 to 315 and 338 to 344 words were moved and 10.6 to 17.7 held."""
+    program, target, unit = steps("taylor_green_512", devices, *NAVIER_STOKES)
+    assert program.moved / unit < moved
+    assert program.held / unit < 10
+    assert len(program.exchanges) == (0 if devices == 1 else 32)
+    if devices == 8:
+        assert target.timeline(program).covered > 0.6
+
+
+def test_what_a_step_of_schroedinger_poisson_moves():
+    program, _, unit = steps("fuzzy_dark_matter", 1, "grid.shape=[512,512,512]", "grid.precision='float32'")
+    assert program.moved / unit < 60
+
+
+def test_no_call_of_an_fft_is_too_large():
+    program, _, _ = steps("taylor_green_512", 1, *NAVIER_STOKES, "grid.shape=[1536,1536,1536]", target="b200")
+    assert 2**30 < program.largest_fft < 2**31
+
+
+@pytest.mark.parametrize("target", ["a100", "h100", "b200", "gh200"])
+def test_every_cuda_target_compiles(target):
+    program, _, unit = steps("taylor_green", 4, "grid.shape=[96,96,96]", target=target)
+    assert 5 < program.held / unit < 15
+
+
+@pytest.mark.parametrize("split", [{SLAB: 8}, {SLAB: 2, PENCIL: 4}], ids=["slabs", "pencils"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_exchanges_are_those_of_the_layout(split, precision):
+    """Bytes that all devices hold ready for all-to-alls, their parts to themselves included."""
+    pencil = ["devices.decomposition='pencil'", "devices.mesh=[2,4]"] if PENCIL in split else []
+    words = [*NAVIER_STOKES[1:], f"grid.precision='{precision}'", "grid.shape=[96,96,96]", *pencil]
+    program, target, _ = steps("taylor_green", 8, *words, hosts=2)
+    itemsize = 8 if precision == "float32" else 16
+    ky, kz = 64, 32  # 63 and 32 retained, padded to the parts
+    sent = 32 * itemsize * 96 * ky * kz // 8
+    sent += 32 * itemsize * 96 * 96 * kz // 8 if pencil else 0
+    assert program.exchanged == sent
+    near, far = target.bytes_sent(program)
+    assert near + far == pytest.approx(sum(e.written * (e.members - 1) / e.members for e in program.exchanges), abs=2)
+
+
+@pytest.mark.parametrize("devices", [1, 8])
+@pytest.mark.parametrize("case", ["taylor_green", "gray_scott", "fuzzy_dark_matter"])
+def test_recorded_numbers_are_those_of_other_sizes(case, devices):
+    side = 128 if case != "gray_scott" else 2048
+    dimensions = 2 if case == "gray_scott" else 3
+    config, _, parts, unit = compiled(case, devices, f"grid.shape={[side] * dimensions}")
+    control = next(name for name in ("step", "cfl", "tolerance") if getattr(config.time, name) is not None)
+    kind = Kind(config.equation.name, config.stepper.name, dimensions, str(config.dealias), control)
+    said = recorded_words(kind, config.grid.precision, devices)["steps"]
+    assert said == pytest.approx(parts[0].with_workspace / unit, rel=0.1)
+
+
+def test_check_prints_what_the_programs_say(capsys):
+    assert main(["check", str(RUNS / "taylor_green.toml"), "--target", "h200", "--devices", "16"]) == 0
+    out = capsys.readouterr().out
+    assert "16 × NVIDIA H200 141 GB on 2 hosts; compiled by jax" in out
+    for word in ("steps", "start", "series", "spectra", "snapshots", "loading a checkpoint"):
+        assert re.search(rf"# memory: .*{word} [\d.]+", out), word
+    assert re.search(r"# smallest: +1 device would do", out)
+    assert re.search(r"kernels move [\d.]+ words per point", out)
+    assert re.search(r"# time: +[\d.]+ ms per step", out)
+    assert re.search(r"# split: +slabs 16 × 1: .*; pencils", out)
