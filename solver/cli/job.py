@@ -50,7 +50,7 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
     launch = find_launch(os.environ, options.coordinator, options.processes, options.process, keep_mpi=by_mpi)
     start_log(quiet=launch.process != 0)
     with StopRequest() as stop:
-        assembly, notes = _join(config, launch)
+        assembly, notes = join_job(config, launch)
         devices = list(assembly.mesh.devices.flat)
         differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
         with taken_directory(
@@ -77,11 +77,13 @@ def _start(assembly: assemble.Assembly) -> State:
         raise ConfigError(f"initial: {error}") from error
 
 
-def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]:
+def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> tuple[assemble.Assembly, list[str]]:
     """Join the job's processes; the run's objects on its devices, and lines for the log."""
     notes = _choose_devices(config, launch)
     keep_freed_memory()
-    if config.devices.engine == "jaxdecomp":
+    if not keep_programs:
+        notes.append("programs: compiled ones are not kept")
+    elif config.devices.engine == "jaxdecomp":
         notes.append("programs: compiled ones are not kept, since those of jaxdecomp cannot be told apart")
     elif keep_compiled_programs(os.environ) is None:
         notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
