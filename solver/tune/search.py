@@ -19,7 +19,7 @@ from solver.config import Config
 from solver.mesh import device_mesh
 from solver.tune.candidates import Candidate, splits, with_other_chunks, with_other_engines, with_other_fields
 from solver.tune.result import Result
-from solver.tune.trial import Trial, TrialError, make_ready
+from solver.tune.trial import Trial, TrialError, begin, compile_program
 
 ROUNDS, LAST_ROUNDS = 3, 9
 KEPT_SPLITS, FINALISTS = 2, 3
@@ -135,7 +135,9 @@ class Session:
             trial.milliseconds.clear()
             if trial.ready is None:
                 LOGGER.info("compiling %s", trial.candidate)
-                self._attempt(trial, self._prepare)
+                self._attempt(trial, self._begin)
+            if not trial.failure and trial.ready is not None and trial.ready.program is None:
+                self._attempt(trial, self._compile)
         for number in range(rounds):
             for trial in trials[:: -1 if number % 2 else 1]:
                 if not trial.failure:
@@ -156,12 +158,18 @@ class Session:
             told = isinstance(error, TrialError | FailedElsewhere)
             trial.failure = ("" if told else f"{type(error).__name__}: ") + " ".join(str(error).split())
 
-    def _prepare(self, trial: Trial) -> None:
+    def _mesh(self, trial: Trial) -> Mesh:
+        sides = assemble.mesh_shape(trial.candidate.config, len(self.devices))
+        return device_mesh(devices=self.devices, shape=sides)
+
+    def _begin(self, trial: Trial) -> None:
         with self.watchdog.busy(f"starting {trial.candidate}"):
-            sides = assemble.mesh_shape(trial.candidate.config, len(self.devices))
-            make_ready(trial, device_mesh(devices=self.devices, shape=sides), self.tuning.dt)
+            begin(trial, self._mesh(trial), self.tuning.dt)
         assert trial.ready is not None
         self.tuning.dt = trial.ready.dt
+
+    def _compile(self, trial: Trial) -> None:
+        compile_program(trial, self._mesh(trial))
 
     def _turn(self, trial: Trial) -> None:
         tuning, ready = self.tuning, trial.ready

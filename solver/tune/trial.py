@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -70,10 +69,10 @@ class Ready:
 
     equation: PeriodicSystem
     stepper: Any
-    program: Callable[..., Any]
     moved: OnHost
     state: State
     dt: float
+    program: Any = None
 
     def turn(self, steps: int) -> tuple[float, Fields]:
         """From the start one step to warm up and then `steps`: seconds of the latter, and the fields afterwards.
@@ -96,7 +95,7 @@ class Ready:
         return self.program(*arguments(self, field, history, forcing, done, steps))
 
 
-def arguments(ready: Any, field: Any, history: Any, forcing: Any, done: int, steps: int) -> tuple[Any, ...]:
+def arguments(ready: Ready, field: Any, history: Any, forcing: Any, done: int, steps: int) -> tuple[Any, ...]:
     """Of `fixed_steps`, `done` steps after the start."""
     state = ready.state
     return (
@@ -105,23 +104,32 @@ def arguments(ready: Any, field: Any, history: Any, forcing: Any, done: int, ste
     )  # fmt: skip
 
 
-def make_ready(trial: Trial, mesh: Mesh, dt: float | None) -> None:
-    """Start and compile; `dt` is the size of a step, that of the run's first one if None.
+def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
+    """Make the start, on all processes together; `dt` is the size of a step, that of the run's first one if None."""
+    assembly = assemble.Assembly(trial.candidate.config, mesh)
+    equation, stepper, state = assembly.equation, assembly.stepper, assembly.start()
+    dt = _first_step(assembly, state) if dt is None else dt
+    calls = transforms_in_step(equation, stepper, state)
+    trial.exchanges = trial.candidate.section.chunks * sum(call.exchanges for call in calls)
+    moved = OnHost.of((with_budget(state.field, state.budget), state.history))
+    trial.ready = Ready(equation, stepper, moved, state.replace(field=(), history=()), dt)
+
+
+def compile_program(trial: Trial, mesh: Mesh) -> None:
+    """Compile what a turn calls; each process by itself, so that one of them may fail.
 
     Raises:
         TrialError: the program needs more memory than a device has.
     """
-    assembly = assemble.Assembly(trial.candidate.config, mesh)
-    state = assembly.start()
-    dt = _first_step(assembly, state) if dt is None else dt
-    equation, stepper = assembly.equation, assembly.stepper
-    moved = (with_budget(state.field, state.budget), state.history)
-    ready = Ready(equation, stepper, fixed_steps_donating, OnHost.of(moved), state.replace(field=(), history=()), dt)
-    program = fixed_steps_donating.lower(*arguments(ready, *moved, state.forcing, 0, 1)).compile()
+    ready = trial.ready
+    assert ready is not None
+    field, history = ready.moved.shapes()
+    program = fixed_steps_donating.lower(*arguments(ready, field, history, ready.state.forcing, 0, 1)).compile()
     trial.held = _bytes_held(program)
-    trial.exchanges = _exchanges(trial.candidate, equation, stepper, state, program)
     _refuse_too_large(trial.held, mesh)
-    trial.ready = Ready(equation, stepper, program, ready.moved, ready.state, dt)
+    if trial.candidate.section.engine == "jaxdecomp":  # XLA moves its fields from layout to layout
+        trial.exchanges = len(re.findall(r" all-to-all(?:-start)?\(", program.as_text()))
+    trial.ready = replace(ready, program=program)
 
 
 def _first_step(assembly: assemble.Assembly, state: State) -> float:
@@ -134,14 +142,6 @@ def _first_step(assembly: assemble.Assembly, state: State) -> float:
     )  # fmt: skip
     next(states)
     return float(next(states).dt)
-
-
-def _exchanges(candidate: Candidate, equation: Any, stepper: Any, state: State, program: Any) -> int:
-    """All-to-alls of one step, counted on its trace; of jaxdecomp, around which XLA adds some, in the program."""
-    if candidate.section.engine == "jaxdecomp":
-        return len(re.findall(r" all-to-all(?:-start)?\(", program.as_text()))
-    calls = transforms_in_step(equation, stepper, state)
-    return candidate.section.chunks * sum(call.exchanges for call in calls)
 
 
 def _bytes_held(program: Any) -> int | None:
@@ -176,6 +176,13 @@ class OnHost:
         leaves, tree = jax.tree.flatten(arrays)
         pieces = [[(shard.device, np.array(shard.data)) for shard in leaf.addressable_shards] for leaf in leaves]
         return cls([(leaf.shape, leaf.sharding, own) for leaf, own in zip(leaves, pieces, strict=True)], tree)
+
+    def shapes(self) -> Any:
+        """Their shapes, types and shardings."""
+        return self.tree.unflatten(
+            jax.ShapeDtypeStruct(shape, pieces[0][1].dtype, sharding=sharding)
+            for shape, sharding, pieces in self.leaves
+        )
 
     def to_devices(self) -> Any:
         """Copies on the devices that they came from."""

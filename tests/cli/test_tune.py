@@ -28,9 +28,12 @@ def names(candidates):
     return [str(candidate) for candidate in candidates]
 
 
-def mesh_of(candidate):
+def prepare(one):
+    candidate = one.candidate
     sides = assemble.mesh_shape(candidate.config, candidate.devices)
-    return device_mesh(range(candidate.devices), shape=sides)
+    mesh = device_mesh(range(candidate.devices), shape=sides)
+    trial.begin(one, mesh, 0.01)
+    trial.compile_program(one, mesh)
 
 
 def test_every_split_of_the_grid_is_tried():
@@ -99,7 +102,7 @@ def _without_devices(text):
 def test_exchanges_are_those_of_the_compiled_program(keys):
     candidate = Candidate(read(), 4).with_keys(**keys)
     one = Trial(candidate)
-    trial.make_ready(one, mesh_of(candidate), 0.01)
+    prepare(one)
     text = one.ready.program.as_text()
     assert one.exchanges == text.count(" all-to-all(") + text.count(" all-to-all-start(")
     assert one.held > 0
@@ -115,7 +118,7 @@ def result():
     def make(change=lambda fields: fields, **keys):
         candidate = Candidate(read(), 4).with_keys(**keys)
         one = Trial(candidate)
-        trial.make_ready(one, mesh_of(candidate), 0.01)
+        prepare(one)
         _, fields = one.ready.turn(1)
         return Result.of(change(fields), one.ready.equation)
 
@@ -251,14 +254,14 @@ def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
 
 
 def test_where_the_own_choice_fails_another_is_recommended(tune, few, monkeypatch):
-    original = search.make_ready
+    original = search.compile_program
 
-    def broken(trial, mesh, dt):
+    def broken(trial, mesh):
         if trial.candidate.section.engine == "shard_map":
             raise RuntimeError("no memory")
-        original(trial, mesh, dt)
+        original(trial, mesh)
 
-    monkeypatch.setattr(search, "make_ready", broken)
+    monkeypatch.setattr(search, "compile_program", broken)
     code, out, _ = tune("devices.engine='shard_map'")
     assert code == 0
     assert "failed: RuntimeError: no memory (the run file's)" in out

@@ -19,15 +19,15 @@ from solver.tune import search, trial
 search.ROUNDS = search.LAST_ROUNDS = 1
 search.with_other_fields = search.with_other_chunks = lambda base: []
 second = sys.argv[-1] == "1"
-make_ready, turn = search.make_ready, trial.Ready.turn
-def fails(one, mesh, dt):
+compile_program, turn = search.compile_program, trial.Ready.turn
+def fails(one, mesh):
     if second and one.candidate.section.engine == "shard_map":
         raise RuntimeError("no room here")
-    make_ready(one, mesh, dt)
+    compile_program(one, mesh)
 def slow(self, steps):
     seconds, fields = turn(self, steps)
     return seconds + (10.0 if second else 0.0), fields
-search.make_ready, trial.Ready.turn = fails, slow
+search.compile_program, trial.Ready.turn = fails, slow
 from solver.cli.main import entry
 entry()
 """
@@ -48,7 +48,7 @@ def test_two_processes():
         for i in range(2)
     ]  # fmt: skip
     try:
-        (out, first), (silent, second) = (process.communicate(timeout=200) for process in started)
+        (out, first), (silent, second) = (process.communicate(timeout=100) for process in started)
     finally:
         for process in started:
             process.kill()
