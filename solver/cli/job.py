@@ -29,7 +29,7 @@ from solver.cluster import (
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory
 from solver.mesh import device_mesh
-from solver.simulation import EarlyStop, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
+from solver.simulation import EarlyStop, Profile, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
 from solver.steppers.base import State
 from solver.stop import StopRequest
 
@@ -43,8 +43,10 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
     refuse_earlier_end(directory, config.time.end)
 
 
-def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespace) -> int:
-    """Run or continue what a checked run file says; returns the exit code."""
+def carry_out(
+    config: Config, directory: RunDirectory, options: argparse.Namespace, profile: Profile | None = None
+) -> int:
+    """Run or continue what a checked run file says, some of its steps traced; returns the exit code."""
     checkpoints = config.outputs.get("checkpoints")
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     launch = find_launch(os.environ, options.coordinator, options.processes, options.process, keep_mpi=by_mpi)
@@ -63,7 +65,7 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
             limits = assembly.limits
             early = EarlyStop(stop, directory.path, lock, limits.wall)
             run, control = assembly.run, assembly.control
-            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits)
+            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits, profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY

@@ -10,7 +10,6 @@ from typing import Any
 from solver import assemble
 from solver.config import Config, ConfigError, DevicesSection
 from solver.fft import ENGINES, Method
-from solver.grid import Layout
 
 FIELDS = ("all", 1, 2)  # fields per exchange
 CHUNKS = (1, 2, 4)
@@ -82,9 +81,7 @@ class Candidate:
 def splits(own: Candidate) -> list[Candidate]:
     """Slabs, and pencils of every shape that splits the grid; everything else as it is by default."""
     plain = own.with_keys(**dict.fromkeys(TUNED))
-    whole = Layout(own.config.grid.shape, own.config.dealias, own.config.equation.cls.is_real())
     sides = [(own.devices // c, c) for c in range(2, own.devices + 1) if own.devices % c == 0]
-    sides = [(p, c) for p, c in sides if p <= whole.max_slabs and c <= whole.max_pencils]
     pencils = [plain.with_keys(decomposition="pencil", mesh=[p, c]) for p, c in sides]
     return _fitting([plain, *pencils])
 

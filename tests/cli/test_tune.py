@@ -143,6 +143,12 @@ def test_one_wrong_mode_is_seen(result, at):
     assert "velocity differs by" in wrong.differs(result(), steps=2)
 
 
+@pytest.mark.parametrize("axis", range(4))
+def test_modes_in_other_places_are_seen(result, axis):
+    moved = result(lambda fields: {name: jnp.roll(field, 1, axis) for name, field in fields.items()})
+    assert "velocity differs by" in moved.differs(result(), steps=2)
+
+
 def test_not_a_number_is_seen(result):
     assert "velocity differs by" in result(changed((0, 0, 0, 1), jnp.nan)).differs(result(), steps=2)
 
