@@ -4,7 +4,7 @@ Everything that could refuse a run file does so before a device is touched: the 
 abstract mesh.
 """
 
-from solver.assemble.devices import check_device_count, least_memory, mesh_shape, preferred_device_count
+from solver.assemble.devices import check_device_count, least_memory, mesh_shape, method_of, preferred_device_count
 from solver.assemble.objects import Assembly, abstract_assembly, dry_run
 from solver.assemble.python import StoppedEarly, run
 from solver.assemble.registry import BASES, Registry, register
@@ -20,6 +20,7 @@ __all__ = [
     "dry_run",
     "least_memory",
     "mesh_shape",
+    "method_of",
     "parse_run_file",
     "preferred_device_count",
     "read_run_file",

@@ -29,7 +29,7 @@ from solver.cluster import (
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory
 from solver.mesh import device_mesh
-from solver.simulation import EarlyStop, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
+from solver.simulation import EarlyStop, Profile, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
 from solver.steppers.base import State
 from solver.stop import StopRequest
 
@@ -43,14 +43,16 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
     refuse_earlier_end(directory, config.time.end)
 
 
-def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespace) -> int:
-    """Run or continue what a checked run file says; returns the exit code."""
+def carry_out(
+    config: Config, directory: RunDirectory, options: argparse.Namespace, profile: Profile | None = None
+) -> int:
+    """Run or continue what a checked run file says, some of its steps traced; returns the exit code."""
     checkpoints = config.outputs.get("checkpoints")
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     launch = find_launch(os.environ, options.coordinator, options.processes, options.process, keep_mpi=by_mpi)
     start_log(quiet=launch.process != 0)
     with StopRequest() as stop:
-        assembly, notes = _join(config, launch)
+        assembly, notes = join_job(config, launch)
         devices = list(assembly.mesh.devices.flat)
         differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
         with taken_directory(
@@ -63,7 +65,7 @@ def carry_out(config: Config, directory: RunDirectory, options: argparse.Namespa
             limits = assembly.limits
             early = EarlyStop(stop, directory.path, lock, limits.wall)
             run, control = assembly.run, assembly.control
-            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits)
+            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits, profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY
@@ -77,11 +79,13 @@ def _start(assembly: assemble.Assembly) -> State:
         raise ConfigError(f"initial: {error}") from error
 
 
-def _join(config: Config, launch: Launch) -> tuple[assemble.Assembly, list[str]]:
+def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> tuple[assemble.Assembly, list[str]]:
     """Join the job's processes; the run's objects on its devices, and lines for the log."""
     notes = _choose_devices(config, launch)
     keep_freed_memory(all_sizes=False)
-    if config.devices.engine == "jaxdecomp":
+    if not keep_programs:
+        notes.append("programs: compiled ones are not kept")
+    elif config.devices.engine == "jaxdecomp":
         notes.append("programs: compiled ones are not kept, since those of jaxdecomp cannot be told apart")
     elif keep_compiled_programs(os.environ) is None:
         notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")

@@ -5,7 +5,7 @@ from solver.config.json_schema import json_schema
 from solver.config.messages import describe, nearest
 from solver.config.parameters import REQUIRED, Parameter, argument_descriptions, parameters_of
 from solver.config.runfile import SECTIONS, Config, Entry, Named, Schema, changed_physics, load, parse
-from solver.config.sections import STALL_SECONDS, GridSection, seconds
+from solver.config.sections import STALL_SECONDS, DevicesSection, GridSection, seconds
 from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
@@ -15,6 +15,7 @@ __all__ = [
     "STALL_SECONDS",
     "Config",
     "ConfigError",
+    "DevicesSection",
     "Entry",
     "GridSection",
     "Named",

@@ -2,6 +2,7 @@
 
 from solver.simulation.directory import refuse_earlier_end, refuse_occupied, refuse_other_physics, taken_directory
 from solver.simulation.early import EarlyStop
+from solver.simulation.profile import Profile
 from solver.simulation.progress import duration
 from solver.simulation.stepping import Limits, OutputList, simulate
 
@@ -9,6 +10,7 @@ __all__ = [
     "EarlyStop",
     "Limits",
     "OutputList",
+    "Profile",
     "duration",
     "refuse_earlier_end",
     "refuse_occupied",

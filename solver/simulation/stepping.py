@@ -18,6 +18,7 @@ from solver.loop import BlowUp, Control, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
 from solver.simulation.early import EarlyStop
+from solver.simulation.profile import Profile
 from solver.simulation.progress import Pace, Progress, duration
 from solver.steppers.base import State, Stepper
 
@@ -131,6 +132,7 @@ def simulate(
     outputs: OutputList,
     early: EarlyStop,
     limits: Limits,
+    profile: Profile | None = None,
 ) -> tuple[State, bool]:
     """Carry a run from its newest checkpoint, or from its start, to its end. Collective.
 
@@ -142,6 +144,7 @@ def simulate(
         outputs: what is written.
         early: whether it is to stop early.
         limits: what ends it early.
+        profile: steps to be traced, if any.
 
     Returns:
         The last state, and whether it stands at the end: if not, it was stopped early and a checkpoint written.
@@ -159,6 +162,7 @@ def simulate(
         else:
             run.kept.add(resumed_at)
         outputs.open(run, resumed_at)
+        profile = Profile(run.directory.path) if profile is None else profile
         pace, progress = Pace(), Progress(control.end, state, active=is_first())
         began = mark = time.monotonic()
         first_step = previous = int(state.step)
@@ -166,11 +170,12 @@ def simulate(
         states = evolve(
             run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
             tolerance=control.tolerance, max_step=control.max_step,
-            pauses=[output.schedule for output in outputs.all], chunk=pace, donate=True,
+            pauses=[output.schedule for output in outputs.all], donate=True,
+            chunk=lambda: profile.limit(pace()),
         )  # fmt: skip
         del state  # the loop has a copy of its own
         try:
-            for now in states:
+            for now in profile.named(states, first_step):
                 step = int(now.step)
                 stopping, seconds, failed = largest(
                     [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
@@ -184,7 +189,8 @@ def simulate(
                 _check_energy(run, now, limits.energy)
                 done = reached(now, control.end, control.step)
                 if not (step == first_step and resumed_at is not None):  # which the run before has written
-                    outputs.write(run, now, watchdog, start=step == first_step, end=done)
+                    with jax.profiler.TraceAnnotation("outputs"):
+                        outputs.write(run, now, watchdog, start=step == first_step, end=done)
                 if stopping and not done:
                     outputs.checkpoint(run, now)
                 run.writer.end_pause()
@@ -196,8 +202,11 @@ def simulate(
                     return now, False
                 progress.show(now)
                 early.say(now, progress)
+                with watchdog.busy("writing the trace"):
+                    profile.pause(step, moved=step > first_step)
                 mark, previous = time.monotonic(), step
         finally:
+            profile.close(previous)
             progress.close()
         took, held_up = duration(time.monotonic() - began), run.writer.held_up
         LOGGER.info(

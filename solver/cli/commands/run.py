@@ -9,17 +9,18 @@ from solver import assemble
 from solver.cli.arguments import add_address
 from solver.cli.job import carry_out, refuse_another_run
 from solver.cluster import set_up_jax
-from solver.config import Config
-from solver.io import RunDirectory, list_checkpoints
-from solver.simulation import refuse_occupied
+from solver.config import Config, ConfigError
+from solver.io import RunDirectory, list_checkpoints, newest_time
+from solver.simulation import Profile, refuse_occupied
 
 OVERRIDES = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`FILE [--resume]`, and the address of a job."""
+    """`FILE [--resume] [--profile N]`, and the address of a job."""
     parser.add_argument("file", help="run file (TOML)")
     parser.add_argument("--resume", action="store_true", help="continue from the newest valid checkpoint, if any")
+    parser.add_argument("--profile", type=int, metavar="N", help="leave a trace of N steps in the run's directory")
     add_address(parser)
 
 
@@ -34,7 +35,17 @@ def run(options: argparse.Namespace) -> int:
         refuse_occupied(directory)
     elif directory.run_file.exists():
         refuse_another_run(directory, config)
-    return carry_out(config, directory, options)
+    return carry_out(config, directory, options, _profile(config, directory, options.profile))
+
+
+def _profile(config: Config, directory: RunDirectory, steps: int | None) -> Profile | None:
+    if steps is None:
+        return None
+    if steps < 1:
+        raise ConfigError(f"--profile {steps}: 1 or more steps are needed")
+    profile, time = Profile(directory.path, steps), config.time
+    profile.refuse_too_many(time.end, time.step, newest_time(directory.checkpoints) or 0.0)
+    return profile
 
 
 def _has_checkpoints(config: Config) -> bool:

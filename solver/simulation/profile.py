@@ -1,0 +1,126 @@
+"""A trace of a few steps of a run, one file for each process, to be looked at in Perfetto."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import jax
+
+from solver.cluster import LOGGER
+from solver.config import ConfigError
+from solver.loop.control import TOLERANCE
+from solver.steppers.base import State
+
+FOLDER = "profile"
+TRACE, PLANES = ".json.gz", ".xplane.pb"  # for ui.perfetto.dev, and for xprof
+
+
+class Profile:
+    """Traces steps of a run once everything is compiled: from the second step that this process takes.
+
+    Each traced step is a chunk of its own, named `step` with its number; what is written between steps is `outputs`.
+    Chunks do not change a result, and a trace that cannot be written does not stop a run.
+
+    Args:
+        directory: of the run; traces go to its folder `profile`.
+        steps: to be traced; 0 for none.
+    """
+
+    def __init__(self, directory: Path, steps: int = 0) -> None:
+        self.folder, self.steps = directory / FOLDER, steps
+        self._first = 0
+        self._active = False
+        self._over = steps == 0
+
+    def refuse_too_many(self, end: float, step: float | None, t: float) -> None:
+        """Raises ConfigError where fewer steps than are to be traced follow the one that compiles, as far as is known.
+
+        Args:
+            end: of the run.
+            step: its fixed step; None where steps are chosen as the run goes.
+            t: where it stands.
+        """
+        if step is None:
+            return
+        left = math.ceil(max(0.0, end - t) / step - TOLERANCE)
+        if self.steps > left - 1:
+            raise ConfigError(
+                f"--profile {self.steps}: {left} step{'s' if left != 1 else ''} to time.end = {end:g}, the "
+                f"first of which compiles; {f'at most {left - 1} are' if left > 1 else 'none is'} left to be traced"
+            )
+
+    def limit(self, steps: int) -> int:
+        """Number of steps of the next chunk."""
+        return steps if self._over else 1
+
+    def pause(self, step: int, moved: bool) -> None:
+        """Begin or end the trace, at a pause of the run; `moved` says whether this process has taken a step."""
+        if self._active and step >= self._first + self.steps:
+            self.close(step)
+        elif moved and not self._active and not self._over:
+            self._begin(step)
+
+    def named(self, states: Iterator[State], step: int) -> Iterator[State]:
+        """The same states, their steps named in the trace; the first is where the run stands, at `step`."""
+        yield next(states)
+        while True:
+            with self._step(step):
+                state = next(states, None)
+            if state is None:
+                return
+            step = int(state.step)
+            yield state
+
+    def close(self, step: int) -> None:
+        """End the trace, if there is one, and say where it is; `step` is the last one in it."""
+        if not self._active:
+            return
+        self._active, self._over = False, True
+        steps = step - self._first
+        path = self.folder / f"step-{self._first:08d}-process-{jax.process_index():05d}"
+        try:
+            jax.profiler.stop_trace()
+            self._collect(path)
+        except Exception as error:  # of the disk, or of the profiler: the run is worth more
+            LOGGER.warning("the trace could not be written: %s", " ".join(str(error).split()))
+            return
+        if steps < self.steps:
+            LOGGER.warning("--profile %d: the run ended after %d of these steps", self.steps, steps)
+        each = "" if jax.process_count() == 1 else f" (and of the other {jax.process_count() - 1} processes beside it)"
+        LOGGER.info(
+            "trace of %d steps after step %d: %s%s%s; to see it: https://ui.perfetto.dev, \"Open trace file\"",
+            steps, self._first, path, TRACE, each,
+        )  # fmt: skip
+
+    def _begin(self, step: int) -> None:
+        self._first = step
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = 0  # calls of Python functions would fill the trace
+        try:
+            self._raw.mkdir(parents=True, exist_ok=True)
+            jax.profiler.start_trace(self._raw, create_perfetto_trace=True, profiler_options=options)
+        except Exception as error:
+            self._over = True
+            LOGGER.warning("no trace: %s", " ".join(str(error).split()))
+            return
+        self._active = True
+
+    @property
+    def _raw(self) -> Path:
+        """Where JAX writes, in folders named by time and host."""
+        return self.folder / f".process-{jax.process_index():05d}.partial"
+
+    def _collect(self, path: Path) -> None:
+        for pattern, ending in (("perfetto_trace.json.gz", TRACE), ("*.xplane.pb", PLANES)):
+            for file in sorted(self._raw.rglob(pattern)):
+                file.replace(path.with_name(path.name + ending))
+        shutil.rmtree(self._raw, ignore_errors=True)
+
+    def _step(self, before: int) -> AbstractContextManager[object]:
+        if not self._active:
+            return nullcontext()
+        return jax.profiler.StepTraceAnnotation("step", step_num=before + 1)

@@ -1,0 +1,114 @@
+"""The ways in which `[devices]` can have a run carried out on a given number of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from solver import assemble
+from solver.config import Config, ConfigError, DevicesSection
+from solver.fft import ENGINES, Method
+
+FIELDS = ("all", 1, 2)  # fields per exchange
+CHUNKS = (1, 2, 4)
+TUNED = ("decomposition", "mesh", "engine", "fields_per_exchange", "chunks")  # keys of [devices]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A run file with one `[devices]`, on `devices` devices.
+
+    Args:
+        config: the run file.
+        devices: how many.
+        gpu: whether they are GPUs, which decides what `fields_per_exchange = "auto"` means.
+    """
+
+    config: Config
+    devices: int
+    gpu: bool = False
+
+    @property
+    def section(self) -> DevicesSection:
+        """Its `[devices]`."""
+        return self.config.devices
+
+    @cached_property
+    def split(self) -> str:
+        """How arrays are split: `slab`, `pencil 4×2`."""
+        if self.section.decomposition == "slab":
+            return "slab"
+        slabs, pencils = assemble.mesh_shape(self.config, self.devices) or (self.devices, 1)
+        return f"pencil {slabs}×{pencils}"
+
+    @property
+    def fields(self) -> int | str:
+        """Most fields that share an exchange."""
+        chosen = self.section.fields_per_exchange
+        return (1 if self.gpu else "all") if chosen == "auto" else chosen
+
+    @property
+    def method(self) -> Method:
+        """How its transforms are carried out."""
+        return assemble.method_of(self.config)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What distinguishes the programs of two candidates."""
+        return self.split, self.fields, self.section.chunks, self.section.engine
+
+    def __str__(self) -> str:
+        """In words: `pencil 4×2, fields 1, chunks 1, slabwave`."""
+        return f"{self.split}, fields {self.fields}, chunks {self.section.chunks}, {self.section.engine}"
+
+    def with_keys(self, **changes: Any) -> Candidate:
+        """The same with other keys of `[devices]`; None stands for a key's default."""
+        table = {key: value for key, value in (self.section.to_table() | changes).items() if value is not None}
+        section = DevicesSection.read(table, "devices")
+        return replace(self, config=replace(self.config, devices=section))
+
+    def fits(self) -> bool:
+        """Whether the grid can be split and transformed in this way."""
+        try:
+            assemble.check_device_count(self.config, self.devices)
+        except (ConfigError, ValueError):
+            return False
+        return True
+
+
+def splits(own: Candidate) -> list[Candidate]:
+    """Slabs, and pencils of every shape that splits the grid; everything else as it is by default."""
+    plain = own.with_keys(**dict.fromkeys(TUNED))
+    sides = [(own.devices // c, c) for c in range(2, own.devices + 1) if own.devices % c == 0]
+    pencils = [plain.with_keys(decomposition="pencil", mesh=[p, c]) for p, c in sides]
+    return _fitting([plain, *pencils])
+
+
+def with_other_fields(base: Candidate) -> list[Candidate]:
+    """The same with other numbers of fields per exchange; nothing on one device, which exchanges nothing."""
+    return _fitting(_with_fields(base, n) for n in FIELDS) if base.devices > 1 else []
+
+
+def _with_fields(base: Candidate, fields: int | str) -> Candidate:
+    """With `auto` where that means the same, so that the run file needs no line for it."""
+    by_default = base.with_keys(fields_per_exchange=None)
+    return by_default if by_default.fields == fields else base.with_keys(fields_per_exchange=fields)
+
+
+def with_other_chunks(base: Candidate) -> list[Candidate]:
+    """The same with exchanges cut into other numbers of parts, where they can be cut."""
+    return _fitting(base.with_keys(chunks=n) for n in CHUNKS) if base.devices > 1 else []
+
+
+def with_other_engines(base: Candidate) -> list[Candidate]:
+    """The same by every engine that is installed and can transform this grid; jaxdecomp cuts no exchange."""
+    if base.devices == 1:
+        return []
+    others = [base.with_keys(engine=engine) for engine in ENGINES if engine != "jaxdecomp"]
+    return _fitting([*others, base.with_keys(engine="jaxdecomp", chunks=None, fields_per_exchange=None)])
+
+
+def _fitting(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return [candidate for candidate in candidates if candidate.fits()]

@@ -1,0 +1,340 @@
+"""`slabwave tune`: what it tries, what it recommends, and that it never recommends what is wrong or does not work."""
+
+import tomllib
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from solver import assemble
+from solver.cli.main import main
+from solver.config import DevicesSection
+from solver.fft import engines
+from solver.mesh import device_mesh
+from solver.tune import Candidate, Trial, Tuning, run_file_lines, search, trial
+from solver.tune.candidates import splits, with_other_chunks, with_other_engines, with_other_fields
+from solver.tune.result import Result
+
+DEMO = Path(__file__).parents[2] / "runs" / "taylor_green.toml"
+SMALL = ["grid.shape=[24,24,24]", "initial={name='random-phase'}"]
+
+
+def read(*overrides):
+    return assemble.read_run_file(DEMO, [*SMALL, *overrides])
+
+
+def names(candidates):
+    return [str(candidate) for candidate in candidates]
+
+
+def prepare(one):
+    candidate = one.candidate
+    sides = assemble.mesh_shape(candidate.config, candidate.devices)
+    mesh = device_mesh(range(candidate.devices), shape=sides)
+    trial.begin(one, mesh, 0.01)
+    trial.compile_program(one, mesh)
+
+
+def test_every_split_of_the_grid_is_tried():
+    own = Candidate(read(), 8)
+    assert [one.split for one in splits(own)] == ["slab", "pencil 4×2", "pencil 2×4", "pencil 1×8"]
+    assert [one.split for one in splits(Candidate(read("grid.shape=[24,24,4]"), 8))] == ["slab", "pencil 4×2"]
+
+
+def test_splits_are_tried_with_defaults_whatever_the_run_file_has():
+    own = Candidate(read("devices.engine='shard_map'", "devices.fields_per_exchange=2", "devices.use=[0,1]"), 2)
+    assert names(splits(own)) == ["slab, fields all, chunks 1, slabwave", "pencil 1×2, fields all, chunks 1, slabwave"]
+    assert {one.section.use for one in splits(own)} == {(0, 1)}, "what is not tuned stays"
+
+
+def test_fields_and_parts_of_an_exchange():
+    slab, pencil = splits(Candidate(read(), 2))
+    assert [one.fields for one in with_other_fields(slab)] == ["all", 1, 2]
+    assert [one.section.fields_per_exchange for one in with_other_fields(slab)] == ["auto", 1, 2]
+    on_gpu = Candidate(read(), 2, gpu=True)
+    assert [one.section.fields_per_exchange for one in with_other_fields(on_gpu)] == ["all", "auto", 2]
+    assert [one.section.chunks for one in with_other_chunks(slab)] == [1, 2, 4]
+    assert [one.section.chunks for one in with_other_chunks(pencil)] == [1], "exchanges of pencils are not cut"
+
+
+def test_engines_that_can_transform_the_grid():
+    slab = Candidate(read(), 2).with_keys(chunks=2)
+    assert names(with_other_engines(slab))[:2] == [
+        "slab, fields all, chunks 2, slabwave", "slab, fields all, chunks 2, shard_map",
+    ]  # fmt: skip
+    uneven = Candidate(read("grid.shape=[25,24,24]"), 2)
+    assert [one.section.engine for one in with_other_engines(uneven)] == ["slabwave", "shard_map"]
+
+
+def test_one_device_has_nothing_to_try():
+    own = Candidate(read(), 1)
+    assert names(splits(own)) == [str(own)]
+    assert not [*with_other_fields(own), *with_other_chunks(own), *with_other_engines(own)]
+
+
+def all_candidates(*overrides, devices=4):
+    found = splits(Candidate(read(*overrides), devices))
+    for others in (with_other_fields, with_other_chunks, with_other_engines):
+        found += [other for one in found for other in others(one)]
+    return list({one.key: one for one in found}.values())
+
+
+def test_lines_for_the_run_file_make_the_candidate(tmp_path):
+    candidates = all_candidates("devices.virtual=4")
+    assert len(candidates) > 20
+    for candidate in candidates:
+        table = tomllib.loads(run_file_lines(candidate))
+        defaults = DevicesSection().to_table()
+        assert all(value != defaults.get(key) for key, value in table["devices"].items())
+        file = tmp_path / "run.toml"
+        file.write_text(run_file_lines(candidate) + "\n" + _without_devices(DEMO.read_text()))
+        assert Candidate(assemble.read_run_file(file, SMALL), 4).key == candidate.key
+
+
+def _without_devices(text):
+    before, after = text.split("[devices]")
+    return after[after.index("\n[") :].lstrip() + "\n" + before[before.index("[") :]
+
+
+@pytest.mark.parametrize("keys", [{}, {"decomposition": "pencil", "mesh": [2, 2]}, {"fields_per_exchange": 1},
+                                  {"engine": "shard_map"}], ids=str)  # fmt: skip
+def test_exchanges_are_those_of_the_compiled_program(keys):
+    candidate = Candidate(read(), 4).with_keys(**keys)
+    one = Trial(candidate)
+    prepare(one)
+    text = one.ready.program.as_text()
+    assert one.exchanges == text.count(" all-to-all(") + text.count(" all-to-all-start(")
+    assert one.held > 0
+
+
+# ---- results ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def result():
+    """Of the first candidate's fields after two steps, on a split of choice, changed or not."""
+
+    def make(change=lambda fields: fields, **keys):
+        candidate = Candidate(read(), 4).with_keys(**keys)
+        one = Trial(candidate)
+        prepare(one)
+        _, fields = one.ready.turn(1)
+        return Result.of(change(fields), one.ready.equation)
+
+    return make
+
+
+def test_results_in_other_layouts_are_equal(result):
+    for keys in ({"decomposition": "pencil", "mesh": [2, 2]}, {"decomposition": "pencil", "mesh": [1, 4]}):
+        assert result(**keys).differs(result(), steps=2) == ""
+
+
+def changed(at, by):
+    def change(fields):
+        return {name: field.at[at].add(by * jnp.max(jnp.abs(field))) for name, field in fields.items()}
+
+    return change
+
+
+@pytest.mark.parametrize("at", [(0, 0, 0, 1), (2, 7, 4, 12), (1, 14, 7, 3)])
+def test_one_wrong_mode_is_seen(result, at):
+    wrong = result(changed(at, 1e-9))
+    assert "velocity differs by" in wrong.differs(result(), steps=2)
+
+
+@pytest.mark.parametrize("axis", range(4))
+def test_modes_in_other_places_are_seen(result, axis):
+    moved = result(lambda fields: {name: jnp.roll(field, 1, axis) for name, field in fields.items()})
+    assert "velocity differs by" in moved.differs(result(), steps=2)
+
+
+def test_not_a_number_is_seen(result):
+    assert "velocity differs by" in result(changed((0, 0, 0, 1), jnp.nan)).differs(result(), steps=2)
+
+
+def test_padding_is_left_out(result):
+    assert result(changed((0, 15, 0, 0), 1.0)).differs(result(), steps=2) == "", "15 rows of ky on 4 devices"
+
+
+# ---- what is recommended ----------------------------------------------------------------------------------------
+
+
+def tuning(**milliseconds):
+    """The run file's own (slabs) and pencils, as if they had been timed."""
+    own, other = splits(Candidate(read(), 2))
+    found = Tuning(own, steps=1)
+    for one, name in ((own, "own"), (other, "other")):
+        found.trials[one.key] = Trial(one, milliseconds[name], final=True)
+    return found
+
+
+def test_what_is_faster_beyond_the_spread_is_recommended():
+    found = tuning(own=[10.0, 10.1, 10.2], other=[9.0, 9.1, 9.2])
+    assert found.winner.candidate.split == "pencil 1×2"
+
+
+def test_what_is_faster_within_the_spread_is_not():
+    assert tuning(own=[10.0, 10.1, 12.0], other=[9.0, 9.8, 11.0]).winner is None
+    assert tuning(own=[9.0, 9.1, 9.2], other=[10.0, 10.1, 10.2]).winner is None
+
+
+def test_what_failed_is_not_recommended_however_fast():
+    found = tuning(own=[10.0, 10.1, 10.2], other=[1.0, 1.0, 1.0])
+    found.trials[found.own.with_keys(decomposition="pencil", mesh=[1, 2]).key].failure = "another result"
+    assert found.winner is None
+
+
+# ---- the command ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tune(capsys, monkeypatch):
+    """The command on two of the eight devices; exit code, lines, errors."""
+    monkeypatch.setattr(search, "ROUNDS", 1)
+    monkeypatch.setattr(search, "LAST_ROUNDS", 2)
+
+    def run(*words):
+        code = main(["tune", str(DEMO), *SMALL, "devices.use=[0,1]", "--steps", "2", *words])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Splits and engines alone."""
+    monkeypatch.setattr(search, "with_other_fields", lambda base: [])
+    monkeypatch.setattr(search, "with_other_chunks", lambda base: [])
+
+
+def rows(out):
+    table = out[out.index("split  ") :].splitlines()
+    return [line for line in table if line.startswith(("slab ", "pencil "))]
+
+
+@pytest.mark.slow
+def test_the_command(tune, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = tune()
+    assert code == 0
+    assert "failed" not in out
+    own = next(row for row in rows(out) if "the run file's" in row)
+    assert own.split()[:4] == ["slab", "all", "1", "slabwave"]
+    assert len({row[: row.index(".")] for row in rows(out)}) == len(rows(out)) >= 6
+    assert {"slab", "pencil"} == {row.split()[0] for row in rows(out)}
+    assert any(" shard_map " in row for row in rows(out))
+    if "in the run file:" in out:
+        table = tomllib.loads(out.partition("in the run file:")[2])
+        read(*(f"devices.{key}={value!r}" for key, value in table["devices"].items()))
+    else:
+        assert "leave [devices] as it is" in out
+    assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
+    code, out, _ = tune(
+        "time.cfl=0.5", "devices.decomposition='pencil'", "devices.mesh=[1,2]", "devices.fields_per_exchange=3"
+    )
+    assert code == 0
+    own = next(row for row in rows(out) if "the run file's" in row)
+    assert own.split()[:5] == ["pencil", "1×2", "3", "1", "slabwave"]
+    assert "failed" not in out
+
+
+def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
+    original = engines._partitioned
+
+    def broken(local, layout, mesh, method, *others):
+        if method.engine == "shard_map" or layout.pencils > 1:
+            raise RuntimeError("RESOURCE_EXHAUSTED: out of\nmemory")
+        return original(local, layout, mesh, method, *others)
+
+    monkeypatch.setattr(engines, "_partitioned", broken)
+    code, out, _ = tune("grid.shape=[24,24,20]")
+    assert code == 0
+    failed = [row for row in rows(out) if "failed" in row]
+    assert len(failed) == 2
+    assert all("failed: RuntimeError: RESOURCE_EXHAUSTED: out of memory" in row for row in failed)
+
+
+def test_where_the_own_choice_fails_another_is_recommended(tune, few, monkeypatch):
+    original = search.compile_program
+
+    def broken(trial, mesh):
+        if trial.candidate.section.engine == "shard_map":
+            raise RuntimeError("no memory")
+        original(trial, mesh)
+
+    monkeypatch.setattr(search, "compile_program", broken)
+    code, out, _ = tune("devices.engine='shard_map'")
+    assert code == 0
+    assert "failed: RuntimeError: no memory (the run file's)" in out
+    assert "the run file's own choice failed" in out
+    assert "shard_map" not in out.partition("in the run file:")[2]
+
+
+def test_a_wrong_result_is_said_and_never_recommended(tune, few, monkeypatch):
+    original, turn = engines._partitioned, trial.Ready.turn
+
+    def wrong(local, layout, mesh, method, *others):
+        operation = original(local, layout, mesh, method, *others)
+        factor = 1 + 1e-9 if method.engine == "shard_map" else 1
+        return lambda *operands: factor * operation(*operands)
+
+    def fast(self, steps):
+        seconds, fields = turn(self, steps)
+        return seconds / (1e6 if self.equation.method.engine == "shard_map" else 1), fields
+
+    monkeypatch.setattr(engines, "_partitioned", wrong)
+    monkeypatch.setattr(trial.Ready, "turn", fast)
+    code, out, _ = tune("grid.shape=[24,20,24]")
+    assert code == 0
+    row = next(row for row in rows(out) if " shard_map " in row)
+    assert "failed: another result: velocity differs by" in row
+    assert "shard_map" not in out.partition("best: ")[2]
+
+
+def test_a_program_that_needs_too_much_memory_is_not_started(monkeypatch):
+    class Device:
+        process_index = 0
+
+        def memory_stats(self):
+            return {"bytes_limit": 2**30}
+
+    class Mesh:
+        devices = jnp.zeros(0)
+
+    Mesh.devices = type("Flat", (), {"flat": [Device()]})
+    trial._refuse_too_large(2**30, Mesh)
+    with pytest.raises(trial.TrialError, match="needs 2 GiB on each device, which has 1 GiB"):
+        trial._refuse_too_large(2**31, Mesh)
+    assert jax.process_index() == 0
+
+
+WRONG = {
+    "no steps": (["--steps", "0"], "--steps 0: 1 or more are needed"),
+    "steps in words": (["--steps", "many"], "--steps"),
+    "nothing to time": (["time.end=0.0"], "time.end = 0: a run without steps has none to time"),
+    "no such key": (["devices.chunk=2"], "chunks"),
+    "too many devices for the grid": (
+        ["grid.shape=[4,24,24]", "initial.name='taylor-green'", "devices.use=[0,1,2,3,4,5,6,7]"],
+        "possible are",
+    ),
+    "no such device": (["devices.use=[0,99]"], "99"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_bad_input_is_one_line(tune, case):
+    words, told = WRONG[case]
+    code, _, err = tune(*words)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert told in err
+
+
+def test_a_missing_run_file(capsys):
+    assert main(["tune", "nowhere.toml"]) == 2
+    assert "nowhere.toml: no such run file" in capsys.readouterr().err
