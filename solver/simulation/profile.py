@@ -32,7 +32,7 @@ class Profile:
 
     def __init__(self, directory: Path, steps: int = 0) -> None:
         self.folder, self.steps = directory / FOLDER, steps
-        self._first = 0
+        self._first = self._reached = 0
         self._active = False
         self._over = steps == 0
 
@@ -57,30 +57,29 @@ class Profile:
         """Number of steps of the next chunk."""
         return steps if self._over else 1
 
-    def pause(self, step: int, moved: bool) -> None:
+    def pause(self, moved: bool) -> None:
         """Begin or end the trace, at a pause of the run; `moved` says whether this process has taken a step."""
-        if self._active and step >= self._first + self.steps:
-            self.close(step)
+        if self._active and self._reached >= self._first + self.steps:
+            self.close()
         elif moved and not self._active and not self._over:
-            self._begin(step)
+            self._begin()
 
-    def named(self, states: Iterator[State], step: int) -> Iterator[State]:
-        """The same states, their steps named in the trace; the first is where the run stands, at `step`."""
-        yield next(states)
+    def named(self, states: Iterator[State]) -> Iterator[State]:
+        """The same states, the steps to them named in the trace."""
         while True:
-            with self._step(step):
+            with self._step():
                 state = next(states, None)
             if state is None:
                 return
-            step = int(state.step)
+            self._reached = int(state.step)
             yield state
 
-    def close(self, step: int) -> None:
-        """End the trace, if there is one, and say where it is; `step` is the last one in it."""
+    def close(self) -> None:
+        """End the trace, if there is one, and say where it is."""
         if not self._active:
             return
         self._active, self._over = False, True
-        steps = step - self._first
+        steps = self._reached - self._first
         path = self.folder / f"step-{self._first:08d}-process-{jax.process_index():05d}"
         try:
             jax.profiler.stop_trace()
@@ -96,8 +95,8 @@ class Profile:
             steps, self._first, path, TRACE, each,
         )  # fmt: skip
 
-    def _begin(self, step: int) -> None:
-        self._first = step
+    def _begin(self) -> None:
+        self._first = self._reached
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0  # calls of Python functions would fill the trace
         try:
@@ -120,7 +119,7 @@ class Profile:
                 file.replace(path.with_name(path.name + ending))
         shutil.rmtree(self._raw, ignore_errors=True)
 
-    def _step(self, before: int) -> AbstractContextManager[object]:
+    def _step(self) -> AbstractContextManager[object]:
         if not self._active:
             return nullcontext()
-        return jax.profiler.StepTraceAnnotation("step", step_num=before + 1)
+        return jax.profiler.StepTraceAnnotation("step", step_num=self._reached + 1)

@@ -175,7 +175,7 @@ def simulate(
         )  # fmt: skip
         del state  # the loop has a copy of its own
         try:
-            for now in profile.named(states, first_step):
+            for now in profile.named(states):
                 step = int(now.step)
                 stopping, seconds, failed = largest(
                     [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
@@ -203,10 +203,10 @@ def simulate(
                 progress.show(now)
                 early.say(now, progress)
                 with watchdog.busy("writing the trace"):
-                    profile.pause(step, moved=step > first_step)
+                    profile.pause(moved=step > first_step)
                 mark, previous = time.monotonic(), step
         finally:
-            profile.close(previous)
+            profile.close()
             progress.close()
         took, held_up = duration(time.monotonic() - began), run.writer.held_up
         LOGGER.info(

@@ -94,9 +94,15 @@ def test_processes_share_the_cores_that_they_are_bound_to():
 
 
 def test_a_gpu_without_a_plug_in_is_one_line(monkeypatch):
-    monkeypatch.setattr(devices.metadata, "distributions", list)
+    monkeypatch.setattr(devices, "_installed", set)
     with pytest.raises(LaunchError, match=r"devices.platform = 'gpu': JAX has no plug-in for GPUs here"):
         devices.gpu_platform()
+
+
+def test_a_plug_in_is_found_by_the_name_of_its_folder(monkeypatch, tmp_path):
+    (tmp_path / "jax_cuda13_plugin-0.10.2.dist-info").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert devices.gpu_platform() == "cuda"
 
 
 def test_double_precision_where_there_is_none(monkeypatch):
