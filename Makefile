@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test fast lint setup mpi peers clean
+.PHONY: demo test fast lint setup mpi peers compiled clean
 
 setup: .venv/ready
 
@@ -50,8 +50,14 @@ test: lint mpi
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slurm and not multiprocess"
 	$(BIN)/python -m pytest -m "slurm or multiprocess"
 
+# programs compiled for GPUs that are not here: 5.5 GB of packages, no GPU
+compiled:
+	test -x .gpu/bin/python || $(PYTHON) -m venv .gpu
+	.gpu/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,cuda12]'
+	JAX_PLATFORMS=cpu .gpu/bin/python -m pytest tests/plan/test_compiled.py
+
 fast: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 clean:
-	rm -rf .venv .peers .mpi .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf .venv .peers .mpi .gpu .pytest_cache .mypy_cache .ruff_cache *.egg-info
