@@ -9,13 +9,12 @@ import jax
 
 from solver import assemble
 from solver.config import Config
+from solver.io.files import in_words
 from solver.mesh import mesh_axes
 from solver.plan import NoCompiler, Part, Plan, Target, compile_run, largest, target_mesh
 from solver.plan.recorded import Kind, compiler, recorded_words
 from solver.plan.target import POOL
 from solver.plan.timing import better_split, step_of
-
-GIB = 2**30
 
 
 def target_lines(config: Config, plan: Plan, target: Target) -> list[str]:
@@ -69,13 +68,12 @@ def _on(config: Config, target: Target) -> assemble.Assembly:
 
 def _memory(parts: list[Part], state: int, target: Target) -> str:
     most = largest(parts)
-    each = ", ".join(f"{part.name} {part.held / GIB:.3g}" for part in parts)
-    needed, workspace = most.with_workspace / GIB, most.program.workspace / GIB
+    each = ", ".join(f"{part.name} {in_words(part.held)}" for part in parts)
     verdict = "fits" if target.fits(most) else "does not fit"
     return (
-        f"{each}, loading a checkpoint {state / GIB:.3g} GiB per device; most: {most.name}, {needed:.4g} GiB with "
-        f"{workspace:.3g} allowed for cuFFT, of {target.memory / GIB:.4g} ({POOL:.0%} of the device; NCCL has the "
-        f"rest): {verdict}"
+        f"{each}, loading a checkpoint {in_words(state)} per device; most: {most.name}, {in_words(most.with_workspace)} "
+        f"with {in_words(most.program.workspace)} allowed for cuFFT, of {in_words(target.memory)} ({POOL:.0%} of the "
+        f"device; NCCL has the rest): {verdict}"
     )
 
 
@@ -114,7 +112,7 @@ def _formulas(config: Config, plan: Plan, target: Target) -> list[str]:
         which = f"most in {most}, by what such runs held when jax {compiler()} compiled them for an H200"
     verdict = "fits" if needed <= target.memory else "does not fit"
     return [
-        f"# memory:       about {needed / GIB:.4g} GiB per device of {target.memory / GIB:.4g} ({which}): {verdict}",
+        f"# memory:       about {in_words(needed)} per device of {in_words(target.memory)} ({which}): {verdict}",
     ]
 
 

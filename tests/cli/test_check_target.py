@@ -29,7 +29,9 @@ def test_formulas_say_that_they_are(capsys):
     assert code == 0
     assert "4 × NVIDIA H200 141 GB on 1 host" in out
     assert "JAX's plug-in for CUDA is not installed: pip install 'slabwave[cuda12]' (no GPU is needed)" in out
-    said = re.search(r"# memory: +about ([\d.]+) GiB per device of 120.8 \(most in steps, by what such runs held", out)
+    said = re.search(
+        r"# memory: +about ([\d.]+) GiB per device of 121 GiB \(most in steps, by what such runs held", out
+    )
     assert float(said[1]) == pytest.approx(10.65 * 512**3 / 4 * 8 / 2**30, rel=0.1)  # words of the compiled program
 
 
