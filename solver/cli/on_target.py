@@ -71,8 +71,8 @@ def _memory(parts: list[Part], state: int, target: Target) -> str:
     each = ", ".join(f"{part.name} {in_words(part.held)}" for part in parts)
     verdict = "fits" if target.fits(most) else "does not fit"
     return (
-        f"{each}, loading a checkpoint {in_words(state)} per device; most: {most.name}, {in_words(most.with_workspace)} "
-        f"with {in_words(most.program.workspace)} allowed for cuFFT, of {in_words(target.memory)} ({POOL:.0%} of the "
+        f"{each}, loading a checkpoint {in_words(state)} per device; most: {most.name}, "
+        f"{in_words(most.with_workspace)} with {in_words(most.program.workspace)} allowed for cuFFT, of {in_words(target.memory)} ({POOL:.0%} of the "
         f"device; NCCL has the rest): {verdict}"
     )
 
