@@ -69,11 +69,11 @@ def _on(config: Config, target: Target) -> assemble.Assembly:
 def _memory(parts: list[Part], state: int, target: Target) -> str:
     most = largest(parts)
     each = ", ".join(f"{part.name} {in_words(part.held)}" for part in parts)
+    needed, workspace = in_words(most.with_workspace), in_words(most.program.workspace)
     verdict = "fits" if target.fits(most) else "does not fit"
     return (
-        f"{each}, loading a checkpoint {in_words(state)} per device; most: {most.name}, "
-        f"{in_words(most.with_workspace)} with {in_words(most.program.workspace)} allowed for cuFFT, of {in_words(target.memory)} ({POOL:.0%} of the "
-        f"device; NCCL has the rest): {verdict}"
+        f"{each}, loading a checkpoint {in_words(state)} per device; most: {most.name}, {needed} with {workspace} allowed "
+        f"for cuFFT, of {in_words(target.memory)} ({POOL:.0%} of the device; NCCL has the rest): {verdict}"
     )
 
 
