@@ -72,8 +72,8 @@ def _memory(parts: list[Part], state: int, target: Target) -> str:
     needed, workspace = in_words(most.with_workspace), in_words(most.program.workspace)
     verdict = "fits" if target.fits(most) else "does not fit"
     return (
-        f"{each}, loading a checkpoint {in_words(state)} per device; most: {most.name}, {needed} with {workspace} allowed "
-        f"for cuFFT, of {in_words(target.memory)} ({POOL:.0%} of the device; NCCL has the rest): {verdict}"
+        f"{each}, loading a checkpoint {in_words(state)} per device; most: {most.name}, {needed} with {workspace} "
+        f"allowed for cuFFT, of {in_words(target.memory)} ({POOL:.0%} of the device; NCCL has the rest): {verdict}"
     )
 
 
