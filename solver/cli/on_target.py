@@ -93,10 +93,8 @@ def _smallest(config: Config, parts: list[Part], target: Target) -> str:
             fewer = replace(target, devices=devices, hosts=hosts, rates=rates)
             found = parts if devices == target.devices else _compiled(config, fewer)
             if fewer.fits(largest(found)):
-                held = f"{largest(found).with_workspace / GIB:.4g} GiB"
-                return (
-                    f"1 device would do, with {held}" if devices == 1 else f"{devices} devices would do, {held} on each"
-                )
+                count = "1 device" if devices == 1 else f"{devices} devices"
+                return f"{count} would do, {in_words(largest(found).with_workspace)} on each"
         devices *= 2
 
 
