@@ -4,13 +4,14 @@
     python benchmarks/gpu.py --platform cpu --sizes 16 24 --steps 2 --target h200    # the same code, on two CPU devices
 
 Every section runs in processes of its own: one that fails, or that dies with its device, leaves a line and the others
-go on. Sections: device, values, transforms, memory, kernels, bandwidth, speed, checkpoint, start. Every process drives
-all GPUs.
+go on. Sections: device, values, transforms, memory, kernels, passes, bandwidth, speed, checkpoint, start. Every process
+drives all GPUs.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import signal
@@ -24,10 +25,9 @@ from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
 from types import SimpleNamespace
 from typing import Any
 
-from gpu_page import PRECISIONS, Options, attempt, head, in_time, reason, say
+from gpu_page import PRECISIONS, Options, attempt, head, in_time, reason, say, side
 
 ROOT = Path(__file__).parents[1]
-PROFILED = (("taylor-green", "float32"), ("taylor-green", "float64"), ("schroedinger-poisson", "float64"))
 MEASURED = ("taylor-green", "mhd", "schroedinger-poisson")
 MARKS = (
     "Published: 1.64 ns per point and step (jaxion, Schrödinger–Poisson, float64, one H100); 4.4 (a CUDA C++ code, "
@@ -35,11 +35,6 @@ MARKS = (
 )
 GIB = 2**30
 GRACE = 60.0  # seconds after the limit that work under way may take
-
-
-def side(options: Options) -> int:
-    """The largest size up to 256."""
-    return max((n for n in options.sizes if n <= 256), default=min(options.sizes))
 
 
 # ---- sections, each in a process of its own ------------------------------------------------------------------------
@@ -63,20 +58,6 @@ def device(options: Options) -> None:
     names = sorted({d.metadata["Name"] for d in metadata.distributions()})
     wanted = [name for name in names if name.lower().startswith(("jax", "nvidia-cufft", "nvidia-nccl", "numpy"))]
     say(f"- Python {sys.version.split()[0]}; " + ", ".join(f"{name} {metadata.version(name)}" for name in wanted))
-
-
-def values(options: Options) -> None:
-    """Steps against one CPU device."""
-    import gpu_values
-
-    gpu_values.values(options)
-
-
-def transforms(options: Options) -> None:
-    """Transforms against NumPy."""
-    import gpu_values
-
-    gpu_values.transforms(options)
 
 
 def memory(options: Options) -> None:
@@ -104,52 +85,6 @@ def memory(options: Options) -> None:
     say(f"| {case.name} | {n}³ | {precision} | {numbers}{note} | {plan} | {peak / GIB:.2f} |")
 
 
-def kernels(options: Options) -> None:
-    """A profiled step beside the compiled one."""
-    import jax
-    from gpu_cases import CASES, Run, target_of
-    from gpu_trace import by_class, by_operation, traced
-
-    import solver as sw
-
-    n, target = side(options), target_of(options.target, 1)
-    mesh, rates = sw.device_mesh(devices=jax.devices()[:1]), None if target is None else target.rates
-    for name, precision in (
-        ("taylor-green", "float32"),
-        ("taylor-green", "float64"),
-        ("schroedinger-poisson", "float64"),
-    ):
-        if not in_time(options):
-            return
-
-        def rows(case=CASES[name], precision=precision) -> tuple[list[str], list[str], float, float]:
-            run = Run(case, n, precision, mesh)
-            run.advance(2)
-            events, program = traced(lambda: run.advance(options.steps)), run.program()
-            whole = sum(event.seconds for event in events) / options.steps
-            predicted = 0.0 if target is None else target.timeline(program).total
-            work = program.work
-            return (
-                by_class(events, work, rates, options.steps), by_operation(events, work, rates, options.steps, 25),
-                whole, predicted,
-            )  # fmt: skip
-
-        found = attempt(f"{name} {precision}", rows)
-        if found is None:
-            continue
-        classes, operations, whole, predicted = found
-        say(f"\n**{CASES[name].name}, {n}³, {precision}, one device**: {1e3 * whole:.3f} ms of kernels per step, ")
-        say(f"predicted {1e3 * predicted:.3f} ms ({'no target' if rates is None else rates.name}).\n")
-        say(
-            "| class | kernels | predicted | µs | predicted | ratio | GB/s | of the peak |\n|---|---|---|---|---|---|---|---|"
-        )
-        say("\n".join(classes))
-        say(
-            "\n| operation | kernels | predicted | µs | predicted | ratio | on the device |\n|---|---|---|---|---|---|---|"
-        )
-        say("\n".join(operations))
-
-
 def bandwidth(options: Options) -> None:
     """Copies, and transforms in units of the time to copy the field."""
     import jax
@@ -163,12 +98,9 @@ def bandwidth(options: Options) -> None:
     speed = measure(SimpleNamespace(process=0, host=""))["bandwidth"]  # type: ignore[arg-type]
     target, mesh = target_of(options.target, 1), sw.device_mesh(devices=jax.devices()[:1])
     peak = f" = {0.82 * speed / target.rates.memory:.0%} of the published peak of {target.rates.name}" if target else ""
-    say(
-        f"b + c, all devices at once: {speed / 1e9:.0f} GB/s per device{peak}. One device; a copy reads and writes it.\n"
-    )
-    say(
-        "| field | side | precision | copy, ms | forward | predicted | inverse | predicted |\n|---|---|---|---|---|---|---|---|"
-    )
+    say(f"b + c, all devices at once: {speed / 1e9:.0f} GB/s per device{peak}.")
+    say("Below: one device, in units of the time to read and write the field.\n")
+    say(head("field | side | precision | copy, ms | forward | predicted | inverse | predicted"))
     for n in options.sizes:
         for precision in PRECISIONS:
             for real, dealias in ((True, "none"), (True, "two-thirds"), (False, "none")):
@@ -214,9 +146,7 @@ def speed(options: Options) -> None:
     import jax
     from gpu_cases import CASES, Run, meshes, target_of
 
-    say(
-        "| case | side | precision | on | ms per step | ns per point and step | predicted | ratio |\n|---|---|---|---|---|---|---|---|"
-    )
+    say(head("case | side | precision | on | ms per step | ns per point and step | predicted | ratio"))
     full: set[tuple[str, str, str]] = set()
     rows = [(n, name, p, where) for n in options.sizes for name in MEASURED for p in PRECISIONS for where in meshes()]
     for n, name, precision, where in rows:
@@ -291,18 +221,22 @@ MEMORY = (
     "is allowed for cuFFT, and the peak less the program: what cuFFT's workspace really is, with what the allocator "
     "rounds up.\n\n"
 ) + head("case | side | precision | peak | program | allowed | peak − program | plan for the target | peak, GiB")
-SECTIONS: dict[str, tuple[str, Callable[[Options], None]]] = {
-    "device": ("What it runs on", device),
-    "values": ("Values against one CPU device", values),
-    "transforms": ("Transforms against numpy.fft", transforms),
-    "memory": ("Memory", memory),
-    "kernels": ("Kernels of a step", kernels),
-    "bandwidth": ("Bandwidth", bandwidth),
-    "speed": ("Speed", speed),
-    "checkpoint": ("Checkpoint", checkpoint),
-    "start": ("Start-up", start),
+SECTIONS = {  # title, and where the function is
+    "device": ("What it runs on", "gpu:device"),
+    "values": ("Values against one CPU device", "gpu_values:values"),
+    "transforms": ("Transforms against numpy.fft", "gpu_values:transforms"),
+    "memory": ("Memory", "gpu:memory"),
+    "kernels": ("Kernels of a step", "gpu_trace:kernels"),
+    "passes": ("Passes of FFTs over memory", "gpu_trace:passes"),
+    "bandwidth": ("Bandwidth", "gpu:bandwidth"),
+    "speed": ("Speed", "gpu:speed"),
+    "checkpoint": ("Checkpoint", "gpu:checkpoint"),
+    "start": ("Start-up", "gpu:start"),
 }
-FLAGS = {"kernels": "--xla_gpu_enable_command_buffer="}  # within a CUDA graph kernels lose their operations' names
+# within a CUDA graph kernels lose the names of their operations
+FLAGS = dict.fromkeys(("kernels", "passes"), "--xla_gpu_enable_command_buffer=")
+    ("kernels", "passes"), "--xla_gpu_enable_command_buffer="
+)  # within a CUDA graph kernels lose their operations' names
 
 
 def page(options: Options) -> None:
@@ -364,7 +298,8 @@ def child(options: Options) -> None:
             jax.config.update("jax_num_cpu_devices", 2)
         elif options.platform == "gpu":
             jax.config.update("jax_platforms", "cuda,cpu")
-    SECTIONS[options.sections[0]][1](options)
+    module, _, function = SECTIONS[options.sections[0]][1].partition(":")
+    getattr(importlib.import_module(module), function)(options)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ def say(line: str = "") -> None:
 
 def head(columns: str) -> str:
     """The first two lines of a table."""
-    return f"| {columns} |\n" + "|---" * (columns.count(" | ") + 1) + "|"
+    return f"| {columns} |\n" + "|---" * (columns.count("|") + 1) + "|"
 
 
 def attempt(what: str, call: Callable[[], Any]) -> Any:
@@ -42,3 +42,8 @@ def reason(error: Exception) -> str:
 def in_time(options: Options) -> bool:
     """Whether new work may start."""
     return time.time() < options.deadline
+
+
+def side(options: Options) -> int:
+    """The largest size up to 256."""
+    return max((n for n in options.sizes if n <= 256), default=min(options.sizes))

@@ -1,4 +1,4 @@
-"""Kernels of a profiled step, beside those of the compiled program: for benchmarks/gpu.py."""
+"""Kernels in a trace beside those of the compiled program: sections `kernels` and `passes` of benchmarks/gpu.py."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from gpu_cases import CASES, Run, target_of
+from gpu_page import PRECISIONS, Options, attempt, head, in_time, say, side
 
+import solver as sw
+from solver.doctor.memory import measure
 from solver.plan.program import Kernel
 from solver.plan.rates import STREAMING
 from solver.plan.schedule import kernel_time
 from solver.plan.timing import fft_passes, pass_time
 
+LENGTHS = (256, 768, 1024, 2048, 4096, 8192, 16384)
+PROFILED = (("taylor-green", "float32"), ("taylor-green", "float64"), ("schroedinger-poisson", "float64"))
 CLASSES = ("fft", "scaling", "transposition", "copy", "exchange", "fusion")
 
 
@@ -60,7 +68,7 @@ def traced(call: Callable[[], None]) -> list[Event]:
             call()
         finally:
             jax.profiler.stop_trace()
-        file = next(Path(folder).rglob("perfetto_trace.json.gz"))
+        file = next(Path(folder).rglob("perfetto_trace.json.gz"), None) or next(Path(folder).rglob("*.json.gz"))
         with gzip.open(file) as text:
             return events_of(json.load(text)["traceEvents"])
 
@@ -75,9 +83,11 @@ def events_of(entries: Sequence[dict[str, Any]]) -> list[Event]:
         if e.get("ph") != "X":
             continue
         operation = e.get("args", {}).get("hlo_op", "")
-        on_stream = e["pid"] in gpus[:1] and threads.get((e["pid"], e["tid"]), "").startswith("Stream")
+        on_stream = e["pid"] in gpus[:1] and threads.get((e["pid"], e["tid"]), "").lower().startswith("stream")
         if on_stream or (not gpus and operation and not operation.startswith("while")):
             found.append(Event(e["name"], operation, 1e-6 * e["dur"]))
+    if not found:
+        raise ValueError(f"no kernels in the trace; its threads are {sorted(set(threads.values()))}")
     return found
 
 
@@ -152,3 +162,74 @@ def by_operation(events: Sequence[Event], kernels: Sequence[Kernel], rates: Any,
             f"{ratio} | {device_names} |"
         )
     return rows
+
+
+def kernels(options: Options) -> None:
+    """A profiled step beside the compiled one."""
+    n, target = side(options), target_of(options.target, 1)
+    mesh, rates = sw.device_mesh(devices=jax.devices()[:1]), None if target is None else target.rates
+    for name, precision in (
+        ("taylor-green", "float32"),
+        ("taylor-green", "float64"),
+        ("schroedinger-poisson", "float64"),
+    ):
+        if not in_time(options):
+            return
+
+        def rows(case=CASES[name], precision=precision) -> tuple[list[str], list[str], float, float]:
+            run = Run(case, n, precision, mesh)
+            run.advance(2)
+            events, program = traced(lambda: run.advance(options.steps)), run.program()
+            whole = sum(event.seconds for event in events) / options.steps
+            predicted = 0.0 if target is None else target.timeline(program).total
+            work = program.work
+            return (
+                by_class(events, work, rates, options.steps), by_operation(events, work, rates, options.steps, 25),
+                whole, predicted,
+            )  # fmt: skip
+
+        found = attempt(f"{name} {precision}", rows)
+        if found is None:
+            continue
+        classes, operations, whole, predicted = found
+        say(f"**{CASES[name].name}, {n}³, {precision}, one device**: {1e3 * whole:.3f} ms of kernels per step,")
+        say(f"predicted {1e3 * predicted:.3f} ms ({'no target' if rates is None else rates.name}).\n")
+        say(head("class | kernels | predicted | µs | predicted | ratio | GB/s | of the peak"))
+        say("\n".join(classes))
+        say("\n" + head("operation | kernels | predicted | µs | predicted | ratio | on the device"))
+        say("\n".join(operations) + "\n")
+
+
+def passes(options: Options) -> None:
+    """Lines of FFTs: kernels and passes over memory, and what scales the inverse."""
+    device = jax.devices()[0]
+    speed = measure(SimpleNamespace(process=0, host=""))["bandwidth"]  # type: ignore[arg-type]
+    elements = 2**16 if device.platform == "cpu" else 2**25
+    say(
+        f"Complex lines, {elements} points in all. A pass reads and writes them once at {speed / 1e9:.0f} GB/s (b + c).\n"
+    )
+    say(head("length | precision | rule | kernels | passes | inverse: kernels | passes | scaling: kernels | passes"))
+    for length in LENGTHS:
+        for precision in PRECISIONS:
+            if not in_time(options):
+                return
+            dtype = jnp.complex64 if precision == "float32" else jnp.complex128
+            u = jnp.ones((elements // length, length), dtype)
+            one = 2 * u.nbytes / speed
+
+            def cells(u=u, one=one) -> list[str]:
+                forward, inverse = (_events_of_one(call, u) for call in (jnp.fft.fft, jnp.fft.ifft))
+                parts = [forward, [e for e in inverse if e.kind == "fft"], [e for e in inverse if e.kind != "fft"]]
+                return [f"{len(part)} | {sum(e.seconds for e in part) / one:.2f}" for part in parts]
+
+            what = f"{length} | {precision} | {fft_passes(length, u.dtype.itemsize)}"
+            found = attempt(what, cells)
+            if found is not None:
+                say(f"| {what} | {' | '.join(found)} |")
+
+
+def _events_of_one(call: Callable[[Any], Any], given: Any) -> list[Event]:
+    """Kernels of one call that is compiled already."""
+    compiled = jax.jit(call).lower(given).compile()
+    jax.block_until_ready(compiled(given))
+    return traced(lambda: jax.block_until_ready(compiled(given)))
