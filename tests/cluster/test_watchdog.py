@@ -99,3 +99,20 @@ def test_the_end_of_a_job_is_read_from_slurm():
     assert seconds_left(None, None) is None
     assert seconds_left(None, time.time() + 60) == pytest.approx(60, abs=1)
     assert seconds_left(30, time.time() + 1e6) < 30
+
+
+def test_a_process_that_was_stopped_as_a_whole_goes_on(barks, monkeypatch):
+    """Between two looks the clock jumps: nobody ran, so nobody stood still."""
+    dog, heard, _ = barks
+    ahead = [0.0]
+
+    class Clock:
+        sleep, monotonic = time.sleep, staticmethod(lambda: time.monotonic() + ahead[0])
+
+    monkeypatch.setattr(watchdog, "time", Clock)
+    dog.moved()
+    ahead[0] = 1000.0
+    time.sleep(0.5 * LIMIT)
+    assert not heard
+    wait_for(heard, 5)  # from then on it counts as before
+    assert heard
