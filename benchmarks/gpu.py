@@ -158,7 +158,7 @@ def speed(options: Options) -> None:
             n: int = n, name: str = name, precision: str = precision, mesh: Any = mesh
         ) -> tuple[float, float | None]:
             run = Run(CASES[name], n, precision, mesh)
-            target = target_of(options.target, mesh.size)
+            target = target_of(options.target, run.grid.mesh.size)
             return run.seconds_per_step(options.steps), None if target is None else target.timeline(run.program()).total
 
         found = attempt(what, measured)
@@ -255,7 +255,7 @@ def page(options: Options) -> None:
             if in_time(options):
                 _in_child(name, case, options, end)
         if not in_time(options):
-            say("\nThe time of this section was over: what is missing above was not started.")
+            say("\nThe time of this section was over: whatever is missing above was not started.")
     options.deadline = end
     say(f"\n{time.time() - options.deadline + options.limit:.0f} s in all.")
 
