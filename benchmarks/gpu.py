@@ -108,7 +108,7 @@ def bandwidth(options: Options) -> None:
                     return
                 grid = sw.Grid((n, n, n), real=real, dealias=dealias, precision=precision, mesh=mesh)
 
-                def cells(grid=grid) -> tuple[float, list[str]]:
+                def cells(grid: Any = grid) -> tuple[float, list[str]]:
                     transform, found = sw.fft.Transform(grid), []
                     u = sw.sample(lambda x, y, z: jnp.cos(x + 2 * y + 3 * z), grid).astype(grid.physical_dtype)
                     copy = 2 * u.nbytes / speed
@@ -154,9 +154,11 @@ def speed(options: Options) -> None:
             continue
         mesh, what = meshes()[where], f"{CASES[name].name} | {n}³ | {precision} | {where}"
 
-        def measured(n=n, name=name, precision=precision, mesh=mesh) -> tuple[float, float | None]:
+        def measured(
+            n: int = n, name: str = name, precision: str = precision, mesh: Any = mesh
+        ) -> tuple[float, float | None]:
             run = Run(CASES[name], n, precision, mesh)
-            target = target_of(options.target, mesh.size)
+            target = target_of(options.target, run.grid.mesh.size)
             return run.seconds_per_step(options.steps), None if target is None else target.timeline(run.program()).total
 
         found = attempt(what, measured)
@@ -233,24 +235,28 @@ SECTIONS = {  # title, and where the function is
     "checkpoint": ("Checkpoint", "gpu:checkpoint"),
     "start": ("Start-up", "gpu:start"),
 }
+# parts of the limit, 1 where none is named; what a section leaves over is shared by those after it
+SHARES = {"values": 4, "transforms": 4, "memory": 5, "kernels": 4, "passes": 2, "bandwidth": 3, "speed": 10, "start": 2}
 # within a CUDA graph kernels lose the names of their operations
 FLAGS = dict.fromkeys(("kernels", "passes"), "--xla_gpu_enable_command_buffer=")
-    ("kernels", "passes"), "--xla_gpu_enable_command_buffer="
-)  # within a CUDA graph kernels lose their operations' names
 
 
 def page(options: Options) -> None:
     """All sections, one after the other."""
     say(f"# Slabwave on GPUs\n\n`python benchmarks/gpu.py {' '.join(sys.argv[1:])}`, {time.strftime('%Y-%m-%d')}.")
-    for name in options.sections:
+    end = options.deadline
+    for i, name in enumerate(options.sections):
         say(f"\n## {SECTIONS[name][0]}\n")
         if name == "memory":
             say(MEMORY)
+        left = sum(SHARES.get(other, 1) for other in options.sections[i:])
+        options.deadline = time.time() + max(0.0, end - time.time()) * SHARES.get(name, 1) / left
         for case in _cases(name, options):
-            if not in_time(options):
-                say(f"\nThe rest was not started: the limit of {options.limit:g} s is over.")
-                break
-            _in_child(name, case, options)
+            if in_time(options):
+                _in_child(name, case, options, end)
+        if not in_time(options):
+            say("\nThe time of this section was over: whatever is missing above was not started.")
+    options.deadline = end
     say(f"\n{time.time() - options.deadline + options.limit:.0f} s in all.")
 
 
@@ -265,7 +271,7 @@ def _cases(section: str, options: Options) -> Iterator[str]:
             yield f"{name}:{n}:{precision}"
 
 
-def _in_child(section: str, case: str, options: Options) -> None:
+def _in_child(section: str, case: str, options: Options, end: float) -> None:
     """Run a part in a process of its own, and say why it ended if it failed."""
     given = {**vars(options), "sections": [section], "case": case}
     flags = f"{os.environ.get('XLA_FLAGS', '')} {FLAGS.get(section, '')}".strip()
@@ -276,7 +282,7 @@ def _in_child(section: str, case: str, options: Options) -> None:
     with TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, env=environment, stderr=errors)
         try:
-            code = process.wait(max(30, options.deadline + GRACE - time.time()))
+            code = process.wait(max(30, end + GRACE - time.time()))
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
@@ -298,6 +304,8 @@ def child(options: Options) -> None:
             jax.config.update("jax_num_cpu_devices", 2)
         elif options.platform == "gpu":
             jax.config.update("jax_platforms", "cuda,cpu")
+        if options.platform == "gpu" and jax.devices()[0].platform != "gpu":
+            raise SystemExit(f"--platform gpu: JAX has {jax.devices()[0].platform} devices only")
     module, _, function = SECTIONS[options.sections[0]][1].partition(":")
     getattr(importlib.import_module(module), function)(options)
 

@@ -205,9 +205,7 @@ def passes(options: Options) -> None:
     device = jax.devices()[0]
     speed = measure(SimpleNamespace(process=0, host=""))["bandwidth"]  # type: ignore[arg-type]
     elements = 2**16 if device.platform == "cpu" else 2**25
-    say(
-        f"Complex lines, {elements} points in all. A pass reads and writes them once at {speed / 1e9:.0f} GB/s (b + c).\n"
-    )
+    say(f"Complex lines, {elements} points in all. A pass reads and writes them once at {speed / 1e9:.0f} GB/s.\n")
     say(head("length | precision | rule | kernels | passes | inverse: kernels | passes | scaling: kernels | passes"))
     for length in LENGTHS:
         for precision in PRECISIONS:
