@@ -33,7 +33,7 @@ def forward_blocked(
     u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None, chunks: int = 1, in_cache: bool = True
 ) -> Array:
     """As `forward_local`, for slabs in two and three dimensions."""
-    slabs = Slabs(layout, axis_name, jnp.result_type(u, jnp.complex64), in_cache)
+    slabs = Slabs(layout, axis_name, jnp.result_type(u.dtype, jnp.complex64), in_cache)
     batch = u.shape[: u.ndim - layout.dimensions]
     u = u.reshape(-1, *slabs.plane_shape)
     scale = 1 / math.prod(layout.points) if factor is None else factor

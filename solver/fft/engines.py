@@ -267,7 +267,7 @@ def _jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: AnyMesh, bac
     pin_modes = lambda v: jax.lax.with_sharding_constraint(v, jax.NamedSharding(mesh, _its_modes(layout)))  # noqa: E731
     fields = u.reshape(-1, *u.shape[-3:])
     if is_forward:
-        given = [pin(v.astype(jnp.result_type(u, jnp.complex64))) for v in fields]
+        given = [pin(v.astype(jnp.result_type(u.dtype, jnp.complex64))) for v in fields]
         modes = [pin_modes(jaxdecomp.fft.pfft3d(v, norm="forward", backend=backend)) for v in given]
         kept = jnp.stack([_retained(m, layout) for m in modes])
         return kept.reshape(*u.shape[:-3], *kept.shape[1:])

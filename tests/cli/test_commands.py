@@ -235,11 +235,12 @@ def test_a_signal_stops_early_with_a_checkpoint(tmp_path, number, finished):
 def test_a_run_started_again_compiles_nothing_anew_and_changes_no_bit(tmp_path):
     kept = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "kept")}
     # never beside programs of other sources, also where the folder was chosen
-    programs = lambda: {p.name for p in (tmp_path / "kept").glob("programs-*/*-cache")}  # noqa: E731
+    # (small programs are kept where compiling them took long, as it may on a busy machine)
+    programs = lambda: {p.name for p in (tmp_path / "kept").glob("programs-*/jit__fixed_steps*-cache")}  # noqa: E731
     done = run_small(tmp_path / "first", environment=kept)
     assert done.returncode == 0, done.stderr
     first = programs()
-    assert any(name.startswith("jit__fixed_steps") for name in first)
+    assert first
     again = run_small(tmp_path / "again", environment=kept)
     assert again.returncode == 0, again.stderr
     assert not again.stderr
@@ -358,7 +359,7 @@ def test_check_info_verify_plot(finished):
     assert tomllib.loads(done.stdout)["grid"]["shape"] == [64, 64, 64], "the output is itself a run file"
     done = slabwave("check", DEMO, "devices.decomposition='pencil'", "--devices", "128")
     assert "16 slabs × 8 pencils" in done.stdout
-    assert "in 16 exchanges" in done.stdout
+    assert "# exchanges:    16 per step" in done.stdout
     done = slabwave("info", folder)
     assert "step 40, t = 0.4: finished" in done.stdout
     assert "navier-stokes (viscosity = 0.005)" in done.stdout

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import numpy_coefficients, random_field
 
+import solver as sw
 from solver.fft import loops
 from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
 from solver.fft.pipeline import forward_local, inverse_local
@@ -76,3 +77,13 @@ def test_blocks_of_two_dimensions_hold_no_whole_field(make_grid):
     held = mapped.lower(u_hat).compile().memory_analysis().temp_size_in_bytes
     pieces = 2 * 16 * 256 * layout.spectral_shape[0]  # of two fields; as one block it holds 3.5 of them
     assert held < 2.5 * pieces
+
+
+@pytest.mark.parametrize("shape", [(8, 6), (8, 6, 4)], ids=str)
+def test_numbers_without_a_precision_of_their_own_are_transformed_in_that_of_the_array(make_grid, shape):
+    """`jnp.full` of a Python number is of a weak type, which promotion takes for single precision."""
+    u = jnp.full(shape, 2.0)
+    assert u.weak_type
+    u_hat = sw.fft.Transform(make_grid(shape, devices=2)).forward(u)
+    assert u_hat.dtype == jnp.complex128
+    assert u_hat.ravel()[0] == 2.0
