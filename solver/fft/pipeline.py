@@ -12,7 +12,11 @@ Forward, in three dimensions, on a slab of x and on a pencil of x and y (P slabs
 Modes that are not retained are dropped as soon as their axis is transformed, so the exchange of slabs moves
 16·Nx·Ky·Kz·(P-1)/P bytes in float64. Every FFT runs along the last, contiguous axes: XLA's kernels demand it.
 Axes that the devices do not divide are padded: padding is cut off before an axis is transformed, whatever it holds,
-and comes out as zeros. The inverse goes back the same way. Without axis names the same steps act on a whole array.
+and comes out as zeros. Without axis names the same steps act on a whole array.
+
+The inverse goes back the same way, one axis at a time, so that y is transformed for retained kz only. It is written for
+GPUs, where every pass over memory counts: forward FFTs of conjugates, since XLA follows an inverse one by a pass that
+scales; what is sent keeps the order of its axes, and each transposition is one kernel with the zeros that are put in.
 """
 
 from __future__ import annotations
