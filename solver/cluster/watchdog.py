@@ -57,6 +57,7 @@ class Watchdog:
         self.doing = "stepping"
         self._moved = time.monotonic()
         self._longest = 0.0
+        self._compiled = 0.0  # seconds, since the main thread last got on
         self._busy: str | None = "starting"
         self._over = threading.Event()
         self._pulse = 0
@@ -75,8 +76,9 @@ class Watchdog:
         _listen_to(self._outer)
 
     def moved(self, seconds: float = 0.0) -> None:
-        """The main thread got on; it took `seconds` over the last chunk of steps."""
-        self._longest = max(self._longest, seconds)
+        """The main thread got on; it took `seconds` over the last chunk of steps, compilation included."""
+        self._longest = max(self._longest, seconds - self._compiled)
+        self._compiled = 0.0
         self._busy = None
         self._moved = time.monotonic()
 
@@ -95,6 +97,7 @@ class Watchdog:
             self._busy = COMPILING
         elif not begins and self._busy == COMPILING:
             self._busy = None
+            self._compiled += self._still()
         self._moved = time.monotonic()
 
     def _still(self) -> float:

@@ -116,3 +116,20 @@ def test_a_process_that_was_stopped_as_a_whole_goes_on(barks, monkeypatch):
     assert not heard
     wait_for(heard, 5)  # from then on it counts as before
     assert heard
+
+
+def test_a_first_chunk_counts_without_its_compilation(barks):
+    """Steps longer than the limit are allowed from the first on; that compiling took long is no excuse."""
+    dog, heard, _ = barks
+    dog.moved()
+    dog.compiling(begins=True)
+    time.sleep(2 * LIMIT)
+    dog.compiling(begins=False)
+    dog.moved(2 * LIMIT)
+    assert dog._allowed() == LIMIT
+    dog.compiling(begins=True)
+    time.sleep(LIMIT)
+    dog.compiling(begins=False)
+    dog.moved(3 * LIMIT)
+    assert dog._allowed() > 5 * LIMIT
+    assert not heard
