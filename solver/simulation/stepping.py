@@ -182,7 +182,7 @@ def simulate(
                 )
                 compiled = previous == first_step
                 early.learn(0.0 if compiled else seconds)
-                watchdog.moved(seconds)
+                watchdog.moved(seconds, first=compiled)
                 pace.learn(step - previous, seconds)
                 if failed:
                     run.writer.wait()  # which raises what failed, here or elsewhere

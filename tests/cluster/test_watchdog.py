@@ -125,11 +125,11 @@ def test_a_first_chunk_counts_without_its_compilation(barks):
     dog.compiling(begins=True)
     time.sleep(2 * LIMIT)
     dog.compiling(begins=False)
-    dog.moved(2 * LIMIT)
+    dog.moved(2.5 * LIMIT, first=True)
     assert dog._allowed() == LIMIT
     dog.compiling(begins=True)
     time.sleep(LIMIT)
     dog.compiling(begins=False)
-    dog.moved(3 * LIMIT)
+    dog.moved(3 * LIMIT, first=True)
     assert dog._allowed() > 5 * LIMIT
     assert not heard
