@@ -57,5 +57,5 @@ def test_two_processes():
     assert any("failed: process 1: RuntimeError: no room here" in row for row in rows)
     times = [float(row.replace("pencil 1×2", "pencil").split()[4]) for row in rows if "failed" not in row]
     assert len(times) >= 2
-    assert min(times) > 1e4, "the slowest process counts"
+    assert min(times) >= 1e4, "the slowest process counts"  # ten seconds, printed to four digits
     assert "split " not in silent, "the first process alone prints"
