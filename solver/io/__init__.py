@@ -18,6 +18,7 @@ from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
 from solver.io.hdf5 import dataset, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
+from solver.io.records import Axis, Column, Layout, RecordsFile, Row
 from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series
 from solver.io.snapshots import (
     COMPONENT,
@@ -27,20 +28,22 @@ from solver.io.snapshots import (
     variables_in,
     write_snapshot,
 )
-from solver.io.spectra import Row, SpectraFile
 from solver.io.writer import Job, Writer
 
 __all__ = [
     "COMPONENT",
     "DEAD_SECONDS",
+    "Axis",
     "CheckpointError",
+    "Column",
     "DirectoryLock",
     "DiskError",
     "Job",
+    "Layout",
+    "RecordsFile",
     "Row",
     "RunDirectory",
     "SeriesFile",
-    "SpectraFile",
     "TakenError",
     "Variable",
     "Writer",

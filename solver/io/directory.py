@@ -47,10 +47,9 @@ class RunDirectory:
         """The CSV file of scalars against time."""
         return self.path / "series.csv"
 
-    @property
-    def spectra(self) -> Path:
-        """The HDF5 file of shell spectra against time."""
-        return self.path / "spectra.h5"
+    def records(self, name: str) -> Path:
+        """The HDF5 file of an output that records arrays against time, such as `spectra`."""
+        return self.path / f"{name}.h5"
 
     @property
     def snapshots(self) -> Path:
@@ -64,7 +63,7 @@ class RunDirectory:
 
     def existing_files(self) -> list[str]:
         """Names in the directory that show a run was here; empty if it is free."""
-        files = (self.run_file, self.series, self.spectra, self.snapshots, self.checkpoints)
+        files = (self.run_file, self.series, self.records("spectra"), self.snapshots, self.checkpoints)
         return [path.name for path in files if path.exists()]
 
 

@@ -14,7 +14,7 @@ from zygote import ROOT, Zygote, together
 
 from solver.cli.main import main
 from solver.cluster.addresses import free_port
-from solver.io import SpectraFile
+from solver.io import RecordsFile
 
 STEPS = 40
 CASE = [
@@ -86,11 +86,11 @@ class Campaign:
             np.testing.assert_array_equal(a[name], b[name])
         assert told_a["values"] == told_b["values"]
         assert (directory / "series.csv").read_text() == (whole / "series.csv").read_text()
-        rows = [SpectraFile(where / "spectra.h5").rows() for where in (directory, whole)]
+        rows = [RecordsFile(where / "spectra.h5").rows() for where in (directory, whole)]
         assert [row.step for row in rows[0]] == [row.step for row in rows[1]]
         for mine, theirs in zip(*rows, strict=True):
-            for name, values in mine.spectra.items():
-                np.testing.assert_array_equal(values, theirs.spectra[name])
+            for name, values in mine.values.items():
+                np.testing.assert_array_equal(values, theirs.values[name])
         for path in sorted(whole.glob("snapshots/*.h5")):
             with h5py.File(path) as there, h5py.File(directory / "snapshots" / path.name) as here:
                 np.testing.assert_array_equal(here["velocity"][:], there["velocity"][:])

@@ -13,10 +13,13 @@ from helpers import read_checkpoint
 import solver as sw
 from solver.cli.main import main
 from solver.config import ConfigError
-from solver.io import Row, SpectraFile, list_checkpoints, load_checkpoint, read_series
+from solver.io import Axis, Column, Layout, RecordsFile, Row, list_checkpoints, load_checkpoint, read_series
 from solver.outputs.base import Output
 
 # ---- spectra.h5 -------------------------------------------------------------------------------------------------
+
+
+SHELLS = Layout({"k": Axis(np.arange(20.0), "1/length")}, {"energy": Column(("k",))})
 
 
 def rows(count, shells=20):
@@ -25,12 +28,12 @@ def rows(count, shells=20):
 
 def test_the_file_is_replaced_as_seldom_as_keeps_a_row_cheap(tmp_path, monkeypatch):
     replaced = []
-    replace = SpectraFile._replace
-    monkeypatch.setattr(SpectraFile, "_replace", lambda self, rows: replaced.append(1) or replace(self, rows))
-    monkeypatch.setattr("solver.io.spectra.SMALL", 4096)
-    file = SpectraFile(tmp_path / "spectra.h5")
+    replace = RecordsFile._replace
+    monkeypatch.setattr(RecordsFile, "_replace", lambda self, rows: replaced.append(1) or replace(self, rows))
+    monkeypatch.setattr("solver.io.records.SMALL", 4096)
+    file = RecordsFile(tmp_path / "spectra.h5")
     for row in rows(2000):
-        file.append(row, np.arange(20.0))
+        file.append(row, SHELLS)
     assert 4 < len(replaced) < 60
     assert [row.step for row in file.rows()] == list(range(2000))
     file.merge()
@@ -42,9 +45,9 @@ def test_the_file_is_replaced_as_seldom_as_keeps_a_row_cheap(tmp_path, monkeypat
 
 
 def test_rows_survive_a_kill_at_any_moment(tmp_path):
-    file = SpectraFile(tmp_path / "spectra.h5")
+    file = RecordsFile(tmp_path / "spectra.h5")
     for row in rows(10):
-        file.append(row, np.arange(20.0))
+        file.append(row, SHELLS)
     whole = file.journal.read_bytes()
     file.journal.write_bytes(whole[:-30])  # killed while it wrote the last row
     assert [row.step for row in file.rows()] == list(range(9))
@@ -58,12 +61,12 @@ def test_rows_survive_a_kill_at_any_moment(tmp_path):
 
 
 def test_a_changed_line_of_the_journal_is_found(tmp_path):
-    file = SpectraFile(tmp_path / "spectra.h5")
+    file = RecordsFile(tmp_path / "spectra.h5")
     for row in rows(5):
-        file.append(row, np.arange(20.0))
+        file.append(row, SHELLS)
     text = file.journal.read_text()
     file.journal.write_text(text.replace('"step": 2', '"step": 7'))
-    assert file.damaged_lines() == [2]
+    assert file.damaged_lines() == [3]
     assert [row.step for row in file.rows()] == [0, 1, 3, 4]
 
 
@@ -191,7 +194,7 @@ def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
         with h5py.File(path) as file:
             assert float(file.attrs["time"]) == times[int(path.stem[5:])]
     assert {path.stem for path in (folder / "snapshots").glob("*.hdf")} == {f"step-{n:08d}" for n in steps}
-    assert all(row.step <= 3 for row in SpectraFile(folder / "spectra.h5").rows())
+    assert all(row.step <= 3 for row in RecordsFile(folder / "spectra.h5").rows())
 
 
 def test_drift_is_relative_to_the_size_of_what_is_conserved(tmp_path):

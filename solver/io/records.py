@@ -1,0 +1,222 @@
+"""NAME.h5: arrays of a few numbers against time, such as spectra.h5.
+
+An HDF5 file that is open while its process is killed may be lost. So a row goes to a journal beside the file first,
+one line of text brought to the disk, and the file is replaced as a whole when the journal has grown to a quarter of
+it: the cost of a row does not grow with the run, and no row is lost. `merge` brings the file up to date.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from solver.io.files import append_line, partial_path, publish
+from solver.io.hdf5 import create, new_hdf5, seal
+
+TIME = ("t", "step")
+SMALL = 2**16  # bytes: a journal below this is not worth a new file
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Coordinates that a recorded array is held against, besides time.
+
+    Args:
+        values: one-dimensional.
+        units: of them.
+        long_name: what they are.
+    """
+
+    values: np.ndarray
+    units: str = ""
+    long_name: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One recorded quantity.
+
+    Args:
+        axes: names of the axes that its arrays have, in order; none for a number.
+        units: of the values.
+        long_name: what they are, with their normalisation.
+    """
+
+    axes: tuple[str, ...] = ()
+    units: str = ""
+    long_name: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file of records holds besides the rows."""
+
+    axes: Mapping[str, Axis] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of a column's arrays."""
+        return tuple(len(self.axes[axis].values) for axis in self.columns[name].axes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "axes": {name: {**vars(axis), "values": axis.values.tolist()} for name, axis in self.axes.items()},
+            "columns": {name: vars(column) for name, column in self.columns.items()},
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Layout:
+        """The inverse of `to_json`."""
+        axes = {name: Axis(**{**axis, "values": np.array(axis["values"])}) for name, axis in content["axes"].items()}
+        columns = {
+            name: Column(**{**column, "axes": tuple(column["axes"])}) for name, column in content["columns"].items()
+        }
+        return cls(axes, columns)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Recorded arrays of one state, by name."""
+
+    step: int
+    t: float
+    values: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class RecordsFile:
+    """Rows of arrays against time; written by the first process only.
+
+    Data sets: `t`, `step`, each axis, and each column `(t, *axes)` with `t` and its axes as dimension scales.
+
+    Args:
+        path: the file.
+    """
+
+    path: Path
+
+    @property
+    def journal(self) -> Path:
+        """The rows that are not in the file yet."""
+        return self.path.with_name(f".{self.path.name}.rows")
+
+    def append(self, row: Row, layout: Layout) -> None:
+        """Add a row."""
+        if not self.journal.exists():
+            self._add_line({"layout": layout.to_json()})
+        content = {name: np.asarray(values).tolist() for name, values in row.values.items()}
+        self._add_line({"step": row.step, "t": row.t, "values": content})
+        stored = self.path.stat().st_size if self.path.exists() else 0
+        if self.journal.stat().st_size >= max(SMALL, stored // 4) or not stored:
+            self.merge()
+
+    def merge(self) -> None:
+        """Bring the file up to date with the journal."""
+        if self.journal.exists():
+            self._replace(self.rows())
+
+    def drop_after(self, step: int) -> None:
+        """Drop the rows after a step."""
+        if self.path.exists() or self.journal.exists():
+            self._replace([row for row in self.rows() if row.step <= step])
+
+    def layout(self) -> Layout | None:
+        """Axes and columns; None while there is no row."""
+        if self.path.exists():
+            with h5py.File(self.path, "r") as file:
+                return _read_layout(file)
+        return next((Layout.from_json(c["layout"]) for _, c in self._journal_lines() if c and "layout" in c), None)
+
+    def rows(self) -> list[Row]:
+        """All rows, those of the journal included."""
+        rows = list(self._stored()) if self.path.exists() else []
+        for _, content in self._journal_lines():
+            if content is not None and "step" in content and (not rows or content["step"] > rows[-1].step):
+                values = {name: np.array(value) for name, value in content["values"].items()}
+                rows.append(Row(content["step"], content["t"], values))
+        return rows
+
+    def damaged_lines(self) -> list[int]:
+        """Numbers of the journal's lines whose checksum does not match; a last one cut short is none of them."""
+        lines = list(self._journal_lines())
+        return [number for number, content in lines[:-1] if content is None]
+
+    def _stored(self) -> Iterator[Row]:
+        with h5py.File(self.path, "r") as file:
+            arrays = {name: file[name][:] for name in _columns_in(file)}
+            for i, (step, t) in enumerate(zip(file["step"][:], file["t"][:], strict=True)):
+                yield Row(int(step), float(t), {name: values[i] for name, values in arrays.items()})
+
+    def _add_line(self, content: dict[str, Any]) -> None:
+        text = json.dumps(content)
+        append_line(self.journal, f"{zlib.crc32(text.encode()):08x} {text}")
+
+    def _journal_lines(self) -> Iterator[tuple[int, dict | None]]:
+        """Number and content of each line; None for the content of a damaged one."""
+        if not self.journal.exists():
+            return
+        lines = self.journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            claimed, _, text = line.partition(" ")
+            yield number, json.loads(text) if claimed == f"{zlib.crc32(text.encode()):08x}" else None
+
+    def _replace(self, rows: Iterable[Row]) -> None:
+        rows, layout = list(rows), self.layout()
+        if not rows or layout is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            partial = partial_path(self.path)
+            try:
+                with new_hdf5(partial) as file:
+                    _write(file, rows, layout)
+                seal(partial)
+                publish(partial, self.path)
+            except Exception:
+                partial.unlink(missing_ok=True)
+                raise
+        self.journal.unlink(missing_ok=True)
+
+
+def _write(file: h5py.File, rows: list[Row], layout: Layout) -> None:
+    create(file, "t", np.array([row.t for row in rows]))
+    create(file, "step", np.array([row.step for row in rows]))
+    for name, axis in layout.axes.items():
+        _describe(create(file, name, axis.values), axis)
+    for scale in ("t", *layout.axes):
+        file[scale].make_scale(scale)
+    for name, column in layout.columns.items():
+        data = file.create_dataset(name, data=np.stack([row.values[name] for row in rows]), fletcher32=True)
+        _describe(data, column)
+        for i, scale in enumerate(("t", *column.axes)):
+            data.dims[i].attach_scale(file[scale])
+
+
+def _describe(data: h5py.Dataset, what: Axis | Column) -> None:
+    for key in ("units", "long_name"):
+        if getattr(what, key):
+            data.attrs[key] = getattr(what, key)
+
+
+def _columns_in(file: h5py.File) -> list[str]:
+    return [name for name in file if name not in TIME and not file[name].is_scale]
+
+
+def _read_layout(file: h5py.File) -> Layout:
+    def words(name: str) -> dict[str, str]:
+        return {key: str(file[name].attrs.get(key, "")) for key in ("units", "long_name")}
+
+    scales = [name for name in file if name not in TIME and file[name].is_scale]
+    axes = {name: Axis(file[name][:], **words(name)) for name in scales}
+    columns = {
+        name: Column(tuple(dim.keys()[0] for dim in list(file[name].dims)[1:]), **words(name))
+        for name in _columns_in(file)
+    }
+    return Layout(axes, columns)

@@ -1,0 +1,101 @@
+"""What outputs share that record a few numbers of each state against time: NAME.h5 in the run's directory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from solver.cluster import is_first
+from solver.config import ConfigError
+from solver.equations.system import PeriodicSystem
+from solver.io import Layout, RecordsFile, Row, RunDirectory, verify_data
+from solver.operators import Fields
+from solver.outputs.base import Output, Run
+from solver.steppers.base import State
+
+_values = jax.jit(lambda output, equation, fields: output.values(equation, fields), static_argnums=0)
+
+
+@dataclass(frozen=True)
+class Records(Output):
+    """Arrays of fixed shape against time, in NAME.h5. Subclass it for a diagnostic of your own.
+
+    A subclass gives `name`, `layout` and `values`. Rows go to a journal beside the file, which is brought up to date at
+    every checkpoint and whenever the journal has grown to a quarter of it.
+    """
+
+    @abstractmethod
+    def layout(self, equation: PeriodicSystem) -> Layout:
+        """Axes and columns; touches no device.
+
+        Raises:
+            ValueError: an equation, or parameters, that it cannot be worked out for.
+        """
+
+    @abstractmethod
+    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+        """The columns' arrays, the same on every device; a pure function that is traced under `jit`."""
+
+    def check(self, equation: PeriodicSystem) -> None:
+        layout = self.layout(equation)
+        found = jax.eval_shape(lambda fields: self.values(equation, fields), equation.field_shapes())
+        if found.keys() != layout.columns.keys():
+            raise ValueError(
+                f"output {self.name}: values() gives {', '.join(found)}; {', '.join(layout.columns)} are needed"
+            )
+        for name, values in found.items():
+            if values.shape != layout.shape(name):
+                raise ValueError(
+                    f"output {self.name}: values() gives {name} of shape {list(values.shape)}; "
+                    f"{list(layout.shape(name))} is needed"
+                )
+
+    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+        return {self.name: _values.trace(self, equation, state.field)}
+
+    def resume(self, run: Run) -> None:
+        file = self.file(run.directory)
+        if not file.path.exists():
+            return
+        if verify_data(file.path):
+            raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
+        there, wanted = file.layout(), self.layout(run.equation)
+        if there is not None and there.to_json() != wanted.to_json():
+            raise ConfigError(
+                f"{file.path}: holds {', '.join(there.columns)} with other axes or units than output.{self.name} now "
+                "asks for; move it away to begin it anew"
+            )
+
+    def write(self, run: Run, state: State) -> None:
+        values = {name: np.asarray(v) for name, v in _values(self, run.equation, state.field).items()}
+        if is_first():
+            row = Row(int(state.step), float(state.t), values)
+            with run.writer.while_waiting():
+                self.file(run.directory).append(row, self.layout(run.equation))
+
+    def flush(self, run: Run) -> None:
+        self.file(run.directory).merge()
+
+    @classmethod
+    def file(cls, directory: RunDirectory) -> RecordsFile:
+        """The file in a run's directory."""
+        return RecordsFile(directory.records(cls.name))
+
+    @classmethod
+    def drop_after(cls, directory: RunDirectory, step: int) -> None:
+        cls.file(directory).drop_after(step)
+
+    @classmethod
+    def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
+        file = cls.file(directory)
+        found = {file.path: verify_data(file.path)} if file.path.exists() else {}
+        if file.journal.exists():
+            found[file.journal] = [f"line {n}: its checksum does not match" for n in file.damaged_lines()]
+        return found
