@@ -21,46 +21,28 @@ DEVICES = (1, 4, 8, 64)
 SIDES = {1: 4096, 2: 4096, 3: 256}
 
 
-def compiled(file: Path, devices: int, overrides: list[str], target_name: str = "h200"):
-    """A run's configuration, assembly and programs on a target."""
+def row(file: Path, devices: int, overrides: list[str], target_name: str = "h200") -> dict:
+    """Words per point of a case."""
     import jax
 
     from solver import assemble
-    from solver.mesh import mesh_axes
-    from solver.plan import Target, compile_run, target_mesh
+    from solver.plan import Target
 
     jax.config.update("jax_enable_x64", True)
     config = assemble.read_run_file(str(file), overrides)
     target = Target.of(target_name, devices)
-    axes = mesh_axes(devices, assemble.mesh_shape(config, devices))
-    run = assemble.Assembly(config, target_mesh(target.xla, axes, target.hosts))
-    start = run.start if all(initial.traceable for initial in run.initials.values()) else None
-    parts = compile_run(
-        run.equation, run.stepper, run.state_shapes(), run.control, run.outputs.all, start, target.xla
-    )  # fmt: skip
-    return config, run, parts, target
-
-
-def row(file: Path, devices: int, overrides: list[str], target_name: str = "h200") -> dict:
-    """Words per point of a case."""
-    config, run, parts, target = compiled(file, devices, overrides, target_name)
+    run = assemble.assembly_on(config, target)
+    parts = assemble.programs_on(run, target)
     steps = parts[0].program
-    word = 4 if config.grid.precision == "float32" else 8
-    unit = math.prod(run.grid.layout.points) / devices * word
+    unit = math.prod(run.grid.layout.points) / devices * run.grid.dtype.itemsize
     time = target.timeline(steps)
     return {
-        "case": file.stem, "equation": config.equation.name, "stepper": config.stepper.name,
-        "dimensions": len(config.grid.shape), "dealias": str(config.dealias), "precision": config.grid.precision,
-        "control": control_of(config), "devices": devices, "side": config.grid.shape[0],
-        "moved": steps.moved / unit, "scaled": steps.scaled / unit, "kernels": len(steps.work),
-        "exchanges": len(steps.exchanges), "covered": time.covered, "placed": time.placed,
-        "workspace": steps.workspace / unit, "held": {part.name: part.held / unit for part in parts},
+        "case": file.stem, **vars(assemble.kind_of(config)), "precision": config.grid.precision, "devices": devices,
+        "side": config.grid.shape[0], "moved": steps.moved / unit, "scaled": steps.scaled / unit,
+        "kernels": len(steps.work), "exchanges": len(steps.exchanges), "covered": time.covered, "placed": time.placed,
+        "held": {part.name: part.held / unit for part in parts},
+        "needed": {part.name: part.with_workspace / unit for part in parts},
     }  # fmt: skip
-
-
-def control_of(config) -> str:
-    """What decides the size of steps."""
-    return next(name for name in ("step", "cfl", "tolerance") if getattr(config.time, name) is not None)
 
 
 def main() -> None:

@@ -45,14 +45,14 @@ def ours(dimensions: int, kind: str) -> Program:
 
 def others(dimensions: int) -> list[Program]:
     """Programs of others."""
+    ranks, needs = two_ranks("ns_fluidsim.py"), ("fluidsim", "fluidfft_fftwmpi")
     if dimensions == 2:
-        ranks, needs = two_ranks("ns2d_fluidsim.py"), ("fluidsim", "fluidfft_fftwmpi")
         return [
             Program(BASE[2], [*ranks, "fft2d.mpi_with_fftw1d"], needs),
             Program(BASE[2].replace("fftw1d", "fftwmpi2d"), [*ranks, "fft2d.mpi_with_fftwmpi2d"], needs),
         ]
     return [
-        Program(BASE[3], two_ranks("ns_fluidsim.py"), ("fluidsim", "fluidfft_fftwmpi")),
+        Program(BASE[3], [*ranks, "fft3d.mpi_with_fftwmpi3d"], needs),
         Program("plain mpi4py-fft solver, RK4, 2 ranks", two_ranks("ns_mpi4py.py"), ("mpi4py_fft",)),
         Program("exponax, ETDRK4, 1 process", peer("ns_exponax.py"), ("exponax",)),
     ]

@@ -1,19 +1,22 @@
-"""fluidsim's ns3d with RK4; on several ranks."""
+"""fluidsim's ns3d, or its ns2d (vorticity), with RK4; on several ranks, with the distributed FFT that is asked for."""
 
 import json
 import statistics
 import sys
 import time
+from importlib import import_module
 
 import numpy as np
-from fluidsim.solvers.ns3d.solver import Simul
 from mpi4py import MPI
 
-n, steps = int(sys.argv[1]), int(sys.argv[2])
+fft, n, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+axes = "xyz" if fft.startswith("fft3d") else "xy"
+Simul = import_module(f"fluidsim.solvers.ns{len(axes)}d.solver").Simul
 params = Simul.create_default_params()
-params.oper.type_fft = "fft3d.mpi_with_fftwmpi3d"
-params.oper.nx = params.oper.ny = params.oper.nz = n
-params.oper.Lx = params.oper.Ly = params.oper.Lz = 2 * np.pi
+params.oper.type_fft = fft
+for axis in axes:
+    setattr(params.oper, f"n{axis}", n)
+    setattr(params.oper, f"L{axis}", 2 * np.pi)
 params.oper.coef_dealiasing = 2 / 3
 params.nu_2 = 1e-2
 params.time_stepping.type_time_scheme = "RK4"

@@ -6,6 +6,7 @@ abstract mesh.
 
 from solver.assemble.devices import check_device_count, least_memory, mesh_shape, method_of, preferred_device_count
 from solver.assemble.objects import Assembly, abstract_assembly, dry_run
+from solver.assemble.on_target import assembly_on, kind_of, programs_on
 from solver.assemble.python import StoppedEarly, run
 from solver.assemble.registry import BASES, Registry, register
 from solver.assemble.resolve import parse_run_file, read_run_file, resolve, schema
@@ -16,13 +17,16 @@ __all__ = [
     "Registry",
     "StoppedEarly",
     "abstract_assembly",
+    "assembly_on",
     "check_device_count",
     "dry_run",
+    "kind_of",
     "least_memory",
     "mesh_shape",
     "method_of",
     "parse_run_file",
     "preferred_device_count",
+    "programs_on",
     "read_run_file",
     "register",
     "resolve",

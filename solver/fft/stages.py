@@ -187,7 +187,6 @@ def exchange(u: Array, name: str | None, parts: int, *, cut: int, join: int) -> 
         return u
     cut, join = cut + u.ndim, join + u.ndim
     pieces = jnp.moveaxis(u.reshape(*u.shape[:cut], parts, -1, *u.shape[cut + 1 :]), cut, 0)
-    pieces = lax.optimization_barrier(pieces)
     received = jnp.moveaxis(lax.all_to_all(pieces, name, split_axis=0, concat_axis=0), 0, join)
     return received.reshape(*received.shape[:join], -1, *received.shape[join + 2 :])
 
@@ -195,4 +194,4 @@ def exchange(u: Array, name: str | None, parts: int, *, cut: int, join: int) -> 
 def reorder(u: Array, order: Sequence[int]) -> Array:
     """The last axes in the order given, as negative numbers."""
     lead = u.ndim - len(order)
-    return lax.optimization_barrier(_held(u).transpose(*range(lead), *(u.ndim + axis for axis in order)))
+    return _held(u).transpose(*range(lead), *(u.ndim + axis for axis in order))

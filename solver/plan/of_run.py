@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -99,8 +100,5 @@ def _bytes_on_one(state: State) -> int:
     for leaf in jax.tree.leaves(state):
         sharding = getattr(leaf, "sharding", None)
         shape = sharding.shard_shape(leaf.shape) if sharding is not None else getattr(leaf, "shape", ())
-        size = 1
-        for n in shape:
-            size *= n
-        total += size * getattr(leaf.dtype, "itemsize", 4)
+        total += math.prod(shape) * getattr(leaf.dtype, "itemsize", 4)
     return total

@@ -38,7 +38,8 @@ def recorded_words(kind: Kind, precision: str, devices: int) -> dict[str, float]
         return None
     apart = lambda row: (row["precision"] != precision, abs(math.log(row["devices"] / devices)))  # noqa: E731
     nearest = min(alike, key=apart)
-    return {name: words + nearest["workspace"] * (name != "spectra") for name, words in nearest["held"].items()}
+    needed: dict[str, float] = nearest["needed"]
+    return needed
 
 
 def compiler() -> str:

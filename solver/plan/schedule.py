@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from solver.plan.program import COLLECTIVES, Kernel, Program
 from solver.plan.rates import Rates
-from solver.plan.timing import LAUNCH, exchange_time, fft_passes, pass_time
+from solver.plan.timing import exchange_time, fft_passes, pass_time
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def kernel_time(kernel: Kernel, rates: Rates) -> float:
     """Seconds of a kernel that is bound by memory; an inverse FFT with the pass that scales it."""
     size = (kernel.read + kernel.written) / 2
     if not kernel.lengths:
-        return max(LAUNCH, 2 * size / rates.memory)
+        return pass_time(rates, size)
     itemsize = max(8, round(max(kernel.read, kernel.written) / max(1, kernel.elements)))
     passes = sum(fft_passes(length, itemsize) for length in kernel.lengths)
     scaling = pass_time(rates, kernel.written) if kernel.inverse else 0.0

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from solver import assemble
 from solver.cli.main import main
 from solver.mesh import PENCIL, SLAB
-from solver.plan import Target, compile_run, gpu, target_mesh
-from solver.plan.recorded import Kind, recorded_words
+from solver.plan import Target, gpu
+from solver.plan.recorded import recorded_words
 
 RUNS = Path(__file__).parents[2] / "runs"
 pytestmark = pytest.mark.skipif(
@@ -21,16 +22,11 @@ pytestmark = pytest.mark.skipif(
 
 def compiled(case, devices, *overrides, target="h200", hosts=None):
     """Configuration, target and programs of a case, and the bytes of one word at each point of one device."""
-    from solver import assemble
-    from solver.mesh import mesh_axes
-
     config = assemble.read_run_file(str(RUNS / f"{case}.toml"), list(overrides))
     where = Target.of(target, devices, hosts)
-    mesh = target_mesh(where.xla, mesh_axes(devices, assemble.mesh_shape(config, devices)), where.hosts)
-    run = assemble.Assembly(config, mesh)
-    parts = compile_run(run.equation, run.stepper, run.state_shapes(), run.control, (), None, where.xla)
-    word = 4 if config.grid.precision == "float32" else 8
-    return config, where, parts, math.prod(run.grid.layout.points) / devices * word
+    run = assemble.assembly_on(config, where)
+    unit = math.prod(run.grid.layout.points) / devices * run.grid.dtype.itemsize
+    return config, where, assemble.programs_on(run, where, steps_alone=True), unit
 
 
 def steps(case, devices, *overrides, **where):
@@ -91,9 +87,7 @@ def test_recorded_numbers_are_those_of_other_sizes(case, devices):
     side = 128 if case != "gray_scott" else 2048
     dimensions = 2 if case == "gray_scott" else 3
     config, _, parts, unit = compiled(case, devices, f"grid.shape={[side] * dimensions}")
-    control = next(name for name in ("step", "cfl", "tolerance") if getattr(config.time, name) is not None)
-    kind = Kind(config.equation.name, config.stepper.name, dimensions, str(config.dealias), control)
-    said = recorded_words(kind, config.grid.precision, devices)["steps"]
+    said = recorded_words(assemble.kind_of(config), config.grid.precision, devices)["steps"]
     assert said == pytest.approx(parts[0].with_workspace / unit, rel=0.1)
 
 

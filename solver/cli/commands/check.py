@@ -11,6 +11,7 @@ from solver.cli.on_target import target_lines
 from solver.cluster import Launch, available_cores, forced_cpu_devices, machine_memory, set_up_jax
 from solver.config import Config, ConfigError
 from solver.doctor import read_report
+from solver.io.files import in_words
 from solver.plan import Plan, Target, make_plan
 
 OVERRIDES = True
@@ -33,15 +34,17 @@ def run(options: argparse.Namespace) -> int:
     on_target = options.target is not None
     if not on_target and (options.hosts is not None or options.measured is not None):
         raise ConfigError("--hosts and --measured: they describe a target; --target is needed, such as --target h200")
-    devices = options.devices or (1 if on_target else _devices_here(config)) if options.devices != 0 else 0
-    if devices < 1:
+    devices = options.devices
+    if devices is None:
+        devices = 1 if on_target else _devices_here(config)
+    elif devices < 1:
         raise ConfigError(f"--devices {devices}: one or more are needed")
     assemble.check_device_count(config, devices)
     target = _target(options, devices) if on_target else None
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     print(config.to_toml())
-    more = [*memory_lines(plan, devices)] if target is None else target_lines(config, plan, target)
+    more = [*memory_lines(plan, devices)] if target is None else target_lines(run, plan, target)
     for line in [*plan_lines(plan), *more]:
         print(line)
     return 0
@@ -85,8 +88,8 @@ def memory_lines(plan: Plan, devices: int) -> list[str]:
     """Exchanges and memory on CPU devices, and whether this machine would do, were all of them virtual ones on it."""
     lines = [
         f"# exchanges:    {plan.exchanges} per step",
-        f"# memory:       {plan.state_bytes / 2**20:.4g} MiB of state and about {plan.peak_bytes / 2**20:.4g} MiB at "
-        "the peak of a step, per device",
+        f"# memory:       {in_words(plan.state_bytes)} of state and about {in_words(plan.peak_bytes)} at the peak of a "
+        "step, per device",
         f"# decomposition: {plan.advice}",
     ]
     here = machine_memory()
@@ -94,7 +97,7 @@ def memory_lines(plan: Plan, devices: int) -> list[str]:
         return lines
     needed = plan.peak_bytes * devices
     verdict = "is enough" if needed < here else "is not enough"
-    held = f"{here / 2**30:.4g} GiB, {verdict} for {needed / 2**30:.4g} GiB on virtual devices alone"
+    held = f"{in_words(here)}, {verdict} for {in_words(needed)} on virtual devices alone"
     return [*lines, f"# this machine: {held}"]
 
 
