@@ -108,8 +108,9 @@ class Assembly:
         return initial_state(self.equation, self.stepper, self.initial_fields(), seed=self.config.random.seed)
 
     def state_shapes(self) -> State:
-        """Shapes of that state; computes nothing."""
-        return state_shapes(self.equation, self.stepper, with_key=True)
+        """Shapes of that state, with what outputs sum up; computes nothing."""
+        shapes = state_shapes(self.equation, self.stepper, with_key=True)
+        return shapes.replace(statistics=jax.eval_shape(lambda: self.outputs.accumulators(self.equation)))
 
 
 def abstract_assembly(config: Config, devices: int) -> Assembly:

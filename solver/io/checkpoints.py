@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -273,7 +274,14 @@ def _as_json(leaf: Leaf) -> dict[str, Any]:
 # ---- reading ----------------------------------------------------------------------------------------------------
 
 
-def load_checkpoint(path: Path | str, equation: PeriodicSystem, stepper: Stepper, *, checked: bool = False) -> State:
+def load_checkpoint(
+    path: Path | str,
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    *,
+    statistics: Mapping[str, Any] = MappingProxyType({}),
+    checked: bool = False,
+) -> State:
     """A state from a checkpoint, on the devices of the equation's grid, however many devices wrote it.
 
     Each process opens only the files that hold parts of its own slabs. Collective.
@@ -281,6 +289,8 @@ def load_checkpoint(path: Path | str, equation: PeriodicSystem, stepper: Stepper
     Args:
         path: one checkpoint's folder.
         equation, stepper: which evolve the state; they decide what it holds.
+        statistics: shapes of what outputs sum up, by their names. Those that the checkpoint does not have, or has in
+            other shapes, are left out of the state.
         checked: whether its checksums have been compared already; otherwise they are, each process its share.
 
     Raises:
@@ -294,9 +304,24 @@ def load_checkpoint(path: Path | str, equation: PeriodicSystem, stepper: Stepper
             raise CheckpointError("; ".join(problems))
     manifest = read_manifest(path)
     shapes = state_shapes(equation, stepper, with_key="key" in manifest["values"])
+    stored = {name: sums for name, sums in statistics.items() if _has(manifest, name, sums, equation.grid)}
+    shapes = shapes.replace(statistics=stored)
     structure = jax.tree_util.tree_structure(shapes)
     loaded = [_load_leaf(path, manifest, leaf, equation.grid) for leaf in leaves_of(shapes)]
     return jax.tree_util.tree_unflatten(structure, loaded)
+
+
+def _has(manifest: dict[str, Any], name: str, sums: Any, grid: Grid) -> bool:
+    """Whether a checkpoint holds an output's sums in these shapes."""
+
+    def there(leaf: Leaf) -> bool:
+        if leaf.on_grid(grid):
+            entry = manifest["arrays"].get(leaf.name, {})
+            return (entry.get("shape"), entry.get("dtype")) == (list(leaf.logical_shape(grid)), str(leaf.value.dtype))
+        entry = manifest["values"].get(leaf.name, {"value": ()})
+        return leaf.name in manifest["values"] and np.shape(entry["value"]) == leaf.value.shape
+
+    return all(there(leaf) for leaf in leaves_of({"statistics": {name: sums}}))
 
 
 def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> Any:

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from solver.io.files import append_line, partial_path, publish
-from solver.io.hdf5 import create, new_hdf5, seal
+from solver.io.hdf5 import create, new_hdf5, seal, verify_data
 
 TIME = ("t", "step")
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
@@ -143,6 +143,13 @@ class RecordsFile:
                 values = {name: np.array(value) for name, value in content["values"].items()}
                 rows.append(Row(content["step"], content["t"], values))
         return rows
+
+    def verify(self) -> dict[Path, list[str]]:
+        """What is wrong with the file and its journal, as lines."""
+        found = {self.path: verify_data(self.path)} if self.path.exists() else {}
+        if self.journal.exists():
+            found[self.journal] = [f"line {n}: its checksum does not match" for n in self.damaged_lines()]
+        return found
 
     def damaged_lines(self) -> list[int]:
         """Numbers of the journal's lines whose checksum does not match; a last one cut short is none of them."""

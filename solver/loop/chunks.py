@@ -37,6 +37,7 @@ def evolve(
     tolerance: float | None = None,
     max_step: float | None = None,
     pauses: Sequence[Schedule] = (),
+    observe: Callable[[State, bool], State] | None = None,
     chunk: int | Callable[[], int] = 1000,
     donate: bool = False,
 ) -> Iterator[State]:
@@ -55,6 +56,8 @@ def evolve(
             error is taken again, shorter; `state.rejected` counts them. Only steppers that have such a method take it.
         max_step: the longest step that control by `cfl` or `tolerance` may take.
         pauses: schedules at whose multiples the state is to be yielded.
+        observe: gets every state before it is yielded, and whether it is the last, and returns it with other
+            `statistics`.
         chunk: the most steps between two yields, or a function that says so each time. Never changes the result.
         donate: reuse the buffers of a yielded state when the generator is advanced. Saves the memory of one state;
             a state is then valid until the next is asked for, and using it later is an error.
@@ -77,6 +80,8 @@ def evolve(
     state = _own(state) if donate else state
     if step is not None and float(state.dt) != step:
         state = _count_from_here(state, np.float64(step))
+    if observe is not None:
+        state = observe(state, reached(state, end, step))
     yield state
     while not reached(state, end, step):
         target = min([end, *(p.next_time(float(state.t), slack(state, step)) for p in pauses)])
@@ -89,6 +94,8 @@ def evolve(
         else:
             assert tolerance is not None  # Control refuses anything else
             state = _to_target_by_error(equation, stepper, state, steps, target, float(tolerance), longest, donate)
+        if observe is not None:
+            state = observe(state, reached(state, end, step))
         yield state
 
 

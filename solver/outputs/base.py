@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -73,6 +74,11 @@ class Output(ABC):
         """When it is due, besides the start and the end of a run."""
         return Schedule(self.every_steps, self.every_time)
 
+    @property
+    def pauses(self) -> tuple[Schedule, ...]:
+        """Where steps pause for it."""
+        return (self.schedule,)
+
     def is_due(self, state: State, *, start: bool, end: bool) -> bool:
         """Whether this state is to be written; `start` and `end` say whether it is the first or the last of a run."""
         return end or (start and self.at_start) or self.schedule.due(state)
@@ -84,6 +90,24 @@ class Output(ABC):
             ValueError: the message says what is needed.
         """
         return
+
+    def beside(self, others: Iterable[Output]) -> Output:
+        """This output as it is in a run that has those others."""
+        return self
+
+    def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
+        """What it sums up over time, at the start: arrays and numbers by name, part of the run's state."""
+        return {}
+
+    def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
+        """The accumulators with one state more; called at every pause before anything is written. Collective.
+
+        Args:
+            equation, state: of the run.
+            carried: the accumulators so far. A run that continues shows the state of its checkpoint once more.
+            end: whether it is the last state.
+        """
+        return carried
 
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
         """What it runs on the devices, by name, traced by `jax.jit(…).trace(…)`; `state` may hold shapes alone.

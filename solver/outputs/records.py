@@ -74,7 +74,7 @@ class Records(Output):
             )
 
     def write(self, run: Run, state: State) -> None:
-        values = {name: np.asarray(v) for name, v in _values(self, run.equation, state.field).items()}
+        values = records_of(self, run.equation, state.field)
         if is_first():
             row = Row(int(state.step), float(state.t), values)
             with run.writer.while_waiting():
@@ -94,8 +94,9 @@ class Records(Output):
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        file = cls.file(directory)
-        found = {file.path: verify_data(file.path)} if file.path.exists() else {}
-        if file.journal.exists():
-            found[file.journal] = [f"line {n}: its checksum does not match" for n in file.damaged_lines()]
-        return found
+        return cls.file(directory).verify()
+
+
+def records_of(output: Records, equation: PeriodicSystem, fields: Fields) -> dict[str, np.ndarray]:
+    """What an output records of a state, on the host. Collective."""
+    return {name: np.asarray(values) for name, values in _values(output, equation, fields).items()}

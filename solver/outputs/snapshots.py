@@ -58,7 +58,7 @@ class Snapshots(Output):
         equation, step = run.equation, int(state.step)
         units = equation.snapshot_units()
         variables = {
-            name: Variable(values, units.get(name, ""), _labels(equation, name, values))
+            name: Variable(values, units.get(name, ""), component_labels(equation, name, values))
             for name, values in _snapshot(equation, state.field).items()
         }
         attributes = {"title": run.title, "equation": equation.name}
@@ -90,7 +90,7 @@ def snapshots(directory: RunDirectory) -> list[Path]:
     return sorted(directory.snapshots.glob("step-*.h5"), key=step_of)
 
 
-def _labels(equation: PeriodicSystem, name: str, values: jax.Array) -> tuple[str, ...]:
+def component_labels(equation: PeriodicSystem, name: str, values: jax.Array) -> tuple[str, ...]:
     """Labels of a variable's components; none for a scalar `(x, y, z)`."""
     if values.ndim == equation.grid.dimensions:
         return ()

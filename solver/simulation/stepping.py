@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
 from solver.config import STALL_SECONDS, ConfigError
+from solver.equations.system import PeriodicSystem
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
-from solver.loop import BlowUp, Control, energy_of_all, evolve, reached
+from solver.loop import BlowUp, Control, Schedule, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
 from solver.simulation.early import EarlyStop
@@ -47,7 +49,8 @@ class OutputList:
     @classmethod
     def of(cls, outputs: Iterable[Output], known: Iterable[type[Output]] = ()) -> OutputList:
         """From outputs in any order; a run without `Checkpoints` among them keeps the last state."""
-        outputs = list(outputs)
+        given = list(outputs)
+        outputs = [output.beside(given) for output in given]
         names = [output.name for output in outputs]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -61,6 +64,25 @@ class OutputList:
     def all(self) -> tuple[Output, ...]:
         """Every output, checkpoints last."""
         return (*self.others, self.checkpoints)
+
+    @property
+    def pauses(self) -> list[Schedule]:
+        """Where steps pause."""
+        return [pause for output in self.all for pause in output.pauses]
+
+    def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
+        """What outputs sum up over time, at the start, by the name of the output; those that sum up something."""
+        found = {output.name: output.accumulators(equation) for output in self.others}
+        return {name: sums for name, sums in found.items() if sums}
+
+    def observe(self, equation: PeriodicSystem, state: State, end: bool) -> State:
+        """A state with the sums brought up to date. Collective."""
+        carried = dict(state.statistics)
+        for output in self.others:
+            sums = carried.get(output.name) or output.accumulators(equation)
+            if sums:
+                carried[output.name] = output.observe(equation, state, sums, end=end)
+        return state.replace(statistics=carried)
 
     def open(self, run: Run, resumed_at: int | None) -> None:
         """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files.
@@ -156,7 +178,7 @@ def simulate(
         FailedElsewhere: another process could not go on.
     """
     with Watchdog(limits.stall, run.directory.log) as watchdog, _writing(run, watchdog):
-        state, resumed_at = _first_state(run, stepper, start)
+        state, resumed_at = _first_state(run, stepper, start, outputs)
         if resumed_at is None:
             _check_finite(state)
         else:
@@ -170,7 +192,7 @@ def simulate(
         states = evolve(
             run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
             tolerance=control.tolerance, max_step=control.max_step,
-            pauses=[output.schedule for output in outputs.all], donate=True,
+            pauses=outputs.pauses, observe=lambda state, end: outputs.observe(run.equation, state, end), donate=True,
             chunk=lambda: profile.limit(pace()),
         )  # fmt: skip
         del state  # the loop has a copy of its own
@@ -253,7 +275,9 @@ def _check_energy(run: Run, state: State, limit: float | None) -> None:
         )
 
 
-def _first_state(run: Run, stepper: Stepper, start: Callable[[], State]) -> tuple[State, int | None]:
+def _first_state(
+    run: Run, stepper: Stepper, start: Callable[[], State], outputs: OutputList
+) -> tuple[State, int | None]:
     """From the newest valid checkpoint, if there are any; never from the start where all of them are damaged."""
     directory = run.directory
     path, damaged = newest_valid(directory.checkpoints)
@@ -267,7 +291,10 @@ def _first_state(run: Run, stepper: Stepper, start: Callable[[], State]) -> tupl
             )
         return start(), None
     _set_aside(directory, list(damaged))
-    state = load_checkpoint(path, run.equation, stepper, checked=True)
+    sums = jax.eval_shape(lambda: outputs.accumulators(run.equation))
+    state = load_checkpoint(path, run.equation, stepper, statistics=sums, checked=True)
+    for name in sums.keys() - state.statistics.keys():
+        LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
     return state, int(state.step)
 

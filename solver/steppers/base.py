@@ -37,6 +37,7 @@ class State:
         budget: integrals since the start of what changes them, by column of the series.
         key: random key of the run.
         forcing: state of each forcing, by field name.
+        statistics: what outputs sum up over time, by the name of the output.
         t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
         dt: size of the last full step; 0 at the start of a run.
         step: number of steps done.
@@ -52,6 +53,7 @@ class State:
     budget: dict[str, Any] = field(default_factory=dict)
     key: Any = ()
     forcing: Any = ()
+    statistics: dict[str, Any] = field(default_factory=dict)
     t: Any = 0.0
     dt: Any = 0.0
     step: Any = 0

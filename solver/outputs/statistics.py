@@ -1,0 +1,323 @@
+"""statistics/: means and variances over windows of time, carried along in the state."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from solver.cluster import is_first
+from solver.config import ConfigError
+from solver.diagnostics.moments import add_to_mean, add_to_squares
+from solver.discovery import concrete_classes
+from solver.equations.system import PeriodicSystem
+from solver.io import (
+    Column,
+    Job,
+    Layout,
+    RecordsFile,
+    Row,
+    RunDirectory,
+    Variable,
+    hold_snapshot,
+    make_folder,
+    step_of,
+    verify_data,
+)
+from solver.loop import Schedule
+from solver.operators import Fields
+from solver.outputs.base import Output, Run
+from solver.outputs.records import Records, records_of
+from solver.outputs.snapshots import component_labels
+from solver.steppers.base import State
+
+VARIANCE = "_variance_in_time"  # ending of the column that holds the variance in time of another
+UNITS_OF_TIME = "time"
+
+
+@dataclass(frozen=True)
+class Statistics(Output):
+    """Mean and variance over time of what other outputs record, and of fields at every point.
+
+    A window ends whenever this output is due, and the next begins there; its statistics are written, `of` NAME to
+    statistics/NAME.h5, `fields` to statistics/step-<step>.h5. A state stands for the time since the one before it that
+    entered. What has been summed up is part of the run's state: it goes through checkpoints bit for bit. Every state
+    that enters costs what the outputs cost, and one inverse transform of `fields`. No communication of its own.
+
+    Args:
+        of: names of outputs that record arrays against time (`spectra`, …), with the parameters that the run gives
+            them, and by default where it has none of the name.
+        fields: of the equation; the mean and variance of each component at every point.
+        sample_steps: number of steps between two states that enter.
+        after: time before which no state enters.
+
+    Raises:
+        ValueError: a number of steps that is not positive, or nothing to sum up.
+
+    Source: West, Comm. ACM 22 (1979) 532 (one pass, without cancellation).
+    """
+
+    of: tuple[str, ...] = ("spectra",)
+    fields: tuple[str, ...] = ()
+    sample_steps: int = 10
+    after: float = 0.0
+
+    name: ClassVar[str] = "statistics"
+    at_start: ClassVar[bool] = False
+    _others: ClassVar[tuple[Output, ...]] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sample_steps < 1:
+            raise ValueError(f"sample_steps = {self.sample_steps}: one or more is needed")
+        if not (self.of or self.fields):
+            raise ValueError("of and fields are both empty: statistics of something are needed")
+
+    def beside(self, others: Iterable[Output]) -> Statistics:
+        mine = copy.copy(self)
+        object.__setattr__(mine, "_others", tuple(others))
+        return mine
+
+    @property
+    def pauses(self) -> tuple[Schedule, ...]:
+        return (self.schedule, Schedule(every_steps=self.sample_steps))
+
+    def sources(self) -> dict[str, Records]:
+        """The outputs whose records are summed up, by name.
+
+        Raises:
+            ValueError: a name that no output has which records arrays.
+        """
+        given = {other.name: other for other in self._others if isinstance(other, Records)}
+        ours = concrete_classes("solver.outputs", Records)
+        unknown = [name for name in self.of if name not in given and name not in ours]
+        if unknown:
+            known = ", ".join(sorted({*given, *ours}))
+            raise ValueError(f"output.statistics.of: {unknown[0]!r} records no arrays against time; {known} do")
+        return {name: given[name] if name in given else ours[name]() for name in self.of}
+
+    def check(self, equation: PeriodicSystem) -> None:
+        for source in self.sources().values():
+            source.check(equation)
+        for name in self.fields:
+            if name not in equation.fields:
+                raise ValueError(
+                    f"output.statistics.fields: {name!r}: {equation.name} has {', '.join(equation.fields)}"
+                )
+            if not equation.fields[name].real:
+                raise ValueError(f"output.statistics.fields: {name} is complex; real fields have a variance")
+
+    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+        if not self.fields:
+            return {}
+        carried, one = _field_shapes(equation, self.fields), np.float64(1)
+        shapes = {name: state.field[name] for name in self.fields}
+        return {"statistics": _add_fields.trace(equation, carried, shapes, one, one)}
+
+    # ---- carried in the state ---------------------------------------------------------------------------------
+
+    def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
+        sums: dict[str, Any] = {}
+        for name, source in self.sources().items():
+            layout = source.layout(equation)
+            sums[name] = {
+                # flat, so that no checkpoint takes them for fields
+                column: {part: np.zeros(math.prod(layout.shape(column))) for part in ("mean", "squares")}
+                for column in layout.columns
+            }
+        nothing = {"since": np.float64(np.nan), "last": np.float64(np.nan), "weight": np.float64(0)}
+        counted = {"samples": np.int64(0), "closed": np.bool_(True)}
+        return {**nothing, **counted, "records": sums, "fields": _no_fields(equation, self.fields)}
+
+    def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
+        t, last = np.float64(state.t), carried["last"]
+        closes = end or self.schedule.due(state)
+        if t < self.after or not (closes or Schedule(every_steps=self.sample_steps).due(state)):
+            return carried
+        if np.isnan(last):
+            return {**carried, "since": t, "last": t}
+        if not t > last:  # a run that continues has counted this state already
+            return carried
+        if carried["closed"]:
+            fresh = self.accumulators(equation)
+            carried = {**fresh, "since": last}
+        weight, total = t - last, carried["weight"] + (t - last)
+        moved = {"last": t, "weight": total, "samples": carried["samples"] + 1, "closed": np.bool_(closes)}
+        records = {
+            name: _add_records(sums, records_of(source, equation, state.field), weight, total)
+            for (name, source), sums in zip(self.sources().items(), carried["records"].values(), strict=True)
+        }
+        return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
+
+    def _add(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
+        if not self.fields:
+            return {}
+        return _add_fields(
+            equation, carried["fields"], {name: state.field[name] for name in self.fields}, weight, total
+        )
+
+    # ---- files ------------------------------------------------------------------------------------------------
+
+    def write(self, run: Run, state: State) -> None:
+        carried = state.statistics.get(self.name)
+        if carried is None or not carried["closed"] or carried["last"] != np.float64(state.t) or not carried["samples"]:
+            return
+        if is_first():
+            with run.writer.while_waiting():
+                for name, source in self.sources().items():
+                    layout = source.layout(run.equation)
+                    path = folder(run.directory) / f"{name}.h5"
+                    make_folder(path.parent)
+                    RecordsFile(path).append(_row(state, carried, name, layout), _layout(layout))
+        if self.fields:
+            run.writer.submit(lambda: self._held(run, state, carried))
+
+    def _held(self, run: Run, state: State, carried: dict[str, Any]) -> Job:
+        equation, step = run.equation, int(state.step)
+        variables = {}
+        for name, values in _finished(equation, carried["fields"], carried["weight"]).items():
+            labels = component_labels(equation, name.rpartition("_")[0], values) if len(values) > 1 else ()
+            variables[name] = Variable(values if labels else values[0], _units(equation, name), labels)
+        told = {"title": run.title, "equation": equation.name, "since": float(carried["since"])}
+        told["samples"] = int(carried["samples"])
+        path = folder(run.directory) / f"step-{step:08d}.h5"
+        return hold_snapshot(path, variables, equation.grid, step, float(state.t), told)
+
+    def resume(self, run: Run) -> None:
+        for path in _record_files(run.directory):
+            if path.exists() and verify_data(path):
+                raise ConfigError(f"{path}: damaged; move it away to continue without its rows")
+
+    def flush(self, run: Run) -> None:
+        for path in _record_files(run.directory):
+            RecordsFile(path).merge()
+
+    @classmethod
+    def drop_after(cls, directory: RunDirectory, step: int) -> None:
+        for path in _record_files(directory):
+            RecordsFile(path).drop_after(step)
+        for path in _field_files(directory):
+            if step_of(path) > step:
+                path.unlink()
+                path.with_suffix(".hdf").unlink(missing_ok=True)
+
+    @classmethod
+    def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
+        found = {path: verify_data(path) for path in _field_files(directory)}
+        for path in _record_files(directory):
+            found |= RecordsFile(path).verify()
+        return found
+
+
+def folder(directory: RunDirectory) -> Path:
+    """Where a run's statistics lie."""
+    return directory.path / "statistics"
+
+
+def _record_files(directory: RunDirectory) -> list[Path]:
+    return [path for path in sorted(folder(directory).glob("*.h5")) if not path.name.startswith("step-")]
+
+
+def _field_files(directory: RunDirectory) -> list[Path]:
+    return sorted(folder(directory).glob("step-*.h5"), key=step_of)
+
+
+# ---- records ----------------------------------------------------------------------------------------------------
+
+
+def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weight: Any, total: Any) -> dict[str, Any]:
+    """On the host, in double precision."""
+    return {
+        name: {
+            "mean": add_to_mean(sums[name]["mean"], value.ravel(), weight, total),
+            "squares": add_to_squares(sums[name]["squares"], value.ravel() - sums[name]["mean"], weight, total),
+        }
+        for name, value in values.items()
+    }
+
+
+def _row(state: State, carried: Mapping[str, Any], name: str, layout: Layout) -> Row:
+    values = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
+    for column, sums in carried["records"][name].items():
+        shape = layout.shape(column)
+        values[column] = np.reshape(sums["mean"], shape)
+        values[column + VARIANCE] = np.reshape(sums["squares"], shape) / carried["weight"]
+    return Row(int(state.step), float(state.t), values)
+
+
+def _layout(layout: Layout) -> Layout:
+    columns = {
+        "since": Column(units=UNITS_OF_TIME, long_name="begin of the window, which ends at t"),
+        "samples": Column(long_name="number of states in the window"),
+    }
+    for name, column in layout.columns.items():
+        columns[name] = Column(column.axes, column.units, f"mean over time of: {column.long_name or name}")
+        square = f"({column.units})^2" if column.units else ""
+        columns[name + VARIANCE] = Column(column.axes, square, f"variance in time of: {column.long_name or name}")
+    return Layout(layout.axes, columns)
+
+
+# ---- fields at every point --------------------------------------------------------------------------------------
+
+
+def _sums(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
+    """Zero: the mean as coefficients (or points, as the field is held), squares at the points."""
+    held, points = equation.field_shapes(), equation.physical_shapes()
+    return {
+        name: {
+            "mean": jnp.zeros(held[name].shape, held[name].dtype),
+            "squares": jnp.zeros(points[name], equation.grid.dtype),
+        }
+        for name in names
+    }
+
+
+def _shardings(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
+    spectral = lambda name: equation.grid_of(name).spectral_sharding(1 + equation.grid.dimensions)  # noqa: E731
+    physical = equation.grid.physical_sharding(1 + equation.grid.dimensions)
+    return {name: {"mean": spectral(name), "squares": physical} for name in names}
+
+
+def _field_shapes(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
+    shapes = jax.eval_shape(lambda: _sums(equation, names))
+    place = lambda leaf, where: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where)  # noqa: E731
+    return jax.tree.map(place, shapes, _shardings(equation, names))
+
+
+def _no_fields(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
+    return jax.jit(lambda: _sums(equation, names), out_shardings=_shardings(equation, names))()
+
+
+@jax.jit
+def _add_fields(equation: PeriodicSystem, sums: Any, fields: Fields, weight: Array, total: Array) -> Any:
+    weight, total = (jnp.asarray(value, equation.grid.dtype) for value in (weight, total))
+    added = {}
+    for name, now in fields.items():
+        mean = sums[name]["mean"]
+        deviation = equation.transform_of(name).inverse(now - mean)
+        squares = add_to_squares(sums[name]["squares"], deviation, weight, total)
+        added[name] = {"mean": add_to_mean(mean, now, weight, total), "squares": squares}
+    return added
+
+
+@jax.jit
+def _finished(equation: PeriodicSystem, sums: Any, total: Array) -> dict[str, Array]:
+    found = {}
+    for name, parts in sums.items():
+        found[f"{name}_mean"] = equation.transform_of(name).inverse(parts["mean"])
+        found[f"{name}_variance"] = parts["squares"] / jnp.asarray(total, equation.grid.dtype)
+    return found
+
+
+def _units(equation: PeriodicSystem, name: str) -> str:
+    field, _, which = name.rpartition("_")
+    units = equation.fields[field].units
+    return units if which == "mean" or not units else f"({units})^2"

@@ -1,0 +1,155 @@
+"""Running statistics: means and variances over windows of time, as part of the state."""
+
+import h5py
+import jax
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.config import ConfigError
+from solver.io import RecordsFile, list_checkpoints
+from solver.outputs import Checkpoints, Snapshots, Spectra, Statistics
+
+STEP, WINDOW = 0.05, 10  # a window of ten steps
+
+
+def run(directory, end, *, devices=2, resume=False, control=None, shape=(12, 14, 9), momentary=False, **options):
+    grid = sw.Grid(shape, mesh=sw.device_mesh(range(devices)))
+    flow = sw.equations.NavierStokes(grid, viscosity=0.02, scalars=("dye",), diffusivities=(0.01,))
+    stepper = sw.steppers.IFRK4()
+    x = sw.initial.TaylorGreen()(grid)
+    state = sw.initial_state(flow, stepper, {"velocity": x, "dye": x[:1] + 0.3})
+    given = {"every_steps": WINDOW, "sample_steps": 2, "fields": ("velocity", "dye"), **options}
+    outputs = [Statistics(**given), Checkpoints(every_steps=5, keep=9)]
+    outputs += [Spectra(every_steps=2), Snapshots(every_steps=2)] if momentary else []
+    control = {"step": STEP} if control is None else control
+    return sw.run(flow, stepper, state, end=end, directory=directory, resume=resume, outputs=outputs, **control)
+
+
+def recorded(directory, name="spectra"):
+    file = RecordsFile(directory / "statistics" / f"{name}.h5")
+    return file.rows()
+
+
+def fields(directory):
+    """Every array of every file of fields."""
+    found = {}
+    for path in sorted((directory / "statistics").glob("step-*.h5")):
+        with h5py.File(path) as file:
+            found |= {(path.name, name): file[name][:] for name in file if name.endswith(("_mean", "_variance"))}
+            found[path.name, "since"] = file.attrs["since"]
+    return found
+
+
+@pytest.mark.parametrize("devices", [1, 8])
+def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path, devices):
+    run(tmp_path, 30 * STEP, devices=devices, momentary=True)
+    momentary = RecordsFile(tmp_path / "spectra.h5").rows()
+    for row in recorded(tmp_path):
+        window = [m.values["energy"] for m in momentary if row.step - WINDOW < m.step <= row.step]
+        assert len(window) == row.values["samples"] == 5
+        assert row.values["since"] == pytest.approx(row.t - WINDOW * STEP)
+        np.testing.assert_allclose(row.values["energy"], np.mean(window, 0), rtol=1e-13, atol=1e-18)
+        np.testing.assert_allclose(row.values["energy_variance_in_time"], np.var(window, 0), rtol=1e-9, atol=1e-20)
+    for end in (10, 20, 30):
+        points = {}
+        for step in range(end - WINDOW + 2, end + 1, 2):
+            with h5py.File(tmp_path / "snapshots" / f"step-{step:08d}.h5") as file:
+                for name in ("velocity", "dye"):
+                    points.setdefault(name, []).append(file[name][:])
+        for name, values in points.items():
+            found = fields(tmp_path)
+            np.testing.assert_allclose(found[f"step-{end:08d}.h5", f"{name}_mean"], np.mean(values, 0), atol=1e-14)
+            variance = np.var(values, 0)
+            there = found[f"step-{end:08d}.h5", f"{name}_variance"]
+            np.testing.assert_allclose(there, variance, rtol=1e-9, atol=1e-16)
+            assert variance.max() > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("stop", "sample"),
+    [(15, 2), (15, 5), (20, 2)],
+    ids=["within a window", "where a state entered", "between two windows"],
+)
+def test_a_run_that_continues_has_the_bits_of_the_undisturbed_one(tmp_path, stop, sample):
+    run(tmp_path / "whole", 40 * STEP, sample_steps=sample)
+    stopped = tmp_path / "parts"
+    run(stopped, 40 * STEP, sample_steps=sample)
+    for path in list_checkpoints(stopped / "checkpoints"):  # as a kill would leave it
+        if int(path.name[5:]) > stop:
+            path.rename(stopped / f"gone-{path.name}")
+    last = run(stopped, 40 * STEP, resume=True, sample_steps=sample)
+    assert int(last.step) == 40
+    whole, parts = recorded(tmp_path / "whole"), recorded(stopped)
+    assert [row.step for row in parts] == [row.step for row in whole] == [10, 20, 30, 40]
+    for a, b in zip(whole, parts, strict=True):
+        for name in a.values:
+            np.testing.assert_array_equal(a.values[name], b.values[name])
+    a, b = fields(tmp_path / "whole"), fields(stopped)
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_steps_of_changing_size_count_by_their_time(tmp_path):
+    """A linear growth of the energy has its mean at half the window, but for the step that a state stands for."""
+    run(tmp_path, 1.0, control={"cfl": 0.4}, every_steps=None, every_time=0.5, sample_steps=1, fields=())
+    rows = recorded(tmp_path)
+    assert [row.t for row in rows] == pytest.approx([0.5, 1.0])
+    assert rows[0].values["since"] == 0
+    assert rows[1].values["since"] == pytest.approx(0.5)
+
+
+def test_states_before_a_time_do_not_enter(tmp_path):
+    run(tmp_path, 30 * STEP, every_steps=None, after=0.8, fields=())
+    (row,) = recorded(tmp_path)
+    assert (row.step, row.values["since"], row.values["samples"]) == (30, pytest.approx(0.8), 7)
+
+
+def test_other_sums_than_those_of_the_checkpoint_begin_anew(tmp_path):
+    run(tmp_path, 20 * STEP, fields=())
+    for path in list_checkpoints(tmp_path / "checkpoints"):
+        if int(path.name[5:]) > 15:
+            path.rename(tmp_path / f"gone-{path.name}")
+    run(tmp_path, 30 * STEP, resume=True, fields=("dye",))
+    assert "they begin anew" in (tmp_path / "log.txt").read_text()
+    assert [row.values["samples"] for row in recorded(tmp_path)] == [5, 2, 5]
+
+
+def test_the_parameters_are_those_of_the_run(tmp_path):
+    """An output that the run has is summed up as it is there."""
+    from solver.simulation import OutputList
+
+    class Shifted(Spectra):
+        pass
+
+    mine = Shifted(every_steps=3)
+    listed = OutputList.of([Statistics(of=("spectra",)), mine])
+    assert listed.others[0].sources() == {"spectra": mine}
+    assert type(OutputList.of([Statistics()]).others[0].sources()["spectra"]) is Spectra
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"of": ("series",)}, "'series' records no arrays against time; .*spectra.* do"),
+        ({"fields": ("vorticity",)}, "'vorticity': navier-stokes has velocity, dye"),
+        ({"of": (), "fields": ()}, "both empty"),
+        ({"sample_steps": 0}, "one or more is needed"),
+    ],
+)
+def test_what_cannot_be_summed_up_is_refused_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises((ValueError, ConfigError), match=message):
+        run(tmp_path / "run", 1.0, **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_sums_of_fields_need_no_gather():
+    grid = sw.Grid((16, 16, 16), mesh=sw.device_mesh(range(8)))
+    flow = sw.equations.NavierStokes(grid, viscosity=0.02)
+    state = sw.initial_state(flow, sw.steppers.IFRK4(), sw.initial.TaylorGreen()(grid))
+    text = Statistics(fields=("velocity",)).programs(flow, state)["statistics"].lower().compile().as_text()
+    assert "all-gather" not in text
+    assert text.count("all-to-all(") == 1
+    made = jax.eval_shape(lambda: Statistics(fields=("velocity",)).accumulators(flow))
+    assert made["fields"]["velocity"]["squares"].shape == (3, 16, 16, 16)
