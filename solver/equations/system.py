@@ -21,6 +21,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square, shell_spectrum
 from solver.discovery import ClassName
+from solver.equations.derived import Derived, derived_quantities
 from solver.equations.field import Field
 from solver.fft import Method, Transform
 from solver.grid import Grid
@@ -213,6 +214,10 @@ class PeriodicSystem(eqx.Module):
         """Units of each entry of `snapshot`, as far as they are known."""
         parts = {True: ("",), False: ("_real", "_imag")}
         return {f"{name}{part}": field.units for name, field in self.fields.items() for part in parts[field.real]}
+
+    def derived(self) -> dict[str, Derived]:
+        """Further quantities that outputs can write, by name; by default those that its fields' ranks allow."""
+        return derived_quantities(self)
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """Quantities that the equation conserves; series.csv has their drift since the start."""

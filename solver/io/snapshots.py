@@ -17,13 +17,20 @@ import numpy as np
 
 from solver.cluster import Agreement, is_first
 from solver.grid import Grid
+from solver.io.cuts import AXES, Cut
 from solver.io.files import make_folder, partial_path, publish
 from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal
 from solver.io.host import host_copy
 from solver.io.vtkhdf import write_vtkhdf
 
-AXES = "xyz"
 COMPONENT = "component"  # name of a data set's last axis, where it has one
+
+
+COMPRESSIONS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "gzip": {"compression": "gzip", "compression_opts": 4, "shuffle": True},
+    "lzf": {"compression": "lzf", "shuffle": True},
+}
 
 
 @dataclass(frozen=True)
@@ -34,21 +41,29 @@ class Variable:
         values: real, `(x, y, z)`, or `(component, x, y, z)`, stored as `(x, y, z, component)`.
         units: of the values.
         labels: of the components.
+        cut: the part of the grid that is stored; everything if None.
     """
 
     values: jax.Array
     units: str = ""
     labels: tuple[str, ...] = ()
+    cut: Cut | None = None
 
 
 @dataclass(frozen=True)
 class HeldVariable:
-    """This process's part of a variable, on the host: index and values of each device's slab."""
+    """This process's part of a variable, on the host: where in the data set, and values, of each device's part."""
 
     dtype: Any
     slabs: tuple[tuple[tuple[slice, ...], np.ndarray], ...]
     units: str
     labels: tuple[str, ...]
+    cut: Cut
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the data set."""
+        return (*self.cut.shape, *([len(self.labels)] if self.labels else []))
 
 
 def snapshot_path(folder: Path, step: int) -> Path:
@@ -57,7 +72,13 @@ def snapshot_path(folder: Path, step: int) -> Path:
 
 
 def write_snapshot(
-    path: Path, variables: Mapping[str, Variable], grid: Grid, step: int, t: float, attributes: Mapping[str, Any]
+    path: Path,
+    variables: Mapping[str, Variable],
+    grid: Grid,
+    step: int,
+    t: float,
+    attributes: Mapping[str, Any],
+    compression: str = "none",
 ) -> None:
     """Write real fields; collective: every process of the job calls it. An existing file is replaced.
 
@@ -67,49 +88,78 @@ def write_snapshot(
         grid: where they live.
         step, t: of the state.
         attributes: of the file, such as its title.
+        compression: `none`, `gzip` (which every reader of HDF5 has) or `lzf` (which h5py has, and ParaView has not).
 
     Raises:
         ValueError: values that are not real, or not on this grid.
         DiskError: this process could not write; a file that was there is as it was.
         FailedElsewhere: another process could not.
     """
-    hold_snapshot(path, variables, grid, step, t, attributes)(Agreement("files"))
+    hold_snapshot(path, variables, grid, step, t, attributes, compression)(Agreement("files"))
 
 
 def hold_snapshot(
-    path: Path, variables: Mapping[str, Variable], grid: Grid, step: int, t: float, attributes: Mapping[str, Any]
+    path: Path,
+    variables: Mapping[str, Variable],
+    grid: Grid,
+    step: int,
+    t: float,
+    attributes: Mapping[str, Any],
+    compression: str = "none",
 ) -> Callable[[Agreement], None]:
     """As `write_snapshot`, in two parts: copies the values to the host, and returns what writes them, in any thread."""
-    held = {}
-    for name, variable in variables.items():
-        _check(name, variable, grid)
-        own = [shard for shard in variable.values.addressable_shards if shard.replica_id == 0]
-        slabs = tuple((shard.index, host_copy(shard.data)) for shard in own)
-        held[name] = HeldVariable(variable.values.dtype, slabs, variable.units, variable.labels)
+    held = {name: _held(name, variable, grid) for name, variable in variables.items()}
     told = {"step": step, "time": t, **attributes}
-    return lambda agreement: _write(path, held, grid, told, agreement)
+    return lambda agreement: _write(path, held, grid, told, COMPRESSIONS[compression], agreement)
+
+
+def _held(name: str, variable: Variable, grid: Grid) -> HeldVariable:
+    _check(name, variable, grid)
+    cut = Cut.whole(grid.physical_shape) if variable.cut is None else variable.cut
+    slabs = []
+    for shard in variable.values.addressable_shards:
+        index = shard.index[-grid.dimensions :]
+        bounds = [s.indices(n)[:2] for s, n in zip(index, grid.physical_shape, strict=True)]
+        overlap = cut.overlap(*zip(*bounds, strict=True))
+        if shard.replica_id == 0 and overlap is not None:
+            here, there = overlap
+            part = shard.data if variable.cut is None else shard.data[(..., *here)]
+            slabs.append((there, _without_dropped(host_copy(part), cut, bool(variable.labels))))
+    return HeldVariable(variable.values.dtype, tuple(slabs), variable.units, variable.labels, cut)
+
+
+def _without_dropped(values: np.ndarray, cut: Cut, components: bool) -> np.ndarray:
+    """Components behind, the axes that the cut drops taken away."""
+    values = np.moveaxis(values, 0, -1) if components else values
+    return values.squeeze(tuple(axis for axis, dropped in enumerate(cut.dropped) if dropped))
 
 
 def _write(
-    path: Path, held: Mapping[str, HeldVariable], grid: Grid, attributes: Mapping[str, Any], agreement: Agreement
+    path: Path,
+    held: Mapping[str, HeldVariable],
+    grid: Grid,
+    attributes: Mapping[str, Any],
+    filters: Mapping[str, Any],
+    agreement: Agreement,
 ) -> None:
     partial = partial_path(path)
     companion = path.with_suffix(".hdf")
+    for_paraview = grid.dimensions > 1 and all(v.shape[: grid.dimensions] == grid.physical_shape for v in held.values())
     try:
         with agreement.together():
             if is_first():
                 make_folder(path.parent)
                 with new_hdf5(partial) as file:
-                    _create(file, held, grid, attributes)
+                    _create(file, held, grid, attributes, filters)
         with agreement.together(), agreement.in_turn():
             _write_slabs(partial, held)
         with agreement.together():
             if is_first():
-                if grid.dimensions > 1:
+                if for_paraview:
                     write_vtkhdf(partial_path(companion), path.name, list(held), grid, attributes["time"])
                 seal(partial)
                 publish(partial, path)
-                if grid.dimensions > 1:
+                if for_paraview:
                     publish(partial_path(companion), companion)
     except Exception:
         for half in (partial, partial_path(companion)) if is_first() else ():
@@ -126,27 +176,52 @@ def _check(name: str, variable: Variable, grid: Grid) -> None:
         raise ValueError(f"snapshot: {name} is complex; its real and imaginary parts are two variables")
 
 
-def _create(file: h5py.File, variables: Mapping[str, HeldVariable], grid: Grid, attributes: Mapping[str, Any]) -> None:
+def _create(
+    file: h5py.File,
+    variables: Mapping[str, HeldVariable],
+    grid: Grid,
+    attributes: Mapping[str, Any],
+    filters: Mapping[str, Any],
+) -> None:
     file.attrs.update(attributes)
     create(file, "time", attributes["time"])
-    for name, points in zip(AXES, grid.coordinates(), strict=False):
-        create(file, name, points.ravel()).make_scale(name)
-        file[name].attrs["units"] = "length"
     for name, variable in variables.items():
-        _create_variable(file, name, variable, grid)
+        _create_variable(file, name, variable, grid, filters)
 
 
-def _create_variable(file: h5py.File, name: str, variable: HeldVariable, grid: Grid) -> None:
-    shape = (*grid.physical_shape, *([len(variable.labels)] if variable.labels else []))
-    chunk = (1, *shape[1:]) if grid.dimensions > 1 else shape
-    data = file.create_dataset(name, shape, variable.dtype, chunks=chunk, fletcher32=True)
+def _create_variable(
+    file: h5py.File, name: str, variable: HeldVariable, grid: Grid, filters: Mapping[str, Any]
+) -> None:
+    cut, shape = variable.cut, variable.shape
+    data: Any
+    if shape:
+        chunk = (1, *shape[1:]) if len(cut.shape) > 1 else shape
+        data = file.create_dataset(name, shape, variable.dtype, chunks=chunk, fletcher32=True, **filters)
+    else:
+        data = create(file, name, np.zeros((), variable.dtype))
     data.attrs["units"] = variable.units
-    for axis in range(grid.dimensions):
-        data.dims[axis].label = AXES[axis]
-        data.dims[axis].attach_scale(file[AXES[axis]])
+    at = 0
+    for axis, points in enumerate(grid.coordinates()):
+        along = points.ravel()[cut.start[axis] : cut.stop[axis]]
+        if cut.dropped[axis]:
+            data.attrs[AXES[axis]] = along[0]
+            continue
+        whole = len(along) == points.size
+        scale = AXES[axis] if whole else f"{AXES[axis]}_{cut.start[axis]}_{cut.stop[axis] - 1}"
+        data.dims[at].label = scale
+        data.dims[at].attach_scale(_scale(file, scale, along))
+        at += 1
     if variable.labels:
-        data.dims[grid.dimensions].label = COMPONENT
-        data.dims[grid.dimensions].attach_scale(_labels(file, name, variable, grid))
+        data.dims[at].label = COMPONENT
+        data.dims[at].attach_scale(_labels(file, name, variable, grid))
+
+
+def _scale(file: h5py.File, name: str, points: np.ndarray) -> h5py.Dataset:
+    """Positions along an axis, or a part of it."""
+    if name not in file:
+        create(file, name, points).make_scale(name)
+        file[name].attrs["units"] = "length"
+    return file[name]
 
 
 def _labels(file: h5py.File, name: str, variable: HeldVariable, grid: Grid) -> h5py.Dataset:
@@ -162,13 +237,18 @@ def _write_slabs(path: Path, variables: Mapping[str, HeldVariable]) -> None:
     with edit_hdf5(path) as file:
         for name, variable in variables.items():
             for index, values in variable.slabs:
-                if variable.labels:
-                    file[name][*index[1:], index[0]] = np.moveaxis(values, 0, -1)
-                else:
-                    file[name][index] = values
+                _write_by_planes(file[name], index, values)
+
+
+def _write_by_planes(data: h5py.Dataset, index: tuple[slice, ...], values: np.ndarray) -> None:
+    """A plane at a time: HDF5 holds Python's lock while it compresses, and the run is to go on between two."""
+    if len(index) < 2:
+        data[index] = values
+        return
+    for i, plane in enumerate(values, index[0].start):
+        data[(i, *index[1:])] = plane
 
 
 def variables_in(file: h5py.File) -> list[str]:
     """Names of a snapshot's fields, without axes, labels and time."""
-    names = [name for name in file if name not in (*AXES, "time")]
-    return [name for name in names if name != COMPONENT and not name.endswith(f"_{COMPONENT}")]
+    return [name for name in file if name != "time" and not file[name].is_scale]

@@ -7,63 +7,72 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import h5py
-import jax
 import numpy as np
 
 from solver.equations.system import PeriodicSystem
-from solver.io import (
-    Job,
-    RunDirectory,
-    Variable,
-    hold_snapshot,
-    snapshot_path,
-    step_of,
-    variables_in,
-    verify_data,
-)
+from solver.io import Job, RunDirectory, hold_snapshot, snapshot_path, step_of, variables_in, verify_data
+from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
 from solver.outputs.base import Output, Run
 from solver.outputs.figures import pyplot, save
 from solver.steppers.base import State
 
-_snapshot = jax.jit(lambda equation, fields: equation.snapshot(fields))
-
 
 @dataclass(frozen=True)
 class Snapshots(Output):
-    """The equation's `snapshot`: real fields at the points, one HDF5 file for each state, and a VTKHDF file of links.
+    """Real fields at the points, one HDF5 file for each state, and a VTKHDF file of links.
 
     A vector is one data set `(x, y, z, component)` whose components are labelled; every data set has its units. The
-    transforms of the equation's `to_physical`; no gather.
+    transforms of the quantities; no gather. On fewer points the values are those of the modes that the coarser grid
+    has, free of aliasing.
+
+    Args:
+        fields: names of what is written, of the equation's `snapshot` and of what can be derived (`vorticity`, …); all
+            of `snapshot` if empty.
+        coarsen: by how much fewer points there are along each axis than the grid has.
+        precision: `float32` halves the files of a double-precision run.
+        compression: `gzip` (every reader of HDF5 has it), `lzf` (h5py has it, ParaView has not) or `none`. Turbulence
+            in full precision hardly shrinks, and the processes write in turn, so none is the default here.
+
+    Raises:
+        ValueError: `coarsen` is not positive.
     """
+
+    fields: tuple[str, ...] = ()
+    coarsen: int = 1
+    precision: Precision = "grid"
+    compression: Compression = "none"
 
     name: ClassVar[str] = "snapshots"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.coarsen < 1:
+            raise ValueError(f"coarsen = {self.coarsen}: one or more is needed")
+
+    @property
+    def selection(self) -> Selection:
+        """What is written of each state."""
+        return Selection(self.fields, self.precision, self.coarsen)
+
     def check(self, equation: PeriodicSystem) -> None:
-        points = equation.grid.physical_shape
-        fields = equation.field_shapes()
-        for name, values in jax.eval_shape(lambda f: equation.snapshot(f), fields).items():
-            if values.shape[-len(points) :] != points or values.ndim > len(points) + 1:
-                raise ValueError(
-                    f"{type(equation).__name__}: snapshot() gives {name} of shape {list(values.shape)}; "
-                    f"{list(points)} is needed, with an axis of components in front or without"
-                )
+        self.selection.check(equation, "output.snapshots")
 
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
-        return {"snapshots": _snapshot.trace(equation, state.field)}
+        return {"snapshots": trace_values(self.selection, equation, state.field)}
 
     def write(self, run: Run, state: State) -> None:
         run.writer.submit(lambda: self._copied(run, state))
 
     def _copied(self, run: Run, state: State) -> Job:
         equation, step = run.equation, int(state.step)
-        units = equation.snapshot_units()
-        variables = {
-            name: Variable(values, units.get(name, ""), component_labels(equation, name, values))
-            for name, values in _snapshot(equation, state.field).items()
-        }
-        attributes = {"title": run.title, "equation": equation.name}
         return hold_snapshot(
-            snapshot_path(run.directory.snapshots, step), variables, equation.grid, step, float(state.t), attributes
+            snapshot_path(run.directory.snapshots, step),
+            variables(equation, self.selection, state.field),
+            self.selection.grid(equation),
+            step,
+            float(state.t),
+            {"title": run.title, "equation": equation.name},
+            self.compression,
         )
 
     @classmethod
@@ -88,17 +97,6 @@ class Snapshots(Output):
 def snapshots(directory: RunDirectory) -> list[Path]:
     """Paths of a run's snapshots, in the order of their steps."""
     return sorted(directory.snapshots.glob("step-*.h5"), key=step_of)
-
-
-def component_labels(equation: PeriodicSystem, name: str, values: jax.Array) -> tuple[str, ...]:
-    """Labels of a variable's components; none for a scalar `(x, y, z)`."""
-    if values.ndim == equation.grid.dimensions:
-        return ()
-    field = equation.fields.get(name)
-    if field is not None and field.components is not None:
-        return field.components
-    count = len(values)
-    return tuple("xyz"[:count]) if count == equation.grid.dimensions else tuple(map(str, range(count)))
 
 
 def _slice(path: Path, target: Path) -> list[Path]:

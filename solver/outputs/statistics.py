@@ -34,9 +34,9 @@ from solver.io import (
 )
 from solver.loop import Schedule
 from solver.operators import Fields
+from solver.outputs.at_points import component_labels
 from solver.outputs.base import Output, Run
 from solver.outputs.records import Records, records_of
-from solver.outputs.snapshots import component_labels
 from solver.steppers.base import State
 
 VARIANCE = "_variance_in_time"  # ending of the column that holds the variance in time of another

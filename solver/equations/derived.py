@@ -1,0 +1,73 @@
+"""Quantities at the points that are made of an equation's fields: vorticity, Q, dissipation, density, phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics.gradients import dissipation_rate, gradient_tensor, q_criterion
+from solver.equations.field import Field
+from solver.operators import Fields, curl
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A real quantity at the points.
+
+    Args:
+        make: from the equation's fields to `(x, y, z)`, or `(component, x, y, z)`.
+        units: of its values.
+    """
+
+    make: Callable[[Fields], Array]
+    units: str = ""
+
+
+def derived_quantities(equation: Any) -> dict[str, Derived]:
+    """What can be made of the fields by their rank: of `velocity` its vorticity, Q and dissipation; of another vector
+    the curl; of a wavefunction density and phase.
+
+    Source: Hunt, Wray & Moin, CTR Report S88 (1988) (Q).
+    """
+    found: dict[str, Derived] = {}
+    for name, field in equation.fields.items():
+        if field.rank == "vector" and equation.grid.dimensions > 1:
+            found |= _of_vector(equation, name, field)
+        elif field.rank == "wavefunction":
+            found |= _of_wavefunction(equation, name, field)
+    return found
+
+
+def _of_vector(equation: Any, name: str, field: Field) -> dict[str, Derived]:
+    transform = equation.transform_of(name)
+    rate = "1/time" if field.units == "length/time" else f"{field.units}/length"
+    around = Derived(lambda fields: _bare(transform.inverse(curl(fields[name], transform.grid))), rate)
+    if name != "velocity":
+        return {f"curl_{name}": around}
+    found = {"vorticity": around}
+    if equation.grid.dimensions == 3:
+        found["q_criterion"] = Derived(lambda fields: q_criterion(gradient_tensor(fields[name], transform)), "1/time^2")
+    if hasattr(equation, "viscosity"):
+        found["dissipation"] = Derived(
+            lambda fields: dissipation_rate(gradient_tensor(fields[name], transform), equation.viscosity),
+            "length^2/time^3",
+        )
+    return found
+
+
+def _of_wavefunction(equation: Any, name: str, field: Field) -> dict[str, Derived]:
+    psi = lambda fields: equation.to_physical(fields)[name][0]  # noqa: E731
+    square = "density" if field.units == "density^(1/2)" else f"({field.units})^2"
+    return {
+        "density": Derived(lambda fields: psi(fields).real ** 2 + psi(fields).imag ** 2, square),
+        "phase": Derived(lambda fields: jnp.angle(psi(fields)), "rad"),
+    }
+
+
+def _bare(values: Array) -> Array:
+    """A single component without its axis."""
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,133 @@
+"""Which quantities an output writes at the points, and how: chosen by name, on fewer points, in single precision."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from solver.equations.base import SplitEquation
+from solver.equations.system import PeriodicSystem
+from solver.fft import resample
+from solver.grid import Grid
+from solver.io import Variable
+from solver.io.cuts import Cut
+from solver.operators import Fields
+
+Precision = Literal["grid", "float32"]
+Compression = Literal["none", "gzip", "lzf"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Quantities of an equation's `snapshot` and `derived`.
+
+    Args:
+        names: which of them, all of `snapshot` if empty.
+        precision: of what is written: the grid's, or `float32`.
+        coarsen: by how much fewer points there are along each axis than the grid has.
+    """
+
+    names: tuple[str, ...] = ()
+    precision: str = "grid"
+    coarsen: int = 1
+
+    def check(self, equation: PeriodicSystem, owner: str) -> None:
+        """Touches no device.
+
+        Raises:
+            ValueError: a name that the equation does not have, or a coarser grid that the devices cannot split; a
+                quantity that is not real or not on the grid.
+        """
+        known = known_quantities(equation)
+        for name in self.names:
+            if name not in known:
+                raise ValueError(f"{owner}.fields: {name!r}: {equation.name} has {', '.join(known)}")
+        points = self.grid(equation, owner).physical_shape
+        for name, values in jax.eval_shape(lambda f: self.values(equation, f), equation.field_shapes()).items():
+            if values.shape[-len(points) :] != points or values.ndim > len(points) + 1:
+                raise ValueError(
+                    f"{type(equation).__name__}: snapshot() gives {name} of shape {list(values.shape)}; "
+                    f"{list(points)} is needed, with an axis of components in front or without"
+                )
+
+    def grid(self, equation: PeriodicSystem, owner: str = "output") -> Grid:
+        """Where the values lie.
+
+        Raises:
+            ValueError: a grid that the devices cannot split.
+        """
+        if self.coarsen == 1:
+            return equation.grid
+        shape = tuple(n // self.coarsen for n in equation.grid.physical_shape)
+        try:
+            return dataclasses.replace(equation.grid, shape=shape, dealias="none")
+        except ValueError as error:
+            raise ValueError(f"{owner}.coarsen = {self.coarsen}: {error}") from None
+
+    def values(self, equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+        """At the points, by name; traced under `jit`. The transforms of the quantities, and of `resample`."""
+        if self.coarsen > 1:
+            equation, fields = self._coarser(equation, fields)
+        names = self.names or tuple(jax.eval_shape(equation.snapshot, fields))
+        derived = equation.derived()
+        shown = equation.snapshot(fields) if set(names) - derived.keys() else {}
+        found = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
+        return found if self.precision == "grid" else {name: v.astype(np.float32) for name, v in found.items()}
+
+    def _coarser(self, equation: PeriodicSystem, fields: Fields) -> tuple[PeriodicSystem, Fields]:
+        """The equation and its fields with the modes that the coarser grid has."""
+        grid = self.grid(equation)
+        free: dict[str, Any] = {"forcing": None} if hasattr(equation, "forcing") else {}
+        coarse = dataclasses.replace(equation, grid=grid, **free)
+        hats = {
+            name: resample(u_hat, equation.grid_of(name), coarse.grid_of(name))
+            for name, u_hat in equation.coefficients(fields).items()
+        }
+        if isinstance(coarse, SplitEquation):  # whose fields are values at the points
+            hats = {name: coarse.transform_of(name).inverse(u_hat) for name, u_hat in hats.items()}
+        return coarse, hats
+
+
+def known_quantities(equation: PeriodicSystem) -> list[str]:
+    """Names of what can be written of an equation."""
+    shown = jax.eval_shape(lambda fields: equation.snapshot(fields), equation.field_shapes())
+    return list(dict.fromkeys([*shown, *equation.derived()]))
+
+
+def variables(
+    equation: PeriodicSystem, selection: Selection, fields: Fields, cuts: Iterable[Cut | None] = (None,)
+) -> dict[str, Variable]:
+    """What `hold_snapshot` takes, for each quantity and each part of the grid. Collective."""
+    units = {**{name: d.units for name, d in equation.derived().items()}, **equation.snapshot_units()}
+    found = {}
+    for name, values in _values(selection, equation, fields).items():
+        labels = component_labels(equation, name, values)
+        for cut in cuts:
+            label = "" if cut is None else cut.label(equation.grid.physical_shape)
+            found[f"{name}_{label}" if label else name] = Variable(values, units.get(name, ""), labels, cut)
+    return found
+
+
+_values = jax.jit(lambda selection, equation, fields: selection.values(equation, fields), static_argnums=0)
+
+
+def trace_values(selection: Selection, equation: PeriodicSystem, fields: Fields) -> Any:
+    """The program that makes them, traced."""
+    return _values.trace(selection, equation, fields)
+
+
+def component_labels(equation: PeriodicSystem, name: str, values: jax.Array) -> tuple[str, ...]:
+    """Labels of a variable's components; none for a scalar `(x, y, z)`."""
+    if values.ndim == equation.grid.dimensions:
+        return ()
+    field = equation.fields.get(name)
+    if field is not None and field.components is not None:
+        return field.components
+    count = len(values)
+    return tuple("xyz"[:count]) if count == equation.grid.dimensions else tuple(map(str, range(count)))

@@ -1,0 +1,227 @@
+"""Less than whole snapshots: chosen and derived quantities, parts of the grid, fewer points, other precision, gzip."""
+
+import h5py
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.config import ConfigError
+from solver.diagnostics.points import at_places
+from solver.fft import Transform
+from solver.io import RecordsFile, Variable, write_snapshot
+from solver.io.cuts import Cut
+from solver.outputs import Points, Slices, Snapshots
+from tests.helpers import random_field
+
+SHAPE = (12, 14, 9)
+
+
+def run(directory, *outputs, devices=2, shape=SHAPE, steps=2, **grid):
+    grid = sw.Grid(shape, mesh=sw.device_mesh(range(devices)), **grid)
+    flow = sw.equations.NavierStokes(grid, viscosity=0.02)
+    stepper = sw.steppers.IFRK4()
+    state = sw.initial_state(flow, stepper, 0.1 * random_field(grid, (grid.dimensions,)))
+    last = sw.run(flow, stepper, state, end=0.01 * steps, step=0.01, directory=directory, outputs=outputs)
+    return flow, last
+
+
+def vector(grid, *components):
+    """A field from one function of the coordinates for each component."""
+    return jnp.stack([sw.sample(lambda *at, f=f: f(*at) + 0 * sum(at), grid) for f in components])
+
+
+def read(directory, kind, step):
+    with h5py.File(directory / kind / f"step-{step:08d}.h5") as file:
+        return {name: (file[name][()], dict(file[name].attrs), file[name].dims) for name in file if name != "time"}
+
+
+# ---- parts of the grid ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", [(1,), (7,), (2, 3)], ids=["one device", "slabs", "pencils"])
+def test_every_part_holds_the_values_of_the_whole(tmp_path, split):
+    mesh = sw.device_mesh(range(int(np.prod(split))), shape=split if len(split) > 1 else None)
+    grid = sw.Grid(SHAPE, lengths=(1.0, 2.0, 3.0), mesh=mesh)
+    u = random_field(grid, (3,))
+    cuts = {
+        "x = 0.5": np.s_[6, :, :],
+        "y = 1.99": np.s_[:, 0, :],  # nearest across the end of the box
+        "z = 1": np.s_[:, :, 3],
+        "y = 0.5, z = 0": np.s_[:, 4, 0],
+        "x = 0.25, y = 1, z = 2": np.s_[3, 7, 6],
+        "x = 0.25:0.5, z = 1:3": np.s_[3:6, :, 3:9],
+    }
+    for text, index in cuts.items():
+        cut = Cut.of(text, grid)
+        variables = {"u": Variable(u, "1", ("x", "y", "z"), cut), "p": Variable(u[0], "1", (), cut)}
+        write_snapshot(tmp_path / "part.h5", variables, grid, 0, 0.0, {}, "gzip")
+        with h5py.File(tmp_path / "part.h5") as file:
+            np.testing.assert_array_equal(file["p"][()], np.asarray(u)[0][index])
+            np.testing.assert_array_equal(file["u"][()], np.moveaxis(np.asarray(u), 0, -1)[index])
+    with h5py.File(tmp_path / "part.h5") as file:
+        np.testing.assert_allclose(file["x_3_5"][:], np.arange(3, 6) / 12)
+        assert [dim.label for dim in file["u"].dims] == ["x_3_5", "y", "z_3_8", "component"]
+    assert not (tmp_path / "part.hdf").exists()
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        (("q = 1",), "'q = 1': words such as 'z = 0.5'"),
+        (("z = 7",), "z = 7 lies outside 0 ≤ z < 6.28319"),
+        (("z = one",), "'z = one' has no number"),
+        (("z = 1, z = 2",), "z is there twice"),
+        (("x = 0.1:0.2",), "no point lies in 0.1 ≤ x < 0.2; they are 0.524 apart"),
+        (("z = 1", "z = 1.01"), "z1 is there twice"),
+        ((), "one part or more is needed"),
+    ],
+)
+def test_parts_that_are_none_are_refused_before_anything_is_written(tmp_path, at, message):
+    with pytest.raises((ValueError, ConfigError), match=message):
+        run(tmp_path / "run", Slices(at=at))
+    assert not (tmp_path / "run").exists()
+
+
+def test_slices_of_a_run_are_those_of_its_snapshots(tmp_path):
+    outputs = (Slices(every_steps=1, at=("z = 1", "x = 0, y = 2"), fields=("velocity", "vorticity")), Snapshots())
+    run(tmp_path, *outputs)
+    assert sorted(path.name for path in (tmp_path / "slices").iterdir()) == [f"step-{n:08d}.h5" for n in range(3)]
+    parts, whole = read(tmp_path, "slices", 2), read(tmp_path, "snapshots", 2)
+    velocity, attributes, _ = parts["velocity_z1"]
+    assert velocity.dtype == np.float32
+    assert attributes["z"] == pytest.approx(2 * np.pi / 9)
+    assert attributes["units"] == "length/time"
+    np.testing.assert_array_equal(velocity, whole["velocity"][0][:, :, 1].astype(np.float32))
+    line = parts["velocity_x0_y4"][0]
+    np.testing.assert_array_equal(line, whole["velocity"][0][0, 4].astype(np.float32))
+    with h5py.File(tmp_path / "slices" / "step-00000002.h5") as file:
+        assert file["velocity_z1"].compression == "gzip"
+        assert file["velocity_z1"].shuffle
+        assert file["vorticity_z1"].shape == (12, 14, 3)
+
+
+def test_a_run_that_continues_drops_the_slices_beyond_its_checkpoint(tmp_path):
+    run(tmp_path, Slices(every_steps=1))
+    from solver.io import RunDirectory
+
+    Slices.drop_after(RunDirectory(tmp_path), 1)
+    assert sorted(path.name for path in (tmp_path / "slices").iterdir()) == [f"step-{n:08d}.h5" for n in range(2)]
+    assert all(not problems for problems in Slices.verify(RunDirectory(tmp_path)).values())
+
+
+# ---- fewer points, other numbers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_fewer_points_keep_the_modes_that_they_have(tmp_path, devices):
+    """Modes |n| ≤ 2 live on six points: every second value is that of the fine grid."""
+    grid = sw.Grid((12, 12, 12), mesh=sw.device_mesh(range(devices)))
+    flow = sw.equations.NavierStokes(grid, viscosity=0.1)
+    sin, cos = jnp.sin, jnp.cos
+    u = vector(grid, lambda x, y, z: sin(2 * y + z), lambda x, y, z: cos(x), lambda x, y, z: sin(x - y))
+    high = vector(grid, lambda x, y, z: cos(3 * y), lambda x, y, z: 0 * x, lambda x, y, z: 0 * x)
+    state = sw.initial_state(flow, sw.steppers.IFRK4(), u + high)
+    coarse = Snapshots(coarsen=2, precision="float32", compression="gzip")
+    sw.run(flow, sw.steppers.IFRK4(), state, end=0.01, step=0.01, directory=tmp_path, outputs=[coarse])
+    values, _, _ = read(tmp_path, "snapshots", 0)["velocity"]
+    assert values.shape == (6, 6, 6, 3)
+    assert values.dtype == np.float32
+    np.testing.assert_allclose(values, np.moveaxis(np.asarray(u), 0, -1)[::2, ::2, ::2], atol=1e-6)
+    assert (tmp_path / "snapshots" / "step-00000000.hdf").exists()
+
+
+def test_a_wavefunction_on_fewer_points(tmp_path):
+    grid = sw.Grid((8, 8), dealias="none", mesh=sw.device_mesh(range(2)))
+    flow = sw.equations.GrossPitaevskii(grid, coupling=1.0)
+    psi = sw.sample(lambda x, y: jnp.exp(1j * x) + 0.5 * jnp.exp(-1j * y), grid)
+    state = sw.initial_state(flow, sw.steppers.Strang(), psi)
+    out = Snapshots(coarsen=2, fields=("density", "phase"))
+    sw.run(flow, sw.steppers.Strang(), state, end=0.01, step=0.01, directory=tmp_path, outputs=[out])
+    found = read(tmp_path, "snapshots", 0)
+    exact = np.asarray(psi).reshape(8, 8)[::2, ::2]
+    np.testing.assert_allclose(found["density"][0], np.abs(exact) ** 2, atol=1e-12)
+    np.testing.assert_allclose(found["phase"][0], np.angle(exact), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coarsen": 0}, "one or more is needed"),
+        ({"coarsen": 8}, r"output.snapshots.coarsen = 8: .*"),
+        ({"fields": ("speed",)}, "'speed': navier-stokes has velocity, vorticity, q_criterion, dissipation"),
+    ],
+)
+def test_snapshots_that_cannot_be_made_are_refused(tmp_path, options, message):
+    with pytest.raises((ValueError, ConfigError), match=message):
+        run(tmp_path / "run", Snapshots(**options))
+    assert not (tmp_path / "run").exists()
+
+
+# ---- derived ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("devices", [1, 8])
+def test_vorticity_q_and_dissipation_of_an_abc_flow(devices):
+    """∇×u = u; Q = ½(½|ω|² − s:s), worked out by hand from the gradients."""
+    grid = sw.Grid((16, 18, 15), mesh=sw.device_mesh(range(devices)))
+    flow = sw.equations.NavierStokes(grid, viscosity=0.3)
+    a, b, c = 1.0, 0.7, 0.4
+    u = vector(
+        grid,
+        lambda x, y, z: a * jnp.sin(z) + c * jnp.cos(y),
+        lambda x, y, z: b * jnp.sin(x) + a * jnp.cos(z),
+        lambda x, y, z: c * jnp.sin(y) + b * jnp.cos(x),
+    )
+    fields = flow.from_physical({"velocity": u})
+    made = {name: np.asarray(jax.jit(d.make)(fields)) for name, d in flow.derived().items()}
+    x, y, z = (np.asarray(v) for v in grid.coordinates())
+    zero = 0 * (x + y + z)
+    tensor = np.array(  # ∂u_i/∂x_j
+        [
+            [zero, -c * np.sin(y) + zero, a * np.cos(z) + zero],
+            [b * np.cos(x) + zero, zero, -a * np.sin(z) + zero],
+            [-b * np.sin(x) + zero, c * np.cos(y) + zero, zero],
+        ]
+    )
+    strain, spin = (tensor + tensor.swapaxes(0, 1)) / 2, (tensor - tensor.swapaxes(0, 1)) / 2
+    np.testing.assert_allclose(made["vorticity"], np.asarray(u), atol=1e-12)
+    np.testing.assert_allclose(made["q_criterion"], 0.5 * ((spin**2).sum((0, 1)) - (strain**2).sum((0, 1))), atol=1e-12)
+    np.testing.assert_allclose(made["dissipation"], 2 * 0.3 * (strain**2).sum((0, 1)), atol=1e-12)
+
+
+# ---- places -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("real", [True, False])
+@pytest.mark.parametrize(("shape", "devices"), [((12, 14, 9), 7), ((12, 14, 9), 1), ((10, 9), 3), ((11,), 1)])
+def test_a_field_at_places_is_its_series(shape, devices, real):
+    grid = sw.Grid(shape, mesh=sw.device_mesh(range(devices)), real=real, lengths=[1.5, 2.0, 3.0][: len(shape)])
+    u = random_field(grid, (2,))
+    u_hat = Transform(grid).forward(u)
+    smooth = np.asarray(Transform(grid).inverse(u_hat))
+    index = [(3, 5, 7)[: len(shape)], (0, 0, 0)[: len(shape)]]
+    places = [[i * dx for i, dx in zip(at, grid.spacing, strict=True)] for at in index]
+    found = np.asarray(jax.jit(lambda v: at_places(v, places, grid))(u_hat))
+    for row, at in zip(found, index, strict=True):
+        np.testing.assert_allclose(row, smooth[(slice(None), *at)], atol=1e-13)
+    (x, *_), (k, *_) = grid.spacing, grid.fundamental
+    wave = sw.sample(lambda *at: jnp.cos(k * at[0] + 0.3) + 0 * sum(at), grid)[None]
+    between = [[0.37 * x, *[0.0] * (len(shape) - 1)]]
+    found = at_places(Transform(grid).forward(wave), between, grid)
+    np.testing.assert_allclose(np.asarray(found), [[np.cos(0.37 * k * x + 0.3)]], atol=1e-13)
+
+
+def test_points_of_a_run(tmp_path):
+    places = ((0.0, 0.0, 0.0), (0.3, 1.1, 2.0))
+    flow, last = run(tmp_path, Points(every_steps=1, at=places))
+    file = RecordsFile(tmp_path / "points.h5")
+    assert [row.step for row in file.rows()] == [0, 1, 2]
+    expected = np.asarray(at_places(last.field["velocity"], places, flow.grid))
+    np.testing.assert_allclose(file.rows()[-1].values["velocity_y"], expected[:, 1], rtol=1e-12)
+    text = Points(at=places).programs(flow, last)["points"].lower().compile().as_text()
+    assert "all-gather" not in text
+    assert "all-to-all" not in text
+    with pytest.raises(ValueError, match="places of 3 numbers are needed"):
+        Points(at=((0.0, 1.0),)).check(flow)
