@@ -13,7 +13,7 @@ SOLVER = Path(sw.__file__).parent
 ROOMS = [
     "stop", "discovery", "config", "submit", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations",
     "forcing", "initial", "steppers", "io", "doctor", "loop", "outputs", "simulation", "plan", "assemble", "tune",
-    "cli",
+    "validate", "cli",
 ]  # fmt: skip
 NUMERICAL = ROOMS[ROOMS.index("mesh") : ROOMS.index("steppers") + 1]
 KEPT_OUT = {"config", "submit", "cluster", "io"}

@@ -255,9 +255,10 @@ def _walks_components(equation: Any, sides: frozenset[int]) -> bool:
     """Whether an operation that calls programs does so once, or along components: a scan could go along the points."""
     if equation.primitive.name != "scan":
         return True
-    held = equation.params["num_consts"] + equation.params["num_carry"]
-    walked = (*equation.invars[held:], *equation.outvars[equation.params["num_carry"] :])
-    return not any(v.aval.shape[0] in sides for v in walked)
+    inner = next(programs_called(equation))
+    pairs = (*zip(equation.invars, inner.invars, strict=True), *zip(equation.outvars, inner.outvars, strict=True))
+    # what it walks along has an axis more outside than inside; JAX's own counts of them differ between versions
+    return not any(outer.aval.shape[0] in sides for outer, held in pairs if outer.aval.shape != held.aval.shape)
 
 
 def programs_called(equation: Any) -> Iterator[Any]:

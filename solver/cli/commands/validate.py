@@ -1,0 +1,43 @@
+"""Run named cases whose results are known, and print what is found beside them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+import jax
+
+from solver.cli.codes import FAILED, FINISHED
+from solver.cluster import Launch, available_cores, set_up_jax
+from solver.config import ConfigError
+from solver.validate import cases, judge, table
+from solver.validate.table import HEAD
+
+OVERRIDES = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`[NAME …] [--quick]`, and the devices."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="cases (default: all)")
+    parser.add_argument("--quick", action="store_true", help="small versions, which take two minutes in all")
+    parser.add_argument("--platform", default="auto", choices=("auto", "cpu", "gpu", "tpu"), help="as devices.platform")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a table; returns 1 if a number is not what it must be."""
+    known = cases()
+    for name in options.names:
+        if name not in known:
+            raise ConfigError(f"case {name!r}: known are {', '.join(known)}")
+    set_up_jax(options.platform, available_cores(os.environ, Launch("validate")))
+    jax.config.update("jax_enable_x64", True)
+    print("".join(HEAD), end="", flush=True)
+    failed, seconds = 0, []
+    for name in options.names or known:
+        findings, took = judge(known[name](options.quick))
+        failed += sum(not one.holds for one in findings)
+        seconds.append(f"{name} {took:.0f} s")
+        print("\n".join(table(name, findings)), flush=True)
+    where = f"jax {jax.__version__}, {len(jax.devices())} × {jax.devices()[0].device_kind}"
+    print(f"\n{'quick' if options.quick else 'full'} versions; {where}; {', '.join(seconds)}")
+    return FAILED if failed else FINISHED

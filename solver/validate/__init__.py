@@ -1,0 +1,6 @@
+"""Named cases whose numbers are known, exactly or from papers, and the table of what this installation finds."""
+
+from solver.validate.base import Case, Finding, cases
+from solver.validate.table import judge, table
+
+__all__ = ["Case", "Finding", "cases", "judge", "table"]

@@ -1,0 +1,122 @@
+"""Turbulence in two dimensions and of conducting fluids, by what the equations conserve and dissipate exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from solver.diagnostics import mean_product, mean_square
+from solver.equations import MHD, NavierStokes, Vorticity
+from solver.forcing import ConstantPower
+from solver.grid import Grid
+from solver.initial import OrszagTang, RandomPhase
+from solver.steppers import IFRK4
+from solver.validate.base import Case, Finding, mesh_for, states
+
+
+def _row(equation: Any, fields: Any) -> dict[str, float]:
+    row = jax.jit(lambda equation, fields: equation.series(fields, 0.0))(equation, fields)
+    return {name: float(value) for name, value in row.items()}
+
+
+@dataclass(frozen=True)
+class DecayIn2D(Case):
+    """Energy and enstrophy lose what viscosity takes; without viscosity both stay."""
+
+    name: ClassVar[str] = "decay-2d"
+    about: ClassVar[str] = "decaying turbulence in two dimensions: budgets of energy and enstrophy"
+
+    def run(self) -> list[Finding]:
+        n, end = (128, 2.0) if self.quick else (512, 10.0)
+        grid = Grid((n, n), mesh=mesh_for(n))
+        start = RandomPhase(energy=0.5, peak=6.0)
+        exact = "exact for the truncated equations: Kraichnan, Phys. Fluids 10 (1967) 1417"
+        found = []
+        ideal = Vorticity(grid)
+        field = start(grid, ideal.fields["vorticity"], jax.random.key(1))
+        first, last = (_row(ideal, s.field) for s in states(ideal, IFRK4(), field, [0.0, end / 4], step=0.25 / n))
+        for name in ("energy", "enstrophy"):
+            drift = last[name] / first[name] - 1
+            found.append(Finding(f"change of {name} without viscosity, t = {end / 4:g}", drift, 0.0, 1e-8, exact))
+        viscous = Vorticity(grid, viscosity=2e-3)
+        *_, state = states(viscous, IFRK4(), field, [end], step=0.25 / n)
+        lost = float(state.budget["energy_from_viscosity"])
+        energy = _row(viscous, state.field)["energy"]
+        before = float(state.energies["energy"])
+        found.append(
+            Finding("energy lost, over what viscosity took", (energy - before) / lost, 1.0, 1e-6, "exact: dE/dt = −2νZ")
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class OrszagTangVortex(Case):
+    """Ideal invariants of the Orszag–Tang vortex, its energy at the start, and its budget with dissipation."""
+
+    name: ClassVar[str] = "orszag-tang"
+    about: ClassVar[str] = "the Orszag–Tang vortex: ideal invariants, and the budget of energy"
+
+    def run(self) -> list[Finding]:
+        n, end = (64, 0.5) if self.quick else (256, 1.0)
+        grid = Grid((n, n), mesh=mesh_for(n))
+        exact = "exact: Orszag & Tang, J. Fluid Mech. 90 (1979) 129"
+        start = {"velocity": OrszagTang()(grid), "magnetic_field": OrszagTang(magnetic=True)(grid)}
+        ideal = MHD(grid, viscosity=0.0, resistivity=0.0)
+        first, last = states(ideal, IFRK4(), start, [0.0, end], step=0.2 / n)
+        before, after = _ideal(first.field, ideal), _ideal(last.field, ideal)
+        found = [Finding("energy at the start, ½⟨u² + b²⟩", before[0], 1.0, 1e-12, exact)]
+        for name, a, b in zip(("energy", "cross helicity"), before, after, strict=True):
+            found.append(Finding(f"change of the {name} without dissipation, t = {end:g}", b - a, 0.0, 1e-8, exact))
+        real = MHD(grid, viscosity=0.02, resistivity=0.02)
+        *_, state = states(real, IFRK4(), start, [end], step=0.2 / n)
+        row = _row(real, state.field)
+        lost = sum(float(value) for value in state.budget.values())
+        energies = sum(float(value) for value in state.energies.values())
+        now = sum(row[name] for name in state.energies)
+        found.append(Finding("energy lost, over what is accounted for", (now - energies) / lost, 1.0, 1e-6, "exact"))
+        return found
+
+
+def _ideal(fields: Any, equation: Any) -> tuple[float, float]:
+    """Energy and cross helicity ⟨u·b⟩."""
+    u, b, grid = fields["velocity"], fields["magnetic_field"], equation.grid
+    return (
+        0.5 * float(mean_square(u, grid)) + 0.5 * float(mean_square(b, grid)),
+        float(mean_product(u, b, grid)),
+    )
+
+
+@dataclass(frozen=True)
+class ForcedTurbulence(Case):
+    """A flow that is driven with constant power dissipates as much on average, and its budget is closed."""
+
+    name: ClassVar[str] = "forced-turbulence"
+    about: ClassVar[str] = "turbulence driven with constant power: stationary, its budget closed"
+
+    def run(self) -> list[Finding]:
+        n, settled, end = (32, 20.0, 40.0) if self.quick else (128, 20.0, 60.0)
+        viscosity, power = (0.02, 0.1) if self.quick else (0.004, 0.1)
+        grid = Grid((n, n, n), mesh=mesh_for(n))
+        flow = NavierStokes(grid, viscosity=viscosity, forcing=ConstantPower(power=power))
+        start = RandomPhase(energy=0.5, peak=2.0)(grid, flow.fields["velocity"], jax.random.key(2))
+        early, late = states(flow, IFRK4(), start, [settled, end], seed=0, cfl=0.6)
+        span = end - settled
+        given, taken = (
+            (float(late.budget[name]) - float(early.budget[name])) / span
+            for name in ("energy_from_forcing", "energy_from_viscosity")
+        )
+        change = _row(flow, late.field)["energy"] - _row(flow, early.field)["energy"]
+        return [
+            Finding("power put in", given, power, 1e-3 * power, "what is asked for"),
+            Finding("mean dissipation over the power", -taken / power, 1.0, 0.15, "a stationary state"),
+            Finding("power in and out over the change of energy", (given + taken) * span - change, 0.0,
+                    1e-4 * power * span, "exact"),
+        ]  # fmt: skip
+
+
+def slope(x: np.ndarray, y: np.ndarray) -> float:
+    """Of log y against log x, by least squares."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
