@@ -108,7 +108,10 @@ class MHD(Equation):
         return {"velocity": -project_solenoidal(momentum, self.grid), "magnetic_field": induction}
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """½⟨|u|² + |b|²⟩, ⟨u·b⟩ and, in 3-D, ⟨a·b⟩ with b = ∇×a; in 2-D ⟨a²⟩ with b = ∇×(a ẑ)."""
+        """½⟨|u|² + |b|²⟩, ⟨u·b⟩ and, in 3-D, ⟨a·b⟩ with b = ∇×a; in 2-D ⟨a²⟩ with b = ∇×(a ẑ).
+
+        The nonlinear term conserves the last one where the field b has no mean.
+        """
         u_hat, b_hat = fields["velocity"], fields["magnetic_field"]
         turned = curl(b_hat, self.grid) if self.grid.dimensions == 3 else b_hat
         potential = 2 * self.grid.inverse_k_squared() * turned

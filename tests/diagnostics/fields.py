@@ -15,6 +15,9 @@ CASES = {
 }
 LINE = {"1-D": ((15,), {"devices": 1})}
 
+FORWARD = jax.jit(lambda transform, u: transform.forward(u), static_argnums=0)  # compiled once for each grid
+INVERSE = jax.jit(lambda transform, u_hat: transform.inverse(u_hat), static_argnums=0)
+
 
 def random_vector(make_grid, case, seed=0, components=None, lengths=None, real=True):
     """A transform, coefficients, and the same field at the points in NumPy."""
@@ -26,8 +29,8 @@ def random_vector(make_grid, case, seed=0, components=None, lengths=None, real=T
     if not real:
         noise = noise + 1j * np.random.default_rng(seed + 100).normal(size=(leading, *shape))
     transform = Transform(grid)
-    u_hat = jax.jit(transform.forward)(noise)
-    return transform, u_hat, np.asarray(jax.jit(transform.inverse)(u_hat))
+    u_hat = FORWARD(transform, noise)
+    return transform, u_hat, np.asarray(INVERSE(transform, u_hat))
 
 
 def dense(u, lengths):
