@@ -39,6 +39,17 @@ def collectives(fn, *arguments):
     return Counter(COLLECTIVES.findall(jax.jit(fn).lower(*arguments).compile().as_text()))
 
 
+def on_devices(fn, *arguments, exchanges=0):
+    """What a function returns, as NumPy, from a program without a gather and with as many all-to-alls on 8 devices."""
+    program = jax.jit(fn).lower(*arguments).compile()
+    found = Counter(COLLECTIVES.findall(program.as_text()))
+    assert found["all-gather"] == 0, found
+    assert found["all-to-all"] in (0, exchanges), found
+    if len(arguments[0].sharding.device_set) > 1:
+        assert found["all-to-all"] == exchanges
+    return jax.tree.map(np.asarray, program(*arguments))
+
+
 def random_field(grid, leading=(2,), seed=0):
     shape = (*leading, *grid.physical_shape)
     field = jax.random.normal(jax.random.key(seed), shape, grid.physical_dtype)

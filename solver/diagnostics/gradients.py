@@ -6,7 +6,7 @@ from itertools import combinations
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Array, Complex, Float, Inexact
 
 from solver.fft import Transform
 from solver.operators import gradient
@@ -17,8 +17,8 @@ def gradient_tensor(u_hat: Complex[Array, "d ..."], transform: Transform) -> Flo
     return transform.inverse(gradient(u_hat, transform.grid))
 
 
-def longitudinal(tensor: Float[Array, "d d ..."]) -> Float[Array, "d ..."]:
-    """∂u_i/∂x_i of each i, not summed."""
+def longitudinal(tensor: Inexact[Array, "d d ..."]) -> Inexact[Array, "d ..."]:
+    """∂u_i/∂x_i of each i, not summed; values at the points or coefficients."""
     return jnp.stack([tensor[i, i] for i in range(len(tensor))])
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Complex, Float
 
+from solver.diagnostics.sums import sum_by_index
 from solver.grid import Grid
-from solver.mesh import is_explicit, over_auto_axes, split_axes
 
 
 def mean_square(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
@@ -65,20 +63,7 @@ def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shell
 
 def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shells]:
     """Σ of a mode density over each shell; the density must already carry `grid.mode_weights()`."""
-    shells = len(shell_wavenumbers(grid))
-    index = shell_index(grid)
-
-    def local(values: Array, shell: Array) -> Array:
-        total = jax.ops.segment_sum(values.ravel(), shell.ravel(), num_segments=shells)
-        return jax.lax.psum(total, split_axes(grid.mesh))
-
-    split = grid.spectral_sharding().spec
-    if split == PartitionSpec():  # one dimension: nothing is split, nothing to add up
-        return jax.ops.segment_sum(density.ravel(), index.ravel(), num_segments=shells)
-    # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
-    mesh = None if is_explicit(grid.mesh) else grid.mesh
-    summed = jax.shard_map(local, mesh=mesh, in_specs=(split, split), out_specs=PartitionSpec())
-    return over_auto_axes(summed, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(density, index)
+    return sum_by_index(density, shell_index(grid), len(shell_wavenumbers(grid)), grid)
 
 
 def _absolute_square(u_hat: Array) -> Array:

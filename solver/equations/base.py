@@ -109,6 +109,27 @@ class Equation(PeriodicSystem):
         """The entry `forcing` of a field's budget, if it is forced."""
         return {"forcing": self.power(fields, changes.forcing, name)} if name in changes.forcing else {}
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """Quadratic quantities Q = ½⟨u · g⟩ whose transfer between scales is of interest, by name: the g of each.
+
+        g = M u by field name, coefficients, with M Hermitian and diagonal in k: a change c of the fields changes Q by
+        ⟨g · c⟩, and its shell spectrum by the sum of Re(ĝ* ĉ) over the shell. Fields that Q does not contain are left
+        out. By default ½⟨|u|²⟩ of each field. No communication.
+        """
+        return {column: {name: fields[name]} for column, name in zip(self._energies(), self.fields, strict=True)}
+
+    def invariant_units(self) -> dict[str, str]:
+        """Units of the `invariants`, as far as they are known."""
+        squares = zip(self._energies(), self.fields.values(), strict=True)
+        return {**{name: f"({field.units})^2" for name, field in squares}, **self.series_units()}
+
+    def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
+        """Pairs of scalars a, b by name whose co-spectrum is what the linear part moves from one invariant to another.
+
+        None by default. No communication.
+        """
+        return {}
+
     def _budgeted(self) -> list[tuple[str, str]]:
         """Column and field of each energy that has a budget."""
         if self.budgeted is not None:

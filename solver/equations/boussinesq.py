@@ -105,6 +105,22 @@ class Boussinesq(Equation):
             "buoyancy": -divergence(flux_hat[-d:], self.grid)[None],
         }
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """The kinetic energy ½⟨|u|²⟩ and the potential one ½⟨b²⟩/N², ½⟨b²⟩ where N = 0."""
+        squared = jnp.asarray(self.buoyancy_frequency) ** 2
+        weight = 1 / jnp.where(squared > 0, squared, 1)
+        return {
+            "kinetic": {"velocity": fields["velocity"]},
+            "potential": {"buoyancy": weight * fields["buoyancy"]},
+        }
+
+    def invariant_units(self) -> dict[str, str]:
+        return {"kinetic": "length^2/time^2", "potential": "length^2/time^2"}
+
+    def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
+        """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""
+        return {"exchange": (fields["velocity"][-1], fields["buoyancy"][0])}
+
     def energies(self, fields: Fields) -> dict[str, Array]:
         return {
             "kinetic_energy": 0.5 * mean_square(fields["velocity"], self.grid),

@@ -84,6 +84,15 @@ class GrossPitaevskii(SchroedingerEquation):
         """Half the mass in each shell."""
         return {"wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid)}
 
+    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+        """2K − 2E_trap + d E_int = 0.
+
+        Source: Dalfovo, Giorgini, Pitaevskii & Stringari, Rev. Mod. Phys. 71 (1999) 463, section III.A.
+        """
+        energies = self._energies_of(fields["wavefunction"])
+        weights = {"kinetic_energy": 2, "trap_energy": -2, "interaction_energy": self.grid.dimensions}
+        return {name: (weight, energies[name]) for name, weight in weights.items()}
+
     def _trap(self) -> Array | float:
         """V at the points, as a sum of vectors that broadcasts."""
         if self.trap is None:

@@ -107,6 +107,26 @@ class MHD(Equation):
             induction = 1j * jnp.stack([ky * emf_hat[0], -kx * emf_hat[0]])
         return {"velocity": -project_solenoidal(momentum, self.grid), "magnetic_field": induction}
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """½⟨|u|² + |b|²⟩, ⟨u·b⟩ and, in 3-D, ⟨a·b⟩ with b = ∇×a; in 2-D ⟨a²⟩ with b = ∇×(a ẑ).
+
+        The nonlinear term conserves the last one where the field b has no mean.
+        """
+        u_hat, b_hat = fields["velocity"], fields["magnetic_field"]
+        turned = curl(b_hat, self.grid) if self.grid.dimensions == 3 else b_hat
+        potential = 2 * self.grid.inverse_k_squared() * turned
+        third = "magnetic_helicity" if self.grid.dimensions == 3 else "squared_potential"
+        return {
+            "energy": dict(fields),
+            "cross_helicity": {"velocity": b_hat, "magnetic_field": u_hat},
+            third: {"magnetic_field": potential},
+        }
+
+    def invariant_units(self) -> dict[str, str]:
+        energy = "length^2/time^2"
+        helicities = {"magnetic_helicity": "length^3/time^2", "squared_potential": "length^4/time^2"}
+        return {"energy": energy, "cross_helicity": energy, **helicities}
+
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """By viscosity, resistivity, forcing, and what flow and field pass to each other: `exchange`."""
         lost_by = dissipation(fields, self._damping(), self.grid)

@@ -16,7 +16,7 @@ from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field, MoreFields
 from solver.equations.system import require
 from solver.grid import Grid
-from solver.operators import Diagonal, Fields, divergence, project_solenoidal
+from solver.operators import Diagonal, Fields, curl, divergence, project_solenoidal
 
 
 def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
@@ -125,6 +125,14 @@ class NavierStokes(Equation):
             found[f"{name}_variance"] = {cause: 2 * power for cause, power in causes.items()}
         return found
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """½⟨|u|²⟩; in 3-D the helicity ⟨u·ω⟩, in 2-D the enstrophy ½⟨ω²⟩; ⟨c²⟩ of each scalar."""
+        found = flow_invariants(fields["velocity"], self.grid)
+        return {**found, **{f"{name}_variance": {name: 2 * fields[name]} for name in self.scalars}}
+
+    def invariant_units(self) -> dict[str, str]:
+        return {**self.series_units(), "helicity": "length/time^2"}
+
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
 
@@ -169,6 +177,14 @@ def _fluxes(q: Fields) -> Fields:
     u, c = q["velocity"], q["scalars"]
     carried = (c[:, None] * u[None]).reshape(-1, *u.shape[1:])
     return {"momentum": trace_free_flux(u), "carried": carried}
+
+
+def flow_invariants(u_hat: Array, grid: Grid) -> dict[str, Fields]:
+    """Energy, and helicity in 3-D or enstrophy in 2-D, of a solenoidal velocity: see `Equation.invariants`."""
+    energy: dict[str, Fields] = {"energy": {"velocity": u_hat}}
+    if grid.dimensions == 3:
+        return {**energy, "helicity": {"velocity": 2 * curl(u_hat, grid)}}
+    return {**energy, "enstrophy": {"velocity": grid.k_squared() * u_hat}}
 
 
 def mean_enstrophy(u_hat: Array, grid: Grid) -> Array:

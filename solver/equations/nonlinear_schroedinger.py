@@ -65,6 +65,15 @@ class NonlinearSchroedinger(Equation):
         cubic = self.transform.pointwise(_cubic, fields["wavefunction"])
         return {"wavefunction": 1j * self.coupling * cubic}
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """The mass ⟨|ψ|²⟩."""
+        return {"mass": {"wavefunction": 2 * fields["wavefunction"]}}
+
+    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+        """2K + d E_int = 0, for an attractive interaction."""
+        kinetic, interaction = self._energies_of(fields)
+        return {"kinetic_energy": (2, kinetic), "interaction_energy": (self.grid.dimensions, interaction)}
+
     def energies(self, fields: Fields) -> dict[str, Array]:
         """The mass, if it is damped."""
         return {} if self.damping is None else {"mass": mean_square(fields["wavefunction"], self.grid)}

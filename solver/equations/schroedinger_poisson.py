@@ -74,6 +74,16 @@ class SchroedingerPoisson(SchroedingerEquation):
             "density": shell_spectrum(density_hat, self.grid.as_real),
         }
 
+    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+        """2K + (d − 2) W = 0, with W the energy of self-gravity: 2K + W = 0 in 3-D; none in 2-D, where W has no scale.
+
+        Source: Hui, Ostriker, Tremaine & Witten, Phys. Rev. D 95 (2017) 043541, section II.
+        """
+        if self.grid.dimensions == 2:
+            return {}
+        kinetic, potential = self._energies_of(fields["wavefunction"])
+        return {"kinetic_energy": (2, kinetic), "potential_energy": (self.grid.dimensions - 2, potential)}
+
     @property
     def _of_density(self) -> Transform:
         """Between points and coefficients of real fields."""

@@ -76,6 +76,13 @@ class SurfaceQuasiGeostrophic(Equation):
             for name, weight in self._weights().items()
         }
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """½⟨θ²⟩ and ½⟨ψθ⟩."""
+        return {name: {"buoyancy": weight * fields["buoyancy"]} for name, weight in self._weights().items()}
+
+    def vectors(self, fields: Fields) -> Fields:
+        return {"velocity": self._velocity(fields)}
+
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(self._velocity(fields)), self.grid)
 

@@ -243,6 +243,35 @@ class PeriodicSystem(eqx.Module):
         """What a row of the series says should worry the user."""
         return []
 
+    # ---- what diagnostics ask -------------------------------------------------------------------------------
+
+    def vectors(self, fields: Fields) -> Fields:
+        """Coefficients of its vector fields by name, the velocity first; by default those of rank `vector`.
+
+        Structure functions, scales, and densities of gradients and vorticity are worked out for them.
+        """
+        hats = self.coefficients(fields)
+        return {name: hats[name] for name, field in self.fields.items() if field.rank == "vector"}
+
+    def density(self, values: Fields) -> Array | None:
+        """A density `(x, y, z)`, from values at the points: |ψ|² of the first wavefunction, None without one."""
+        for name, psi in values.items():
+            if not self.fields[name].real:
+                return psi[0].real ** 2 + psi[0].imag ** 2
+        return None
+
+    def kinematic_viscosity(self) -> ArrayLike | None:
+        """ν of its velocity [length²/time]; by default its parameter `viscosity`, None if it has none."""
+        return getattr(self, "viscosity", None)
+
+    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+        """Energies by name with their weights in the virial, the kinetic one (weight 2) first; none by default.
+
+        A state at rest, far from the sides of the box, has Σ weight · energy = 0: under a dilation of the field that
+        keeps its mass each energy goes as length^(−weight).
+        """
+        return {}
+
     @abstractmethod
     def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate."""

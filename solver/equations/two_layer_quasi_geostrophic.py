@@ -124,6 +124,19 @@ class TwoLayerQuasiGeostrophic(Equation):
         # the linear part grows what transforms to points do not see, see `operators.hermitian`
         return self.split(hermitian(self.join(fields), self.grid))
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """The energy −¼ Σ⟨ψ_i q_i⟩, and ½⟨q_i²⟩ of each layer."""
+        psi = self._stream_functions(fields)
+        return {
+            "energy": {name: -0.5 * psi[i : i + 1] for i, name in enumerate(self.fields)},
+            "upper_enstrophy": {"upper_pv": fields["upper_pv"]},
+            "lower_enstrophy": {"lower_pv": fields["lower_pv"]},
+        }
+
+    def vectors(self, fields: Fields) -> Fields:
+        u = self._velocities(fields)
+        return {"upper_velocity": u[:2], "lower_velocity": u[2:]}
+
     def rate(self, fields: Fields) -> Array:
         """Of the fastest flow in either layer, without the mean, which is exact."""
         u = self.transform.inverse(self._velocities(fields))

@@ -93,6 +93,13 @@ class Vorticity(Equation):
             for name, weight in self._weights().items()
         }
 
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """½⟨|u|²⟩ and ½⟨ω²⟩."""
+        return {name: {"vorticity": weight * fields["vorticity"]} for name, weight in self._weights().items()}
+
+    def vectors(self, fields: Fields) -> Fields:
+        return {"velocity": self._velocity(fields)}
+
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(self._velocity(fields)), self.grid)
 

@@ -3,7 +3,7 @@
 from solver.grid.arrays import from_device_pieces, from_global, from_process_local, gather, local_slices
 from solver.grid.grid import Grid, sample
 from solver.grid.layout import DEALIASING, Layout
-from solver.grid.where import Place, find_mode, find_point
+from solver.grid.where import Place, find_mode, find_point, mode_index
 
 __all__ = [
     "DEALIASING",
@@ -17,5 +17,6 @@ __all__ = [
     "from_process_local",
     "gather",
     "local_slices",
+    "mode_index",
     "sample",
 ]

@@ -34,6 +34,16 @@ def find_mode(grid: Grid, n: Sequence[int]) -> Place:
     Raises:
         ValueError: another number of integers than dimensions, or a mode that the grid does not retain.
     """
+    index, conjugate = mode_index(grid, n)
+    return _place(grid.spectral_sharding(), grid.spectral_shape, index, conjugate)
+
+
+def mode_index(grid: Grid, n: Sequence[int]) -> tuple[tuple[int, ...], bool]:
+    """Index of û(n) in a spectral array, and whether what is stored there is its conjugate; needs no device.
+
+    Raises:
+        ValueError: another number of integers than dimensions, or a mode that the grid does not retain.
+    """
     layout = grid.layout
     if len(n) != grid.dimensions:
         raise ValueError(f"mode {list(n)}: {grid.dimensions} whole numbers are needed")
@@ -41,8 +51,7 @@ def find_mode(grid: Grid, n: Sequence[int]) -> Place:
         wanted = [-m if conjugate else m for m in n]
         found = [np.flatnonzero(_same(layout.mode_numbers(a), m, layout.nyquist(a))) for a, m in enumerate(wanted)]
         if all(len(f) for f in found):
-            index = tuple(int(found[axis][0]) for axis in layout.order)
-            return _place(grid.spectral_sharding(), grid.spectral_shape, index, conjugate)
+            return tuple(int(found[axis][0]) for axis in layout.order), conjugate
     limits = ", ".join(f"|n_{'xyz'[a]}| ≤ {layout.highest_mode(a)}" for a in range(grid.dimensions))
     raise ValueError(f"mode {list(n)} is not retained; this grid has {limits}")
 

@@ -1,0 +1,102 @@
+"""Length, time and velocity scales of a turbulent flow."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Complex
+
+from solver.diagnostics.gradients import longitudinal
+from solver.diagnostics.probability import ratio
+from solver.diagnostics.spectra import mean_square, weighted_mean_square
+from solver.fft import Transform
+from solver.grid import Grid
+from solver.operators import gradient
+
+
+def integral_scale(u_hat: Complex[Array, "d ..."], grid: Grid) -> Array:
+    """L = π/(2u'²) Σ E/k in 3-D, 2/u'² Σ E/k in 2-D, with E the energy ½|û|² of each mode k ≠ 0 and u'² = ⟨|u|²⟩/d.
+
+    That is ∫ f(r) dr of the longitudinal correlation f of an isotropic flow [length]. Fluctuations only, without the
+    mean flow. Two all-reduces.
+
+    Source: Pope, Turbulent Flows (2000), equation 6.225, for 3-D; the same integral of the isotropic spectrum in 2-D.
+    """
+    k2 = grid.inverse_k_squared()
+    energy_over_k = 0.5 * weighted_mean_square(u_hat, jnp.sqrt(k2), grid)
+    u2 = weighted_mean_square(u_hat, (k2 > 0).astype(grid.dtype), grid) / grid.dimensions
+    return (jnp.pi / 2 if grid.dimensions == 3 else 2.0) * ratio(energy_over_k, u2)
+
+
+def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity: ArrayLike | None) -> dict[str, Array]:
+    """Numbers that describe a turbulent flow.
+
+    - `energy` ½⟨|u|²⟩; `rms_velocity` u' = (⟨|u|²⟩/d)^½ of one component;
+    - `integral_scale` L, see there; `turnover_time` L/u';
+    - `taylor_scale` λ = (Σ⟨u_i²⟩ / Σ⟨(∂_i u_i)²⟩)^½, the transverse one of an isotropic flow;
+    - `gradient_skewness` and `gradient_flatness` of ∂_i u_i, all i together: ⟨g³⟩/⟨g²⟩^(3/2), ⟨g⁴⟩/⟨g²⟩²;
+
+    and with a viscosity ν
+
+    - `dissipation` ε = ν⟨|∇u|²⟩; `reynolds_taylor` Re_λ = u'λ/ν; `reynolds_integral` u'L/ν;
+    - `kolmogorov_length` η = (ν³/ε)^¼, `kolmogorov_time` (ν/ε)^½, `kmax_eta` k_max η.
+
+    A ratio whose denominator vanishes is 0; without dissipation η and the time are infinite.
+
+    Args:
+        u_hat: coefficients of a velocity [length/time], any sharding; two or three dimensions.
+        transform: between points and coefficients.
+        viscosity: ν [length²/time], or None.
+
+    Returns:
+        Numbers, on every device. One inverse transform of d components, and all-reduces.
+
+    Source: Pope, Turbulent Flows (2000), sections 6.3 to 6.5; Frisch, Turbulence (1995), section 5.3.
+    """
+    grid = transform.grid
+    u2 = mean_square(u_hat, grid)
+    rms = jnp.sqrt(u2 / grid.dimensions)
+    size = integral_scale(u_hat, grid)
+    g = longitudinal_gradients(u_hat, transform)
+    g2 = jnp.mean(g**2)
+    taylor = jnp.sqrt(ratio(u2, grid.dimensions * g2))
+    found = {
+        "energy": 0.5 * u2,
+        "rms_velocity": rms,
+        "integral_scale": size,
+        "turnover_time": ratio(size, rms),
+        "taylor_scale": taylor,
+        "gradient_skewness": ratio(jnp.mean(g**3), g2**1.5),
+        "gradient_flatness": ratio(jnp.mean(g**4), g2**2),
+    }
+    if viscosity is None:
+        return found
+    nu = jnp.asarray(viscosity)
+    lost = nu * weighted_mean_square(u_hat, grid.k_squared(), grid)
+    eta = jnp.where(lost > 0, (nu**3 * ratio(1.0, lost)) ** 0.25, jnp.inf)
+    return {
+        **found,
+        "dissipation": lost,
+        "reynolds_taylor": ratio(rms * taylor, nu),
+        "reynolds_integral": ratio(rms * size, nu),
+        "kolmogorov_length": eta,
+        "kolmogorov_time": jnp.where(lost > 0, jnp.sqrt(nu * ratio(1.0, lost)), jnp.inf),
+        "kmax_eta": grid.k_max * eta,
+    }
+
+
+def longitudinal_gradients(u_hat: Complex[Array, "d ..."], transform: Transform) -> Array:
+    """∂u_i/∂x_i of each i at the points. One inverse transform of d components."""
+    return transform.inverse(longitudinal(gradient(u_hat, transform.grid)))
+
+
+def characteristic_length(u_hat: Complex[Array, ...], grid: Grid) -> Array:
+    """ℓ = 2π Σ S / Σ k S with S = |û|² of the fluctuations, all modes k ≠ 0: the size of domains in a pattern [length].
+
+    Leading axes (components) are summed; 0 for a uniform field. Two all-reduces.
+
+    Source: Bray, Adv. Phys. 43 (1994) 357, section 2.5 (first moment of the structure factor).
+    """
+    k = jnp.sqrt(grid.k_squared())
+    varying = (k > 0).astype(grid.dtype)
+    return 2 * jnp.pi * ratio(weighted_mean_square(u_hat, varying, grid), weighted_mean_square(u_hat, k, grid))

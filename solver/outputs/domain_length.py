@@ -1,0 +1,38 @@
+"""domain-length.h5: the characteristic length of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Array
+
+from solver.diagnostics import characteristic_length
+from solver.equations.system import PeriodicSystem
+from solver.io import Column, Layout
+from solver.operators import Fields
+from solver.outputs.records import Records
+
+
+@dataclass(frozen=True)
+class DomainLength(Records):
+    """ℓ = 2π Σ S / Σ k S of every field, S = |û|² of its fluctuations: `FIELD_length`.
+
+    It grows as domains coarsen, as t^(1/3) for Cahn–Hilliard. All-reduces of numbers; no transform but those of a
+    wavefunction that is held at the points.
+
+    Source: Bray, Adv. Phys. 43 (1994) 357, section 2.5.
+    """
+
+    name: ClassVar[str] = "domain-length"
+
+    def layout(self, equation: PeriodicSystem) -> Layout:
+        text = "2 pi over the mean wavenumber of the fluctuations"
+        return Layout({}, {f"{name}_length": Column((), "length", text) for name in equation.fields})
+
+    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+        return {
+            f"{name}_length": characteristic_length(u_hat, equation.grid_of(name))
+            for name, u_hat in equation.coefficients(fields).items()
+        }

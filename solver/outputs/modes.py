@@ -1,0 +1,54 @@
+"""modes.h5: chosen coefficients against time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Array
+
+from solver.diagnostics import mode_coefficients
+from solver.equations.system import PeriodicSystem
+from solver.grid import mode_index
+from solver.io import Axis, Column, Layout
+from solver.operators import Fields
+from solver.outputs.records import Records
+from solver.outputs.vectors import component_coefficients, components
+
+
+@dataclass(frozen=True)
+class Modes(Records):
+    """Real and imaginary part of û(n) of every component, for chosen modes n = (n_x, n_y, n_z), k_i = 2π n_i/L_i.
+
+    `diagnostics.frequency_spectrum` makes frequency–wavenumber spectra of the record. One all-reduce of as many numbers
+    for each component; no transform but those of a wavefunction that is held at the points.
+
+    Args:
+        modes: whole numbers, one for each axis of each mode, such as [[1, 0, 0], [0, 2, 1]].
+    """
+
+    modes: tuple[tuple[int, ...], ...] = ()
+
+    name: ClassVar[str] = "modes"
+
+    def layout(self, equation: PeriodicSystem) -> Layout:
+        if not self.modes:
+            raise ValueError("output modes: modes []; one or more are needed, such as [[1, 0, 0]]")
+        columns = {}
+        for component, field in components(equation).items():
+            for mode in self.modes:
+                mode_index(equation.grid_of(field), mode)  # refuses what the grid does not retain
+            units = equation.fields[field].units
+            for part in ("real", "imaginary"):
+                columns[f"{component}_{part}"] = Column(("mode",), units, f"{part} part of the coefficient")
+        listed = ", ".join(str(list(mode)) for mode in self.modes)
+        return Layout({"mode": Axis(np.arange(len(self.modes)), "", f"modes {listed}")}, columns)
+
+    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+        found: dict[str, Array] = {}
+        for component, (field, u_hat) in component_coefficients(equation, fields).items():
+            values = mode_coefficients(u_hat, self.modes, equation.grid_of(field))
+            found |= {f"{component}_real": values.real, f"{component}_imaginary": values.imag}
+        return found

@@ -1,0 +1,157 @@
+"""pdfs.h5: probability densities of velocity, gradients, vorticity, increments, dissipation, density, scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from jaxtyping import Array
+
+from solver import diagnostics
+from solver.config import nearest
+from solver.diagnostics import bin_centres, deviation_density, log_density
+from solver.equations.system import PeriodicSystem, require
+from solver.io import Axis, Column, Layout
+from solver.operators import Fields
+from solver.outputs.records import Records
+from solver.outputs.structure_functions import check_separations
+from solver.outputs.vectors import density_of, has_density, vector_prefixes
+
+POSITIVE = ("dissipation", "density")  # on the logarithmic axis
+BESIDE = ("mean", "std", "skewness", "flatness", "outside")
+
+
+@dataclass(frozen=True)
+class PDFs(Records):
+    """Probability densities of quantities at the points, all components of a quantity together.
+
+    `velocity`, `longitudinal_gradient` (∂_i u_i), `transverse_gradient` (∂_j u_i, i ≠ j), `vorticity` and
+    `increment_r4` (longitudinal, over 4 of the coarsest spacing) of the first vector field, those of another one with
+    its name in front; every real scalar field. These are densities of (v − ⟨v⟩)/σ. `dissipation` (2ν s_ij s_ij) and
+    `density` are densities of log₁₀(v/⟨v⟩). Beside each: `Q_mean`, `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and
+    `Q_outside`, the fraction of the values beyond the axis; the integral over the axis is 1 less that.
+
+    Costs one inverse transform of the d components of a vector field, one of its d² gradients, for each increment one
+    of a component along each axis that is split over devices; all-reduces of the counts.
+
+    Args:
+        quantities: names of those wanted; all that the equation has if empty.
+        separations: of the increments, as numbers of the coarsest spacing; 1 and 4, as far as they fit, if empty.
+        bins: how many, on both axes.
+        deviations: the axis `deviation` reaches from minus to plus this many standard deviations.
+        decades: the axis `log10_of_mean` reaches from minus to plus this many decades.
+
+    Source: Frisch, Turbulence (1995), chapter 8.
+    """
+
+    quantities: tuple[str, ...] = ()
+    separations: tuple[int, ...] = ()
+    bins: int = 201
+    deviations: float = 10.0
+    decades: float = 6.0
+
+    name: ClassVar[str] = "pdfs"
+
+    def layout(self, equation: PeriodicSystem) -> Layout:
+        require("bins", self.bins, "one or more", least=1)
+        for name in ("deviations", "decades"):
+            require(name, getattr(self, name), "a positive number", above=0)
+        columns: dict[str, Column] = {}
+        for name in self._quantities(equation):
+            axis = _axis(name)
+            columns[name] = Column((axis,), "1", f"probability density of {name} per unit of {axis}")
+            columns |= {f"{name}_{what}": Column((), "", f"{what} of {name}") for what in BESIDE}
+        deviation = bin_centres(-self.deviations, self.deviations, self.bins)
+        decades = bin_centres(-self.decades, self.decades, self.bins)
+        axes = {
+            "deviation": Axis(deviation, "1", "distance from the mean in standard deviations"),
+            "log10_of_mean": Axis(decades, "1", "decimal logarithm of the value over its mean"),
+        }
+        used = {column.axes[0] for column in columns.values() if column.axes}
+        return Layout({name: axis for name, axis in axes.items() if name in used}, columns)
+
+    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+        found: dict[str, Array] = {}
+        made = self._makers(equation, fields)
+        for name in self._quantities(equation):
+            values, grid = made[name](), equation.grid
+            if _axis(name) == "deviation":
+                shares, outside, moments = deviation_density(values, self.deviations, self.bins, grid)
+            else:
+                shares, outside, moments = log_density(values, -self.decades, self.decades, self.bins, grid)
+            found[name] = shares
+            beside = zip(BESIDE, (*moments, outside), strict=True)
+            found |= {f"{name}_{what}": value for what, value in beside}
+        return found
+
+    def _quantities(self, equation: PeriodicSystem) -> list[str]:
+        """Names of the quantities to be recorded.
+
+        Raises:
+            ValueError: one that the equation does not have, or none at all.
+        """
+        known = self._known(equation)
+        for name in self.quantities:
+            if name not in known:
+                raise ValueError(f"output pdfs: quantities{nearest(name, known)}")
+        if not known:
+            raise ValueError(
+                f"output pdfs: {equation.name} has no vector, no density and no real scalar; one is needed"
+            )
+        return list(self.quantities or known)
+
+    def _known(self, equation: PeriodicSystem) -> list[str]:
+        names, several = [], equation.grid.dimensions > 1
+        vectors = vector_prefixes(equation, self.name, needed=False)
+        for prefix in vectors.values():
+            names += [f"{prefix}velocity" if not prefix else prefix[:-1], f"{prefix}longitudinal_gradient"]
+            names += [f"{prefix}transverse_gradient", f"{prefix}vorticity"] if several else []
+            names += [f"{prefix}increment_r{n}" for n in self._separations(equation)]
+            names += ["dissipation"] if not prefix and equation.kinematic_viscosity() is not None else []
+        names += [name for name, field in equation.fields.items() if field.rank == "scalar" and name not in names]
+        return names + (["density"] if has_density(equation) else [])
+
+    def _separations(self, equation: PeriodicSystem) -> list[int]:
+        if self.separations:
+            return [int(n) for n in check_separations(self.separations, equation)]
+        return [n for n in (1, 4) if n <= max(diagnostics.separations(equation.grid))]
+
+    def _makers(self, equation: PeriodicSystem, fields: Fields) -> dict[str, Callable[[], Array]]:
+        """Functions that give each quantity at the points; what is not asked for is not computed."""
+        made: dict[str, Callable[[], Array]] = {}
+        vectors = cache(lambda: equation.vectors(fields))
+        for name, field in equation.fields.items():
+            if field.rank == "scalar":
+                made[name] = lambda name=name: equation.transform_of(name).inverse(fields[name])  # type: ignore[misc]
+        for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
+            made |= self._of_vector(equation, prefix, vectors()[name])
+        made["density"] = lambda: density_of(equation, fields)[None]
+        return made
+
+    def _of_vector(self, equation: PeriodicSystem, prefix: str, u_hat: Array) -> dict[str, Callable]:
+        transform = equation.transform
+        u = cache(lambda: transform.inverse(u_hat))
+        tensor = cache(lambda: diagnostics.gradient_tensor(u_hat, transform))
+        viscosity, solenoidal = equation.kinematic_viscosity(), _is_solenoidal(equation)
+        made: dict[str, Callable] = {
+            prefix[:-1] or "velocity": u,
+            f"{prefix}longitudinal_gradient": lambda: diagnostics.longitudinal(tensor()),
+            f"{prefix}transverse_gradient": lambda: diagnostics.transverse(tensor()),
+            f"{prefix}vorticity": lambda: diagnostics.vorticity(tensor()),
+        }
+        if not prefix and viscosity is not None:
+            made["dissipation"] = lambda: diagnostics.dissipation_rate(tensor(), viscosity, solenoidal=solenoidal)[None]
+        for n in self._separations(equation):
+            made[f"{prefix}increment_r{n}"] = lambda n=n: diagnostics.longitudinal_increments(u_hat, u(), n, transform)
+        return made
+
+
+def _axis(quantity: str) -> str:
+    return "log10_of_mean" if quantity in POSITIVE else "deviation"
+
+
+def _is_solenoidal(equation: PeriodicSystem) -> bool:
+    """Whether the velocity is: one that is not a field follows from a stream function."""
+    return "velocity" not in equation.fields or equation.fields["velocity"].solenoidal

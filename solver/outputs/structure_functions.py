@@ -1,0 +1,77 @@
+"""structure-functions.h5: moments of velocity differences over distances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Array
+
+from solver import diagnostics
+from solver.equations.system import PeriodicSystem, require
+from solver.io import Axis, Column, Layout
+from solver.operators import Fields
+from solver.outputs.records import Records
+from solver.outputs.vectors import vector_prefixes
+
+
+@dataclass(frozen=True)
+class StructureFunctions(Records):
+    """S_p(r) = ⟨(u_i(x + r e_j) − u_i(x))^p⟩ of each vector field: longitudinal (i = j) and transverse (i ≠ j).
+
+    Averaged over the box and the coordinate directions; odd orders keep their sign. Costs one inverse transform of the
+    field, and one for each separation and each axis that is split over devices; all-reduces of numbers.
+
+    Args:
+        orders: p, one or more each.
+        separations: r as numbers of the coarsest spacing; 1, 2, 4, … up to half of the shortest side if empty.
+
+    Source: Monin & Yaglom, Statistical Fluid Mechanics 2 (1975), section 13; Frisch, Turbulence (1995), chapter 5.
+    """
+
+    orders: tuple[int, ...] = (2, 3, 4, 6)
+    separations: tuple[int, ...] = ()
+
+    name: ClassVar[str] = "structure-functions"
+
+    def layout(self, equation: PeriodicSystem) -> Layout:
+        require("orders", self.orders, "whole numbers of one or more", least=1)
+        if not self.orders:
+            raise ValueError("orders []: one whole number or more is needed")
+        prefixes = vector_prefixes(equation, self.name)
+        r = self._steps(equation) * max(equation.grid.spacing)
+        axes = {"r": Axis(r, "length", "separation"), "order": Axis(np.asarray(self.orders), "1", "order p")}
+        columns = {}
+        for name, prefix in prefixes.items():
+            columns[f"{prefix}longitudinal"] = Column(("r", "order"), "", f"<(du)^p> of {name} along the separation")
+            if equation.grid.dimensions > 1:
+                columns[f"{prefix}transverse"] = Column(("r", "order"), "", f"<(du)^p> of {name} across the separation")
+        return Layout(axes, columns)
+
+    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+        steps, found = self._steps(equation).tolist(), {}
+        vectors, prefixes = equation.vectors(fields), vector_prefixes(equation, self.name)
+        for name, prefix in prefixes.items():
+            along, across = diagnostics.structure_functions(vectors[name], steps, self.orders, equation.transform)
+            found[f"{prefix}longitudinal"] = along
+            if across is not None:
+                found[f"{prefix}transverse"] = across
+        return found
+
+    def _steps(self, equation: PeriodicSystem) -> np.ndarray:
+        if not self.separations:
+            return diagnostics.separations(equation.grid)
+        return check_separations(self.separations, equation)
+
+
+def check_separations(separations: tuple[int, ...], equation: PeriodicSystem) -> np.ndarray:
+    """Separations in ascending order; refuses those below one or beyond half of the shortest side."""
+    most = diagnostics.longest_separation(equation.grid)
+    steps = np.unique(np.asarray(separations, int))
+    if len(steps) != len(separations) or steps[0] < 1 or steps[-1] > most:
+        raise ValueError(
+            f"separations {list(separations)}: different numbers from 1 to {most} of the coarsest spacing are needed"
+        )
+    return steps

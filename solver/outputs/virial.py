@@ -1,0 +1,49 @@
+"""virial.h5: the terms of the virial theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+from jaxtyping import Array
+
+from solver.diagnostics import ratio
+from solver.equations.system import PeriodicSystem
+from solver.io import Column, Layout
+from solver.operators import Fields
+from solver.outputs.records import Records
+
+
+@dataclass(frozen=True)
+class Virial(Records):
+    """Energies of a matter wave and their virial: 2K + W (self-gravity), 2K − 2E_trap + d E_int (condensates).
+
+    `virial` is Σ weight · energy, 0 for a state at rest far from the sides of the box; `virial_ratio` is 2K over minus
+    the rest of the sum, then 1 (0 where there is no rest). The transforms of the energies; all-reduces of numbers.
+
+    Source: Dalfovo et al., Rev. Mod. Phys. 71 (1999) 463; Hui et al., Phys. Rev. D 95 (2017) 043541.
+    """
+
+    name: ClassVar[str] = "virial"
+
+    def layout(self, equation: PeriodicSystem) -> Layout:
+        terms = jax.eval_shape(lambda fields: equation.virial_terms(fields), equation.field_shapes())
+        if not terms:
+            raise ValueError(
+                f"output virial: {equation.name} in {equation.grid.dimensions} dimensions has no virial; an equation "
+                "of matter waves is needed"
+            )
+        units = equation.series_units()
+        columns = {name: Column((), units.get("kinetic_energy", ""), name.replace("_", " ")) for name in terms}
+        columns["virial"] = Column((), units.get("kinetic_energy", ""), "sum of the energies with their weights")
+        columns["virial_ratio"] = Column((), "1", "twice the kinetic energy over minus the rest of the virial")
+        return Layout({}, columns)
+
+    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+        terms = equation.virial_terms(fields)
+        first, *rest = (weight * energy for weight, energy in terms.values())
+        others = sum(rest)
+        energies = {name: energy for name, (_, energy) in terms.items()}
+        return {**energies, "virial": first + others, "virial_ratio": ratio(first, -others)}

@@ -1,0 +1,78 @@
+"""zonal-means.h5: means over x."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from solver.diagnostics import zonal_mean
+from solver.equations.system import PeriodicSystem
+from solver.io import Axis, Column, Layout
+from solver.operators import Fields
+from solver.outputs.records import Records
+from solver.outputs.vectors import AXES, has_density
+
+
+@dataclass(frozen=True)
+class ZonalMeans(Records):
+    """Mean over x of every component, as a function of y [and z]; of a wavefunction that of |ψ|², `density`.
+
+    Of an equation whose velocity is no field of its own also that of the velocity's components. One inverse transform
+    of the fields, and an all-reduce of the means.
+
+    Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), section 9.1.
+    """
+
+    name: ClassVar[str] = "zonal-means"
+
+    def layout(self, equation: PeriodicSystem) -> Layout:
+        grid = equation.grid
+        if grid.dimensions == 1:
+            raise ValueError("output zonal-means: one dimension; two or three are needed")
+        axes = {
+            AXES[j]: Axis(np.arange(grid.physical_shape[j]) * grid.spacing[j], "length")
+            for j in range(1, grid.dimensions)
+        }
+        return Layout(
+            axes, {name: Column(tuple(axes), units, f"{name}, mean over x") for name, units in _units(equation)}
+        )
+
+    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+        found: dict[str, Array] = {}
+        values = equation.to_physical(fields)
+        for name, u in {**values, **_derived(equation, fields)}.items():
+            if name in equation.fields and not equation.fields[name].real:
+                continue
+            means = zonal_mean(u, equation.grid)
+            found |= dict(zip(_component_names(equation, name), means, strict=True))
+        density = equation.density(values)
+        return found if density is None else {**found, "density": zonal_mean(density, equation.grid)}
+
+
+def _derived(equation: PeriodicSystem, fields: Fields) -> Fields:
+    """Vector fields at the points that are not fields of the equation."""
+    vectors = {name: u for name, u in equation.vectors(fields).items() if name not in equation.fields}
+    return {name: equation.transform.inverse(u_hat) for name, u_hat in vectors.items()}
+
+
+def _component_names(equation: PeriodicSystem, name: str) -> tuple[str, ...]:
+    if name in equation.fields:
+        return equation.component_names(name)
+    return tuple(f"{name}_{axis}" for axis in AXES[: equation.grid.dimensions])
+
+
+def _units(equation: PeriodicSystem) -> list[tuple[str, str]]:
+    """Name and units of each column."""
+    found = []
+    for name, field in equation.fields.items():
+        if field.real:
+            found += [(component, field.units) for component in equation.component_names(name)]
+    shapes = equation.field_shapes()
+    for name in jax.eval_shape(lambda fields: _derived(equation, fields), shapes):
+        found += [(component, "length/time") for component in _component_names(equation, name)]
+    return found + ([("density", "density")] if has_density(equation) else [])

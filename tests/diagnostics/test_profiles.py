@@ -1,0 +1,94 @@
+"""Extremes, radial profiles, zonal means, and the fit of a soliton, against NumPy and in closed form."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from fields import CASES, random_vector
+from helpers import on_devices
+
+import solver as sw
+from solver import diagnostics
+
+
+@pytest.mark.parametrize("case", [*CASES, "1-D"])
+def test_extremes_and_where_they_are(make_grid, case):
+    transform, u_hat, u = random_vector(make_grid, case)
+    grid = transform.grid
+
+    def both(v):
+        u = transform.inverse(v)[0]
+        return diagnostics.largest(u, grid), diagnostics.smallest(u, grid)
+
+    found = on_devices(both, u_hat, exchanges=1 + (case == "pencils"))
+    for (value, place), search in zip(found, (np.argmax, np.argmin), strict=True):
+        at = np.unravel_index(search(u[0]), u[0].shape)
+        np.testing.assert_allclose(value, u[0][at], rtol=1e-12)
+        np.testing.assert_allclose(place, [i * dx for i, dx in zip(at, grid.spacing, strict=True)], rtol=1e-12)
+
+
+def test_the_first_of_equal_values(make_grid):
+    grid = make_grid((12, 14, 10), devices=8)
+    u = sw.sample(lambda x, y, z: ((x > 3) & (y > 2)).astype(float) + 0 * z, grid)
+    value, place = diagnostics.largest(u, grid)
+    assert float(value) == 1
+    np.testing.assert_allclose(place, [6 * np.pi / 6, 5 * np.pi / 7, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", [*CASES, "1-D"])
+def test_radial_profiles(make_grid, case):
+    transform, u_hat, u = random_vector(make_grid, case)
+    grid = transform.grid
+    around = lambda v: diagnostics.profile_around_peak(transform.inverse(v)[0], grid)  # noqa: E731
+    means, count, peak, place = on_devices(around, u_hat, exchanges=1 + (case == "pencils"))
+    at = np.unravel_index(np.argmax(u[0]), u[0].shape)
+    apart = [
+        np.minimum(np.abs(np.arange(n) - i), n - np.abs(np.arange(n) - i)) * dx
+        for n, i, dx in zip(u[0].shape, at, grid.spacing, strict=True)
+    ]
+    r = np.sqrt(sum(q**2 for q in np.meshgrid(*apart, indexing="ij")))
+    shell = np.floor(r / max(grid.spacing) + 0.5).astype(int)
+    for n in range(len(means)):
+        np.testing.assert_allclose(count[n], np.sum(shell == n))
+        np.testing.assert_allclose(means[n], np.mean(u[0][shell == n]), rtol=1e-11)
+    assert count[0] == 1
+    np.testing.assert_allclose([peak, means[0]], u[0].max(), rtol=1e-12)
+    np.testing.assert_allclose(place, [i * dx for i, dx in zip(at, grid.spacing, strict=True)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_zonal_means(make_grid, case):
+    transform, u_hat, u = random_vector(make_grid, case)
+    grid = transform.grid
+    mean = lambda v: diagnostics.zonal_mean(transform.inverse(v), grid)  # noqa: E731
+    found = on_devices(mean, u_hat, exchanges=1 + (case == "pencils"))
+    np.testing.assert_allclose(found, u.mean(axis=1), atol=1e-14)
+
+
+def test_a_soliton_is_fitted():
+    r = np.arange(40) * 0.1
+    profile = diagnostics.soliton_profile(r, 7.0, 0.9)
+    np.testing.assert_allclose(np.interp(0.9, r, profile), 3.5, rtol=5e-3)  # half of the peak at the core radius
+    np.testing.assert_allclose(diagnostics.fit_soliton(r, profile), (7.0, 0.9), rtol=1e-6)
+    halo = profile + 0.02 / (1 + r**2)  # what lies around it has little weight within three core radii
+    np.testing.assert_allclose(diagnostics.fit_soliton(r, halo), (7.0, 0.9), rtol=0.1)
+    with pytest.raises(ValueError, match="below half of it is needed"):
+        diagnostics.fit_soliton(r, np.full(40, 2.0))
+    with pytest.raises(ValueError, match="three or more are needed"):
+        diagnostics.fit_soliton(r[::20], profile[::20])
+
+
+def test_the_profile_of_a_soliton_in_a_box(make_grid):
+    """Around its centre, across the sides of the box, and fitted: the radius of the one that was put there."""
+    grid = make_grid((32, 32, 32), devices=8, lengths=8.0)
+    centre = (0.25, 7.5, 4.0)
+
+    def density(x, y, z):
+        parts = zip((x, y, z), centre, strict=True)
+        r2 = sum(jnp.minimum(jnp.abs(q - c), 8 - jnp.abs(q - c)) ** 2 for q, c in parts)
+        return 3 * (1 + 0.091 * r2) ** -8
+
+    means, _, peak, place = diagnostics.profile_around_peak(sw.sample(density, grid), grid)
+    np.testing.assert_allclose(place, centre)
+    assert float(peak) == pytest.approx(3)
+    fit = diagnostics.fit_soliton(diagnostics.profile_radii(grid), np.asarray(means))
+    np.testing.assert_allclose(fit, (3, 1), rtol=0.03)  # shells are a quarter thick

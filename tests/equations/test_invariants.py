@@ -1,0 +1,203 @@
+"""Energies against their budget, and transfers of invariants against the time derivative of their spectra."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import on_devices
+
+import solver as sw
+from solver.assemble.cases import new_run_file
+from solver.assemble.objects import Assembly
+from solver.assemble.registry import Registry
+from solver.config import load
+from solver.equations import Equation
+from solver.equations.budget import BUDGET
+from solver.outputs.transfer import Transfer, invariant_transfer
+
+REGISTRY = Registry()
+ENTRIES = {name: REGISTRY.find("equation", name) for name in REGISTRY.names("equation")}
+CASES = [(name, d) for name, entry in ENTRIES.items() if issubclass(entry.cls, Equation) for d in entry.cls.dimensions]
+PARAMETERS = {
+    ("advection-diffusion", 2): ["equation.cell_speed=0.8"],
+    ("advection-diffusion", 3): ["equation.cell_speed=0.8"],
+    ("boussinesq", 2): ["equation.buoyancy_frequency=1.3"],
+    ("boussinesq", 3): ["equation.buoyancy_frequency=1.3", "equation.rotation=0.5"],
+    ("nonlinear-schroedinger", 1): ["equation.damping=0.1"],
+    ("nonlinear-schroedinger", 2): ["equation.damping=0.1"],
+    ("two-layer-quasi-geostrophic", 2): ["equation.shear=0.5", "equation.beta=0.2", "equation.drag=0.1"],
+    ("vorticity", 2): ["equation.drag=0.1", "equation.beta=2.0", "equation.viscosity=0.01"],
+    ("surface-quasi-geostrophic", 2): ["equation.diffusivity=0.1"],
+}
+pytestmark = pytest.mark.slow
+
+# what the nonlinear term conserves where no product is aliased
+CONSERVED = {
+    ("boussinesq", 2): ["kinetic", "potential"],
+    ("boussinesq", 3): ["kinetic", "potential"],
+    ("burgers", 1): ["energy"],
+    ("korteweg-de-vries", 1): ["energy"],
+    ("mhd", 2): ["energy", "cross_helicity", "squared_potential"],
+    ("mhd", 3): ["energy", "cross_helicity", "magnetic_helicity"],
+    ("navier-stokes", 2): ["energy", "enstrophy"],
+    ("navier-stokes", 3): ["energy", "helicity"],
+    ("surface-quasi-geostrophic", 2): ["variance", "energy"],
+    ("nonlinear-schroedinger", 1): ["equation.damping=0.1"],
+    ("nonlinear-schroedinger", 2): ["equation.damping=0.1"],
+    ("two-layer-quasi-geostrophic", 2): ["energy", "upper_enstrophy", "lower_enstrophy"],
+    ("vorticity", 2): ["energy", "enstrophy"],
+}
+# their series have other columns; the transfers below are their dE/dt
+WITHOUT_BUDGET = {
+    "advection-diffusion", "allen-cahn", "burgers", "cahn-hilliard", "complex-ginzburg-landau", "gray-scott",
+    "klein-gordon", "korteweg-de-vries", "modified-korteweg-de-vries", "sine-gordon", "swift-hohenberg",
+}  # fmt: skip
+FORCED = {"navier-stokes", "vorticity", "mhd", "boussinesq", "surface-quasi-geostrophic"}
+
+
+def assembled(folder, name, d, devices=1, *more):
+    """An equation from its run file, and noise without a mean: a mean magnetic field would change the helicity."""
+    path = folder / "run.toml"
+    path.write_text(new_run_file(ENTRIES[name], name))
+    small = [f"grid.shape={[16, 26, 9][:d]}", f"grid.lengths={[6.0, 7.0, 5.0][:d]}", "time.stepper=ifrk2"]
+    config = load(path, REGISTRY, [*small, *PARAMETERS.get((name, d), []), *more])
+    equation = Assembly(config, sw.device_mesh(range(devices))).equation
+    noise = np.random.default_rng(1)
+    values = {}
+    for field, given in equation.values_at_points().items():
+        values[field] = noise.normal(size=given.shape).astype(given.dtype)
+        if given.dtype.kind == "c":
+            values[field] = values[field] + 1j * noise.normal(size=given.shape)
+        values[field] -= values[field].mean(axis=tuple(range(1, d + 1)), keepdims=True)
+    return equation, jax.jit(equation.from_physical)(values)
+
+
+def changes(equation, fields):
+    return equation.linear().apply(fields), equation.nonlinear(fields, np.zeros(()))
+
+
+def added(a, b):
+    return {name: a[name] + b[name] for name in a}
+
+
+@pytest.mark.parametrize(("name", "d"), [case for case in CASES if case[1] < 3 or case[0] in ("mhd", "boussinesq")])
+def test_energies_change_by_their_budget(tmp_path, name, d):
+    """dE/dt along the right-hand side that a stepper takes, forcing included, is the sum of the causes."""
+    equation, fields = assembled(tmp_path, name, d)
+    if name in FORCED:
+        forcing = {next(iter(equation.fields)): sw.forcing.ConstantPower(0.3)}
+        equation = type(equation)(**{**_parameters(equation), "forcing": forcing})
+    columns = equation.budget_columns()
+    assert bool(columns) == (name not in WITHOUT_BUDGET)
+    if not columns:
+        return
+
+    @jax.jit
+    def both(fields):
+        driven = equation.at_step(equation.start_forcing((), fields))
+        total = driven.nonlinear({**fields, BUDGET: jnp.zeros(len(columns))}, np.zeros(()))
+        rates = dict(zip(sorted(columns), total.pop(BUDGET), strict=True))
+        _, found = jax.jvp(equation.energies, (fields,), (added(equation.linear().apply(fields), total),))
+        return found, rates
+
+    found, rates = both(fields)
+    for energy, change in found.items():
+        causes = [rate for column, rate in rates.items() if column.startswith(f"{energy}_from_")]
+        assert len(causes) > 0
+        scale = max(map(abs, [*causes, change]))
+        assert abs(sum(causes) - change) < 1e-12 * scale, (energy, rates)
+        assert scale > 0
+    if name in FORCED:
+        assert any(column.endswith("_from_forcing") for column in columns)
+
+
+def _parameters(equation):
+    return {field.name: getattr(equation, field.name) for field in dataclasses.fields(equation) if field.init}
+
+
+@pytest.mark.parametrize(("name", "d"), CASES)
+def test_transfers_are_the_time_derivative_of_the_spectrum(tmp_path, name, d):
+    equation, fields = assembled(tmp_path, name, d)
+
+    def spectra(fields):
+        invariants = equation.invariants(fields)
+        return {q: 0.5 * invariant_transfer(equation, conjugate, fields) for q, conjugate in invariants.items()}
+
+    @jax.jit
+    def both(fields):
+        linear, nonlinear = changes(equation, fields)
+        return jax.jvp(spectra, (fields,), (added(linear, nonlinear),))[1], Transfer().values(equation, fields)
+
+    derivative, found = both(fields)
+    for q, change in derivative.items():
+        transfer, flux, linear = (np.asarray(found[f"{q}_{what}"]) for what in ("transfer", "flux", "linear"))
+        scale = np.abs(transfer).max() + np.abs(linear).max()
+        assert scale > 0
+        np.testing.assert_allclose(transfer + linear, change, atol=1e-12 * scale)
+        np.testing.assert_allclose(flux, -np.cumsum(transfer), atol=1e-13 * scale)
+    for q in CONSERVED.get((name, d), []):
+        transfer = np.asarray(found[f"{q}_transfer"])
+        assert abs(transfer.sum()) < 1e-12 * np.abs(transfer).sum(), q
+        assert np.abs(transfer).sum() > 0
+
+
+@pytest.mark.parametrize("name", ["navier-stokes", "mhd", "boussinesq", "vorticity"])
+def test_transfers_on_eight_devices(tmp_path, name):
+    d = max(ENTRIES[name].cls.dimensions)
+    one, start = assembled(tmp_path, name, d)
+    expected = jax.jit(lambda fields: Transfer().values(one, fields))(start)
+    equation, fields = assembled(tmp_path, name, d, 8)
+    stacked = equation.join(fields)
+    found = on_devices(lambda v: Transfer().values(equation, equation.split(v)), stacked, exchanges=2)
+    for q, values in expected.items():
+        np.testing.assert_allclose(found[q], values, atol=1e-12 * np.abs(values).max())
+
+
+@pytest.mark.parametrize("dealias", ["three-halves", "none"])
+def test_aliased_products_lose_what_they_should_keep(make_grid, dealias):
+    flow = sw.equations.NavierStokes(make_grid((16, 16), devices=2, dealias=dealias), 0.0)
+    shape = flow.grid.physical_shape
+    u = {"velocity": jnp.asarray(np.random.default_rng(0).normal(size=(2, *shape)))}
+    transfer = np.asarray(jax.jit(lambda u: Transfer().values(flow, flow.from_physical(u)))(u)["energy_transfer"])
+    missing = abs(transfer.sum()) / np.abs(transfer).sum()
+    assert missing < 1e-13 if dealias == "three-halves" else missing > 1e-6
+
+
+def test_invariants_are_the_quantities_of_the_series(make_grid):
+    """½⟨u · g⟩ is the energy, the enstrophy, the helicities that other functions give."""
+    grid = make_grid((12, 14, 10), devices=2)
+    mhd = sw.equations.MHD(grid, 0.1, 0.1)
+    rng = np.random.default_rng(0)
+    fields = jax.jit(mhd.from_physical)({name: jnp.asarray(rng.normal(size=(3, *grid.shape))) for name in mhd.fields})
+
+    @jax.jit
+    def both(equation, fields):
+        invariants = equation.invariants(fields)
+        halves = {q: 0.5 * invariant_transfer(equation, g, fields).sum() for q, g in invariants.items()}
+        return equation.series(fields, 0.1), halves
+
+    row, found = both(mhd, fields)
+    assert float(found["energy"]) == pytest.approx(float(row["kinetic_energy"] + row["magnetic_energy"]), rel=1e-12)
+    assert float(found["cross_helicity"]) == pytest.approx(float(row["cross_helicity"]), rel=1e-12)
+    helicity = sw.equations.magnetic_helicity(fields["magnetic_field"], mhd.grid)
+    assert float(found["magnetic_helicity"]) == pytest.approx(float(helicity), rel=1e-11)
+    plane = make_grid((18, 14), devices=2)
+    layers = sw.equations.TwoLayerQuasiGeostrophic(plane, 3.0)
+    fields = jax.jit(layers.from_physical)(
+        {name: jnp.asarray(rng.normal(size=(1, *plane.shape))) for name in layers.fields}
+    )
+    row, found = both(layers, fields)
+    for q in found:
+        assert float(found[q]) == pytest.approx(float(row[q]), rel=1e-12)
+    flow = sw.equations.NavierStokes(grid, 0.1)
+    abc = jax.jit(flow.from_physical)({"velocity": sw.initial.Beltrami((1.0, 0.5, 0.7))(grid)})
+    _, found = both(flow, abc)
+    assert float(found["helicity"]) == pytest.approx(2 * float(found["energy"]), rel=1e-12)  # ω = u
+
+
+def test_wavefunctions_have_no_transfer(make_grid):
+    split = sw.equations.SchroedingerPoisson(make_grid((8, 8), devices=1, dealias="none"))
+    with pytest.raises(ValueError, match=r"output transfer: schroedinger-poisson is split into T and V; an equation"):
+        sw.outputs.Transfer().check(split)
