@@ -25,7 +25,14 @@ PUBLISHED = {
     12.0: (0.0544416581953, 6.688733207),
 }
 # what the grid resolves: 64³ until the first sheets form, 256³ the peak of dissipation but for its smallest eddies
-ALLOWED = {1.0: (1e-8, 1e-8), 2.0: (5e-8, 3e-5), 3.0: (2e-6, 2e-4), 8.97: (2e-4, 0.1), 10.0: (2e-4, 0.1), 12.0: (2e-4, 0.1)}
+ALLOWED = {
+    1.0: (1e-8, 1e-8),
+    2.0: (5e-8, 3e-5),
+    3.0: (2e-6, 2e-4),
+    8.97: (2e-4, 0.1),
+    10.0: (2e-4, 0.1),
+    12.0: (2e-4, 0.1),
+}
 
 
 @dataclass(frozen=True)
