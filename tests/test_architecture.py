@@ -12,7 +12,8 @@ import solver as sw
 SOLVER = Path(sw.__file__).parent
 ROOMS = [
     "stop", "discovery", "config", "submit", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations",
-    "forcing", "initial", "steppers", "io", "doctor", "loop", "outputs", "simulation", "plan", "assemble", "tune",
+    "forcing", "initial", "steppers", "io", "doctor", "reading", "pictures", "loop", "outputs", "simulation",
+    "plan", "assemble", "tune", "report",
     "cli",
 ]  # fmt: skip
 NUMERICAL = ROOMS[ROOMS.index("mesh") : ROOMS.index("steppers") + 1]
