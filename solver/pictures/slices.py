@@ -58,11 +58,24 @@ def slices_figure(
             axis.set_title(told)
             if len(sides) == 1:
                 _curve(axis, panel, sides[0])
+                if colours:
+                    axis.set_ylim(chosen[panel.name].low, chosen[panel.name].high)
             else:
                 _image(figure, axis, panel, sides, chosen[panel.name])
         hide_rest(axes, len(panels))
         figure.suptitle(title, fontsize=8.5)
     return figure
+
+
+def update_slices(figure: Any, panels: Sequence[Panel], title: str) -> None:
+    """Put other values into a figure of the same panels: the next frame of a film."""
+    drawn = [axis for axis in figure.axes if axis.images or axis.lines]
+    for axis, panel in zip(drawn, panels, strict=True):
+        if axis.images:
+            axis.images[0].set_data(panel.values.T)
+        else:
+            axis.lines[0].set_ydata(panel.values)
+    figure.suptitle(title, fontsize=8.5)
 
 
 def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -> tuple[Any, list[Any]]:
