@@ -16,7 +16,7 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--field", metavar="NAME", help="of the snapshots; all of them if it is not given")
     parser.add_argument("--component", metavar="C", help="of a vector: x, y, z, or its label")
     parser.add_argument("--plane", metavar="|".join(PLANES), help="in three dimensions (xy)")
-    parser.add_argument("--at", type=float, metavar="VALUE", help="where it lies on the third axis (a quarter along)")
+    parser.add_argument("--at", type=float, metavar="VALUE", help="where it lies on the third axis (a fifth along)")
     parser.add_argument("--dark", action="store_true", help="light on a dark page")
 
 

@@ -66,6 +66,12 @@ def sorted_columns(columns: Mapping[str, np.ndarray]) -> tuple[Curves, dict[str,
     return quantities, budgets, errors
 
 
+def error_sizes(values: np.ndarray) -> np.ndarray:
+    """Sizes of errors for a logarithmic axis; not a number where they are next to nothing: a start is often exact."""
+    size = np.abs(values)
+    return np.where(size > 1e-6 * np.median(size[size > 0]), size, np.nan)
+
+
 def _changes(name: str, values: np.ndarray) -> bool:
     seen = values[1:] if name == "dt" else values
     seen = seen[np.isfinite(seen)]
@@ -90,8 +96,8 @@ def _budget(
 
 def _errors(axis: Any, t: np.ndarray, errors: Curves) -> None:
     for name, values in errors.items():
-        size = np.abs(values)
-        seen = size > 1e-6 * np.median(size[size > 0])  # an exact start would take half of the axis
+        size = error_sizes(values)
+        seen = np.isfinite(size)
         axis.semilogy(t[seen], size[seen], label=in_words(name))
     axis.set_title("zero in a perfect run")
     axis.legend(loc="best")

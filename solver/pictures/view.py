@@ -17,7 +17,7 @@ class View:
         field: name of a snapshot's field; all of them if None.
         component: label of a component; all of them if None.
         plane: `xy`, `xz` or `yz`, in three dimensions.
-        at: where the plane lies on the third axis [length]; a quarter of the way along if None, since symmetric flows
+        at: where the plane lies on the third axis [length]; a fifth of the way along if None, since symmetric flows
             often vanish in the middle.
         time: of the snapshot; all of them if None.
         compensate: p of spectra that are also drawn as k^p E(k); chosen by the equation if None.
