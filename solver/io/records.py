@@ -154,7 +154,7 @@ class RecordsFile:
         with read_hdf5(self.path) as file:
             arrays = {name: dataset(file, name)[:] for name in _columns_in(file)}
             for i, (step, t) in enumerate(zip(dataset(file, "step")[:], dataset(file, "t")[:], strict=True)):
-                yield Row(int(step), float(t), {name: values[i] for name, values in arrays.items()})
+                yield Row(int(step), float(t), {name: np.asarray(values[i]) for name, values in arrays.items()})
 
     def _add_line(self, content: dict[str, Any]) -> None:
         text = json.dumps(content)

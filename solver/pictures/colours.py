@@ -57,7 +57,9 @@ def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -
         shown, extend = _without_tail(np.abs(values), largest)
         return Colours(_signed(name, dark), -shown, shown, "both" if extend else "neither")
     if high <= 0 and low < 0:
-        return Colours(f"{_map(ONE_SIGN, name)}_r", low, high if high < 0.5 * low else 0.0)
+        turned = colours_of(name, [-values], dark=dark)
+        ends = {"max": "min"}.get(turned.extend, "neither")
+        return Colours(f"{turned.name}_r", -turned.high, -turned.low, ends)
     shown, extend = _without_tail(values, high)
     start = 0.0 if low < 0.5 * high else low
     if not shown > start:

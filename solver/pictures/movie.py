@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,20 +51,27 @@ def write_movie(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
 
 
 def _write_mp4(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
+    """H.264 in colours that every player has.
+
+    ffmpeg is started here, not by imageio-ffmpeg, which would fork this process: JAX's threads may hold locks then.
+    """
     import imageio_ffmpeg
 
     first = _even(next(frames))
-    size = (first.shape[1], first.shape[0])
-    film = imageio_ffmpeg.write_frames(
-        str(path), size, fps=fps, quality=8, macro_block_size=2, ffmpeg_log_level="error"
-    )
-    film.send(None)
-    try:
-        film.send(first)
-        for frame in frames:
-            film.send(_even(frame))
-    finally:
-        film.close()
+    size = f"{first.shape[1]}x{first.shape[0]}"
+    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", f"{fps:g}", "-i", "-"]
+    coded = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
+    words = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", *source, *coded, str(path)]
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said) as ffmpeg:
+            assert ffmpeg.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # it ended early, and says why
+                for frame in itertools.chain([first], map(_even, frames)):
+                    ffmpeg.stdin.write(frame.tobytes())
+                ffmpeg.stdin.close()
+        if ffmpeg.returncode:
+            said.seek(0)
+            raise ValueError(f"ffmpeg: {' '.join(said.read().decode(errors='replace').split())}")
 
 
 def _even(frame: np.ndarray) -> np.ndarray:

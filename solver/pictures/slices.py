@@ -13,6 +13,10 @@ from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure
 from solver.pictures.ticks import box_ticks, few_ticks
 from solver.pictures.view import View
 
+FLAT, TALL = 0.4, 1.8  # height over width of a box whose panels lie below each other, or five beside each other
+HIGHEST = 5.0  # inches of an image
+ROOM = 1.0  # inches beside it for numbers and the colour bar
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -83,10 +87,11 @@ def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -
         down, across = grid_of(count, 2)
         return new_figure(down, across, (PAGE / 2, 2.2), view)
     ratio = _length(sides[1][1]) / _length(sides[0][1])
-    down, across = grid_of(count, 3 if ratio > 0.4 else 1)
-    width = PAGE / across if across > 1 else (3.8 if ratio > 0.4 else PAGE)
-    image = min(width - 0.95, 6.0 / ratio)  # room for the colour bar and labels; no panel higher than a page
-    return new_figure(down, across, (image + 0.95, image * ratio + 0.55), view)
+    most = 1 if ratio < FLAT else 3 if ratio < TALL else 5
+    down, across = grid_of(count, most)
+    width = PAGE / across if across > 1 else (PAGE if ratio < FLAT else 3.8)
+    image = min(width - ROOM, HIGHEST / ratio)
+    return new_figure(down, across, (image + ROOM, image * ratio + 0.55), view)
 
 
 def _length(points: np.ndarray) -> float:

@@ -10,7 +10,9 @@ MOST = 6
 
 
 def chosen_times(count: int, most: int = MOST) -> list[int]:
-    """Indices of at most `most` rows, evenly spread, the first and the last among them."""
+    """Indices of at most `most` rows, evenly spread, the first and the last among them; of one row, the last."""
+    if most == 1:
+        return [count - 1]
     return sorted({round(i) for i in np.linspace(0, count - 1, min(most, count))})
 
 
