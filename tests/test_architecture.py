@@ -12,7 +12,7 @@ import solver as sw
 SOLVER = Path(sw.__file__).parent
 ROOMS = [
     "stop", "discovery", "config", "submit", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations",
-    "forcing", "initial", "steppers", "io", "doctor", "reading", "pictures", "loop", "outputs", "simulation",
+    "forcing", "initial", "steppers", "io", "doctor", "loop", "reading", "pictures", "outputs", "simulation",
     "plan", "assemble", "tune", "report",
     "cli",
 ]  # fmt: skip
