@@ -76,30 +76,11 @@ def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:
             return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
 
         def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-            which, inside = key[0], _forward(key[1:], self.shape[1:])
+            which, inside = key[0], key[1:]  # xarray has turned steps backwards into forward ones, as HDF5 needs
             if not isinstance(which, slice):
-                return _turned(snapshots[which].values(name, inside[0]), inside[1])
-            parts = [_turned(one.values(name, inside[0]), inside[1]) for one in snapshots[which]]
+                return snapshots[which].values(name, inside)
+            parts = [one.values(name, inside) for one in snapshots[which]]
             return np.stack(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
 
     first = snapshots[0].variables[name]
     return indexing.LazilyIndexedArray(OverFiles((len(snapshots), *first.shape), first.dtype))
-
-
-def _forward(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[slice, ...]]:
-    """HDF5 reads forward only: an index with positive steps, and what turns its values round where that is asked."""
-    forward, turn = [], []
-    for one, size in zip(key, shape, strict=True):
-        if isinstance(one, slice) and (one.step or 1) < 0:
-            chosen = range(size)[one]
-            forward.append(slice(chosen[-1], chosen[0] + 1, -chosen.step) if len(chosen) else slice(0, 0))
-            turn.append(slice(None, None, -1))
-        else:
-            forward.append(one)
-            if isinstance(one, slice):
-                turn.append(slice(None))
-    return tuple(forward), tuple(turn)
-
-
-def _turned(values: np.ndarray, turn: tuple[slice, ...]) -> np.ndarray:
-    return values[turn]

@@ -1,5 +1,6 @@
 """`sw.open_run`: what a run holds as xarray datasets, however it ended; nothing outside its files is read."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -118,8 +119,10 @@ def test_runs_that_blew_up_or_have_not_begun(blown_up, empty, finished):
 
 def test_a_run_that_was_left_is_stopped(running):
     lock = running / ".lock"
-    lock.write_text(lock.read_text().replace('"released": false', '"released": true'))
-    assert sw.open_run(running).standing.how == "stopped"
+    holder = json.loads(lock.read_text())
+    for left in ({"released": True}, {"time": holder["time"] - 3600}):
+        lock.write_text(json.dumps({**holder, **left}))
+        assert sw.open_run(running).standing.how == "stopped"
 
 
 def test_no_run_is_one_line(tmp_path):

@@ -8,8 +8,11 @@ from pathlib import Path
 from solver.cli.directory import open_run, outputs_of
 from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
+from solver.io import RunDirectory, list_snapshots, read_snapshot
+from solver.outputs.slices import chosen_snapshots
 from solver.outputs.snapshots import Snapshots
-from solver.pictures import FORMATS, pyplot
+from solver.outputs.volume import draw_volume
+from solver.pictures import FORMATS, View, pyplot
 
 FIGURES = "figures"
 
@@ -19,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", help="a run's directory")
     add_view(parser)
     parser.add_argument("--time", type=float, metavar="T", help="of the snapshot; all of them if it is not given")
+    parser.add_argument("--volume", metavar="NAME", help="a field in space, or q: surfaces of its highest values (PNG)")
     parser.add_argument("--compensate", type=float, metavar="P", help="draw k^P E(k) too; by the equation otherwise")
     parser.add_argument("--format", default="png", metavar="|".join(FORMATS), help="of the files (png)")
     parser.add_argument("--output", metavar="FOLDER", help="where they go (DIR/figures)")
@@ -31,6 +35,9 @@ def run(options: argparse.Namespace) -> int:
         view = view_of(options)
         directory = open_run(options.directory)
         folder = Path(options.output) if options.output else directory.path / FIGURES
+        if options.volume is not None:
+            _draw_volume(directory, options.volume, folder, view)
+            return 0
         kinds = (Snapshots,) if view.chooses_slices else outputs_of(directory)
         if view.chooses_slices and not any(directory.snapshots.glob("step-*.h5")):
             raise ConfigError(f"{options.directory}: the run has no snapshots to draw slices of")
@@ -39,3 +46,13 @@ def run(options: argparse.Namespace) -> int:
             for path in kind.draw(directory, folder, view):
                 print(path)
     return 0
+
+
+def _draw_volume(directory: RunDirectory, name: str, folder: Path, view: View) -> None:
+    """Of the snapshot of the view's time, or of the last one."""
+    snapshots = chosen_snapshots(list_snapshots(directory.snapshots), view)
+    if not snapshots:
+        raise ConfigError(f"{directory.path}: the run has no snapshots to draw {name} of")
+    snapshot = read_snapshot(snapshots[-1])
+    folder.mkdir(parents=True, exist_ok=True)
+    print(draw_volume(snapshot, name, folder, view))
