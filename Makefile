@@ -17,6 +17,7 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/slabwave run runs/taylor_green.toml --resume
 	$(BIN)/slabwave plot output/taylor-green
+	$(BIN)/slabwave report output/taylor-green
 	@echo "figures are in output/taylor-green/figures, fields in output/taylor-green/snapshots"
 
 # other programs that benchmarks/ compares with; needs FFTW, its MPI library and an MPI compiler

@@ -28,7 +28,7 @@ import numpy as np
 from solver.assemble import Registry
 from solver.assemble.cases import cases
 from solver.io import variables_in
-from solver.outputs.figures import pyplot
+from solver.pictures import pyplot
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"

@@ -30,6 +30,7 @@ _NAMES = {
     "gather": "solver.grid",
     "initial_state": "solver.steppers",
     "integrate": "solver.loop",
+    "open_run": "solver.reading",
     "register": "solver.assemble",
     "run": "solver.assemble",
     "sample": "solver.grid",

@@ -12,8 +12,9 @@ import solver as sw
 SOLVER = Path(sw.__file__).parent
 ROOMS = [
     "stop", "discovery", "config", "submit", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations",
-    "forcing", "initial", "steppers", "io", "doctor", "loop", "outputs", "simulation", "plan", "assemble", "tune",
-    "validate", "cli",
+    "forcing", "initial", "steppers", "io", "doctor", "loop", "reading", "pictures", "outputs", "simulation",
+    "plan", "assemble", "tune", "report", "validate",
+    "cli",
 ]  # fmt: skip
 NUMERICAL = ROOMS[ROOMS.index("mesh") : ROOMS.index("steppers") + 1]
 KEPT_OUT = {"config", "submit", "cluster", "io"}

@@ -18,8 +18,9 @@ from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
 from solver.io.hdf5 import dataset, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
+from solver.io.read_snapshots import Snapshot, SnapshotVariable, list_snapshots, read_snapshot
 from solver.io.records import Axis, Column, Layout, RecordsFile, Row
-from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series
+from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.io.snapshots import (
     COMPONENT,
     Variable,
@@ -28,6 +29,7 @@ from solver.io.snapshots import (
     variables_in,
     write_snapshot,
 )
+from solver.io.vtkhdf_series import series_path, update_series
 from solver.io.writer import Job, Writer
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
     "Row",
     "RunDirectory",
     "SeriesFile",
+    "Snapshot",
+    "SnapshotVariable",
     "TakenError",
     "Variable",
     "Writer",
@@ -55,6 +59,7 @@ __all__ = [
     "in_words",
     "keep_newest",
     "list_checkpoints",
+    "list_snapshots",
     "load_array",
     "load_checkpoint",
     "make_folder",
@@ -66,12 +71,16 @@ __all__ = [
     "read_lock",
     "read_manifest",
     "read_series",
+    "read_snapshot",
+    "read_units",
     "record_provenance",
     "remove_leftovers",
     "save_checkpoint",
+    "series_path",
     "set_aside",
     "snapshot_path",
     "step_of",
+    "update_series",
     "variables_in",
     "verify",
     "verify_data",

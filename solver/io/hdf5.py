@@ -136,13 +136,28 @@ def read_hdf5(path: Path) -> Iterator[h5py.File]:
 
 
 def dataset(file: h5py.File, name: str) -> h5py.Dataset:
-    """A data set that lies in the file itself, named by a path of groups.
+    """A data set of numbers that lies in the file itself, named by a path of groups.
 
     A file from elsewhere may hold links that lead to any file this user can read. None is followed.
 
     Raises:
         ValueError: there is none of this name, or it is, or lies behind, a link; or its values lie in other files.
     """
+    found = _in_the_file_itself(file, name)
+    if found.dtype.kind not in "iufc":
+        raise ValueError(f"{file.filename}: {name!r} holds {found.dtype}; numbers are needed")
+    return found
+
+
+def words(file: h5py.File, name: str) -> list[str]:
+    """Words of a data set that lies in the file itself, such as labels of components; as `dataset`."""
+    found = _in_the_file_itself(file, name)
+    if h5py.check_string_dtype(found.dtype) is None:
+        raise ValueError(f"{file.filename}: {name!r} holds {found.dtype}; words are needed")
+    return [str(word) for word in found.asstr()[:]]
+
+
+def _in_the_file_itself(file: h5py.File, name: str) -> h5py.Dataset:
     here: Any = file
     for part in filter(None, name.split("/")):
         link = here.get(part, getlink=True) if isinstance(here, h5py.Group) and part in here else None
@@ -158,8 +173,6 @@ def dataset(file: h5py.File, name: str) -> h5py.Dataset:
         raise ValueError(f"{file.filename}: {name!r} is a group; a data set is needed")
     if here.is_virtual or here.external:
         raise ValueError(f"{file.filename}: values of {name!r} lie in other files; data in the file itself are needed")
-    if here.dtype.kind not in "iufc":
-        raise ValueError(f"{file.filename}: {name!r} holds {here.dtype}; numbers are needed")
     return here
 
 

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from solver.io.files import append_line, partial_path, publish
-from solver.io.hdf5 import create, new_hdf5, seal, verify_data
+from solver.io.hdf5 import create, dataset, new_hdf5, read_hdf5, seal, verify_data
 
 TIME = ("t", "step")
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
@@ -131,14 +131,15 @@ class RecordsFile:
     def layout(self) -> Layout | None:
         """Axes and columns; None while there is no row."""
         if self.path.exists():
-            with h5py.File(self.path, "r") as file:
+            with read_hdf5(self.path) as file:
                 return _read_layout(file)
         return next((Layout.from_json(c["layout"]) for _, c in self._journal_lines() if c and "layout" in c), None)
 
     def rows(self) -> list[Row]:
         """All rows, those of the journal included."""
+        lines = list(self._journal_lines())  # first: a run that merges in between has brought them into the file
         rows = list(self._stored()) if self.path.exists() else []
-        for _, content in self._journal_lines():
+        for _, content in lines:
             if content is not None and "step" in content and (not rows or content["step"] > rows[-1].step):
                 values = {name: np.array(value) for name, value in content["values"].items()}
                 rows.append(Row(content["step"], content["t"], values))
@@ -157,10 +158,10 @@ class RecordsFile:
         return [number for number, content in lines[:-1] if content is None]
 
     def _stored(self) -> Iterator[Row]:
-        with h5py.File(self.path, "r") as file:
-            arrays = {name: file[name][:] for name in _columns_in(file)}
-            for i, (step, t) in enumerate(zip(file["step"][:], file["t"][:], strict=True)):
-                yield Row(int(step), float(t), {name: values[i] for name, values in arrays.items()})
+        with read_hdf5(self.path) as file:
+            arrays = {name: dataset(file, name)[:] for name in _columns_in(file)}
+            for i, (step, t) in enumerate(zip(dataset(file, "step")[:], dataset(file, "t")[:], strict=True)):
+                yield Row(int(step), float(t), {name: np.asarray(values[i]) for name, values in arrays.items()})
 
     def _add_line(self, content: dict[str, Any]) -> None:
         text = json.dumps(content)
@@ -168,9 +169,10 @@ class RecordsFile:
 
     def _journal_lines(self) -> Iterator[tuple[int, dict | None]]:
         """Number and content of each line; None for the content of a damaged one."""
-        if not self.journal.exists():
+        try:
+            lines = self.journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError:
             return
-        lines = self.journal.read_text(encoding="utf-8", errors="replace").splitlines()
         for number, line in enumerate(lines, 1):
             claimed, _, text = line.partition(" ")
             yield number, json.loads(text) if claimed == f"{zlib.crc32(text.encode()):08x}" else None
@@ -213,17 +215,17 @@ def _describe(data: h5py.Dataset, what: Axis | Column) -> None:
 
 
 def _columns_in(file: h5py.File) -> list[str]:
-    return [name for name in file if name not in TIME and not file[name].is_scale]
+    return [name for name in file if name not in TIME and not dataset(file, name).is_scale]
 
 
 def _read_layout(file: h5py.File) -> Layout:
     def words(name: str) -> dict[str, str]:
-        return {key: str(file[name].attrs.get(key, "")) for key in ("units", "long_name")}
+        return {key: str(dataset(file, name).attrs.get(key, "")) for key in ("units", "long_name")}
 
-    scales = [name for name in file if name not in TIME and file[name].is_scale]
-    axes = {name: Axis(file[name][:], **words(name)) for name in scales}
+    scales = [name for name in file if name not in TIME and dataset(file, name).is_scale]
+    axes = {name: Axis(dataset(file, name)[:], **words(name)) for name in scales}
     columns = {
-        name: Column(tuple(dim.keys()[0] for dim in list(file[name].dims)[1:]), **words(name))
+        name: Column(tuple(dim.keys()[0] for dim in list(dataset(file, name).dims)[1:]), **words(name))
         for name in _columns_in(file)
     }
     return Layout(axes, columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +65,19 @@ def read_columns(path: Path) -> list[str]:
 
 
 def read_series(path: Path) -> dict[str, np.ndarray]:
-    """Columns of a series file by name."""
+    """Columns of a series file by name; a last row that is being written is left out. Empty if there is no row."""
+    text = path.read_text(encoding="utf-8")
+    lines = text[: text.rfind("\n") + 1].splitlines()[1:]
+    names = lines[0].split(",") if lines else []
+    rows = [line.split(",") for line in lines[1:] if _is_whole(line, len(names))]
+    values = np.array(rows, dtype=float) if rows else np.empty((0, len(names)))
+    return {name: values[:, i] for i, name in enumerate(names)} if rows else {}
+
+
+def read_units(path: Path) -> dict[str, str]:
+    """Units of the columns of a series file, from its first line."""
     with path.open(encoding="utf-8") as file:
-        next(file, None)
-        rows = list(csv.DictReader(file))
-    return {name: np.array([float(row[name]) for row in rows]) for name in (rows[0] if rows else {})}
+        return dict(re.findall(r"(\w+) \[([^\]]*)\]", next(file, "")))
 
 
 def drop_rows_after(path: Path, step: int) -> None:

@@ -22,6 +22,7 @@ from solver.io.files import make_folder, partial_path, publish
 from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal
 from solver.io.host import host_copy
 from solver.io.vtkhdf import write_vtkhdf
+from solver.io.vtkhdf_series import update_series
 
 COMPONENT = "component"  # name of a data set's last axis, where it has one
 
@@ -156,11 +157,12 @@ def _write(
         with agreement.together():
             if is_first():
                 if for_paraview:
-                    write_vtkhdf(partial_path(companion), path.name, list(held), grid, attributes["time"])
+                    write_vtkhdf(partial_path(companion), path.name, list(held), grid)
                 seal(partial)
                 publish(partial, path)
                 if for_paraview:
                     publish(partial_path(companion), companion)
+                    update_series(path.parent)
     except Exception:
         for half in (partial, partial_path(companion)) if is_first() else ():
             half.unlink(missing_ok=True)

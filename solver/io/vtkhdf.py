@@ -9,14 +9,15 @@ import h5py
 import numpy as np
 
 from solver.grid import Grid
-from solver.io.hdf5 import create, new_hdf5
+from solver.io.hdf5 import new_hdf5
 
 
-def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid, t: float) -> None:
+def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid) -> None:
     """Write a file of links to the data sets `names` of `snapshot`, a file beside it; two and three dimensions only.
 
     VTK counts the contiguous axis first, which is z here. `Direction` turns the axes back, so that ParaView's X is x.
-    Data sets `(x, y, z, component)` arrive as vectors.
+    Data sets `(x, y, z, component)` arrive as vectors. The time is not in the file: ParaView 5.11 takes any array of
+    its group FieldData for one on the grid, and fails; it has the times from the list of `vtkhdf_series`.
 
     Source: the VTKHDF file format, version 1.0, of VTK's documentation.
     """
@@ -33,7 +34,6 @@ def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid, t:
         data = image.create_group("PointData")
         for name in names:
             data[name] = h5py.ExternalLink(snapshot, name)
-        create(image.create_group("FieldData"), "TimeValue", np.array([t]))
 
 
 def _direction(dimensions: int) -> np.ndarray:

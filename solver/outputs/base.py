@@ -12,6 +12,7 @@ from solver.discovery import ClassName
 from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory, Writer
 from solver.loop import Control, Schedule
+from solver.pictures import View
 from solver.steppers.base import State
 
 
@@ -154,6 +155,15 @@ class Output(ABC):
         return {}
 
     @classmethod
-    def draw(cls, directory: RunDirectory, folder: Path) -> list[Path]:
-        """Draw figures of its files into a folder that exists; returns their paths."""
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """Draw figures of its files into a folder that exists; returns their paths.
+
+        Args:
+            directory: of the run.
+            folder: where figures go.
+            view: how they are to look, and what slices show.
+
+        Raises:
+            ValueError: the view asks for what the files do not have.
+        """
         return []

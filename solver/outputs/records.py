@@ -18,6 +18,7 @@ from solver.equations.system import PeriodicSystem
 from solver.io import Layout, RecordsFile, Row, RunDirectory, verify_data
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
+from solver.pictures import Recorded, View, records_figure, save
 from solver.steppers.base import State
 
 _values = jax.jit(lambda output, equation, fields: output.values(equation, fields), static_argnums=0)
@@ -87,6 +88,13 @@ class Records(Output):
     def file(cls, directory: RunDirectory) -> RecordsFile:
         """The file in a run's directory."""
         return RecordsFile(directory.records(cls.name))
+
+    @classmethod
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """One figure, with panels chosen by the axes of the columns."""
+        recorded = Recorded.read(cls.file(directory))
+        figure = None if recorded is None else records_figure(recorded, view)
+        return [] if figure is None else save(figure, folder, cls.name, view)
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:

@@ -14,10 +14,10 @@ from jax.typing import ArrayLike
 from solver.cluster import LOGGER, is_first
 from solver.equations.budget import imbalance
 from solver.equations.system import PeriodicSystem
-from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series
+from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
-from solver.outputs.figures import pyplot, save
+from solver.pictures import View, save, series_figure
 from solver.steppers.base import State
 
 _report = jax.jit(lambda equation, fields, dt: _reported(equation, fields, dt))
@@ -86,34 +86,12 @@ class Series(Output):
         drop_rows_after(directory.series, step)
 
     @classmethod
-    def draw(cls, directory: RunDirectory, folder: Path) -> list[Path]:
-        """One panel for each column that is not constant."""
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """One panel for each column that is not constant; budgets, and what should be zero, in one panel each."""
         if not directory.series.exists():
             return []
-        curves = _curves(read_series(directory.series))
-        if not curves:
-            return []
-        across = min(3, len(curves))
-        down = -(-len(curves) // across)
-        figure, axes = pyplot().subplots(
-            down, across, figsize=(4 * across, 2.6 * down), squeeze=False, layout="constrained"
-        )
-        for axis, (name, (t, values)) in zip(axes.flat, curves.items(), strict=False):
-            axis.plot(t, values, lw=1.2)
-            axis.set(title=name.replace("_", " "), xlabel="t")
-        for axis in list(axes.flat)[len(curves) :]:
-            axis.set_visible(False)
-        return save(figure, folder / "series.png")
-
-
-def _curves(columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """t and values of each column that is not constant; none where there are less than two rows."""
-    if len(columns.get("t", ())) < 2:
-        return {}
-    t = columns["t"]
-    curves = {name: (t, values) for name, values in columns.items() if name not in ("step", "t")}
-    curves["dt"] = (t[1:], columns["dt"][1:])  # no step was taken before the first state
-    return {name: curve for name, curve in curves.items() if np.ptp(curve[1]) > 0}
+        figure = series_figure(read_series(directory.series), read_units(directory.series), view)
+        return [] if figure is None else save(figure, folder, cls.name, view)
 
 
 def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Fields, Fields, Fields, Fields]:

@@ -6,14 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import h5py
-import numpy as np
-
 from solver.equations.system import PeriodicSystem
-from solver.io import Job, RunDirectory, hold_snapshot, snapshot_path, step_of, variables_in, verify_data
+from solver.io import (
+    Job,
+    RunDirectory,
+    hold_snapshot,
+    list_snapshots,
+    read_snapshot,
+    snapshot_path,
+    step_of,
+    update_series,
+    verify_data,
+)
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
 from solver.outputs.base import Output, Run
-from solver.outputs.figures import pyplot, save
+from solver.outputs.drawn_slices import chosen_snapshots, draw_against_time, draw_slices
+from solver.pictures import View
 from solver.steppers.base import State
 
 
@@ -77,68 +85,25 @@ class Snapshots(Output):
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
-        for path in snapshots(directory):
+        for path in list_snapshots(directory.snapshots):
             if step_of(path) > step:
                 path.unlink()
         for companion in directory.snapshots.glob("step-*.hdf"):
             if not companion.with_suffix(".h5").exists():
                 companion.unlink()
+        if directory.snapshots.is_dir():
+            update_series(directory.snapshots)
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        return {path: verify_data(path) for path in snapshots(directory)}
+        return {path: verify_data(path) for path in list_snapshots(directory.snapshots)}
 
     @classmethod
-    def draw(cls, directory: RunDirectory, folder: Path) -> list[Path]:
-        """One figure for each snapshot: a slice of every component."""
-        return [path for snapshot in snapshots(directory) for path in _slice(snapshot, folder / f"{snapshot.stem}.png")]
-
-
-def snapshots(directory: RunDirectory) -> list[Path]:
-    """Paths of a run's snapshots, in the order of their steps."""
-    return sorted(directory.snapshots.glob("step-*.h5"), key=step_of)
-
-
-def _slice(path: Path, target: Path) -> list[Path]:
-    with h5py.File(path, "r") as file:
-        axes_there = [name for name in "xyz" if name in file]
-        sides = [file[name][:] for name in axes_there]
-        t = float(file.attrs["time"])
-        plane = len(sides[2]) // 4 if len(sides) == 3 else None
-        panels = {name: _components(file[name], len(sides), plane) for name in variables_in(file)}
-    where = "" if plane is None else f", z = {sides[2][plane]:.3g}"
-    count = sum(len(components) for components in panels.values())
-    figure, axes = pyplot().subplots(1, count, figsize=(4.2 * count, 3.6), squeeze=False, layout="constrained")
-    remaining = iter(axes.flat)
-    for name, components in panels.items():
-        largest = max((np.abs(values).max() for _, values in components), default=0) or 1.0
-        signed = any(values.min() < 0 for _, values in components)
-        for label, values in components:
-            axis = next(remaining)
-            if values.ndim == 1:
-                axis.plot(sides[0], values, lw=1.2)
-                axis.set(xlabel="x")
-            else:
-                _image(figure, axis, values, sides, largest, signed)
-            axis.set(title=f"{name.replace('_', ' ')}{label}, t = {t:.3g}{where}")
-    return save(figure, target)
-
-
-def _components(data: h5py.Dataset, dimensions: int, plane: int | None) -> list[tuple[str, np.ndarray]]:
-    """Label and values of each component; in three dimensions in a plane a quarter of the way up, since symmetric
-    flows often vanish in the middle."""
-    values = data[:] if plane is None else data[:, :, plane]
-    if data.ndim == dimensions:
-        return [("", values)]
-    labels = [label.decode() for label in data.dims[dimensions][0][:]]
-    return [(f" {label}", values[..., i]) for i, label in enumerate(labels)]
-
-
-def _image(figure: Any, axis: Any, plane: np.ndarray, sides: list[np.ndarray], largest: float, signed: bool) -> None:
-    """Signed fields around white, densities from black; the components of a vector share their colours."""
-    colours = {"vmin": -largest, "cmap": "RdBu_r"} if signed else {"vmin": 0, "cmap": "magma"}
-    half = [0.5 * side[1] for side in sides]
-    box = [-half[0], sides[0][-1] + half[0], -half[1], sides[1][-1] + half[1]]
-    image = axis.imshow(plane.T, origin="lower", extent=box, vmax=largest, **colours)
-    figure.colorbar(image, ax=axis, shrink=0.8)
-    axis.set(xlabel="x", ylabel="y")
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """A figure of slices for each snapshot; in one dimension one figure, time upwards."""
+        found = [read_snapshot(path) for path in chosen_snapshots(list_snapshots(directory.snapshots), view)]
+        if not found:
+            return []
+        if len(found[0].axes) == 1 and len(found) > 1:
+            return draw_against_time(found, folder, view)
+        return [path for snapshot in found for path in draw_slices(snapshot, folder, view)]

@@ -10,12 +10,13 @@ from typing import ClassVar
 import jax
 from jaxtyping import Array
 
+from solver.config import read_toml
 from solver.diagnostics import shell_wavenumbers
 from solver.equations.system import PeriodicSystem
 from solver.io import Axis, Column, Layout, RunDirectory
 from solver.operators import Fields
-from solver.outputs.figures import pyplot, save
 from solver.outputs.records import Records
+from solver.pictures import Recorded, View, power_of, save, spectra_figure
 
 
 @dataclass(frozen=True)
@@ -37,22 +38,17 @@ class Spectra(Records):
         return equation.spectra(fields)
 
     @classmethod
-    def draw(cls, directory: RunDirectory, folder: Path) -> list[Path]:
-        """One panel for each spectrum, at most nine times in it."""
-        file = cls.file(directory)
-        rows, layout = file.rows(), file.layout()
-        if not rows or layout is None:
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """One panel for each spectrum, and one compensated by the power of k that the view or the equation gives."""
+        recorded = Recorded.read(cls.file(directory))
+        if recorded is None:
             return []
-        plt, k = pyplot(), layout.axes["k"].values
-        names = list(rows[-1].values)
-        figure, axes = plt.subplots(1, len(names), figsize=(5 * len(names), 4), squeeze=False, layout="constrained")
-        for axis, name in zip(axes.flat, names, strict=True):
-            for row in rows[:: max(1, len(rows) // 8)]:
-                values = row.values[name]
-                # round-off alone fills the highest shells of a smooth field
-                seen = (k > 0) & (values > 1e-20 * values.max())
-                colour = plt.cm.viridis(row.t / max(rows[-1].t, 1e-300))
-                axis.loglog(k[seen], values[seen], ".-", ms=4, lw=1, color=colour, label=f"t = {row.t:.3g}")
-            axis.set(title=f"{name} per shell", xlabel="k")
-            axis.legend(fontsize=7)
-        return save(figure, folder / "spectra.png")
+        power = _power(directory) if view.compensate is None else view.compensate
+        figure = spectra_figure(recorded.axis("k"), recorded.t, recorded.values, view, power)
+        return [] if figure is None else save(figure, folder, cls.name, view)
+
+
+def _power(directory: RunDirectory) -> float | None:
+    """Of the run's equation."""
+    table = read_toml(directory.run_file)
+    return power_of(table["equation"]["name"], len(table["grid"]["shape"]))

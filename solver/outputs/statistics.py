@@ -30,6 +30,7 @@ from solver.io import (
     hold_snapshot,
     make_folder,
     step_of,
+    update_series,
     verify_data,
 )
 from solver.loop import Schedule
@@ -208,6 +209,8 @@ class Statistics(Output):
             if step_of(path) > step:
                 path.unlink()
                 path.with_suffix(".hdf").unlink(missing_ok=True)
+        if folder(directory).is_dir():
+            update_series(folder(directory))
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:

@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from solver.cli.directory import open_run, outputs_of
+from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
-from solver.outputs.figures import pyplot
+from solver.io import RunDirectory, list_snapshots, read_snapshot
+from solver.outputs.drawn_slices import chosen_snapshots
+from solver.outputs.snapshots import Snapshots
+from solver.outputs.volume import draw_volume
+from solver.pictures import FORMATS, View, pyplot
 
 FIGURES = "figures"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`DIR`."""
+    """`DIR`, and what is drawn."""
     parser.add_argument("directory", help="a run's directory")
+    add_view(parser)
+    parser.add_argument("--time", type=float, metavar="T", help="of the snapshot; all of them if it is not given")
+    parser.add_argument("--volume", metavar="NAME", help="a field in space, or q: surfaces of its highest values (PNG)")
+    parser.add_argument("--compensate", type=float, metavar="P", help="draw k^P E(k) too; by the equation otherwise")
+    parser.add_argument("--format", default="png", metavar="|".join(FORMATS), help="of the files (png)")
+    parser.add_argument("--output", metavar="FOLDER", help="where they go (DIR/figures)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write DIR/figures and print the names of its files."""
-    try:
+    """Write the figures and print the names of their files; slices alone where the options choose some."""
+    with needs("figures"):
         pyplot()
-    except ModuleNotFoundError as error:
-        raise ConfigError(str(error)) from None
-    directory = open_run(options.directory)
-    folder = directory.path / FIGURES
-    folder.mkdir(exist_ok=True)
-    for kind in outputs_of(directory):
-        for path in kind.draw(directory, folder):
-            print(path)
+        view = view_of(options)
+        directory = open_run(options.directory)
+        folder = Path(options.output) if options.output else directory.path / FIGURES
+        if options.volume is not None:
+            _draw_volume(directory, options.volume, folder, view)
+            return 0
+        kinds = (Snapshots,) if view.chooses_slices else outputs_of(directory)
+        if view.chooses_slices and not any(directory.snapshots.glob("step-*.h5")):
+            raise ConfigError(f"{options.directory}: the run has no snapshots to draw slices of")
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind in kinds:
+            for path in kind.draw(directory, folder, view):
+                print(path)
     return 0
+
+
+def _draw_volume(directory: RunDirectory, name: str, folder: Path, view: View) -> None:
+    """Of the snapshot of the view's time, or of the last one."""
+    snapshots = chosen_snapshots(list_snapshots(directory.snapshots), view)
+    if not snapshots:
+        raise ConfigError(f"{directory.path}: the run has no snapshots to draw {name} of")
+    snapshot = read_snapshot(snapshots[-1])
+    folder.mkdir(parents=True, exist_ok=True)
+    print(draw_volume(snapshot, name, folder, view))

@@ -1,0 +1,24 @@
+"""Write one HTML page of several runs side by side: differences of their run files and of their curves."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from solver.cli.view import needs
+from solver.io import write_text
+from solver.report import comparison_page
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`DIR DIR …`, and the page's file."""
+    parser.add_argument("directories", nargs="+", metavar="DIR", help="directories of runs; compared with the first")
+    parser.add_argument("--output", default="comparison.html", metavar="FILE", help="the page (comparison.html)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page and print its name."""
+    with needs("compare"):
+        write_text(Path(options.output), comparison_page([Path(path) for path in options.directories]))
+    print(options.output)
+    return 0

@@ -1,0 +1,25 @@
+"""Write one HTML page of a run that needs nothing else: curves, spectra, slices, budget, statistics, provenance."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from solver.cli.view import needs
+from solver.io import write_text
+from solver.report import report_page
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`DIR`, and the page's file."""
+    parser.add_argument("directory", help="a run's directory: finished, under way, blown up or still empty")
+    parser.add_argument("--output", metavar="FILE", help="the page (DIR/report.html)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page and print its name."""
+    with needs("report"):
+        target = Path(options.output) if options.output else Path(options.directory) / "report.html"
+        write_text(target, report_page(Path(options.directory)))
+    print(target)
+    return 0

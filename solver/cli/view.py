@@ -1,0 +1,50 @@
+"""Options of commands that draw slices, and the errors of drawing as lines for the user."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from solver.config import ConfigError
+from solver.io import DiskError
+from solver.pictures import PLANES, View
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """What slices show, and how."""
+    parser.add_argument("--field", metavar="NAME", help="of the snapshots; all of them if it is not given")
+    parser.add_argument("--component", metavar="C", help="of a vector: x, y, z, or its label")
+    parser.add_argument("--plane", metavar="|".join(PLANES), help="in three dimensions (xy)")
+    parser.add_argument("--at", type=float, metavar="VALUE", help="where it lies on the third axis (a fifth along)")
+    parser.add_argument("--dark", action="store_true", help="light on a dark page")
+
+
+def view_of(options: argparse.Namespace) -> View:
+    """What the options ask for; those that a command does not have are left as they are by default.
+
+    Raises:
+        ValueError: an unknown plane or format.
+    """
+    names = ("field", "component", "plane", "at", "time", "compensate", "dark", "format")
+    return View(**{name: getattr(options, name) for name in names if hasattr(options, name)})
+
+
+@contextmanager
+def needs(what: str) -> Iterator[None]:
+    """Turn errors of reading and drawing into lines: exit code 2.
+
+    Raises:
+        ConfigError: a package is missing, a choice does not fit the run, a file is damaged, or none can be written.
+    """
+    try:
+        yield
+    except (ConfigError, DiskError):
+        raise
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(error)) from None
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise ConfigError(f"{what}: {where}{error.strerror or error}") from error

@@ -1,0 +1,128 @@
+"""Slices of snapshots: which files, fields and planes a view asks for, read from the files, and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solver.config import nearest
+from solver.io import Snapshot, read_snapshot
+from solver.pictures import PLANES, Panel, View, hovmoeller_figure, save, slices_figure
+
+CLOSE = 1e-2  # of the interval between snapshots: so near a time must be to one of them
+
+DEFAULT_PLACE = 5  # a fifth of the way: no sine or cosine of up to four waves vanishes there, as in the middle
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a plane lies in a snapshot.
+
+    Args:
+        axes: names of the axes that are left, in order.
+        index: of the points on all axes.
+        told: the plane in words; empty where nothing is cut.
+    """
+
+    axes: tuple[str, ...]
+    index: tuple[Any, ...]
+    told: str
+
+
+def chosen_snapshots(paths: Sequence[Path], view: View) -> list[Path]:
+    """The snapshots of a view's time; all of them if it names none.
+
+    Raises:
+        ValueError: no snapshot is of this time, or there are none.
+    """
+    if view.time is None:
+        return list(paths)
+    times = [read_snapshot(path).t for path in paths]
+    if not times:
+        raise ValueError(f"time {view.time:g}: the run has no snapshots")
+    apart = min(np.diff(times), default=0.0)
+    nearest_one = int(np.argmin(np.abs(np.array(times) - view.time)))
+    if abs(times[nearest_one] - view.time) > max(CLOSE * apart, 1e-6 * max(abs(view.time), 1.0)):
+        known = ", ".join(f"{t:.6g}" for t in times[:12]) + (", …" if len(times) > 12 else "")
+        raise ValueError(f"time {view.time:g}: no snapshot is of this time; there are some of t = {known}")
+    return [paths[nearest_one]]
+
+
+def cut_of(snapshot: Snapshot, view: View) -> Cut:
+    """The plane that a view asks for.
+
+    Raises:
+        ValueError: the snapshot has no such plane.
+    """
+    names = tuple(snapshot.axes)
+    whole = tuple(slice(None) for _ in names)
+    if len(names) < 3:
+        if view.plane not in (None, "".join(names)) or view.at is not None:
+            asked = f"plane {view.plane!r}" if view.plane not in (None, "".join(names)) else f"at {view.at:g}"
+            raise ValueError(f"{asked}: a run in three dimensions is needed; this one has {len(names)}")
+        return Cut(names, whole, "")
+    plane = view.plane or "xy"
+    normal = PLANES[plane]
+    points = snapshot.axes[normal]
+    here = len(points) // DEFAULT_PLACE if view.at is None else _nearest_point(points, view.at, normal)
+    axis = names.index(normal)
+    return Cut(tuple(plane), (*whole[:axis], here, *whole[axis + 1 :]), f"{normal} = {points[here]:.3g}")
+
+
+def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
+    apart = points[1] - points[0] if len(points) > 1 else np.inf
+    if not points[0] - apart / 2 <= at <= points[-1] + apart:
+        raise ValueError(f"at {at:g}: {axis} from {points[0]:g} to {points[-1] + apart:.6g} is needed")
+    return int(np.argmin(np.abs(points - at)))
+
+
+def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
+    """The components that a view asks for, in its plane.
+
+    Raises:
+        ValueError: an unknown field or component.
+    """
+    fields = list(snapshot.variables)
+    if view.field is not None and view.field not in fields:
+        raise ValueError(f"field {view.field!r}: the snapshots have no such field{nearest(view.field, fields)}")
+    found = []
+    for name in fields if view.field is None else [view.field]:
+        variable = snapshot.variables[name]
+        values = snapshot.values(name, cut.index)
+        parts = (
+            list(zip(variable.labels, np.moveaxis(values, -1, 0), strict=True)) if variable.labels else [("", values)]
+        )
+        chosen = [(label, part) for label, part in parts if view.component in (None, label)]
+        found += [Panel(name, label, part, variable.units) for label, part in chosen]
+    if not found:
+        labels = [label for name in fields for label in snapshot.variables[name].labels]
+        raise ValueError(f"component {view.component!r}: one of {', '.join(dict.fromkeys(labels)) or 'none'} is needed")
+    return found
+
+
+def draw_slices(snapshot: Snapshot, folder: Path, view: View) -> list[Path]:
+    """One figure of a snapshot."""
+    cut = cut_of(snapshot, view)
+    sides = [(name, snapshot.axes[name]) for name in cut.axes]
+    figure = slices_figure(panels_of(snapshot, view, cut), sides, told(snapshot, cut), view)
+    return save(figure, folder, snapshot.path.stem, view)
+
+
+def told(snapshot: Snapshot, cut: Cut) -> str:
+    """Time and place of a slice in words."""
+    return f"t = {snapshot.t:.4g}" + (f", {cut.told}" if cut.told else "")
+
+
+def draw_against_time(snapshots: Sequence[Snapshot], folder: Path, view: View) -> list[Path]:
+    """Fields on a line as diagrams of x and t."""
+    rows = [panels_of(one, view, cut_of(one, view)) for one in snapshots]
+    names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
+    values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
+    units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
+    t = np.array([one.t for one in snapshots])
+    figure = hovmoeller_figure(next(iter(snapshots[0].axes.items())), t, values, units, view)
+    return [] if figure is None else save(figure, folder, "snapshots", view)

@@ -1,0 +1,63 @@
+"""Frames of a film of a run's snapshots, read one at a time, with the same colours from the first to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from solver.io import Snapshot, read_snapshot
+from solver.outputs.drawn_slices import cut_of, panels_of, told
+from solver.pictures import Colours, View, colours_of, slices_figure, style, update_slices
+
+SAMPLE = 10_000  # values of each frame and panel that colours are chosen by
+DPI = 150
+
+
+def frames(paths: Sequence[Path], view: View, dpi: int = DPI) -> Iterator[np.ndarray]:
+    """Pictures `(height, width, 3)` in bytes, one for each snapshot.
+
+    Args:
+        paths: of the snapshots, at least one.
+        view: which slices.
+        dpi: pixels per inch.
+
+    Raises:
+        ValueError: the view asks for what the snapshots do not have.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    first = read_snapshot(paths[0])
+    colours = film_colours(paths, view)
+    cut = cut_of(first, view)
+    sides = [(name, first.axes[name]) for name in cut.axes]
+    figure = slices_figure(panels_of(first, view, cut), sides, told(first, cut), view, colours)
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    with style(view):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # nothing may move from frame to frame
+    for path in paths:
+        snapshot = read_snapshot(path)
+        update_slices(figure, panels_of(snapshot, view, cut_of(snapshot, view)), told(snapshot, cut))
+        with style(view):
+            canvas.draw()
+        yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
+def film_colours(paths: Sequence[Path], view: View) -> dict[str, Colours]:
+    """Colours of each field that suit all snapshots: from a sample of every one, its extremes included."""
+    samples: dict[str, list[np.ndarray]] = {}
+    for path in paths:
+        snapshot = read_snapshot(path)
+        for name, values in _sample(snapshot, view):
+            samples.setdefault(name, []).append(values)
+    return {name: colours_of(name, arrays, dark=view.dark) for name, arrays in samples.items()}
+
+
+def _sample(snapshot: Snapshot, view: View) -> Iterator[tuple[str, np.ndarray]]:
+    for panel in panels_of(snapshot, view, cut_of(snapshot, view)):
+        values = panel.values[np.isfinite(panel.values)]
+        if values.size:
+            yield panel.name, np.append(values[:: max(1, values.size // SAMPLE)], [values.min(), values.max()])

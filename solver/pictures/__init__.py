@@ -1,0 +1,34 @@
+"""Figures of runs in one style, from plain arrays, by matplotlib alone: functions make a figure, `save` writes it."""
+
+from solver.pictures.colours import Colours, colours_of
+from solver.pictures.hovmoeller import hovmoeller_figure
+from solver.pictures.movie import has_ffmpeg, write_movie
+from solver.pictures.recorded import Recorded
+from solver.pictures.records import records_figure
+from solver.pictures.series import series_figure
+from solver.pictures.slices import Panel, slices_figure, update_slices
+from solver.pictures.spectra import power_of, spectra_figure
+from solver.pictures.style import pyplot, save, style
+from solver.pictures.view import FORMATS, PLANES, View
+
+__all__ = [
+    "FORMATS",
+    "PLANES",
+    "Colours",
+    "Panel",
+    "Recorded",
+    "View",
+    "colours_of",
+    "has_ffmpeg",
+    "hovmoeller_figure",
+    "power_of",
+    "pyplot",
+    "records_figure",
+    "save",
+    "series_figure",
+    "slices_figure",
+    "spectra_figure",
+    "style",
+    "update_slices",
+    "write_movie",
+]

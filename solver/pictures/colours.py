@@ -1,0 +1,88 @@
+"""A colour map for each kind of quantity, and the limits of its colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# part of a name → the map of signed values; every other signed quantity has the first
+SIGNED = {
+    "": "RdBu_r",
+    "vorticity": "PuOr_r",
+    "magnetic": "PRGn",
+    "current": "BrBG",
+    "buoyancy": "coolwarm",
+    "temperature": "coolwarm",
+}
+# part of a name → the map of values of one sign
+ONE_SIGN = {"": "viridis", "density": "magma", "dissipation": "inferno", "enstrophy": "inferno", "energy": "inferno"}
+CYCLIC = ("phase", "angle")
+PEAKED = 1.3  # how far the largest value must stand out for colours to end below it
+TAIL = 0.1  # per cent of the points that may then lie beyond on each side
+
+
+@dataclass(frozen=True)
+class Colours:
+    """A colour map with its limits.
+
+    Args:
+        name: of matplotlib's map.
+        low, high: values at its ends.
+        extend: which ends have values beyond, for the colour bar: `neither`, `min`, `max` or `both`.
+    """
+
+    name: str
+    low: float
+    high: float
+    extend: str = "neither"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For `imshow` and `pcolormesh`."""
+        return {"cmap": self.name, "vmin": self.low, "vmax": self.high}
+
+
+def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -> Colours:
+    """Colours that all the arrays share: signed values around 0, values of one sign in order, phases in a circle."""
+    if any(word in name.lower() for word in CYCLIC):
+        return Colours("twilight", -np.pi, np.pi)
+    finite = [array[np.isfinite(array)] for array in arrays]
+    values = np.concatenate([part.ravel() for part in finite]) if finite else np.empty(0)
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    if low < 0 < high and min(-low, high) > 1e-3 * max(-low, high):
+        largest = max(-low, high)
+        shown, extend = _without_tail(np.abs(values), largest)
+        return Colours(_signed(name, dark), -shown, shown, "both" if extend else "neither")
+    if high <= 0 and low < 0:
+        turned = colours_of(name, [-values], dark=dark)
+        ends = {"max": "min"}.get(turned.extend, "neither")
+        return Colours(f"{turned.name}_r", -turned.high, -turned.low, ends)
+    shown, extend = _without_tail(values, high)
+    start = 0.0 if low < 0.5 * high else low
+    if not shown > start:
+        start, shown = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+    return Colours(_map(ONE_SIGN, name), start, shown, "max" if extend else "neither")
+
+
+def _without_tail(values: np.ndarray, largest: float) -> tuple[float, bool]:
+    """Where colours end, and whether values lie beyond."""
+    if not values.size:
+        return largest, False
+    tail = float(np.percentile(values, 100 - TAIL))
+    return (tail, True) if 0 < PEAKED * tail < largest else (largest, False)
+
+
+def _signed(name: str, dark: bool) -> str:
+    """On a dark page the middle is dark too, where matplotlib has such a map (3.10)."""
+    import matplotlib
+
+    if dark and "berlin" in matplotlib.colormaps:
+        return "vanimo" if _map(SIGNED, name) in ("PuOr_r", "PRGn", "BrBG") else "berlin"
+    return _map(SIGNED, name)
+
+
+def _map(table: dict[str, str], name: str) -> str:
+    return next((found for word, found in table.items() if word and word in name.lower()), table[""])

@@ -1,0 +1,56 @@
+"""Transfer T(k) and flux Π(k) of quadratic invariants, with the sum of the fluxes of several energies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from solver.pictures.panels import MakePanel
+from solver.pictures.recorded import Recorded
+from solver.pictures.style import INK, in_words, unit
+from solver.pictures.ticks import few_ticks
+from solver.pictures.view import View
+
+LATER = 3  # from so many rows on their later half has a mean
+
+
+def flux_panels(recorded: Recorded) -> list[MakePanel]:
+    """A panel of the transfers and one of the fluxes, for each unit that they have."""
+    made = []
+    for ending, word in (("_transfer", "transfer T(k)"), ("_flux", "flux Π(k)")):
+        columns = [name for name in recorded.values if name.endswith(ending)]
+        for units in dict.fromkeys(recorded.units(name) for name in columns):
+            alike = [name for name in columns if recorded.units(name) == units]
+            made.append(_panel(recorded, alike, ending, word, units))
+    return made
+
+
+def _panel(recorded: Recorded, columns: list[str], ending: str, word: str, units: str) -> MakePanel:
+    axis_name = recorded.axes_of(columns[0])[0]
+    k = recorded.axis(axis_name)
+    seen = k > 0
+
+    def make(figure: Any, axis: Any, view: View) -> None:
+        for name in columns:
+            _curves(axis, k[seen], recorded.values[name][:, seen], in_words(name.removesuffix(ending)))
+        energies = [recorded.values[name] for name in columns if name.removesuffix(ending).endswith("energy")]
+        if len(energies) > 1:
+            total = np.sum(energies, axis=0)[-1, seen]
+            axis.semilogx(k[seen], total, "--", color=INK[view.dark], lw=1.4, label="sum of energies")
+        axis.axhline(0, lw=0.6, color="0.5", zorder=0)
+        axis.set(title=f"{word}, t = {recorded.t[-1]:.3g}", xlabel=recorded.label(axis_name), ylabel=unit(units))
+        axis.grid(True)
+        few_ticks(axis)
+        told = "dotted: mean of later half" if len(recorded.t) > LATER else None
+        axis.legend(loc="best", title=told, title_fontsize=6)
+
+    return make
+
+
+def _curves(axis: Any, k: np.ndarray, values: np.ndarray, label: str) -> None:
+    """At the last time, and thin the mean over the second half of the rows."""
+    (line,) = axis.semilogx(k, values[-1], label=label)
+    if len(values) > LATER:
+        later = values[len(values) // 2 :].mean(axis=0)
+        axis.semilogx(k, later, ":", lw=1.0, color=line.get_color())

@@ -1,0 +1,64 @@
+"""Hovmöller diagrams: a quantity on one axis of space against time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from solver.pictures.colours import colours_of
+from solver.pictures.slices import _length, colour_ticks
+from solver.pictures.style import PAGE, in_words, new_figure, style, unit
+from solver.pictures.ticks import box_ticks, few_ticks
+from solver.pictures.times import chosen_times, time_colours, times_legend
+from solver.pictures.view import View
+
+
+def hovmoeller_figure(
+    side: tuple[str, np.ndarray],
+    t: np.ndarray,
+    quantities: Mapping[str, np.ndarray],
+    units: Mapping[str, str],
+    view: View,
+) -> Any | None:
+    """For each quantity `(t, x)` its diagram, time upwards, and beside it curves at a few times."""
+    if len(t) < 2 or not quantities:
+        return None
+    with style(view):
+        figure, panels = new_figure(len(quantities), 2, (PAGE / 2, 2.5), view)
+        for row, (name, values) in enumerate(quantities.items()):
+            left, right = panels[2 * row : 2 * row + 2]
+            diagram(figure, left, side, t, name, values, units.get(name, ""), view)
+            curves_at_times(right, side, t, values, view)
+            right.set(ylabel=unit(units.get(name, "")), title=in_words(name))
+    return figure
+
+
+def diagram(
+    figure: Any, axis: Any, side: tuple[str, np.ndarray], t: np.ndarray, name: str, values: np.ndarray, units: str,
+    view: View,
+) -> None:  # fmt: skip
+    """Colours over (x, t); times need not be evenly spaced."""
+    colours = colours_of(name, [values], dark=view.dark)
+    image = axis.pcolormesh(side[1], t, values, shading="nearest", rasterized=True, **colours.options)
+    bar = figure.colorbar(image, ax=axis, extend=colours.extend, pad=0.02, aspect=18)
+    bar.ax.tick_params(labelsize=6.5)
+    colour_ticks(bar, colours)
+    if unit(units):
+        bar.set_label(unit(units), fontsize=6.5)
+    axis.set(title=in_words(name), xlabel=side[0], ylabel="t")
+    few_ticks(axis)
+    box_ticks(axis.xaxis, _length(side[1]))
+
+
+def curves_at_times(axis: Any, side: tuple[str, np.ndarray], t: np.ndarray, values: np.ndarray, view: View) -> None:
+    """Values along the axis at a few times."""
+    rows = chosen_times(len(t), 5)
+    for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
+        axis.plot(side[1], values[i], color=colour, lw=1.0, label=f"t = {t[i]:.3g}")
+    axis.set(xlabel=side[0], xlim=(side[1][0], side[1][-1]))
+    few_ticks(axis)
+    box_ticks(axis.xaxis, _length(side[1]))
+    axis.grid(True)
+    times_legend(axis)

@@ -1,0 +1,90 @@
+"""Films: frames, one at a time, into an mp4 or a GIF."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMATS = (".mp4", ".gif")
+
+
+def has_ffmpeg() -> bool:
+    """Whether mp4 can be written: imageio-ffmpeg brings the program along."""
+    try:
+        import imageio_ffmpeg  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def write_movie(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
+    """Write frames `(height, width, 3)` of bytes, all of one size, of which one is held at a time.
+
+    Args:
+        frames: at least one.
+        path: ends in .mp4 or .gif; replaced as a whole.
+        fps: frames per second.
+
+    Raises:
+        ValueError: another ending, or a rate that is not positive.
+        ModuleNotFoundError: an mp4 without imageio-ffmpeg.
+    """
+    if path.suffix not in FORMATS:
+        raise ValueError(f"{path}: a name that ends in {' or '.join(FORMATS)} is needed")
+    if not 0 < fps <= 240:
+        raise ValueError(f"fps {fps:g}: a number above 0, and at most 240, is needed")
+    if path.suffix == ".mp4" and not has_ffmpeg():
+        raise ModuleNotFoundError("an mp4 needs imageio-ffmpeg: pip install 'slabwave[movie]', or name a .gif")
+    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
+    try:
+        (_write_mp4 if path.suffix == ".mp4" else _write_gif)(frames, partial, fps)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _write_mp4(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
+    """H.264 in colours that every player has.
+
+    ffmpeg is started here, not by imageio-ffmpeg, which would fork this process: JAX's threads may hold locks then.
+    """
+    import imageio_ffmpeg
+
+    first = _even(next(frames))
+    size = f"{first.shape[1]}x{first.shape[0]}"
+    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", f"{fps:g}", "-i", "-"]
+    coded = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
+    words = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", *source, *coded, str(path)]
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said) as ffmpeg:
+            assert ffmpeg.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # it ended early, and says why
+                for frame in itertools.chain([first], map(_even, frames)):
+                    ffmpeg.stdin.write(frame.tobytes())
+                ffmpeg.stdin.close()
+        if ffmpeg.returncode:
+            said.seek(0)
+            raise ValueError(f"ffmpeg: {' '.join(said.read().decode(errors='replace').split())}")
+
+
+def _even(frame: np.ndarray) -> np.ndarray:
+    """The codec halves the sides for its colours."""
+    return np.ascontiguousarray(frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2])
+
+
+def _write_gif(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
+    from PIL import Image
+
+    def reduced(frame: np.ndarray) -> Any:
+        return Image.fromarray(frame).quantize(255, dither=Image.Dither.NONE)
+
+    first = reduced(next(frames))
+    duration = max(20, round(1000 / fps))  # milliseconds; viewers slow down anything shorter
+    first.save(path, save_all=True, append_images=map(reduced, frames), duration=duration, loop=0)

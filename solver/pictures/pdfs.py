@@ -1,0 +1,38 @@
+"""Probability densities of deviations, beside the Gaussian of the same variance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from solver.pictures.panels import MakePanel
+from solver.pictures.recorded import Recorded
+from solver.pictures.style import INK, in_words
+from solver.pictures.ticks import few_ticks
+from solver.pictures.times import chosen_times, time_colours, times_legend
+from solver.pictures.view import View
+
+
+def pdf_panel(recorded: Recorded, column: str) -> MakePanel:
+    """Half-logarithmic, at a few times; over the deviation in units of its root mean square with a Gaussian."""
+    name = recorded.axes_of(column)[0]
+    x, values = recorded.axis(name), recorded.values[column]
+
+    def make(figure: Any, axis: Any, view: View) -> None:
+        rows = chosen_times(len(values), 4)
+        for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
+            seen = values[i] > 0
+            width = 1.6 if i == rows[-1] else 0.9
+            axis.semilogy(x[seen], values[i][seen], color=colour, lw=width, label=f"t = {recorded.t[i]:.3g}")
+        smallest = values[values > 0].min(initial=1.0)
+        if name == "deviation":
+            gaussian = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+            axis.semilogy(x, gaussian, "--", color=INK[view.dark], lw=0.9, label="Gaussian")
+        axis.set(title=in_words(column), xlabel="deviation / rms" if name == "deviation" else in_words(name))
+        axis.set_ylim(0.3 * max(smallest, 1e-9), 3 * values.max(initial=1e-3))
+        axis.grid(True)
+        few_ticks(axis)
+        times_legend(axis)
+
+    return make

@@ -1,0 +1,80 @@
+"""Shell spectra at several times, and compensated by a power of k, where a power law is a flat line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from solver.pictures.style import COLUMN, PAGE, in_words, new_figure, style, with_unit
+from solver.pictures.ticks import few_ticks
+from solver.pictures.times import chosen_times, time_colours, times_legend
+from solver.pictures.view import View
+
+# p for which k^p E(k) is flat in the inertial range: three dimensions, two dimensions
+POWERS = {
+    "navier-stokes": (5 / 3, 3.0),
+    "boussinesq": (5 / 3, None),
+    "mhd": (5 / 3, 3 / 2),
+    "burgers": (2.0, 2.0),
+    "vorticity": (None, 3.0),
+    "surface-quasi-geostrophic": (None, 5 / 3),
+    "two-layer-quasi-geostrophic": (None, 3.0),
+}
+NOISE = 1e-20  # of the largest: round-off alone fills the highest shells of a smooth field
+DEEP, SHALLOW = 1e-14, 1e-5  # of the largest: the lower edge of a spectrum, and of a compensated one
+
+
+def power_of(equation: str, dimensions: int) -> float | None:
+    """The power that an equation's energy spectrum is compensated by; None if no power law is expected."""
+    known = POWERS.get(equation)
+    return known[0 if dimensions == 3 else 1] if known and dimensions > 1 else None
+
+
+def spectra_figure(
+    k: np.ndarray, t: np.ndarray, spectra: Mapping[str, np.ndarray], view: View, power: float | None = None
+) -> Any | None:
+    """For each spectrum `(t, k)` a panel as it is, and one compensated where a power is given."""
+    spectra = {name: values for name, values in spectra.items() if np.nanmax(values, initial=0) > 0}
+    if not len(t) or not spectra:
+        return None
+    each, count = (1 if power is None else 2), len(spectra)
+    down, across = (1, each) if count == 1 else (each, count)
+    with style(view):
+        figure, panels = new_figure(down, across, (max(COLUMN * 0.85, min(COLUMN, PAGE / across)), 2.6), view)
+        for i, (name, values) in enumerate(spectra.items()):
+            loglog_at_times(panels[i], k, t, values, view, lowest=DEEP)
+            panels[i].set(title=f"{in_words(name)} per shell", xlabel=with_unit("k", "1/length"))
+            if power is not None:
+                p = power - 2 if "enstrophy" in name else power
+                flat = values * np.where(k > 0, k, 1.0) ** p
+                loglog_at_times(panels[count + i], k, t, flat, view, legend=False, lowest=SHALLOW)
+                told = f"{_power_of_k(p)} × {in_words(name)}"
+                panels[count + i].set(title=told, xlabel=with_unit("k", "1/length"))
+    return figure
+
+
+def loglog_at_times(
+    axis: Any, k: np.ndarray, t: np.ndarray, values: np.ndarray, view: View, *, legend: bool = True, lowest: float = 0.0
+) -> None:
+    """Positive values against k > 0 at a few times, the last one drawn stronger; none below `lowest` of the largest."""
+    rows = chosen_times(len(t))
+    for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
+        seen = (k > 0) & np.isfinite(values[i]) & (values[i] > NOISE * np.nanmax(values[i], initial=0))
+        last = i == rows[-1]
+        axis.loglog(k[seen], values[i][seen], color=colour, lw=1.6 if last else 0.9, label=f"t = {t[i]:.3g}")
+    bottom, top = axis.get_ylim()
+    axis.set_ylim(bottom=max(bottom, lowest * top))
+    axis.grid(True)
+    few_ticks(axis)
+    if legend:
+        times_legend(axis)
+
+
+def _power_of_k(power: float) -> str:
+    """As text with mathematics."""
+    near = Fraction(power).limit_denominator(12)
+    exponent = str(near) if abs(float(near) - power) < 1e-9 else f"{power:g}"
+    return "k" if exponent == "1" else f"$k^{{{exponent}}}$"

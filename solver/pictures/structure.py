@@ -1,0 +1,40 @@
+"""Structure functions of several orders against the distance, beside the slopes p/3 of Kolmogorov's theory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from solver.pictures.panels import MakePanel
+from solver.pictures.recorded import Recorded
+from solver.pictures.style import CYCLE, in_words
+from solver.pictures.ticks import few_ticks
+from solver.pictures.view import View
+
+
+def structure_panel(recorded: Recorded, column: str) -> MakePanel:
+    """Log-log at the last time, a curve for each order."""
+    names = recorded.axes_of(column)
+    other = next(name for name in names if name != "order")
+    orders, r = recorded.axis("order"), recorded.axis(other)
+    values = recorded.values[column][-1]
+    values = values if names[0] == "order" else values.T
+
+    def make(figure: Any, axis: Any, view: View) -> None:
+        for number, (order, curve) in enumerate(zip(orders, np.abs(values), strict=True)):
+            seen = (r > 0) & (curve > 0)
+            if not seen.any():
+                continue
+            colour = CYCLE[number % len(CYCLE)]
+            axis.loglog(r[seen], curve[seen], color=colour, label=f"p = {order:g}")
+            middle = np.flatnonzero(seen)[seen.sum() // 2]
+            slope = curve[middle] * (r[seen] / r[middle]) ** (order / 3)
+            axis.loglog(r[seen], slope, ":", lw=0.7, color=colour)
+        told = f"{in_words(column)}, t = {recorded.t[-1]:.3g}"
+        axis.set(title=told, xlabel=recorded.label(other))
+        axis.grid(True)
+        few_ticks(axis)
+        axis.legend(loc="best", title="dotted: $r^{p/3}$", title_fontsize=6)
+
+    return make

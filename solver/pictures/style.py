@@ -1,0 +1,120 @@
+"""One style for all figures: sizes that a journal's page has, colours that colour-blind readers tell apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from solver.pictures.view import View
+
+COLUMN = 3.4  # inches: one column of a journal; two are 7.1
+PAGE = 7.1
+# Okabe and Ito's colours, the yellow left out: it is lost on white
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
+INK = {False: "#1a1a1a", True: "#e8e8e8"}
+PAPER = {False: "#ffffff", True: "#14171a"}
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def pyplot() -> Any:
+    """matplotlib's pyplot, drawing into files.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; the message says how it is.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise ModuleNotFoundError("figures need matplotlib: pip install 'slabwave[plot]'") from None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+@contextmanager
+def style(view: View) -> Iterator[None]:
+    """Draw in the one style as long as the context lasts."""
+    ink, paper = INK[view.dark], PAPER[view.dark]
+    pyplot()
+    import matplotlib
+    from cycler import cycler
+
+    lines = {key: ink for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")}
+    papers = {key: paper for key in ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")}
+    settings = {
+        "font.size": 8,
+        "axes.titlesize": 8.5,
+        "axes.labelsize": 8,
+        "xtick.labelsize": 7,
+        "ytick.labelsize": 7,
+        "legend.fontsize": 6.5,
+        "legend.frameon": False,
+        "legend.handlelength": 1.4,
+        "lines.linewidth": 1.2,
+        "axes.linewidth": 0.6,
+        "axes.titlelocation": "left",
+        "axes.formatter.limits": (-3, 4),
+        "axes.formatter.use_mathtext": True,
+        "axes.prop_cycle": cycler(color=CYCLE),
+        "grid.color": ink,
+        "grid.alpha": 0.14,
+        "grid.linewidth": 0.5,
+        "image.interpolation": "nearest",
+        "pdf.fonttype": 42,  # letters that can be searched and edited
+        "svg.fonttype": "none",
+        **{f"{axis}tick.{size}.width": 0.6 for axis in "xy" for size in ("major", "minor")},
+        **{f"{axis}tick.direction": "in" for axis in "xy"},
+    }
+    with matplotlib.rc_context({**settings, **lines, **papers}):
+        yield
+
+
+def new_figure(down: int, across: int, panel: tuple[float, float], view: View) -> tuple[Any, list[Any]]:
+    """A figure of panels of a size in inches, and the panels, row by row."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(panel[0] * across, panel[1] * down), layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False)
+    return figure, list(panels.flat)
+
+
+def grid_of(count: int, across: int = 3) -> tuple[int, int]:
+    """Rows and columns for a number of panels: as few rows as a page's width allows, none of them almost empty."""
+    down = -(-count // across)
+    return down, -(-count // down)
+
+
+def hide_rest(panels: Sequence[Any], used: int) -> None:
+    """Take away the panels that nothing was drawn into."""
+    for axis in panels[used:]:
+        axis.remove()
+
+
+def save(figure: Any, folder: Path, stem: str, view: View) -> list[Path]:
+    """Write a figure into a folder that exists."""
+    target = folder / f"{stem}.{view.format}"
+    with style(view):
+        figure.savefig(target, dpi=180, metadata={"Date": None} if view.format == "svg" else None)
+    return [target]
+
+
+def in_words(name: str) -> str:
+    """A name of a column or a field as a reader writes it."""
+    return name.replace("_", " ").replace("-", " ")
+
+
+def unit(text: str) -> str:
+    """A unit with raised exponents; empty for a pure number."""
+    if text in ("", "1"):
+        return ""
+    return re.sub(r"\^(-?\d+)", lambda found: found[1].translate(SUPERSCRIPTS), text)
+
+
+def with_unit(name: str, text: str) -> str:
+    """A label of an axis: name and unit."""
+    found = unit(text)
+    return f"{name} [{found}]" if found else name

@@ -1,0 +1,104 @@
+"""Pictures of fields in three dimensions: surfaces of equal value in the box, drawn without a screen by pyvista."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from ctypes.util import find_library
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solver.pictures.colours import colours_of
+from solver.pictures.style import INK, PAPER, in_words
+from solver.pictures.view import View
+
+SHARES = (0.10, 0.03, 0.006)  # of the points that lie inside each surface
+SIZE = (1200, 1050)  # pixels
+
+
+def volume_picture(
+    name: str,
+    values: np.ndarray,
+    lengths: Sequence[float],
+    target: Path,
+    view: View,
+    colouring: tuple[str, np.ndarray] | None = None,
+) -> None:
+    """Draw the surfaces that the highest values of a field lie in.
+
+    Args:
+        name: of the field.
+        values: `(x, y, z)`, periodic.
+        lengths: of the box.
+        target: a .png file, replaced.
+        view: light or dark.
+        colouring: name and values of what one surface is coloured by; without it there are three, one inside another.
+
+    Raises:
+        ModuleNotFoundError: pyvista, or a library that it draws with, is not installed.
+        ValueError: the field is the same everywhere.
+    """
+    pyvista = _pyvista()
+    if not np.ptp(values) > 0:
+        raise ValueError(f"volume {name!r}: the field is {values.flat[0]:g} everywhere; there is no surface to draw")
+    box = pyvista.ImageData(dimensions=[n + 1 for n in values.shape])
+    box.spacing = [length / n for length, n in zip(lengths, values.shape, strict=True)]
+    box[name] = _closed(values)
+    ink = INK[view.dark]
+    plotter = pyvista.Plotter(off_screen=True, window_size=SIZE, lighting="light kit")
+    plotter.set_background(PAPER[view.dark])
+    plotter.enable_anti_aliasing("ssaa")
+    bar = {"color": ink, "vertical": True, "position_x": 0.9, "position_y": 0.62, "height": 0.33, "n_labels": 3}
+    if colouring is None:
+        _nested(plotter, box, name, values, view)
+    else:
+        other, coloured = colouring
+        box[in_words(other)] = _closed(coloured)
+        surface = box.contour([np.quantile(values, 1 - SHARES[1])], scalars=name)
+        colours = colours_of(other, [coloured], dark=view.dark)
+        plotter.add_mesh(
+            surface, scalars=in_words(other), cmap=colours.name, clim=(colours.low, colours.high),
+            smooth_shading=True, specular=0.3, scalar_bar_args=bar,
+        )  # fmt: skip
+    plotter.add_mesh(box.outline(), color=ink, line_width=1.5)
+    plotter.add_axes(color=ink, line_width=3, viewport=(0, 0, 0.16, 0.16))
+    plotter.camera_position = "iso"
+    plotter.camera.zoom(0.95)
+    plotter.screenshot(str(target))
+    plotter.close()
+
+
+def _nested(plotter: Any, box: Any, name: str, values: np.ndarray, view: View) -> None:
+    """Three surfaces, the outer ones translucent."""
+    import matplotlib
+
+    colours = matplotlib.colormaps[colours_of(name, [np.abs(values)], dark=view.dark).name]
+    for share, opacity, place in zip(SHARES, (0.18, 0.35, 1.0), (0.35, 0.6, 0.8), strict=True):
+        surface = box.contour([np.quantile(values, 1 - share)], scalars=name)
+        if surface.n_points:
+            plotter.add_mesh(surface, color=colours(place)[:3], opacity=opacity, smooth_shading=True, specular=0.3)
+
+
+def _closed(values: np.ndarray) -> np.ndarray:
+    """Values with those of the first planes again at the far sides, in the order of VTK's points: x runs fastest."""
+    return np.pad(values, [(0, 1)] * 3, mode="wrap").ravel(order="F")
+
+
+def can_render() -> bool:
+    """Whether there is a screen, or a library that draws without one; VTK ends the program where there is neither."""
+    return bool(os.environ.get("DISPLAY")) or any(find_library(name) for name in ("EGL", "OSMesa"))
+
+
+def _pyvista() -> Any:
+    try:
+        import pyvista
+    except ImportError:
+        raise ModuleNotFoundError("a picture of a volume needs pyvista: pip install 'slabwave[volume]'") from None
+    if not can_render():
+        raise ModuleNotFoundError("a picture of a volume needs a library to draw with: apt-get install libegl1")
+    from vtkmodules.vtkCommonCore import vtkLogger
+
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # it says that there is no screen, as is meant
+    return pyvista

@@ -1,0 +1,50 @@
+"""Series and recorded arrays as xarray datasets, with units and long names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from solver.io import Layout, RecordsFile
+from solver.reading.optional import needed
+
+TIME = {"units": "time", "long_name": "time of the state"}
+STEP = {"units": "1", "long_name": "number of steps taken"}
+
+
+def series_dataset(columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> Any:
+    """Scalars against time: a variable `(t)` for each column; `step` is a second coordinate of t."""
+    xarray = needed("xarray", "open_run", "analysis")
+    nothing = np.empty(0)
+    values = {name: columns.get(name, nothing) for name in units if name not in ("t", "step")}
+    attributes = {name: {"units": units[name], "long_name": name.replace("_", " ")} for name in values}
+    variables = {name: ("t", array, attributes[name]) for name, array in values.items()}
+    step: np.ndarray = columns.get("step", nothing).astype(int)
+    return xarray.Dataset(variables, {"t": ("t", columns.get("t", nothing), TIME), "step": ("t", step, STEP)})
+
+
+def records_dataset(file: RecordsFile) -> Any:
+    """Arrays against time, the rows of the journal included: variables `(t, axes…)`.
+
+    Raises:
+        ValueError: not a file of records, or its data lie in other files.
+    """
+    xarray = needed("xarray", "open_run", "analysis")
+    rows, layout = file.rows(), file.layout() or Layout()
+    coordinates: dict[str, Any] = {
+        "t": ("t", np.array([row.t for row in rows], dtype=float), TIME),
+        "step": ("t", np.array([row.step for row in rows], dtype=int), STEP),
+    }
+    for name, axis in layout.axes.items():
+        coordinates[name] = (name, axis.values, _told(axis.units, axis.long_name))
+    variables = {}
+    for name, column in layout.columns.items():
+        values = np.array([row.values[name] for row in rows]).reshape(len(rows), *layout.shape(name))
+        variables[name] = (("t", *column.axes), values, _told(column.units, column.long_name))
+    return xarray.Dataset(variables, coordinates)
+
+
+def _told(units: str, long_name: str) -> dict[str, str]:
+    return {key: text for key, text in (("units", units), ("long_name", long_name)) if text}

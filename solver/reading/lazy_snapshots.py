@@ -1,0 +1,86 @@
+"""All snapshots of a run as one xarray dataset along time, of which only what is asked for is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solver.io import COMPONENT, Snapshot, read_snapshot
+from solver.reading.datasets import STEP, TIME
+from solver.reading.optional import is_installed, needed
+
+
+def snapshots_dataset(paths: Sequence[Path]) -> Any:
+    """Fields `(t, x, y, z)`, vectors `(t, x, y, z, component)`; empty if there are no snapshots.
+
+    Raises:
+        ValueError: a file is no snapshot, or its fields are others than those of the first.
+    """
+    xarray = needed("xarray", "open_run", "analysis")
+    found = [read_snapshot(path) for path in paths]
+    coordinates: dict[str, Any] = {
+        "t": ("t", np.array([one.t for one in found], dtype=float), TIME),
+        "step": ("t", np.array([one.step for one in found], dtype=int), STEP),
+    }
+    if not found:
+        return xarray.Dataset(coords=coordinates)
+    first = found[0]
+    for other in found[1:]:
+        _check_alike(first, other)
+    for name, points in first.axes.items():
+        coordinates[name] = (name, points, {"units": "length", "long_name": f"{name} of the grid point"})
+    variables = {}
+    for name, variable in first.variables.items():
+        axes = ("t", *first.axes)
+        if variable.labels:
+            component = _axis_of_components(first, name)
+            coordinates[component] = (component, list(variable.labels), {"long_name": "component"})
+            axes = (*axes, component)
+        about = {"units": variable.units, "long_name": name.replace("_", " ")}
+        lazy = xarray.Variable(axes, _lazily(found, name), about)
+        variables[name] = lazy.chunk({"t": 1}) if is_installed("dask") else lazy
+    return xarray.Dataset(variables, coordinates, {"title": first.title})
+
+
+def _check_alike(first: Snapshot, other: Snapshot) -> None:
+    """Raises ValueError where fields of two snapshots cannot lie in one array."""
+    shapes = [{name: v.shape for name, v in one.variables.items()} for one in (first, other)]
+    if shapes[0] != shapes[1]:
+        told = [", ".join(f"{name} {list(shape)}" for name, shape in one.items()) for one in shapes]
+        raise ValueError(f"{other.path}: holds {told[1]}; {told[0]} are needed, as in {first.path.name}")
+
+
+def _axis_of_components(snapshot: Snapshot, name: str) -> str:
+    """One axis for all vectors along the coordinates, one for each field whose components have names of their own."""
+    along = tuple(snapshot.axes)
+    return COMPONENT if snapshot.variables[name].labels == along else f"{name}_{COMPONENT}"
+
+
+def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:
+    """An array of xarray's that reads a part of the files when it is indexed and its values are needed."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    @dataclass
+    class OverFiles(BackendArray):
+        """A field of all snapshots, the file's number in front."""
+
+        shape: tuple[int, ...]
+        dtype: np.dtype
+
+        def __getitem__(self, key: Any) -> Any:
+            return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
+
+        def _read(self, key: tuple[Any, ...]) -> np.ndarray:
+            which, inside = key[0], key[1:]  # xarray has turned steps backwards into forward ones, as HDF5 needs
+            if not isinstance(which, slice):
+                return snapshots[which].values(name, inside)
+            parts = [one.values(name, inside) for one in snapshots[which]]
+            return np.stack(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
+
+    first = snapshots[0].variables[name]
+    return indexing.LazilyIndexedArray(OverFiles((len(snapshots), *first.shape), first.dtype))

@@ -1,0 +1,129 @@
+"""`open_run`: what a run's directory holds, for analysis in Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from solver.config import ConfigError, nearest, read_toml
+from solver.io import RecordsFile, RunDirectory, list_snapshots, read_series, read_units
+from solver.reading.datasets import records_dataset, series_dataset
+from solver.reading.lazy_snapshots import snapshots_dataset
+from solver.reading.optional import needed
+from solver.reading.standing import Standing, standing
+
+
+def open_run(directory: str | Path) -> OpenRun:
+    """Open a run's directory to read, whether the run is finished, under way, blown up or has written nothing yet.
+
+    Args:
+        directory: where the run writes.
+
+    Returns:
+        An object with the datasets; nothing is read before it is asked for, and each again at every `open_run`.
+
+    Raises:
+        ConfigError: there is no run in the directory, or its run file cannot be read.
+        ModuleNotFoundError: xarray is not installed.
+    """
+    found = RunDirectory(Path(directory))
+    if not found.run_file.is_file():
+        raise ConfigError(f"{directory} holds no run: {found.run_file} does not exist")
+    needed("xarray", "open_run", "analysis")
+    return OpenRun(found, read_toml(found.run_file))
+
+
+class OpenRun:
+    """A run's files as xarray datasets.
+
+    Attributes:
+        config: the resolved run file, as tables.
+        provenance: versions, devices and command lines; empty if they were not recorded.
+        records: datasets of all NAME.h5 with arrays against time, by NAME.
+    """
+
+    def __init__(self, directory: RunDirectory, config: dict[str, Any]) -> None:
+        self.directory = directory
+        self.config = config
+        self.records: Mapping[str, Any] = _Records(directory.path)
+
+    def __repr__(self) -> str:
+        held = f"{len(list_snapshots(self.directory.snapshots))} snapshots"
+        return (
+            f"<run {self.title or 'untitled'!r} in {self.directory.path}: {', '.join(['series', *self.records, held])}>"
+        )
+
+    @property
+    def title(self) -> str:
+        """Of the run; empty if it has none."""
+        return str(self.config.get("title", ""))
+
+    @property
+    def standing(self) -> Standing:
+        """Where the run stands now, and how it ended."""
+        return standing(self.directory)
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """What the run was last started with."""
+        try:
+            return dict(json.loads(self.directory.provenance.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return {}
+
+    @cached_property
+    def series(self) -> Any:
+        """Dataset of the scalars against time t."""
+        path = self.directory.series
+        if not path.exists():
+            return series_dataset({}, {})
+        return series_dataset(read_series(path), read_units(path))
+
+    @property
+    def spectra(self) -> Any:
+        """Dataset of the shell spectra, `(t, k)`.
+
+        Raises:
+            ConfigError: the run recorded none.
+        """
+        return self.records["spectra"]
+
+    @cached_property
+    def snapshots(self) -> Any:
+        """Dataset of all snapshots along time t, read from the files where values are needed.
+
+        With dask installed each field is an array of one chunk per file, else one that reads what an index asks for.
+        """
+        return snapshots_dataset(list_snapshots(self.directory.snapshots))
+
+
+class _Records(Mapping[str, Any]):
+    """Datasets by the names of their files; each is read when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._read:
+            known = recorded_names(self._folder)
+            if name not in known:
+                raise ConfigError(f"{self._folder}: the run recorded no {name!r}{nearest(name, known)}")
+            self._read[name] = records_dataset(RecordsFile(self._folder / f"{name}.h5"))
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(recorded_names(self._folder))
+
+    def __len__(self) -> int:
+        return len(recorded_names(self._folder))
+
+
+def recorded_names(folder: Path) -> list[str]:
+    """Names of the files of records in a run's directory, those included whose rows are all in a journal."""
+    there = {path.stem for path in folder.glob("[!.]*.h5")}
+    journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
+    return sorted(there | journals)

@@ -1,0 +1,85 @@
+"""How a run stands: running, finished, stopped, blown up, or nothing written yet; with the warnings of its log."""
+
+from __future__ import annotations
+
+import re
+import time as clock
+from dataclasses import dataclass
+from typing import Any
+
+from solver.config import read_toml
+from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, read_lock, read_series
+
+BLEW_UP = ("blew up", "beyond time.energy_limit")
+LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
+START = "processes: "  # the first line of each start
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands.
+
+    Args:
+        how: `running`, `finished`, `stopped`, `blown up` or `empty`.
+        step, t: of the last state that is known; 0 if there is none.
+        end: time at which the run ends.
+        said: the last line of the log that tells how it ended; empty if none does.
+        warnings: of the log, and errors, each once.
+    """
+
+    how: str
+    step: int
+    t: float
+    end: float
+    said: str
+    warnings: tuple[str, ...]
+
+
+def standing(directory: RunDirectory) -> Standing:
+    """Read it from the lock, the log, the series and the checkpoints; touches nothing."""
+    holder, lines = read_lock(directory.path / ".lock"), _log(directory)
+    end = float(read_toml(directory.run_file)["time"]["end"])
+    step, t = _last_state(directory, holder)
+    starts = [number for number, (_, text) in enumerate(lines) if text.startswith(START)]
+    last_start = lines[starts[-1] if starts else 0 :]
+    blow_up = next((text for level, text in last_start if level == "E" and any(b in text for b in BLEW_UP)), "")
+    finished = next((text for _, text in reversed(last_start) if text.startswith("finished: ")), "")
+    stopped = next((text for _, text in reversed(last_start) if text.startswith("stopped")), "")
+    warnings = tuple(dict.fromkeys(text for level, text in lines if level in "WEC"))
+    if holder and not holder.get("released") and clock.time() - holder.get("time", 0) <= DEAD_SECONDS:
+        how, said = "running", ""
+    elif blow_up:
+        how, said = "blown up", blow_up
+    elif finished or (t is not None and t >= end * (1 - 1e-9)):
+        how, said = "finished", finished
+    elif t is None:
+        how, said = "empty", lines[-1][1] if lines else ""
+    else:
+        how, said = "stopped", stopped
+    return Standing(how, step or 0, t or 0.0, end, said, warnings)
+
+
+def _log(directory: RunDirectory) -> list[tuple[str, str]]:
+    """Level and text of each line of the log; of a line that continues another, the level of that."""
+    try:
+        text = directory.log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    lines: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        match = LINE.match(line)
+        lines.append((match[1], match[2]) if match else ("I", line))
+    return lines
+
+
+def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | None, float | None]:
+    """Step and time of the newest row, checkpoint, or of what a live process says."""
+    known: list[tuple[int, float]] = []
+    if "step" in holder:
+        known.append((int(holder["step"]), float(holder["t"])))
+    if directory.series.exists() and (columns := read_series(directory.series)):
+        known.append((int(columns["step"][-1]), float(columns["t"][-1])))
+    names = [path.name for path in list_checkpoints(directory.checkpoints)]
+    if names and not known:
+        known.append((int(names[-1].rpartition("-")[2]), 0.0))
+    return max(known) if known else (None, None)

@@ -1,0 +1,141 @@
+"""Charts of a page as plain values for its script: curves thinned to what a screen shows, numbers to six digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from solver.pictures import Recorded
+from solver.pictures.series import error_sizes, sorted_columns
+from solver.pictures.spectra import NOISE
+from solver.pictures.style import in_words, with_unit
+from solver.pictures.times import chosen_times
+from solver.report.html import Html, element
+
+DIGITS = 6
+
+
+@dataclass
+class Charts:
+    """The charts of a page, in the order of their numbers.
+
+    Args:
+        detail: how many points a curve keeps at most, and how many times a spectrum, relative to 1000 and 40.
+    """
+
+    detail: float = 1.0
+    specs: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def points(self) -> int:
+        """Most points of a curve."""
+        return max(50, int(1000 * self.detail))
+
+    @property
+    def times(self) -> int:
+        """Most times of a slider."""
+        return max(4, int(40 * self.detail))
+
+    def add(self, spec: dict[str, Any]) -> Html:
+        """Take a chart in; returns the place where the script draws it."""
+        self.specs.append(spec)
+        return element("div", class_="chart", data_chart=len(self.specs) - 1)
+
+    def curve(self, name: str, x: np.ndarray, y: np.ndarray, **more: Any) -> dict[str, Any]:
+        """A curve with its own abscissae, thinned."""
+        keep = thinned(y, self.points)
+        return {"name": name, "x": numbers(x[keep]), "y": numbers(y[keep]), **more}
+
+
+def thinned(y: np.ndarray, most: int) -> np.ndarray:
+    """Indices that keep the first and last point and the extremes of each stretch of a curve."""
+    if len(y) <= most:
+        return np.arange(len(y))
+    stretches = np.array_split(np.arange(1, len(y) - 1), most // 2 - 1)
+    filled = np.where(np.isfinite(y), y, 0.0)
+    extremes = [stretch[pick(filled[stretch])] for stretch in stretches for pick in (np.argmin, np.argmax)]
+    return np.unique([0, *extremes, len(y) - 1])
+
+
+def without_noise(spectra: np.ndarray) -> np.ndarray:
+    """Spectra `(…, k)` of one sign without what round-off alone leaves in a shell; others as they are."""
+    if np.any(spectra < 0):
+        return spectra
+    return np.where(spectra > NOISE * np.nanmax(spectra, axis=-1, keepdims=True), spectra, np.nan)
+
+
+def numbers(values: np.ndarray) -> list[float | None]:
+    """Numbers of six digits; None for what is not finite."""
+    return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in np.asarray(values, float).tolist()]
+
+
+def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> list[Html]:
+    """A chart for each column that changes, and one for what should be zero."""
+    quantities, _, errors = sorted_columns(columns)
+    made = []
+    for name, values in quantities.items():
+        start = 1 if name == "dt" else 0  # no step was taken before the first state
+        curve = charts.curve(in_words(name), columns["t"][start:], values[start:])
+        title = with_unit(in_words(name), units.get(name, ""))
+        made.append(charts.add({"title": title, "xlabel": "t", "curves": [curve]}))
+    if errors:
+        curves = [charts.curve(in_words(name), columns["t"], error_sizes(values)) for name, values in errors.items()]
+        made.append(charts.add({"title": "zero in a perfect run", "xlabel": "t", "ylog": True, "curves": curves}))
+    return made
+
+
+def budget_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> list[Html]:
+    """For each energy what every cause brought since the start, their sum, and what the energy gained."""
+    made = []
+    for energy, parts in sorted_columns(columns)[1].items():
+        t = columns["t"]
+        curves = [charts.curve(in_words(cause), t, values) for cause, values in parts.items()]
+        if len(parts) > 1:
+            curves.append(charts.curve("sum", t, np.sum(list(parts.values()), axis=0), colour=6))
+        if energy in columns:
+            curves.append(charts.curve("gain", t, columns[energy] - columns[energy][0], colour=3, dash=True))
+        title = with_unit(f"{in_words(energy)}: contributions since the start", units.get(energy, ""))
+        made.append(charts.add({"title": title, "xlabel": "t", "curves": curves}))
+    return made
+
+
+def records_charts(charts: Charts, recorded: Recorded, columns: Sequence[str] | None = None) -> list[Html]:
+    """Charts of a file of records: against time, or against one axis with a slider; others are left out."""
+    made = []
+    for name in recorded.values if columns is None else columns:
+        axes = recorded.axes_of(name)
+        title = with_unit(in_words(name), recorded.units(name))
+        if not axes and len(recorded.t) > 1:
+            curve = charts.curve(in_words(name), recorded.t, recorded.values[name])
+            made.append(charts.add({"title": title, "xlabel": "t", "curves": [curve]}))
+        elif len(axes) == 1:
+            made.append(charts.add(_in_time(charts, recorded, name, title)))
+    return made
+
+
+def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[str, Any]:
+    axis = recorded.axes_of(name)[0]
+    x, values = recorded.axis(axis), recorded.values[name]
+    if axis.startswith("k"):
+        values = without_noise(values)
+    rows = chosen_times(len(recorded.t), charts.times)
+    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), charts.points)).astype(int))
+    curves: list[dict[str, Any]] = [{"name": in_words(name), "y": [numbers(values[i][keep]) for i in rows]}]
+    if axis == "deviation":
+        gaussian = np.exp(-0.5 * x[keep] ** 2) / np.sqrt(2 * np.pi)
+        curves.append({"name": "Gaussian", "y": [numbers(gaussian)] * len(rows), "dash": True, "colour": 6})
+    positive = not np.any(values < 0)
+    return {
+        "title": title,
+        "xlabel": recorded.label(axis),
+        "x": numbers(x[keep]),
+        "t": numbers(recorded.t[rows]),
+        "curves": curves,
+        "xlog": axis.startswith("k"),
+        "ylog": positive and (axis.startswith("k") or axis in ("deviation", "log10_of_mean")),
+        "deep": 1e-14,
+    }

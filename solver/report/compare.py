@@ -1,0 +1,196 @@
+"""The page of several runs side by side: what differs in their run files, their curves over each other, and apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solver.config import ConfigError
+from solver.pictures import Recorded, View
+from solver.pictures.series import sorted_columns
+from solver.pictures.style import in_words, with_unit
+from solver.report.charts import Charts, numbers, without_noise
+from solver.report.facts import Facts, commands, ending, flat, read_facts
+from solver.report.html import Html, details, element, joined, page, section, table
+from solver.report.page import grid, header, within_limit
+from solver.report.pictures import slice_pictures
+
+SAME_PLACE = ("output.directory",)  # keys that differ between any two runs
+
+
+def comparison_page(directories: Sequence[Path]) -> str:
+    """One self-contained HTML page of several runs, at most 8 MB; reads only.
+
+    Args:
+        directories: of two runs or more; differences are those to the first.
+
+    Raises:
+        ConfigError: fewer than two, or a directory that holds no run.
+    """
+    if len(directories) < 2:
+        raise ConfigError(f"{len(directories)} run{'s' if len(directories) != 1 else ''}: two or more are needed")
+    runs = [read_facts(path) for path in directories]
+    return within_limit(lambda detail: _page(runs, labels(directories), detail))
+
+
+def labels(directories: Sequence[Path]) -> list[str]:
+    """Short names of the runs: the end of each path that tells it from the others."""
+    parts = [path.absolute().parts for path in directories]
+    for length in range(1, max(map(len, parts)) + 1):
+        ends = ["/".join(part[-length:]) for part in parts]
+        if len(set(ends)) == len(ends):
+            return ends
+    return [f"{i + 1}: {path}" for i, path in enumerate(directories)]
+
+
+def _page(runs: Sequence[Facts], names: Sequence[str], detail: float) -> str:
+    charts = Charts(detail)
+    title = " · ".join(dict.fromkeys(run.title for run in runs))
+    body = joined(
+        [
+            element("h1", f"{len(runs)} runs: {title}"),
+            section("Runs", table(("", "title", "standing"), _standings(runs, names))),
+            section("Differences of the run files", differences(runs, names)),
+            section("Against time", grid(_curves(charts, runs, names))),
+            section(f"Differences to {names[0]}", _largest(runs, names), grid(_apart(charts, runs, names))),
+            *_records(charts, runs, names),
+            section("Slices of the last snapshots", _slices(runs, names)),
+            section("Do it again", *(_again(run, name) for run, name in zip(runs, names, strict=True))),
+        ]
+    )
+    return page(f"{len(runs)} runs: {title}", body, charts.specs)
+
+
+def _standings(runs: Sequence[Facts], names: Sequence[str]) -> list[tuple[Any, ...]]:
+    return [(name, details(run.title, header(run, "h3")), ending(run)) for run, name in zip(runs, names, strict=True)]
+
+
+def differences(runs: Sequence[Facts], names: Sequence[str]) -> Html:
+    """Keys of the run files, and versions, that are not the same in all runs."""
+    tables = [
+        {**flat(run.config), **{f"version of {k}": v for k, v in run.provenance.get("versions", {}).items()}}
+        | {"devices used": str(len(run.provenance.get("devices", [])))}
+        for run in runs
+    ]
+    keys = [key for key in dict.fromkeys(key for one in tables for key in one) if key not in SAME_PLACE]
+    differ = [key for key in keys if len({one.get(key) for one in tables}) > 1]
+    if not differ:
+        return element("p", "None.", class_="soft")
+    return table(("key", *names), [(key, *(one.get(key, "–") for one in tables)) for key in differ])
+
+
+def _shared(runs: Sequence[Facts]) -> list[str]:
+    """Columns that change in some run and that at least two have, in order."""
+    changing = dict.fromkeys(name for run in runs for part in _parts(run) for name in part)
+    return [name for name in changing if sum(name in run.series for run in runs) > 1]
+
+
+def _parts(run: Facts) -> tuple[dict[str, np.ndarray], ...]:
+    quantities, _, errors = sorted_columns(run.series)
+    return quantities, errors
+
+
+def _curves(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[Html]:
+    made = []
+    for column in _shared(runs):
+        curves = [
+            charts.curve(name, run.series["t"], run.series[column], colour=i)
+            for i, (run, name) in enumerate(zip(runs, names, strict=True))
+            if column in run.series
+        ]
+        title = with_unit(in_words(column), next(run.units[column] for run in runs if column in run.units))
+        made.append(charts.add({"title": title, "xlabel": "t", "curves": curves}))
+    return made
+
+
+def difference(first: Facts, other: Facts, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Times that both runs cover, of the first run, and by how much the other is larger there (linear in between)."""
+    t, there = first.series["t"], other.series["t"]
+    both = (t >= there[0]) & (t <= there[-1])
+    return t[both], np.interp(t[both], there, other.series[column]) - first.series[column][both]
+
+
+def _pairs(runs: Sequence[Facts], column: str) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """Number of each later run that can be compared in a column, times and differences."""
+    if column not in runs[0].series:
+        return []
+    found = []
+    for number, run in enumerate(runs[1:], 1):
+        if column in run.series:
+            t, apart = difference(runs[0], run, column)
+            if len(t):
+                found.append((number, t, apart))
+    return found
+
+
+def _apart(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[Html]:
+    made = []
+    for column in _shared(runs):
+        curves = [charts.curve(names[i], t, apart, colour=i) for i, t, apart in _pairs(runs, column) if np.any(apart)]
+        if curves:
+            made.append(charts.add({"title": f"{in_words(column)}: difference", "xlabel": "t", "curves": curves}))
+    return made
+
+
+def _largest(runs: Sequence[Facts], names: Sequence[str]) -> Html:
+    """The largest difference in each column, and relative to the first run's largest value."""
+    rows = []
+    for column in _shared(runs):
+        for i, _, apart in _pairs(runs, column):
+            size, largest = (float(np.nanmax(np.abs(v))) for v in (runs[0].series[column], apart))
+            relative = f"{largest / size:.3g}" if size > 0 else "–"
+            rows.append((column, names[i], f"{largest:.5g}", relative))
+    return table(("column", "run", "largest difference", "relative to the largest value"), rows) if rows else Html("")
+
+
+def _records(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[Html]:
+    """Recorded arrays on one axis, of all runs in one chart, at the last time of each."""
+    made = []
+    for file in dict.fromkeys(name for run in runs for name in run.records):
+        having = [(i, run.records[file]) for i, run in enumerate(runs) if file in run.records]
+        columns = [name for name in having[0][1].values if len(having[0][1].axes_of(name)) == 1]
+        drawn = [_last_rows(charts, having, names, column) for column in columns] if len(having) > 1 else []
+        made.append(section(f"{in_words(file)}, last rows", grid(drawn)) if drawn else Html(""))
+    return made
+
+
+def _last_rows(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Sequence[str], column: str) -> Html:
+    first = having[0][1]
+    axis = first.axes_of(column)[0]
+    curves: list[dict[str, Any]] = []
+    for i, recorded in having:
+        if column in recorded.values and recorded.axes_of(column) == (axis,):
+            x, y = recorded.axis(axis), recorded.values[column][-1]
+            y = without_noise(y) if axis.startswith("k") else y
+            keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), charts.points)).astype(int))
+            label = f"{names[i]}, t = {recorded.t[-1]:.4g}"
+            curves.append({"name": label, "x": numbers(x[keep]), "y": numbers(y[keep]), "colour": i})
+    positive = all(min((v for v in curve["y"] if v is not None), default=0) >= 0 for curve in curves)
+    spec = {
+        "title": with_unit(in_words(column), first.units(column)),
+        "xlabel": first.label(axis),
+        "curves": curves,
+        "xlog": axis.startswith("k"),
+        "ylog": axis.startswith("k") and positive,
+        "deep": 1e-14,
+    }
+    return charts.add(spec)
+
+
+def _slices(runs: Sequence[Facts], names: Sequence[str]) -> Html:
+    shown = []
+    for run, name in zip(runs, names, strict=True):
+        try:
+            pictures = slice_pictures(run.directory, View(), most=1)
+        except ValueError as error:
+            pictures = [element("p", str(error), class_="soft")]
+        if pictures:
+            shown.append(element("div", element("h3", name), *pictures))
+    return element("div", *shown, class_="side") if shown else Html("")
+
+
+def _again(run: Facts, name: str) -> Html:
+    return joined([element("h3", name), element("pre", commands(run))])

@@ -1,0 +1,178 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from solver.io import list_snapshots
+from solver.pictures import Recorded, View
+from solver.pictures.style import in_words, unit
+from solver.report.charts import Charts, budget_charts, records_charts, series_charts
+from solver.report.facts import Facts, commands, ending, flat, read_facts, statistics
+from solver.report.html import Html, details, element, joined, page, section, table
+from solver.report.pictures import can_draw, records_picture, slice_pictures
+
+LIMIT = 8_000_000  # bytes of a page
+DETAILS = (1.0, 0.5, 0.2, 0.05)
+HEAD = ("", "unit", "first", "last", "least", "largest", "mean of later half", "deviation of later half")
+LOG_LINES = 60
+
+
+def report_page(directory: Path) -> str:
+    """One self-contained HTML page of a run, at most 8 MB; reads only.
+
+    Args:
+        directory: of a run that is finished, under way, blown up, or has written nothing yet.
+
+    Raises:
+        ConfigError: there is no run in it, or its run file cannot be read.
+    """
+    facts = read_facts(directory)
+    return within_limit(lambda detail: _page(facts, detail))
+
+
+def within_limit(make: Callable[[float], str]) -> str:
+    """The most detailed page that is small enough."""
+    for detail in DETAILS:
+        text = make(detail)
+        if len(text.encode()) <= LIMIT:
+            return text
+    return text
+
+
+def _page(facts: Facts, detail: float) -> str:
+    charts = Charts(detail)
+    body = joined(
+        [
+            header(facts),
+            section("What was run", what(facts)),
+            section("Against time", grid(series_charts(charts, facts.series, facts.units))),
+            section("Energy budget", grid(budget_charts(charts, facts.series, facts.units))),
+            *records_sections(charts, facts),
+            section("Slices", *_slices(facts, detail)),
+            section("Statistics", _statistics(facts)),
+            section("Do it again", element("pre", commands(facts))),
+            section("Provenance", *_provenance(facts)),
+        ]
+    )
+    return page(facts.title, body, charts.specs)
+
+
+def header(facts: Facts, heading: str = "h1") -> Html:
+    """Title, standing, what ended it, warnings."""
+    how = facts.standing.how
+    said = element("p", facts.standing.said, class_="soft") if facts.standing.said else ""
+    lines = [*facts.standing.warnings, *facts.unread]
+    warnings = element("ul", *(element("li", line) for line in lines), class_="warnings") if lines else ""
+    badge = element("span", how, class_=f"badge {how.replace(' ', '-')}")
+    reference = str(facts.config.get("reference", ""))
+    return joined(
+        [
+            element(heading, facts.title),
+            element("p", reference, class_="soft") if reference else "",
+            element("p", badge, " ", ending(facts)),
+            said,
+            warnings,
+        ]
+    )
+
+
+def what(facts: Facts) -> Html:
+    """Equation, grid, start, forcing and time stepping."""
+    config = facts.config
+    rows = [("equation", _with_parameters(config["equation"])), ("grid", _grid(config.get("grid", {})))]
+    for key in ("initial", "forcing"):
+        if key in config:
+            rows.append((key, _with_parameters(config[key])))
+    rows.append(("time", ", ".join(f"{key} = {value}" for key, value in flat(config["time"]).items())))
+    if facts.provenance.get("devices"):
+        rows.append(("devices", _devices(facts.provenance)))
+    return table((), rows)
+
+
+def _grid(one: Mapping[str, Any]) -> str:
+    shape, lengths = (" × ".join(map(str, one.get(key, []))) for key in ("shape", "lengths"))
+    return f"{shape}, {one.get('dealias', '')}, {one.get('precision', '')}; box {lengths}"
+
+
+def _devices(provenance: Mapping[str, Any]) -> str:
+    devices, processes = provenance["devices"], provenance.get("processes", 1)
+    several = "es" if processes != 1 else ""
+    kinds = ", ".join(dict.fromkeys(str(device).partition(" ")[2] for device in devices))
+    return f"{len(devices)} of {kinds}; {processes} process{several} on {provenance.get('host', 'unknown')}"
+
+
+def _with_parameters(section_of: Mapping[str, Any]) -> str:
+    """A name with its parameters; of several fields, each with its own."""
+    if "name" not in section_of:
+        several = section_of.items()
+        return "; ".join(f"{field}: {_with_parameters(one)}" for field, one in several if isinstance(one, Mapping))
+    told = ", ".join(f"{k} = {v}" for k, v in flat(section_of).items() if k != "name" and v != "[]")
+    return f"{section_of['name']} ({told})" if told else str(section_of["name"])
+
+
+def grid(made: list[Html], class_: str = "charts") -> Html:
+    """Charts beside each other; empty if there are none."""
+    return element("div", *made, class_=class_) if made else Html("")
+
+
+def records_sections(charts: Charts, facts: Facts) -> list[Html]:
+    """A section for each file of records: charts with a slider, and a picture of what no chart shows."""
+    made = []
+    for name, recorded in facts.records.items():
+        drawn = grid(records_charts(charts, recorded))
+        made.append(section(_heading(name), drawn, _rest(recorded, in_charts=bool(drawn))))
+    return made
+
+
+def _rest(recorded: Recorded, *, in_charts: bool) -> Html:
+    """The figure that `plot` draws, folded away where charts show the same."""
+    dimensions = max((len(recorded.axes_of(name)) for name in recorded.values), default=0)
+    if not can_draw() or recorded.name == "spectra":
+        return Html("")
+    figure = records_picture(recorded, View())
+    return details("figure", figure) if in_charts and dimensions < 2 else figure
+
+
+def _heading(name: str) -> str:
+    text = in_words(name)
+    return text[:1].upper() + text[1:]
+
+
+def _slices(facts: Facts, detail: float) -> list[Any]:
+    if list_snapshots(facts.directory.snapshots) and not can_draw():
+        return [element("p", "Slices need matplotlib: pip install 'slabwave[plot]'", class_="soft")]
+    try:
+        return list(slice_pictures(facts.directory, View(), most=max(1, int(4 * detail))))
+    except ValueError as error:
+        return [element("p", str(error), class_="soft")]
+
+
+def _statistics(facts: Facts) -> Html:
+    rows = [[name, unit(units), *rest] for name, units, *rest in statistics(facts)]
+    return table(HEAD, rows) if rows else Html("")
+
+
+def _provenance(facts: Facts) -> list[Html]:
+    known = facts.provenance
+    rows = [(key, str(known[key])) for key in ("time", "host", "python", "git") if known.get(key)]
+    rows += [(f"{name}", version) for name, version in known.get("versions", {}).items()]
+    rows += [(key, value) for key, value in known.get("environment", {}).items()]
+    rows += [("note", note) for note in known.get("notes", [])]
+    if known:
+        rows.append(("starts", str(1 + len(known.get("earlier", [])))))
+    made = [table((), rows)] if rows else [element("p", "No provenance was recorded.", class_="soft")]
+    made.append(details("run file, resolved", element("pre", _text(facts.directory.run_file))))
+    log = _text(facts.directory.log).splitlines()
+    if log:
+        made.append(details(f"log, last {min(len(log), LOG_LINES)} lines", element("pre", "\n".join(log[-LOG_LINES:]))))
+    return made
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,66 @@
+"""Pictures of a page: slices and figures as PNG in base64. Without matplotlib there are none."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+from solver.io import RunDirectory, Snapshot, list_snapshots, read_snapshot
+from solver.outputs.drawn_slices import cut_of, panels_of, told
+from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure, style
+from solver.pictures.times import chosen_times
+from solver.reading.optional import is_installed
+from solver.report.html import Html, element, picture
+
+DPI = 110
+MOST = 4  # snapshots that are shown
+
+
+def can_draw() -> bool:
+    """Whether figures can be made here."""
+    return is_installed("matplotlib")
+
+
+def png(figure: Any, view: View, dpi: int = DPI) -> str:
+    """A figure in base64."""
+    target = io.BytesIO()
+    with style(view):
+        figure.savefig(target, format="png", dpi=dpi)
+    return base64.b64encode(target.getvalue()).decode()
+
+
+def slice_pictures(directory: RunDirectory, view: View, most: int = MOST) -> list[Html]:
+    """Slices of a few snapshots, the first and the last among them; in one dimension a diagram of all."""
+    paths = list_snapshots(directory.snapshots)
+    if not paths or not can_draw():
+        return []
+    first = read_snapshot(paths[0])
+    if len(first.axes) == 1 and len(paths) > 1:
+        return _against_time([read_snapshot(paths[i]) for i in chosen_times(len(paths), 200)], view)
+    return [_slices(read_snapshot(paths[i]), view) for i in reversed(chosen_times(len(paths), most))]
+
+
+def _slices(snapshot: Snapshot, view: View) -> Html:
+    cut = cut_of(snapshot, view)
+    panels: list[Panel] = panels_of(snapshot, view, cut)
+    figure = slices_figure(panels, [(name, snapshot.axes[name]) for name in cut.axes], told(snapshot, cut), view)
+    return picture(png(figure, view), f"slices at {told(snapshot, cut)}")
+
+
+def _against_time(snapshots: list[Snapshot], view: View) -> list[Html]:
+    import numpy as np
+
+    rows = [panels_of(one, view, cut_of(one, view)) for one in snapshots]
+    names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
+    values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
+    units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
+    side = next(iter(snapshots[0].axes.items()))
+    figure = hovmoeller_figure(side, np.array([one.t for one in snapshots]), values, units, view)
+    return [] if figure is None else [picture(png(figure, view), "fields against x and t")]
+
+
+def records_picture(recorded: Recorded, view: View) -> Html:
+    """The figure of a file of records."""
+    figure = records_figure(recorded, view) if can_draw() else None
+    return element("p") if figure is None else picture(png(figure, view), recorded.name)

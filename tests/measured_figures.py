@@ -1,0 +1,42 @@
+"""What a figure looks like, measured with the renderer that draws it."""
+
+from itertools import combinations
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+SLACK = 0.5  # pixels that boxes of letters may share
+
+
+def words(figure):
+    """Boxes of all words in pixels: titles, labels, numbers of axes and colour bars; not those of legends."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    found = [figure._suptitle] if figure._suptitle else []
+    for axes in figure.axes:
+        found += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label, axes.yaxis.offsetText]
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for which in (False, True):
+                ticks = zip(axis.get_ticklocs(minor=which), axis.get_ticklabels(minor=which), strict=False)
+                found += [label for place, label in ticks if low <= place <= high]
+    visible = [text for text in found if text.get_visible() and text.get_text()]
+    return [(text.get_text(), text.get_window_extent(renderer)) for text in visible]
+
+
+def overlaps(figure):
+    """Pairs of words whose boxes share more than a little."""
+    return [(a, b) for (a, one), (b, other) in combinations(words(figure), 2) if _meet(one, other)]
+
+
+def outside(figure):
+    """Words that the edge of the figure cuts."""
+    width, height = figure.canvas.get_width_height()
+    inside = lambda box: box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1  # noqa: E731
+    return [text for text, box in words(figure) if not inside(box)]
+
+
+def _meet(one, other):
+    across = min(one.x1, other.x1) - max(one.x0, other.x0)
+    up = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return across > SLACK and up > SLACK

@@ -1,0 +1,325 @@
+"""Figures: nothing overlaps, the shapes and colours are those of the data, every kind of record is drawn."""
+
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from made_runs import record
+from measured_figures import outside, overlaps
+
+import solver as sw
+from solver.cli.main import main
+from solver.outputs.drawn_slices import cut_of, draw_slices, panels_of
+from solver.pictures import (
+    Panel,
+    Recorded,
+    View,
+    colours_of,
+    hovmoeller_figure,
+    power_of,
+    records_figure,
+    series_figure,
+    slices_figure,
+    spectra_figure,
+)
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+T = np.linspace(0, 123.4, 40)
+K = np.arange(90.0)
+LOOKS = [View(), View(dark=True)]
+
+
+def readable(figure):
+    assert figure is not None
+    assert overlaps(figure) == []
+    assert outside(figure) == []
+    return figure
+
+
+def titles(figure):
+    return [axis.get_title(loc="left") for axis in figure.axes if axis.get_title(loc="left")]
+
+
+# ---- series -----------------------------------------------------------------------------------------------------
+
+
+def series(scale=1.0):
+    grow = np.linspace(1, 2, len(T))
+    return {
+        "step": np.arange(len(T)),
+        "t": T,
+        "dt": np.full(len(T), 0.01),
+        "energy": scale * grow,
+        "enstrophy": np.full(len(T), 3.0),
+        "round_off": 1 + 1e-15 * np.arange(len(T)),
+        "energy_from_viscosity": -scale * (grow - 1),
+        "energy_from_forcing": 2 * scale * (grow - 1),
+        "mass_drift": -1e-15 * np.arange(len(T)),
+        "max_divergence": 1e-14 * grow,
+    }
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 123456.0])
+def test_series_without_constant_columns(scale):
+    figure = readable(series_figure(series(scale), {"energy": "length^2/time^2"}, View()))
+    assert titles(figure) == ["energy", "energy budget", "zero in a perfect run"]
+    labels = [line.get_label() for line in figure.axes[1].lines]
+    assert labels == ["viscosity", "forcing", "sum", "gain"]
+    np.testing.assert_allclose(figure.axes[1].lines[2].get_ydata(), figure.axes[1].lines[3].get_ydata())
+    assert figure.axes[0].get_ylabel() == "length²/time²"
+    assert figure.axes[2].get_yscale() == "log"
+
+
+def test_nothing_to_draw():
+    assert series_figure({name: values[:1] for name, values in series().items()}, {}, View()) is None
+    assert series_figure({}, {}, View()) is None
+    assert spectra_figure(K, np.empty(0), {"energy": np.empty((0, 90))}, View()) is None
+    assert hovmoeller_figure(("x", K), T[:1], {"u": np.zeros((1, 90))}, {}, View()) is None
+
+
+# ---- spectra ----------------------------------------------------------------------------------------------------
+
+
+def test_a_compensated_power_law_is_flat():
+    law = np.where(K > 0, np.maximum(K, 1) ** (-5 / 3), 0) * np.ones((len(T), 1))
+    figure = readable(spectra_figure(K, T, {"energy": law}, View(), power_of("navier-stokes", 3)))
+    assert titles(figure) == ["energy per shell", "$k^{5/3}$ × energy"]
+    for line in figure.axes[1].lines:
+        np.testing.assert_allclose(line.get_ydata(), 1, rtol=1e-12)
+    assert len(figure.axes[0].lines) == 6
+    np.testing.assert_allclose(figure.axes[0].lines[-1].get_xdata(), K[1:])
+    assert [line.get_label() for line in figure.axes[0].lines][-1] == "t = 123"
+
+
+def test_powers_are_of_the_equation_and_the_dimensions():
+    assert power_of("navier-stokes", 3) == pytest.approx(5 / 3)
+    assert power_of("vorticity", 2) == 3
+    assert power_of("korteweg-de-vries", 1) is None
+    assert power_of("burgers", 1) is None
+
+
+@pytest.mark.parametrize("highest", [5, 12, 90, 3000])
+def test_ticks_of_spectra_at_any_resolution(highest):
+    k = np.arange(float(highest))
+    values = np.exp(-k / highest * 60) * np.ones((3, 1))
+    readable(spectra_figure(k, T[:3], {"energy": values, "enstrophy": 1e8 * values}, View(), 3.0))
+
+
+# ---- slices -----------------------------------------------------------------------------------------------------
+
+
+def wave(nx, ny, length=2 * np.pi):
+    x, y = length * np.arange(nx) / nx, length * ny / nx * np.arange(ny) / ny
+    return [("x", x), ("y", y)], np.sin(2 * np.pi * x / length)[:, None] * np.cos(y)
+
+
+@pytest.mark.parametrize(("shape", "length"), [((16, 16), 2 * np.pi), ((48, 8), 30.0), ((8, 40), 1e-3), ((9, 7), 1e5)])
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_slices_have_the_aspect_of_the_box(shape, length, count):
+    sides, values = wave(*shape, length)
+    panels = [Panel("velocity", str(i), 10.0 ** (4 * i - 6) * values, "length/time") for i in range(count)]
+    figure = readable(slices_figure(panels, sides, "t = 1.234, z = 0.5", View(dark=count == 3)))
+    drawn = [axis for axis in figure.axes if axis.images]
+    assert len(drawn) == count
+    for axis in drawn:
+        box = axis.get_window_extent()
+        assert box.height / box.width == pytest.approx(shape[1] / shape[0], rel=0.02)
+        assert axis.get_xlabel() == "x"
+        edges = np.array([-0.5, shape[0] - 0.5]) * length / shape[0]
+        np.testing.assert_allclose(axis.images[0].get_extent()[:2], edges)
+
+
+def test_x_runs_across_and_y_upwards():
+    sides, _ = wave(4, 6)
+    values = np.arange(24.0).reshape(4, 6)
+    figure = slices_figure([Panel("u", "", values)], sides, "", View())
+    image = figure.axes[0].images[0]
+    np.testing.assert_array_equal(image.get_array(), values.T)
+    assert image.origin == "lower"
+
+
+def test_a_colour_map_for_each_quantity():
+    signed, positive = np.linspace(-1, 3, 50), np.linspace(0, 3, 50)
+    velocity = colours_of("velocity", [signed, 0.1 * signed])
+    assert (velocity.low, velocity.high, velocity.name) == (-3, 3, "RdBu_r")
+    assert colours_of("vorticity", [signed]).name == "PuOr_r"
+    assert colours_of("vorticity", [signed], dark=True).name != "PuOr_r"
+    density = colours_of("density", [positive])
+    assert (density.low, density.high, density.name, density.extend) == (0, 3, "magma", "neither")
+    phase = colours_of("phase", [positive])
+    assert (phase.low, phase.high, phase.name) == (-np.pi, np.pi, "twilight")
+    assert colours_of("u", [positive + 100]).low == 100
+    spiky = colours_of("density", [np.append(np.linspace(0, 1, 10_000), 50.0)])
+    assert spiky.high == pytest.approx(1, rel=0.01)
+    assert spiky.extend == "max"
+    below = colours_of("potential", [-positive])
+    assert (below.low, below.high, below.name) == (-3, 0, "viridis_r")
+    for odd in (np.zeros(5), np.full(5, np.nan), np.full(5, -2.0), np.empty(0)):
+        found = colours_of("u", [odd])
+        assert found.low < found.high
+
+
+# ---- records ----------------------------------------------------------------------------------------------------
+
+R = np.linspace(0.1, 3, 20)
+X = np.linspace(-6, 6, 41)
+RECORDS = {
+    "transfer": (
+        {"k": (K, "1/length")},
+        {f"{a}_energy_{b}": (("k",), "length^2/time^3") for a in ("kinetic", "magnetic") for b in ("transfer", "flux")},
+        lambda name, t: np.sin(K / 9) * (3 if "kinetic" in name else -1),
+        ["transfer T(k), t = 2", "flux Π(k), t = 2"],
+    ),
+    "pdfs": (
+        {"deviation": (X, "1"), "log10_of_mean": (R, "1")},
+        {"velocity_x": (("deviation",), "1"), "dissipation": (("log10_of_mean",), "1")},
+        lambda name, t: np.exp(-np.abs(X)) if name == "velocity_x" else np.exp(-R),
+        ["dissipation", "velocity x"],
+    ),
+    "structure-functions": (
+        {"order": (np.arange(1, 7), "1"), "r": (R, "length")},
+        {name: (("order", "r"), "") for name in ("longitudinal", "transverse")},
+        lambda name, t: R ** (np.arange(1, 7)[:, None] / 3),
+        ["longitudinal, t = 2", "transverse, t = 2"],
+    ),
+    "correlations": ({"r": (R, "length")}, {"f": (("r",), "1")}, lambda name, t: np.cos(R + t), ["f"]),
+    "profile": (
+        {"r": (R, "length")}, {"density": (("r",), "density")}, lambda name, t: (1 + R**2) ** -8.0, ["density"],
+    ),
+    "zonal-means": (
+        {"y": (R, "length")}, {"zonal_velocity": (("y",), "length/time")}, lambda name, t: np.sin(R + t),
+        ["zonal velocity"],
+    ),
+    "waves": (
+        {"k": (K, "1/length"), "omega": (R, "1/time")}, {"power": (("k", "omega"), "")},
+        lambda name, t: np.exp(-((K[:, None] - 9 * R) ** 2)), ["power, t = 2"],
+    ),
+    "mine": (
+        {"rank": (np.arange(4), "")}, {"size": (("rank",), "length"), "count": ((), "1")},
+        lambda name, t: np.arange(4) + t if name == "size" else np.float64(t), ["count", "size"],
+    ),
+}  # fmt: skip
+
+
+def drawn(tmp_path, name, view, count=5):
+    axes, columns, values, _ = RECORDS[name]
+    return records_figure(Recorded.read(record(tmp_path, name, axes, columns, values, count)), view)
+
+
+@pytest.mark.parametrize("view", LOOKS, ids=["light", "dark"])
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_file_of_records_is_drawn(tmp_path, name, view):
+    assert titles(readable(drawn(tmp_path, name, view))) == RECORDS[name][3]
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_one_row_is_enough(tmp_path, name):
+    readable(drawn(tmp_path, name, View(), count=1))
+
+
+def test_fluxes_of_energies_are_summed(tmp_path):
+    flux = drawn(tmp_path, "transfer", View()).axes[1]
+    total = next(line for line in flux.lines if line.get_label() == "sum of energies")
+    np.testing.assert_allclose(total.get_ydata(), 2 * np.sin(K[1:] / 9))
+    assert flux.get_xscale() == "log"
+
+
+def test_a_density_of_deviations_is_beside_a_gaussian(tmp_path):
+    other, panel = drawn(tmp_path, "pdfs", View()).axes
+    gaussian = next(line for line in panel.lines if line.get_label() == "Gaussian")
+    assert np.trapezoid(gaussian.get_ydata(), X) == pytest.approx(1, abs=1e-6)
+    assert panel.get_yscale() == other.get_yscale() == "log"
+    assert "Gaussian" not in [line.get_label() for line in other.lines]
+
+
+def test_scales_follow_the_axes(tmp_path):
+    scales = lambda name: [(a.get_xscale(), a.get_yscale()) for a in drawn(tmp_path, name, View()).axes]  # noqa: E731
+    assert scales("structure-functions") == [("log", "log")] * 2
+    assert scales("profile") == [("log", "log")]
+    assert scales("correlations") == scales("mine")[:1] == [("linear", "linear")]
+
+
+def test_a_soliton_is_fitted_where_it_can_be(tmp_path, monkeypatch):
+    monkeypatch.setattr("solver.diagnostics.fit_soliton", lambda r, density: (1.0, 0.3017), raising=False)
+    lines = drawn(tmp_path, "profile", View()).axes[0].lines
+    assert lines[-1].get_label() == "soliton, $r_c$ = 0.302"
+    np.testing.assert_allclose(lines[-1].get_ydata(), lines[-2].get_ydata()[: len(lines[-1].get_ydata())], rtol=0.01)
+
+
+# ---- the command ------------------------------------------------------------------------------------------------
+
+
+def test_planes_are_cut_where_they_are_asked_for(finished):
+    snapshot = sw.io.read_snapshot(finished / "snapshots" / "step-00000008.h5")
+    whole = snapshot.values("velocity")
+    for view, expected, words in (
+        (View(), whole[:, :, 1], "z = 0.785"),
+        (View(plane="xz", at=4 * np.pi / 16 * 5.3), whole[:, 5], "y = 3.93"),
+        (View(plane="yz", at=0.0), whole[0], "x = 0"),
+    ):
+        cut = cut_of(snapshot, view)
+        found = panels_of(snapshot, view, cut)
+        assert [panel.label for panel in found] == ["x", "y", "z"]
+        np.testing.assert_array_equal(np.stack([panel.values for panel in found], axis=-1), expected)
+        assert cut.told == words
+    (one,) = panels_of(snapshot, View(field="velocity", component="y"), cut_of(snapshot, View()))
+    np.testing.assert_array_equal(one.values, whole[:, :, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--field", "velocty"], "field 'velocty': the snapshots have no such field; did you mean 'velocity'?"),
+        (["--component", "w"], "component 'w': one of x, y, z is needed"),
+        (["--plane", "xw"], "plane 'xw': one of xy, xz, yz is needed"),
+        (["--at", "99"], "at 99: z from 0 to 6.28319 is needed"),
+        (["--time", "0.31"], "time 0.31: no snapshot is of this time; there are some of t = 0, 0.2, 0.4, 0.6"),
+        (["--time", "nan"], "time nan: a finite number is needed"),
+        (["--format", "bmp"], "format 'bmp': one of png, pdf, svg is needed"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_what_does_not_fit_is_one_line(finished, tmp_path, capsys, words, message):
+    assert main(["plot", str(finished), "--output", str(tmp_path), *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_slices_alone_are_drawn_where_they_are_chosen(finished, line, empty, tmp_path, capsys):
+    folder = tmp_path / "some" / "where"
+    assert main(["plot", str(finished), "--output", str(folder), "--time", "0.4", "--format", "svg", "--dark"]) == 0
+    assert [path.name for path in folder.iterdir()] == ["step-00000008.svg"]
+    assert main(["plot", str(line), "--plane", "xz"]) == 2
+    assert "plane 'xz': a run in three dimensions is needed; this one has 1" in capsys.readouterr().err
+    assert main(["plot", str(empty), "--field", "velocity"]) == 2
+    assert "has no snapshots" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["finished", "line", "running", "blown_up", "empty"])
+def test_every_run_is_drawn(request, kind, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(request.getfixturevalue(kind), folder)
+    assert main(["plot", str(folder)]) == 0
+    drawn = {path.name for path in (folder / "figures").iterdir()}
+    some = {
+        "finished": {"series.png", "spectra.png", "step-00000008.png"}, "line": {"series.png", "snapshots.png"},
+        "running": {"series.png", "spectra.png"}, "blown_up": {"step-00000000.png"}, "empty": set(),
+    }  # fmt: skip
+    assert some[kind] <= drawn
+    assert (drawn == set()) == (kind == "empty")
+
+
+def test_without_matplotlib_a_line_says_so(finished, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["plot", str(finished)]) == 2
+    assert "figures need matplotlib: pip install 'slabwave[plot]'" in capsys.readouterr().err
+
+
+def test_slices_are_written_as_files(finished, tmp_path):
+    snapshot = sw.io.read_snapshot(finished / "snapshots" / "step-00000008.h5")
+    (path,) = draw_slices(snapshot, tmp_path, View(format="pdf"))
+    assert path.read_bytes().startswith(b"%PDF")

@@ -1,0 +1,72 @@
+"""Pictures of volumes: Q against its formula, surfaces where the field is, and one line for what does not fit."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.cli.main import main
+from solver.outputs.volume import second_invariant, volume_values
+from solver.pictures import View
+from solver.pictures.volume import can_render, volume_picture
+
+
+def points(shape, lengths):
+    return np.meshgrid(*(l * np.arange(n) / n for n, l in zip(shape, lengths, strict=True)), indexing="ij")
+
+
+def test_q_of_cells_and_of_a_shear():
+    """u = (sin x cos y, −cos x sin y, 0) has Q = sin²x sin²y − cos²x cos²y; a shear has none."""
+    x, y, _ = points((16, 12, 8), (2 * np.pi,) * 3)
+    u = np.stack([np.sin(x) * np.cos(y), -np.cos(x) * np.sin(y), 0 * x])
+    spacing = [2 * np.pi / n for n in u.shape[1:]]
+    expected = (np.sin(x) * np.sin(y)) ** 2 - (np.cos(x) * np.cos(y)) ** 2
+    np.testing.assert_allclose(second_invariant(u, spacing), expected, atol=1e-13)
+    np.testing.assert_allclose(second_invariant(np.stack([np.sin(y), 0 * y, 0 * y]), spacing), 0, atol=1e-13)
+
+
+def test_fields_sizes_and_q(finished):
+    snapshot = sw.io.read_snapshot(finished / "snapshots" / "step-00000012.h5")
+    velocity = snapshot.values("velocity")
+    np.testing.assert_allclose(volume_values(snapshot, "velocity"), np.linalg.norm(velocity, axis=-1))
+    q = volume_values(snapshot, "q")
+    assert abs(q.mean()) < 1e-12 < q.max()  # ⟨Q⟩ = 0 in a periodic box
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_ball_is_drawn_where_it_is(tmp_path, dark):
+    pytest.importorskip("pyvista", reason="pyvista is not installed")
+    if not can_render():
+        pytest.skip("no library to draw with: apt-get install libegl1")
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    x, y, z = points((24, 24, 24), (1.0, 1.0, 1.0))
+    ball = np.exp(-20 * ((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.5) ** 2))
+    volume_picture("density", ball, (1.0, 1.0, 1.0), tmp_path / "ball.png", View(dark=dark))
+    with image.open(tmp_path / "ball.png") as file:
+        pixels = np.asarray(file.convert("RGB")).astype(int)
+    coloured = np.ptp(pixels, axis=-1) > 40
+    rows, _ = np.nonzero(coloured[:, : int(0.85 * coloured.shape[1])])
+    assert len(rows) > 2000
+    assert rows.mean() == pytest.approx(pixels.shape[0] / 2, rel=0.15)
+    assert (pixels[5, 5].mean() < 60) == dark
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        ("finished", "speed", "volume 'speed': the snapshots have no such field"),
+        ("line", "u", "volume 'u': a run in three dimensions is needed; this one has 1"),
+        ("empty", "velocity", "the run has no snapshots to draw velocity of"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(request, tmp_path, capsys, kind, name, message):
+    folder = request.getfixturevalue(kind)
+    assert main(["plot", str(folder), "--volume", name, "--output", str(tmp_path / "figures")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_pyvista_a_line_says_so(finished, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pyvista", None)
+    assert main(["plot", str(finished), "--volume", "q", "--output", str(tmp_path)]) == 2
+    assert "needs pyvista: pip install 'slabwave[volume]'" in capsys.readouterr().err

@@ -1,0 +1,3 @@
+"""The runs that are looked at."""
+
+from made_runs import blown_up, empty, finished, line, running  # noqa: F401
