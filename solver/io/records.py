@@ -153,7 +153,7 @@ class RecordsFile:
         with h5py.File(self.path, "r") as file:
             arrays = {name: file[name][:] for name in _columns_in(file)}
             for i, (step, t) in enumerate(zip(file["step"][:], file["t"][:], strict=True)):
-                yield Row(int(step), float(t), {name: values[i] for name, values in arrays.items()})
+                yield Row(int(step), float(t), {name: np.asarray(values[i]) for name, values in arrays.items()})
 
     def _add_line(self, content: dict[str, Any]) -> None:
         text = json.dumps(content)
