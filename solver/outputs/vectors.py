@@ -17,7 +17,8 @@ def vector_prefixes(equation: PeriodicSystem, output: str, *, needed: bool = Tru
     Raises:
         ValueError: the equation has none although one is `needed`.
     """
-    names = list(jax.eval_shape(lambda fields: equation.vectors(fields), equation.field_shapes()))
+    names: list[str] = []  # noted while tracing: what `eval_shape` returns is sorted
+    jax.eval_shape(lambda fields: names.extend(equation.vectors(fields)), equation.field_shapes())
     if needed and not names:
         raise ValueError(
             f"output {output}: {equation.name} has the fields {', '.join(equation.fields)}; a vector field is needed"

@@ -1,0 +1,258 @@
+"""Every diagnostic as an output: what it refuses, what lies in its file, and the same values as its functions."""
+
+import h5py
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import COLLECTIVES
+
+import solver as sw
+from solver import diagnostics
+from solver.assemble.cases import new_run_file
+from solver.assemble.objects import abstract_assembly
+from solver.assemble.registry import Registry, built_in
+from solver.cli.main import main
+from solver.config import load
+from solver.equations import SplitEquation
+from solver.outputs.records import Records, _values
+
+REGISTRY = Registry()
+OUTPUTS = {name: cls for name, cls in built_in("output").items() if issubclass(cls, Records)}
+EQUATIONS = {name: REGISTRY.find("equation", name).cls for name in REGISTRY.names("equation")}
+# numbers of equations in so many dimensions that take it
+TAKEN = {"elsasser": 2, "helicity": 4, "virial": 8, "profile": 12}
+
+
+def made(name, dimensions):
+    """An output with what it needs."""
+    return OUTPUTS[name](modes=((1,) * dimensions,)) if name == "modes" else OUTPUTS[name]()
+
+
+def equations(folder, devices=8):
+    """Every equation in every number of dimensions, on shapes alone."""
+    path = folder / "run.toml"
+    for name, cls in EQUATIONS.items():
+        path.write_text(new_run_file(REGISTRY.find("equation", name), name))
+        stepper = "strang" if issubclass(cls, SplitEquation) else "ifrk2"
+        for d in cls.dimensions:
+            small = [f"grid.shape={[24, 26, 16][:d]}", f"time.stepper={stepper}", f"grid.lengths={[5.0] * d}"]
+            yield abstract_assembly(load(path, REGISTRY, small), 1 if d == 1 else devices).equation
+
+
+def refusal(output, equation):
+    """What an output says against an equation; None if it takes it."""
+    try:
+        output.check(equation)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.slow
+def test_an_output_suits_an_equation_or_says_what_is_needed(tmp_path):
+    taken = dict.fromkeys(OUTPUTS, 0)
+    for equation in equations(tmp_path):
+        for name in OUTPUTS:
+            refused = refusal(made(name, equation.grid.dimensions), equation)
+            taken[name] += refused is None
+            if refused is not None:
+                assert refused.startswith(f"output {name}: ")
+                assert "needed" in refused
+                assert "\n" not in refused
+    assert {name: taken[name] for name in TAKEN} == TAKEN
+    for name in ("spectra", "line-spectra", "modes", "domain-length", "extremes", "correlations", "pdfs"):
+        assert taken[name] == max(taken.values())
+
+
+RUN = """
+title = "a run with every output"
+grid = { shape = [12, 14, 10], precision = "PRECISION" }
+time = { stepper = "STEPPER", step = 0.01, end = 0.04 }
+devices = { use = [0, 1, 2, 3, 4, 5, 6, 7] }
+"""
+FLOW = 'equation = { name = "navier-stokes", viscosity = 0.05 }\ninitial = { name = "random-phase", peak = 2.0 }\n'
+MHD = """
+equation = { name = "mhd", viscosity = 0.05, resistivity = 0.05 }
+[initial.velocity]
+name = "beltrami"
+[initial.magnetic_field]
+name = "random-phase"
+"""
+WAVE = 'equation = { name = "schroedinger-poisson" }\ninitial = { name = "gaussian", width = 0.8 }\n'
+TABLES = {
+    "pdfs": "separations = [2]\nbins = 51\n",
+    "modes": "modes = [[1, 0, 0], [0, 2, 1]]\n",
+    "structure-functions": "orders = [2, 3]\nseparations = [1, 3]\n",
+    "plane-spectra": 'direction = "x"\n',
+    "cospectra": 'pairs = [["velocity_x", "velocity_z"]]\n',
+}
+
+
+def run(folder, equation, names, stepper="ifrk2", precision="float64"):
+    """A run from its file; returns its directory."""
+    tables = "".join(f"[output.{name}]\nevery_steps = 2\n{TABLES.get(name, '')}" for name in names)
+    path = folder / "run.toml"
+    text = RUN.replace("STEPPER", stepper).replace("PRECISION", precision)
+    path.write_text(f'{text}{equation}[output]\ndirectory = "{folder}/run"\n{tables}')
+    assert main(["run", str(path)]) == 0
+    assert main(["verify", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+FLOW_OUTPUTS = [name for name in OUTPUTS if name not in ("spectra", "elsasser", "virial", "profile")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_flow_leaves_every_file(tmp_path, precision):
+    folder = run(tmp_path, FLOW, FLOW_OUTPUTS, precision=precision)
+    found = {name: h5py.File(folder / f"{name}.h5") for name in FLOW_OUTPUTS}
+    for file in found.values():
+        np.testing.assert_array_equal(file["step"], [0, 2, 4])
+        assert all(np.isfinite(file[key][:]).all() for key in file)
+    transfer = found["transfer"]
+    assert transfer["energy_flux"].dims[1].keys() == ["k"]
+    largest = np.abs(transfer["energy_transfer"][:]).max()
+    single = precision == "float32"
+    assert largest > 1e-4
+    assert np.abs(transfer["energy_transfer"][:].sum(axis=1)).max() < (1e-5 if single else 1e-13) * largest
+    pdfs = found["pdfs"]
+    assert pdfs["velocity"].shape == (3, 51)
+    assert len(pdfs["deviation"]) == len(pdfs["log10_of_mean"]) == 51
+    for name, axis in (("vorticity", "deviation"), ("increment_r2", "deviation"), ("dissipation", "log10_of_mean")):
+        width = pdfs[axis][1] - pdfs[axis][0]
+        total = pdfs[name][:].sum(axis=1) * width + pdfs[f"{name}_outside"][:]
+        np.testing.assert_allclose(total, 1, atol=1e-5 if single else 1e-12)
+    scales = found["scales"]
+    np.testing.assert_allclose(pdfs["dissipation_mean"], scales["dissipation"], rtol=1e-4 if single else 1e-11)
+    np.testing.assert_allclose(pdfs["longitudinal_gradient_flatness"], scales["gradient_flatness"], rtol=1e-3)
+    lines = found["line-spectra"]
+    energy = sum(lines[f"velocity_{i}_z"][:].sum(axis=1) for i in "xyz")
+    np.testing.assert_allclose(energy, scales["energy"], rtol=1e-5 if single else 1e-12)
+    np.testing.assert_allclose(found["plane-spectra"]["velocity"][:].sum(axis=(1, 2)), energy, rtol=1e-5)
+    moments = found["structure-functions"]
+    assert moments["longitudinal"].shape == (3, 2, 2)
+    correlation, r = found["correlations"], np.rint(moments["r"][:] / (2 * np.pi / 10)).astype(int)
+    # S_2 = 2⟨u²⟩(1 − f), of one component
+    second = 2 * correlation["variance"][:][:, None] / 3 * (1 - correlation["longitudinal"][:][:, r])
+    np.testing.assert_allclose(moments["longitudinal"][:, :, 0], second, rtol=1e-4 if single else 1e-11)
+    second = 2 * correlation["variance"][:][:, None] / 3 * (1 - correlation["transverse"][:][:, r])
+    np.testing.assert_allclose(moments["transverse"][:, :, 0], second, rtol=1e-4 if single else 1e-11)
+    extremes = found["extremes"]
+    assert (extremes["velocity_x_max"][:] > extremes["velocity_x_min"][:]).all()
+    assert (extremes["speed_max"][:] >= extremes["velocity_x_max"][:]).all()
+    assert extremes["vorticity_max_z"].attrs["units"] == "length"
+    assert found["zonal-means"]["velocity_y"].shape == (3, 14, 10)
+    assert found["modes"]["velocity_z_imaginary"].shape == (3, 2)
+    assert np.abs(found["helicity"]["helicity"][:]).max() > 0
+    for file in found.values():
+        file.close()
+
+
+@pytest.mark.slow
+def test_a_magnetised_flow_and_a_wave_leave_theirs(tmp_path):
+    folder = run(tmp_path, MHD, ["elsasser", "transfer", "helicity", "structure-functions", "pdfs"])
+    with h5py.File(folder / "elsasser.h5") as both, h5py.File(folder / "transfer.h5") as transfer:
+        for what in ("transfer", "flux"):
+            total = both[f"plus_{what}"][:] + both[f"minus_{what}"][:]
+            scale = np.abs(total).max()
+            np.testing.assert_allclose(total, transfer[f"energy_{what}"], atol=1e-13 * scale)
+            difference = both[f"plus_{what}"][:] - both[f"minus_{what}"][:]
+            np.testing.assert_allclose(difference, transfer[f"cross_helicity_{what}"], atol=1e-13 * scale)
+            assert scale > 1e-3
+    with h5py.File(folder / "helicity.h5") as file, h5py.File(folder / "elsasser.h5") as both:
+        np.testing.assert_allclose(file["helicity"][0].sum(), 3, rtol=1e-12)  # Beltrami: ⟨|u|²⟩, since ω = u
+        cross = (both["plus"][:] - both["minus"][:]).sum(axis=1)
+        np.testing.assert_allclose(file["cross_helicity"][:].sum(axis=1), cross, rtol=1e-11)
+    with h5py.File(folder / "structure-functions.h5") as file:
+        assert {"longitudinal", "transverse", "magnetic_field_longitudinal", "magnetic_field_transverse"} <= set(file)
+    with h5py.File(folder / "pdfs.h5") as file:
+        assert {"velocity", "magnetic_field", "magnetic_field_vorticity", "magnetic_field_increment_r2"} <= set(file)
+    names = ["profile", "virial", "pdfs", "zonal-means", "domain-length", "extremes"]
+    (tmp_path / "wave").mkdir()
+    folder = run(tmp_path / "wave", WAVE, names, stepper="strang")
+    with h5py.File(folder / "profile.h5") as file, h5py.File(folder / "extremes.h5") as extremes:
+        np.testing.assert_allclose(file["density"][:, 0], file["peak_density"])
+        np.testing.assert_allclose(extremes["density_max"], file["peak_density"])
+        np.testing.assert_allclose(file["peak_x"], np.pi)
+    with h5py.File(folder / "virial.h5") as file:
+        kinetic, potential = file["kinetic_energy"][:], file["potential_energy"][:]
+        np.testing.assert_allclose(file["virial"], 2 * kinetic + potential, rtol=1e-12)
+        np.testing.assert_allclose(file["virial_ratio"], -2 * kinetic / potential, rtol=1e-12)
+    with h5py.File(folder / "pdfs.h5") as file, h5py.File(folder / "zonal-means.h5") as zonal:
+        np.testing.assert_allclose(zonal["density"][:].mean(axis=(1, 2)), file["density_mean"], rtol=1e-12)
+
+
+# all-to-alls of one row: one for each inverse transform, two for N; along x, which is split, one for each separation
+EXCHANGES = {
+    "correlations": 0,
+    "cospectra": 0,
+    "domain-length": 0,
+    "elsasser": 2,
+    "extremes": 2,
+    "helicity": 0,
+    "line-spectra": 0,
+    "modes": 0,
+    "pdfs": 4,
+    "plane-spectra": 0,
+    "scales": 1,
+    "spectra": 0,
+    "structure-functions": 2,
+    "transfer": 2,
+    "zonal-means": 1,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_a_row_costs_the_transforms_that_it_needs_and_no_gather(make_grid, name):
+    """On a box whose points are equally far apart, x split over 8 devices; the same values as on one."""
+    found = []
+    for devices in (8, 1):
+        grid = make_grid((12, 14, 10), devices=devices, lengths=[6.0, 7.0, 5.0])
+        flow = sw.equations.MHD(grid, 0.1, 0.1) if name == "elsasser" else sw.equations.NavierStokes(grid, 0.1)
+        noise = np.random.default_rng(0).normal(size=(len(flow.fields), 3, *grid.shape))
+        fields = jax.jit(flow.from_physical)(dict(zip(flow.fields, noise, strict=True)))
+        program = _values.lower(made(name, 3), flow, fields).compile()
+        counts = COLLECTIVES.findall(program.as_text())
+        assert "all-gather" not in counts
+        assert counts.count("all-to-all") == (EXCHANGES[name] if devices == 8 else 0)
+        found.append({key: np.asarray(v) for key, v in program(flow, fields).items()})
+    for key, values in found[0].items():
+        scale = np.abs(found[1][key]).max() + 1e-3 * ("_mean" in key)  # of increments it is 0
+        np.testing.assert_allclose(values, found[1][key], rtol=1e-11, atol=1e-12 * scale, err_msg=key)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (sw.outputs.StructureFunctions(orders=(0,)), r"orders \(0,\): whole numbers of one or more is needed"),
+        (sw.outputs.StructureFunctions(separations=(9,)), r"separations \[9\]: different numbers from 1 to 5"),
+        (sw.outputs.PDFs(quantities=("vortcity",)), r"output pdfs: quantities; did you mean 'vorticity'\?"),
+        (sw.outputs.PDFs(bins=0), "bins 0: one or more is needed"),
+        (sw.outputs.Modes(), r"output modes: modes \[\]; one or more are needed"),
+        (sw.outputs.Modes(modes=((9, 0, 0),)), r"mode \[9, 0, 0\] is not retained; this grid has \|n_x\| ≤ 3"),
+        (sw.outputs.Cospectra(pairs=(("velocity_x", "velocity_w"),)), "unknown component 'velocity_w'; did you mean"),
+        (sw.outputs.Cospectra(pairs=(("velocity_x",),)), "two components, real or complex both, are needed"),
+        (sw.outputs.Extremes(quantities=("sped",)), "unknown quantity 'sped'; did you mean 'speed'"),
+        (sw.outputs.Elsasser(), "navier-stokes has the fields velocity; velocity and magnetic_field are needed"),
+    ],
+)
+def test_what_is_refused(make_grid, output, message):
+    flow = sw.equations.NavierStokes(make_grid((12, 14, 10), devices=1), 0.1)
+    with pytest.raises(ValueError, match=message):
+        output.check(flow)
+
+
+def test_modes_make_frequencies(make_grid):
+    """The record of a free wave exp(i(x − ωt)), ω = ½, has its frequency."""
+    grid = make_grid((16,), devices=1, dealias="none", real=False)
+    wave = sw.equations.SchroedingerPoisson(grid, coupling=0.0)
+    output, record, t = sw.outputs.Modes(modes=((1,),)), [], np.arange(32) * np.pi / 4
+    x = np.arange(16) * np.pi / 8
+    for now in t:
+        row = output.values(wave, {"wavefunction": jnp.exp(1j * (x - 0.5 * now))[None]})
+        record.append(complex(row["wavefunction_real"][0], row["wavefunction_imaginary"][0]))
+    omega, power = diagnostics.frequency_spectrum(t, np.array(record))
+    assert omega[np.argmax(power)] == pytest.approx(0.5)
