@@ -13,7 +13,7 @@ from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure
 from solver.pictures.ticks import box_ticks, few_ticks
 from solver.pictures.view import View
 
-FLAT, TALL = 0.4, 1.8  # height over width of a box whose panels lie below each other, or five beside each other
+FLAT, TALL = 0.4, 1.8  # height over width of a box whose panels lie below each other, or four beside each other
 HIGHEST = 5.0  # inches of an image
 ROOM = 1.0  # inches beside it for numbers and the colour bar
 
@@ -87,11 +87,12 @@ def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -
         down, across = grid_of(count, 2)
         return new_figure(down, across, (PAGE / 2, 2.2), view)
     ratio = _length(sides[1][1]) / _length(sides[0][1])
-    most = 1 if ratio < FLAT else 3 if ratio < TALL else 5
+    most = 1 if ratio < FLAT else 3 if ratio < TALL else 4
     down, across = grid_of(count, most)
     width = PAGE / across if across > 1 else (PAGE if ratio < FLAT else 3.8)
-    image = min(width - ROOM, HIGHEST / ratio)
-    return new_figure(down, across, (image + ROOM, image * ratio + 0.55), view)
+    room = ROOM if ratio < TALL else 1.3 * ROOM  # narrow images have no room of their own for the numbers of y
+    image = min(width - room, HIGHEST / ratio)
+    return new_figure(down, across, (image + room, image * ratio + 0.55), view)
 
 
 def _length(points: np.ndarray) -> float:
@@ -116,8 +117,9 @@ def _image(figure: Any, axis: Any, panel: Panel, sides: Sequence[tuple[str, np.n
     if unit(panel.units):
         bar.set_label(unit(panel.units), fontsize=6.5)
     axis.set(xlabel=sides[0][0], ylabel=sides[1][0])
-    box_ticks(axis.xaxis, _length(sides[0][1]))
-    box_ticks(axis.yaxis, _length(sides[1][1]))
+    width, height = (_length(points) for _, points in sides)
+    box_ticks(axis.xaxis, width, most=2 if height > TALL * width else 4)
+    box_ticks(axis.yaxis, height, most=2 if height < FLAT * width else 4)
 
 
 def colour_ticks(bar: Any, colours: Colours) -> None:

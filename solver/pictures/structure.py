@@ -8,7 +8,7 @@ import numpy as np
 
 from solver.pictures.panels import MakePanel
 from solver.pictures.recorded import Recorded
-from solver.pictures.style import CYCLE, in_words
+from solver.pictures.style import in_words
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
@@ -26,7 +26,7 @@ def structure_panel(recorded: Recorded, column: str) -> MakePanel:
             seen = (r > 0) & (curve > 0)
             if not seen.any():
                 continue
-            colour = CYCLE[number % len(CYCLE)]
+            colour = f"C{number}"
             axis.loglog(r[seen], curve[seen], color=colour, label=f"p = {order:g}")
             middle = np.flatnonzero(seen)[seen.sum() // 2]
             slope = curve[middle] * (r[seen] / r[middle]) ** (order / 3)

@@ -14,6 +14,7 @@ COLUMN = 3.4  # inches: one column of a journal; two are 7.1
 PAGE = 7.1
 # Okabe and Ito's colours, the yellow left out: it is lost on white
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
+ON_DARK = ("#56B4E9", "#FF8C42", "#2FC49A", "#E29AC4", "#8FA8FF", "#F0C000", "#A8A8A8")
 INK = {False: "#1a1a1a", True: "#e8e8e8"}
 PAPER = {False: "#ffffff", True: "#14171a"}
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -59,7 +60,7 @@ def style(view: View) -> Iterator[None]:
         "axes.titlelocation": "left",
         "axes.formatter.limits": (-3, 4),
         "axes.formatter.use_mathtext": True,
-        "axes.prop_cycle": cycler(color=CYCLE),
+        "axes.prop_cycle": cycler(color=ON_DARK if view.dark else CYCLE),
         "grid.color": ink,
         "grid.alpha": 0.14,
         "grid.linewidth": 0.5,

@@ -40,17 +40,17 @@ def _plain_numbers(one: Any, most: int) -> None:
     one.set_minor_formatter(NullFormatter())
 
 
-def box_ticks(one: Any, length: float) -> None:
-    """Ticks of a side of the box: multiples of π where its length is an even one."""
+def box_ticks(one: Any, length: float, most: int = 4) -> None:
+    """Ticks of a side of the box, in at most so many intervals: multiples of π where its length is an even one."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
     turns = length / (2 * np.pi)
     if turns > 0.99 and abs(turns - round(turns)) < 1e-6:
-        apart = np.pi / 2 * 2 ** int(np.ceil(np.log2(round(turns))))
+        apart = np.pi / 2 * 2 ** int(np.ceil(np.log2(round(turns) * 4 / most)))
         one.set_major_locator(MultipleLocator(apart))
         one.set_major_formatter(FuncFormatter(lambda value, _: _of_pi(value)))
     else:
-        one.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+        one.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
 
 
 def _of_pi(value: float) -> str:

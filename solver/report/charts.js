@@ -4,7 +4,10 @@
 (() => {
   const SVG = document.querySelector("svg").namespaceURI;
   const W = 460, H = 270, LEFT = 56, RIGHT = 12, TOP = 8, BOTTOM = 36;
-  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#a0522d"];
+  const DARK = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  const COLOURS = DARK
+    ? ["#56b4e9", "#ff8c42", "#2fc49a", "#e29ac4", "#8fa8ff", "#f0c000", "#a8a8a8", "#d2936b"]
+    : ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#a0522d"];
 
   const make = (tag, attributes = {}, text = null) => {
     const node = document.createElement(tag);

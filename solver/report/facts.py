@@ -123,12 +123,16 @@ def ending(facts: Facts) -> str:
 
 def commands(facts: Facts) -> str:
     """Lines for a shell that do the run again: as it was started, and from the resolved run file."""
-    words = [str(word) for word in facts.provenance.get("command", [])]
+    starts = [*facts.provenance.get("earlier", []), facts.provenance]
+    given = [list(map(str, start.get("command", []))) for start in starts]
+    words = given[0]
     if "script" in facts.config:
         return f"python {shlex.join(words or [str(facts.config['script'])])}"
     lines = []
     if words:
-        lines += ["# as it was last started", shlex.join(["slabwave", *words[1:]])]
+        lines += ["# as it was started", shlex.join(["slabwave", *words[1:]])]
+    if given[-1] != words:
+        lines += ["# as it was last continued", shlex.join(["slabwave", *given[-1][1:]])]
     run_file = shlex.quote(str(facts.directory.run_file))
     lines += ["# the same physics from its resolved run file, into a new directory"]
     lines += [f"slabwave run {run_file} output.directory={shlex.quote(f'{facts.directory.path}-again')}"]

@@ -89,7 +89,8 @@ def test_a_run_leaves_what_is_promised(finished):
     provenance = json.loads((folder / "provenance.json").read_text())
     assert {"versions", "devices", "git", "command", "environment"} <= set(provenance)
     names = sorted(p.name for p in (folder / "snapshots").iterdir())
-    assert names == [f"step-000000{n}.{e}" for n in ("00", "20", "40") for e in ("h5", "hdf")]
+    snapshots = [f"step-000000{n}.{e}" for n in ("00", "20", "40") for e in ("h5", "hdf")]
+    assert names == ["snapshots.hdf.series", *snapshots]
     assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == [f"step-000000{n}" for n in (20, 30, 40)], (
         "keep = 3"
     )

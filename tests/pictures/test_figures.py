@@ -23,6 +23,7 @@ from solver.pictures import (
     slices_figure,
     spectra_figure,
 )
+from solver.pictures.ticks import few_ticks
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -323,3 +324,22 @@ def test_slices_are_written_as_files(finished, tmp_path):
     snapshot = sw.io.read_snapshot(finished / "snapshots" / "step-00000008.h5")
     (path,) = draw_slices(snapshot, tmp_path, View(format="pdf"))
     assert path.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 9.5), (2, 30), (0.15, 0.7), (3, 4), (1e-7, 8e-7), (1, 1e19)])
+def test_a_logarithmic_axis_has_few_numbers_and_some(low, high):
+    from matplotlib.figure import Figure
+
+    axis = Figure().subplots()
+    axis.loglog([low, high], [low, high])
+    axis.set_xlim(low, high)
+    few_ticks(axis)
+    shown = [one for one in axis.get_xticks() if low <= one <= high]
+    assert 1 <= len(shown) <= 6
+    assert all(text == "" for text in (label.get_text() for label in axis.get_xticklabels(minor=True)))
+
+
+def test_what_lies_along_the_box_is_a_diagram(tmp_path):
+    (diagram, _) = drawn(tmp_path, "zonal-means", View()).axes
+    assert (diagram.get_xlabel(), diagram.get_ylabel()) == ("y", "t")
+    np.testing.assert_allclose(diagram.collections[0].get_array(), [np.sin(R + 0.5 * i) for i in range(5)])

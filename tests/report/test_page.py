@@ -123,7 +123,8 @@ def test_the_command_does_it_again(finished, tmp_path):
     folder = tmp_path / "a run"
     shutil.copytree(finished, folder)
     provenance = json.loads((folder / "provenance.json").read_text())
-    provenance["command"] = ["/usr/bin/slabwave", "run", "my file.toml", "grid.shape=[8,8]", "title='a; b'"]
+    first = {"command": ["/usr/bin/slabwave", "run", "my file.toml", "grid.shape=[8,8]", "title='a; b'"]}
+    provenance |= {"command": ["/usr/bin/slabwave", "resume", "a run"], "earlier": [first]}
     (folder / "provenance.json").write_text(json.dumps(provenance))
     config = (folder / "config.toml").read_text()
     assert re.search("^script = ", config, re.MULTILINE)
@@ -131,6 +132,7 @@ def test_the_command_does_it_again(finished, tmp_path):
     (folder / "config.toml").write_text(re.sub("^script = .*$", "", config, flags=re.MULTILINE))
     page = Page(report_page(folder))
     assert page.has("slabwave run 'my file.toml' 'grid.shape=[8,8]' 'title='\"'\"'a; b'\"'\"''")
+    assert page.has("slabwave resume 'a run'")
     assert page.has(f"slabwave run '{folder}/config.toml' output.directory='{folder}-again'")
 
 
