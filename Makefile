@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test fast lint setup mpi peers compiled clean
+.PHONY: demo test fast lint setup mpi peers compiled docs clean
 
 setup: .venv/ready
 
@@ -57,8 +57,13 @@ compiled:
 	.gpu/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,cuda12]'
 	JAX_PLATFORMS=cpu .gpu/bin/python -m pytest tests/plan/test_compiled.py
 
+# pages with an API reference, in site/; links that lead nowhere are an error
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/mkdocs build --quiet
+
 fast: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 clean:
-	rm -rf .venv .peers .mpi .gpu .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf site .venv .peers .mpi .gpu .pytest_cache .mypy_cache .ruff_cache *.egg-info
