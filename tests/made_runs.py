@@ -105,7 +105,7 @@ def running(tmp_path):
     for row in rows[1:4]:  # stay in the journal, which is small
         spectra.append(row, layout)
     series = (folder / "series.csv").read_text().splitlines(keepends=True)
-    (folder / "series.csv").write_text("".join(series[:8]) + series[8][:-4])
+    (folder / "series.csv").write_text("".join(series[:8]) + series[8][:-2])
     log = (folder / "log.txt").read_text().splitlines(keepends=True)
     (folder / "log.txt").write_text("".join(line for line in log if "finished" not in line))
     holder = json.loads((folder / ".lock").read_text())

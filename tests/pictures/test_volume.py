@@ -47,8 +47,9 @@ def test_a_ball_is_drawn_where_it_is(tmp_path, dark):
         pixels = np.asarray(file.convert("RGB")).astype(int)
     coloured = np.ptp(pixels, axis=-1) > 40
     rows, _ = np.nonzero(coloured[:, : int(0.85 * coloured.shape[1])])
-    assert len(rows) > 2000
+    assert 2000 < len(rows) < 0.2 * coloured.size
     assert rows.mean() == pytest.approx(pixels.shape[0] / 2, rel=0.15)
+    assert rows.std() < 0.12 * pixels.shape[0]  # in the middle, not around it
     assert (pixels[5, 5].mean() < 60) == dark
 
 
