@@ -1,0 +1,49 @@
+"""The pages that `make docs` builds: links, the reference, and that nothing is loaded from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_every_page_is_in_the_contents(site):
+    listed = re.findall(r"\b[\w]+\.md", (ROOT / "mkdocs.yml").read_text())
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    assert {path.stem for path in site.glob("*.html")} >= {name.removesuffix(".md") for name in listed}
+
+
+def test_the_reference_has_what_it_names(site):
+    named = re.findall(r"^::: (\S+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    page = (site / "api.html").read_text()
+    for name in named:
+        assert f'id="{name}' in page, name
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    for page in site.glob("*.html"):
+        loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(https?:[^\"]+)", page.read_text())
+        assert not loaded, page.name
+
+
+def test_the_citation_names_this_version():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{cited["version"]}"' in project
+    assert cited["license"] in project
+    assert cited["authors"]
