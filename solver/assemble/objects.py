@@ -158,9 +158,10 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
             begun.check(equation, name)
     for output in assembly.outputs.all:
         output.check(equation)
+    shapes = assembly.state_shapes()
     if from_start and all(start.traceable for start in assembly.initials.values()):
-        return jax.eval_shape(assembly.start)
-    return assembly.state_shapes()
+        return jax.eval_shape(assembly.start).replace(statistics=shapes.statistics)
+    return shapes
 
 
 @contextmanager

@@ -117,8 +117,8 @@ def variables(
 _values = jax.jit(lambda selection, equation, fields: selection.values(equation, fields), static_argnums=0)
 
 
-def trace_values(selection: Selection, equation: PeriodicSystem, fields: Fields) -> Any:
-    """The program that makes them, traced."""
+def trace_values(selection: Selection, equation: PeriodicSystem, fields: Any) -> Any:
+    """The program that makes them, traced; `fields` may hold shapes alone."""
     return _values.trace(selection, equation, fields)
 
 

@@ -64,7 +64,8 @@ def compile_run(
     state_bytes = _bytes_on_one(placed)
     traced = {"steps": trace_chunk(equation, stepper, placed, control)}
     if start is not None:
-        shardings = jax.tree.map(lambda leaf: getattr(leaf, "sharding", None), placed)
+        first = placed.replace(statistics={})  # outputs begin their sums when they see it
+        shardings = jax.tree.map(lambda leaf: getattr(leaf, "sharding", None), first)
         traced["start"] = jax.jit(start, out_shardings=shardings).trace()
     for output in outputs:
         traced |= output.programs(equation, placed)

@@ -47,7 +47,8 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
     for call in calls:
         counts[call.forward] += call.batch
     layout = grid.layout
-    state_bytes = _bytes((state.field, state.history)) // layout.devices
+    summed = _bytes(state.statistics) // layout.devices
+    state_bytes = _bytes((state.field, state.history)) // layout.devices + summed
     return Plan(
         slabs=layout.slabs,
         pencils=layout.pencils,
@@ -60,7 +61,7 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
         exchanges=sum(call.exchanges for call in calls),
         exchanged_bytes=sum(call.exchanged_bytes for call in calls),
         state_bytes=state_bytes,
-        peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices,
+        peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices + summed,
         advice=_advice(grid),
     )
 

@@ -92,10 +92,11 @@ def test_recorded_numbers_are_those_of_other_sizes(case, devices):
 
 
 def test_check_prints_what_the_programs_say(capsys):
-    assert main(["check", str(RUNS / "taylor_green.toml"), "--target", "h200", "--devices", "16"]) == 0
+    summed = "output.statistics={fields=['velocity']}"
+    assert main(["check", str(RUNS / "taylor_green.toml"), summed, "--target", "h200", "--devices", "16"]) == 0
     out = capsys.readouterr().out
     assert "16 × NVIDIA H200 141 GB on 2 hosts; compiled by jax" in out
-    for word in ("steps", "start", "series", "spectra", "snapshots", "loading a checkpoint"):
+    for word in ("steps", "start", "series", "spectra", "snapshots", "statistics", "loading a checkpoint"):
         assert re.search(rf"# memory: .*{word} [\d.]+", out), word
     assert re.search(r"# smallest: +1 device would do", out)
     assert re.search(r"kernels move [\d.]+ words per point", out)
