@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
@@ -28,33 +29,39 @@ class Derived:
 
 
 def derived_quantities(equation: Any) -> dict[str, Derived]:
-    """What can be made of the fields by their rank: of `velocity` its vorticity, Q and dissipation; of another vector
-    the curl; of a wavefunction density and phase.
+    """What can be made of the fields: of the velocity, which may itself be made of them, its vorticity, Q and dissipation;
+    of another vector the curl; of a wavefunction density and phase.
 
     Source: Hunt, Wray & Moin, CTR Report S88 (1988) (Q).
     """
     found: dict[str, Derived] = {}
+    vectors: list[str] = []  # noted while tracing: what `eval_shape` returns is sorted
+    jax.eval_shape(lambda fields: vectors.extend(equation.vectors(fields)), equation.field_shapes())
+    for name in vectors:
+        if equation.grid.dimensions > 1:
+            found |= _of_vector(equation, name)
     for name, field in equation.fields.items():
-        if field.rank == "vector" and equation.grid.dimensions > 1:
-            found |= _of_vector(equation, name, field)
-        elif field.rank == "wavefunction":
+        if field.rank == "wavefunction":
             found |= _of_wavefunction(equation, name, field)
-    return found
+    return {name: derived for name, derived in found.items() if name not in equation.fields}
 
 
-def _of_vector(equation: Any, name: str, field: Field) -> dict[str, Derived]:
-    transform = equation.transform_of(name)
-    rate = "1/time" if field.units == "length/time" else f"{field.units}/length"
-    around = Derived(lambda fields: _bare(transform.inverse(curl(fields[name], transform.grid))), rate)
+def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
+    transform = equation.transform_of(name) if name in equation.fields else equation.transform
+    hats = lambda fields: equation.vectors(fields)[name]  # noqa: E731
+    units = equation.fields[name].units if name in equation.fields else "length/time"
+    rate = "1/time" if units == "length/time" else f"{units}/length"
+    found = {name: Derived(lambda fields: transform.inverse(hats(fields)), units)}
+    around = Derived(lambda fields: _bare(transform.inverse(curl(hats(fields), transform.grid))), rate)
     if name != "velocity":
-        return {f"curl_{name}": around}
-    found = {"vorticity": around}
+        return {**found, f"curl_{name}": around}
+    found["vorticity"] = around
     if equation.grid.dimensions == 3:
-        found["q_criterion"] = Derived(lambda fields: q_criterion(gradient_tensor(fields[name], transform)), "1/time^2")
-    if hasattr(equation, "viscosity"):
+        found["q_criterion"] = Derived(lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2")
+    viscosity = equation.kinematic_viscosity()
+    if viscosity is not None:
         found["dissipation"] = Derived(
-            lambda fields: dissipation_rate(gradient_tensor(fields[name], transform), equation.viscosity),
-            "length^2/time^3",
+            lambda fields: dissipation_rate(gradient_tensor(hats(fields), transform), viscosity), "length^2/time^3"
         )
     return found
 

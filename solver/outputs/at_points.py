@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
+from solver.config import nearest
 from solver.equations.base import SplitEquation
 from solver.equations.system import PeriodicSystem
 from solver.fft import resample
@@ -47,7 +48,7 @@ class Selection:
         known = known_quantities(equation)
         for name in self.names:
             if name not in known:
-                raise ValueError(f"{owner}.fields: {name!r}: {equation.name} has {', '.join(known)}")
+                raise ValueError(f"{owner}.fields: {equation.name} has no {name!r}{nearest(name, known)}")
         points = self.grid(equation, owner).physical_shape
         for name, values in jax.eval_shape(lambda f: self.values(equation, f), equation.field_shapes()).items():
             if values.shape[-len(points) :] != points or values.ndim > len(points) + 1:

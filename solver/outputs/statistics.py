@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.cluster import is_first
-from solver.config import ConfigError
+from solver.config import ConfigError, nearest
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
 from solver.equations.system import PeriodicSystem
@@ -101,8 +101,8 @@ class Statistics(Output):
         ours = concrete_classes("solver.outputs", Records)
         unknown = [name for name in self.of if name not in given and name not in ours]
         if unknown:
-            known = ", ".join(sorted({*given, *ours}))
-            raise ValueError(f"output.statistics.of: {unknown[0]!r} records no arrays against time; {known} do")
+            close = nearest(unknown[0], {*given, *ours})
+            raise ValueError(f"output.statistics.of: {unknown[0]!r} records no arrays against time{close}")
         return {name: given[name] if name in given else ours[name]() for name in self.of}
 
     def check(self, equation: PeriodicSystem) -> None:
@@ -111,7 +111,7 @@ class Statistics(Output):
         for name in self.fields:
             if name not in equation.fields:
                 raise ValueError(
-                    f"output.statistics.fields: {name!r}: {equation.name} has {', '.join(equation.fields)}"
+                    f"output.statistics.fields: {equation.name} has no field {name!r}{nearest(name, equation.fields)}"
                 )
             if not equation.fields[name].real:
                 raise ValueError(f"output.statistics.fields: {name} is complex; real fields have a variance")

@@ -150,7 +150,10 @@ def test_a_wavefunction_on_fewer_points(tmp_path):
     [
         ({"coarsen": 0}, "one or more is needed"),
         ({"coarsen": 8}, r"output.snapshots.coarsen = 8: .*"),
-        ({"fields": ("speed",)}, "'speed': navier-stokes has velocity, vorticity, q_criterion, dissipation"),
+        (
+            {"fields": ("speed",)},
+            "navier-stokes has no 'speed'; known are dissipation, q_criterion, velocity, vorticity",
+        ),
     ],
 )
 def test_snapshots_that_cannot_be_made_are_refused(tmp_path, options, message):
@@ -189,6 +192,20 @@ def test_vorticity_q_and_dissipation_of_an_abc_flow(devices):
     np.testing.assert_allclose(made["vorticity"], np.asarray(u), atol=1e-12)
     np.testing.assert_allclose(made["q_criterion"], 0.5 * ((spin**2).sum((0, 1)) - (strain**2).sum((0, 1))), atol=1e-12)
     np.testing.assert_allclose(made["dissipation"], 2 * 0.3 * (strain**2).sum((0, 1)), atol=1e-12)
+
+
+def test_a_velocity_that_is_no_field_is_derived(tmp_path):
+    """u = (−ψ_y, ψ_x) of ω = ∇²ψ = cos x + cos y: ψ = −ω."""
+    grid = sw.Grid((16, 14), mesh=sw.device_mesh(range(2)))
+    flow = sw.equations.Vorticity(grid, viscosity=0.1)
+    omega = sw.sample(lambda x, y: jnp.cos(x) + jnp.cos(y), grid)
+    fields = flow.from_physical({"vorticity": omega[None]})
+    x, y = (np.asarray(v) for v in grid.coordinates())
+    velocity = np.stack(np.broadcast_arrays(-np.sin(y) + 0 * x, np.sin(x) + 0 * y))
+    np.testing.assert_allclose(flow.derived()["velocity"].make(fields), velocity, atol=1e-13)
+    shear = np.cos(x) - np.cos(y)  # ∂x v + ∂y u
+    np.testing.assert_allclose(flow.derived()["dissipation"].make(fields), 0.1 * shear**2, atol=1e-13)
+    assert "vorticity" not in flow.derived()
 
 
 # ---- places -----------------------------------------------------------------------------------------------------

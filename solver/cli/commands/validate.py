@@ -9,7 +9,7 @@ import jax
 
 from solver.cli.codes import FAILED, FINISHED
 from solver.cluster import Launch, available_cores, set_up_jax
-from solver.config import ConfigError
+from solver.config import ConfigError, nearest
 from solver.validate import cases, judge, table
 from solver.validate.table import HEAD
 
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     known = cases()
     for name in options.names:
         if name not in known:
-            raise ConfigError(f"case {name!r}: known are {', '.join(known)}")
+            raise ConfigError(f"case {name!r}: there is none of this name{nearest(name, known)}")
     set_up_jax(options.platform, available_cores(os.environ, Launch("validate")))
     jax.config.update("jax_enable_x64", True)
     print("".join(HEAD), end="", flush=True)
