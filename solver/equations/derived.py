@@ -29,7 +29,7 @@ class Derived:
 
 
 def derived_quantities(equation: Any) -> dict[str, Derived]:
-    """What can be made of the fields: of the velocity, which may itself be made of them, its vorticity, Q and dissipation;
+    """What can be made of the fields: of the velocity (made of them too, maybe) its vorticity, Q and dissipation;
     of another vector the curl; of a wavefunction density and phase.
 
     Source: Hunt, Wray & Moin, CTR Report S88 (1988) (Q).

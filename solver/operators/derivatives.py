@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Complex, Inexact
 
 from solver.grid import Grid
+from solver.mesh import on_gpu
 
 
 @partial(jax.jit, static_argnames="grid")
@@ -94,7 +95,7 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
     wavenumbers = grid.derivative_wavenumbers()
     k2 = sum(k * k for k in map(jnp.asarray, wavenumbers))
     k_dot_u = sum(k * u for k, u in zip(wavenumbers, u_hat, strict=True))
-    pressure = k_dot_u * (1 / jnp.where(k2 == 0, 1, k2))  # of real numbers: a complex division is slow on CPUs
+    pressure = _over(jnp.where(k2 == 0, 1, k2), k_dot_u, grid)
     return jnp.stack([u - k * pressure for k, u in zip(wavenumbers, u_hat, strict=True)])
 
 
@@ -133,3 +134,9 @@ def _check_vector(u_hat: Array, grid: Grid) -> None:
     needed = (grid.dimensions, *grid.spectral_shape)
     if u_hat.shape != needed:
         raise ValueError(f"vector field of shape {list(u_hat.shape)}; this grid needs {list(needed)}")
+
+
+def _over(real: Array, f_hat: Array, grid: Grid) -> Array:
+    """f̂ divided by real numbers. On CPUs a complex division is slow; on GPUs XLA makes an array of its own of a product with
+    the reciprocal (Navier–Stokes, 256³: 11 to 12 words per point held instead of 9.8 to 9.9)."""
+    return f_hat / real if on_gpu(grid.mesh) else f_hat * (1 / real)
