@@ -137,6 +137,6 @@ def _check_vector(u_hat: Array, grid: Grid) -> None:
 
 
 def _over(real: Array, f_hat: Array, grid: Grid) -> Array:
-    """f̂ divided by real numbers. On CPUs a complex division is slow; on GPUs XLA makes an array of its own of a product with
-    the reciprocal (Navier–Stokes, 256³: 11 to 12 words per point held instead of 9.8 to 9.9)."""
+    """f̂ divided by real numbers. On CPUs a complex division is slow; on GPUs XLA makes a product with the reciprocal an
+    array of its own (Navier–Stokes, 256³: 11 to 12 words per point held instead of 9.8 to 9.9)."""
     return f_hat / real if on_gpu(grid.mesh) else f_hat * (1 / real)

@@ -16,7 +16,7 @@ from solver.equations.base import SplitEquation
 from solver.equations.system import PeriodicSystem
 from solver.fft import resample
 from solver.grid import Grid
-from solver.io import Variable
+from solver.io import COMPONENT, Variable
 from solver.io.cuts import Cut
 from solver.operators import Fields
 
@@ -49,8 +49,20 @@ class Selection:
         for name in self.names:
             if name not in known:
                 raise ValueError(f"{owner}.fields: {equation.name} has no {name!r}{nearest(name, known)}")
-        points = self.grid(equation, owner).physical_shape
-        for name, values in jax.eval_shape(lambda f: self.values(equation, f), equation.field_shapes()).items():
+        grid = self.grid(equation, owner)
+        points, taken = grid.physical_shape, ("time", COMPONENT, *"xyz"[: grid.dimensions])
+        made = dataclasses.replace(self, precision="grid").values  # `float32` would take the real part
+        for name, values in jax.eval_shape(lambda f: made(equation, f), equation.field_shapes()).items():
+            if name in taken:
+                raise ValueError(
+                    f"{owner}: {equation.name} has a quantity called {name!r}, as an axis of the file is; another name "
+                    f"than {', '.join(taken)} is needed"
+                )
+            if np.issubdtype(values.dtype, np.complexfloating):
+                raise ValueError(
+                    f"{type(equation).__name__}: snapshot() gives {name} as complex numbers; its real and imaginary "
+                    "parts are two quantities"
+                )
             if values.shape[-len(points) :] != points or values.ndim > len(points) + 1:
                 raise ValueError(
                     f"{type(equation).__name__}: snapshot() gives {name} of shape {list(values.shape)}; "

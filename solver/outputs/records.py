@@ -15,7 +15,7 @@ from jaxtyping import Array
 from solver.cluster import is_first
 from solver.config import ConfigError
 from solver.equations.system import PeriodicSystem
-from solver.io import Layout, RecordsFile, Row, RunDirectory, verify_data
+from solver.io import TIME, Layout, RecordsFile, Row, RunDirectory, verify_data
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.pictures import Recorded, View, records_figure, save
@@ -46,6 +46,13 @@ class Records(Output):
 
     def check(self, equation: PeriodicSystem) -> None:
         layout = self.layout(equation)
+        taken = [name for name in layout.columns if name in (*TIME, *layout.axes)]
+        if taken:
+            axes = ", ".join((*TIME, *layout.axes))
+            raise ValueError(
+                f"output {self.name}: a column of {equation.name} would be called {taken[0]!r}, as an axis of the file "
+                f"is; another name than {axes} is needed"
+            )
         found = jax.eval_shape(lambda fields: self.values(equation, fields), equation.field_shapes())
         if found.keys() != layout.columns.keys():
             raise ValueError(
@@ -63,16 +70,7 @@ class Records(Output):
 
     def resume(self, run: Run) -> None:
         file = self.file(run.directory)
-        if not file.path.exists():
-            return
-        if verify_data(file.path):
-            raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
-        there, wanted = file.layout(), self.layout(run.equation)
-        if there is not None and there.to_json() != wanted.to_json():
-            raise ConfigError(
-                f"{file.path}: holds {', '.join(there.columns)} with other axes or units than output.{self.name} now "
-                "asks for; move it away to begin it anew"
-            )
+        check_continues(file, self.layout(run.equation), self.name)
 
     def write(self, run: Run, state: State) -> None:
         values = records_of(self, run.equation, state.field)
@@ -103,6 +101,20 @@ class Records(Output):
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
         return cls.file(directory).verify()
+
+
+def check_continues(file: RecordsFile, wanted: Layout, name: str) -> None:
+    """Raises ConfigError where a file that exists is damaged, or cannot take rows of the layout wanted of `name`."""
+    if not file.path.exists():
+        return
+    if verify_data(file.path):
+        raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
+    there = file.layout()
+    if there is not None and there.to_json() != wanted.to_json():
+        raise ConfigError(
+            f"{file.path}: holds {', '.join(there.columns)} with other axes or units than output.{name} now "
+            "asks for; move it away to begin it anew"
+        )
 
 
 def records_of(output: Records, equation: PeriodicSystem, fields: Fields) -> dict[str, np.ndarray]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +39,12 @@ from solver.loop import Schedule
 from solver.operators import Fields
 from solver.outputs.at_points import component_labels
 from solver.outputs.base import Output, Run
-from solver.outputs.records import Records, records_of
+from solver.outputs.records import Records, check_continues, records_of
 from solver.steppers.base import State
 
 VARIANCE = "_variance_in_time"  # ending of the column that holds the variance in time of another
 UNITS_OF_TIME = "time"
+OWN = ("since", "samples")  # columns beside those of the other outputs
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,14 @@ class Statistics(Output):
         return {name: given[name] if name in given else ours[name]() for name in self.of}
 
     def check(self, equation: PeriodicSystem) -> None:
-        for source in self.sources().values():
+        for name, source in self.sources().items():
             source.check(equation)
+            taken = [column for column in source.layout(equation).columns if column in OWN]
+            if taken:
+                raise ValueError(
+                    f"output.statistics.of: {name} has a column called {taken[0]!r}; another name than "
+                    f"{', '.join(OWN)} is needed"
+                )
         for name in self.fields:
             if name not in equation.fields:
                 raise ValueError(
@@ -129,7 +138,7 @@ class Statistics(Output):
         sums: dict[str, Any] = {}
         for name, source in self.sources().items():
             layout = source.layout(equation)
-            sums[name] = {
+            sums[_key(name, layout)] = {
                 # flat, so that no checkpoint takes them for fields
                 column: {part: np.zeros(math.prod(layout.shape(column))) for part in ("mean", "squares")}
                 for column in layout.columns
@@ -152,10 +161,11 @@ class Statistics(Output):
             carried = {**fresh, "since": last}
         weight, total = t - last, carried["weight"] + (t - last)
         moved = {"last": t, "weight": total, "samples": carried["samples"] + 1, "closed": np.bool_(closes)}
-        records = {
-            name: _add_records(sums, records_of(source, equation, state.field), weight, total)
-            for (name, source), sums in zip(self.sources().items(), carried["records"].values(), strict=True)
-        }
+        records = {}
+        for name, source in self.sources().items():
+            key = _key(name, source.layout(equation))
+            values = records_of(source, equation, state.field)
+            records[key] = _add_records(carried["records"][key], values, weight, total)
         return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
 
     def _add(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
@@ -193,8 +203,11 @@ class Statistics(Output):
         return hold_snapshot(path, variables, equation.grid, step, float(state.t), told)
 
     def resume(self, run: Run) -> None:
+        wanted = {name: _layout(source.layout(run.equation)) for name, source in self.sources().items()}
         for path in _record_files(run.directory):
-            if path.exists() and verify_data(path):
+            if path.stem in wanted:
+                check_continues(RecordsFile(path), wanted[path.stem], f"statistics with {path.stem}")
+            elif verify_data(path):
                 raise ConfigError(f"{path}: damaged; move it away to continue without its rows")
 
     def flush(self, run: Run) -> None:
@@ -236,6 +249,11 @@ def _field_files(directory: RunDirectory) -> list[Path]:
 # ---- records ----------------------------------------------------------------------------------------------------
 
 
+def _key(name: str, layout: Layout) -> str:
+    """Of an output's sums in the state: those of other axes or columns are not continued."""
+    return f"{name}-{zlib.crc32(json.dumps(layout.to_json(), sort_keys=True).encode()):08x}"
+
+
 def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weight: Any, total: Any) -> dict[str, Any]:
     """On the host, in double precision."""
     return {
@@ -249,7 +267,7 @@ def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weig
 
 def _row(state: State, carried: Mapping[str, Any], name: str, layout: Layout) -> Row:
     values = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
-    for column, sums in carried["records"][name].items():
+    for column, sums in carried["records"][_key(name, layout)].items():
         shape = layout.shape(column)
         values[column] = np.reshape(sums["mean"], shape)
         values[column + VARIANCE] = np.reshape(sums["squares"], shape) / carried["weight"]

@@ -12,7 +12,7 @@ from solver.diagnostics.points import at_places
 from solver.fft import Transform
 from solver.io import RecordsFile, Variable, write_snapshot
 from solver.io.cuts import Cut
-from solver.outputs import Points, Slices, Snapshots
+from solver.outputs import Correlations, Points, Slices, Snapshots, Statistics, ZonalMeans
 from tests.helpers import random_field
 
 SHAPE = (12, 14, 9)
@@ -242,3 +242,35 @@ def test_points_of_a_run(tmp_path):
     assert "all-to-all" not in text
     with pytest.raises(ValueError, match="places of 3 numbers are needed"):
         Points(at=((0.0, 1.0),)).check(flow)
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [
+        (Points(at=((0.1, 0.2),)), "t"),
+        (Points(at=((0.1, 0.2),)), "point"),
+        (ZonalMeans(), "y"),
+        (Correlations(), "r"),
+        (Snapshots(), "time"),
+        (Snapshots(), "x"),
+        (Snapshots(), "component"),
+        (Statistics(of=("points",)).beside([Points(at=((0.1, 0.2),))]), "since"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_a_field_called_as_an_axis_of_the_file_is_refused(output, name):
+    """Otherwise the first write fails, or what is in the file is the axis."""
+    grid = sw.Grid((8, 10), mesh=sw.device_mesh([0]))
+    output.check(sw.equations.NavierStokes(grid, viscosity=0.1, scalars=("dye",), diffusivities=(0.1,)))
+    with pytest.raises(ValueError, match=rf"called '{name}'.*another name than .*{name}"):
+        output.check(sw.equations.NavierStokes(grid, viscosity=0.1, scalars=(name,), diffusivities=(0.1,)))
+
+
+@pytest.mark.parametrize("precision", ["grid", "float32"])
+def test_a_snapshot_of_complex_numbers_is_refused(precision):
+    class Own(sw.equations.ComplexGinzburgLandau):
+        def snapshot(self, fields):
+            return self.to_physical(fields)
+
+    with pytest.raises(ValueError, match=r"snapshot\(\) gives .* as complex numbers"):
+        Snapshots(precision=precision).check(Own(sw.Grid((8, 10), mesh=sw.device_mesh([0]))))

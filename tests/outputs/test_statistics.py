@@ -8,12 +8,14 @@ import pytest
 import solver as sw
 from solver.config import ConfigError
 from solver.io import RecordsFile, list_checkpoints
-from solver.outputs import Checkpoints, Snapshots, Spectra, Statistics
+from solver.outputs import Checkpoints, PDFs, Snapshots, Spectra, Statistics
 
 STEP, WINDOW = 0.05, 10  # a window of ten steps
 
 
-def run(directory, end, *, devices=2, resume=False, control=None, shape=(12, 14, 9), momentary=False, **options):
+def run(
+    directory, end, *, devices=2, resume=False, control=None, shape=(12, 14, 9), momentary=False, more=(), **options
+):
     grid = sw.Grid(shape, mesh=sw.device_mesh(range(devices)))
     flow = sw.equations.NavierStokes(grid, viscosity=0.02, scalars=("dye",), diffusivities=(0.01,))
     stepper = sw.steppers.IFRK4()
@@ -22,8 +24,16 @@ def run(directory, end, *, devices=2, resume=False, control=None, shape=(12, 14,
     given = {"every_steps": WINDOW, "sample_steps": 2, "fields": ("velocity", "dye"), **options}
     outputs = [Statistics(**given), Checkpoints(every_steps=5, keep=9)]
     outputs += [Spectra(every_steps=2), Snapshots(every_steps=2)] if momentary else []
+    outputs += more
     control = {"step": STEP} if control is None else control
     return sw.run(flow, stepper, state, end=end, directory=directory, resume=resume, outputs=outputs, **control)
+
+
+def continue_from(directory, step):
+    """Later checkpoints taken away, as a kill would leave it."""
+    for path in list_checkpoints(directory / "checkpoints"):
+        if int(path.name[5:]) > step:
+            path.rename(directory / f"gone-{path.name}")
 
 
 def recorded(directory, name="spectra"):
@@ -75,9 +85,7 @@ def test_a_run_that_continues_has_the_bits_of_the_undisturbed_one(tmp_path, stop
     run(tmp_path / "whole", 40 * STEP, sample_steps=sample)
     stopped = tmp_path / "parts"
     run(stopped, 40 * STEP, sample_steps=sample)
-    for path in list_checkpoints(stopped / "checkpoints"):  # as a kill would leave it
-        if int(path.name[5:]) > stop:
-            path.rename(stopped / f"gone-{path.name}")
+    continue_from(stopped, stop)
     last = run(stopped, 40 * STEP, resume=True, sample_steps=sample)
     assert int(last.step) == 40
     whole, parts = recorded(tmp_path / "whole"), recorded(stopped)
@@ -108,9 +116,7 @@ def test_states_before_a_time_do_not_enter(tmp_path):
 
 def test_other_sums_than_those_of_the_checkpoint_begin_anew(tmp_path):
     run(tmp_path, 20 * STEP, fields=())
-    for path in list_checkpoints(tmp_path / "checkpoints"):
-        if int(path.name[5:]) > 15:
-            path.rename(tmp_path / f"gone-{path.name}")
+    continue_from(tmp_path, 15)
     run(tmp_path, 30 * STEP, resume=True, fields=("dye",))
     assert "they begin anew" in (tmp_path / "log.txt").read_text()
     assert [row.values["samples"] for row in recorded(tmp_path)] == [5, 2, 5]
@@ -156,3 +162,35 @@ def test_sums_of_fields_need_no_gather():
     assert text.count("all-to-all(") == 1
     made = jax.eval_shape(lambda: Statistics(fields=("velocity",)).accumulators(flow))
     assert made["fields"]["velocity"]["squares"].shape == (3, 16, 16, 16)
+
+
+def test_a_run_continues_whatever_the_order_of_what_is_summed_up(tmp_path):
+    """Two outputs with columns of one name, in an order that is not that of their names."""
+    of = ("structure-functions", "correlations")
+    run(tmp_path / "whole", 20 * STEP, fields=(), of=of)
+    stopped = tmp_path / "parts"
+    run(stopped, 20 * STEP, fields=(), of=of)
+    continue_from(stopped, 15)
+    run(stopped, 20 * STEP, resume=True, fields=(), of=of)
+    for name in of:
+        whole, parts = recorded(tmp_path / "whole", name), recorded(stopped, name)
+        assert [row.step for row in parts] == [row.step for row in whole] == [10, 20]
+        for column, values in whole[-1].values.items():
+            np.testing.assert_array_equal(parts[-1].values[column], values)
+
+
+def test_sums_on_other_axes_are_not_continued(tmp_path):
+    """Arrays of the same shapes with another meaning: neither the sums nor the rows go on."""
+    given = {"fields": (), "of": ("pdfs",)}
+    run(tmp_path, 20 * STEP, more=[PDFs(quantities=("velocity",), deviations=5.0)], **given)
+    continue_from(tmp_path, 15)
+    (tmp_path / "pdfs.h5").rename(tmp_path / "moved.h5")
+    wider = [PDFs(quantities=("velocity",), deviations=6.0)]
+    with pytest.raises(ConfigError, match=r"pdfs\.h5: holds .* with other axes"):
+        run(tmp_path, 20 * STEP, resume=True, more=wider, **given)
+    assert len(recorded(tmp_path, "pdfs")) == 2
+    (tmp_path / "statistics" / "pdfs.h5").rename(tmp_path / "moved-too.h5")
+    run(tmp_path, 20 * STEP, resume=True, more=wider, **given)
+    assert "they begin anew" in (tmp_path / "log.txt").read_text()
+    (row,) = recorded(tmp_path, "pdfs")
+    assert row.values["since"] == pytest.approx(16 * STEP)  # the next state that enters
