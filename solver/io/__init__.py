@@ -18,8 +18,8 @@ from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
 from solver.io.hdf5 import dataset, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
-from solver.io.read_snapshots import Snapshot, SnapshotVariable, list_snapshots, read_snapshot
-from solver.io.records import Axis, Column, Layout, RecordsFile, Row
+from solver.io.read_snapshots import Snapshot, SnapshotVariable, list_snapshots, read_slices, read_snapshot
+from solver.io.records import VARIANCE, Axis, Column, Layout, RecordsFile, Row
 from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.io.snapshots import (
     COMPONENT,
@@ -35,6 +35,7 @@ from solver.io.writer import Job, Writer
 __all__ = [
     "COMPONENT",
     "DEAD_SECONDS",
+    "VARIANCE",
     "Axis",
     "CheckpointError",
     "Column",
@@ -71,6 +72,7 @@ __all__ = [
     "read_lock",
     "read_manifest",
     "read_series",
+    "read_slices",
     "read_snapshot",
     "read_units",
     "record_provenance",

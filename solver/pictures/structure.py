@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.bands import draw_band
 from solver.pictures.panels import MakePanel
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import in_words
@@ -28,10 +29,13 @@ def structure_panel(recorded: Recorded, column: str) -> MakePanel:
                 continue
             colour = f"C{number}"
             axis.loglog(r[seen], curve[seen], color=colour, label=f"p = {order:g}")
+            draw_band(
+                axis, r[seen], recorded, column, colour, seen, number if names[0] == "order" else (slice(None), number)
+            )
             middle = np.flatnonzero(seen)[seen.sum() // 2]
             slope = curve[middle] * (r[seen] / r[middle]) ** (order / 3)
             axis.loglog(r[seen], slope, ":", lw=0.7, color=colour)
-        told = f"{in_words(column)}, t = {recorded.t[-1]:.3g}"
+        told = f"{in_words(column)}, {recorded.times[-1]}"
         axis.set(title=told, xlabel=recorded.label(other))
         axis.grid(True)
         few_ticks(axis)
