@@ -59,13 +59,13 @@ def _scalars(recorded: Recorded) -> Iterator[str]:
         left_out = ending in BESIDE and ending not in SHAPES and stem in recorded.values
         if recorded.axes_of(name) or left_out or not np.isfinite(values).any():
             continue
-        if recorded.spread or (len(recorded.t) > 1 and _changes(values)):
+        if _changes(np.append(values, values + recorded.spread.get(name, 0.0))):
             yield name
 
 
 def _changes(values: np.ndarray) -> bool:
     seen = values[np.isfinite(values)]
-    return bool(np.ptp(seen) > ROUND_OFF * np.abs(seen).max())
+    return bool(len(seen) > 1 and np.ptp(seen) > ROUND_OFF * np.abs(seen).max())
 
 
 def _place_in(recorded: Recorded, name: str) -> tuple[str, str]:

@@ -17,12 +17,13 @@ from solver.pictures.profiles import profile_panel
 from solver.pictures.recorded import Recorded
 from solver.pictures.spectra import DEEP, loglog_at_times
 from solver.pictures.structure import structure_panel
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import few_ticks
 from solver.pictures.times import chosen_times, time_colours, times_legend
 from solver.pictures.view import View
 
 MOST_PANELS = 12
+ROUND_OFF = 1e-12
 SPACE = ("x", "y", "z")
 DEVIATIONS = ("deviation", "log10_of_mean")
 
@@ -44,6 +45,7 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
         figure, axes = new_figure(down, across, (width, 2.5), view)
         for make, axis in zip(panels, axes, strict=False):
             make(figure, axis, view)
+            wrap_title(axis, width)
         hide_rest(axes, len(panels))
         if title:
             figure.suptitle(title, fontsize=8.5)
@@ -59,12 +61,14 @@ def _panels(recorded: Recorded) -> list[MakePanel]:
 
 
 def array_columns(recorded: Recorded) -> list[str]:
-    """Columns with axes that are worth a panel; not what is zero throughout, nor how many points a shell has."""
-    return [
-        name
+    """Columns with axes that are worth a panel: no round-off beside others of their units, no counts of points."""
+    sizes = {
+        name: float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
         for name, values in recorded.values.items()
-        if recorded.axes_of(name) and name != "count" and np.any(values[np.isfinite(values)])
-    ]
+        if recorded.axes_of(name) and name != "count"
+    }
+    like = lambda name: max(size for other, size in sizes.items() if recorded.units(other) == recorded.units(name))  # noqa: E731
+    return [name for name, size in sizes.items() if size > ROUND_OFF * like(name)]
 
 
 def _array(recorded: Recorded, column: str) -> MakePanel | None:
@@ -144,7 +148,10 @@ def _against_axis(recorded: Recorded, column: str) -> MakePanel:
     name = recorded.axes_of(column)[0]
 
     def make(figure: Any, axis: Any, view: View) -> None:
-        _lines(axis, recorded.axis(name), recorded, column, view)
+        if name in LISTED:
+            _marks(axis, recorded, column)
+        else:
+            _lines(axis, recorded.axis(name), recorded, column, view)
         axis.set(title=in_words(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
         few_ticks(axis)
 
@@ -159,6 +166,16 @@ def _lines(axis: Any, x: np.ndarray, recorded: Recorded, column: str, view: View
     draw_band(axis, x[seen], recorded, column, colour, seen)
     axis.grid(True)
     times_legend(axis)
+
+
+def _marks(axis: Any, recorded: Recorded, column: str) -> None:
+    """Modes and places, which no line joins, of the last row; with the spread of a mean."""
+    name = recorded.axes_of(column)[0]
+    spread = recorded.spread.get(column)
+    width = None if spread is None else spread[-1]
+    axis.errorbar(recorded.axis(name), recorded.values[column][-1], width, fmt="o", ms=3, label=recorded.times[-1])
+    axis.legend(loc="best")
+    axis.grid(True)
 
 
 def _two_axes(recorded: Recorded, column: str) -> MakePanel:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from solver.pictures.colours import Colours, colours_of
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import box_ticks, few_ticks
 from solver.pictures.view import View
 
@@ -66,6 +66,7 @@ def slices_figure(
                     axis.set_ylim(chosen[panel.name].low, chosen[panel.name].high)
             else:
                 _image(figure, axis, panel, sides, chosen[panel.name])
+                wrap_title(axis, figure.get_figwidth() * 0.68 / _across(axis))
         hide_rest(axes, len(panels))
         figure.suptitle(title, fontsize=8.5)
     return figure
@@ -120,6 +121,11 @@ def _image(figure: Any, axis: Any, panel: Panel, sides: Sequence[tuple[str, np.n
     width, height = (_length(points) for _, points in sides)
     box_ticks(axis.xaxis, width, most=2 if height > TALL * width else 4)
     box_ticks(axis.yaxis, height, most=2 if height < FLAT * width else 4)
+
+
+def _across(axis: Any) -> int:
+    """Panels beside each other."""
+    return int(axis.get_subplotspec().get_gridspec().ncols)
 
 
 def colour_ticks(bar: Any, colours: Colours) -> None:

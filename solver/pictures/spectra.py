@@ -65,10 +65,13 @@ def loglog_at_times(
     for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
         seen = (k > 0) & np.isfinite(values[i]) & (values[i] > NOISE * np.nanmax(values[i], initial=0))
         last = i == rows[-1]
+        mark = "o" if seen.sum() == 1 else None  # a line of one point is not seen
         axis.loglog(
             k[seen],
             values[i][seen],
             color=colour,
+            marker=mark,
+            ms=3,
             lw=1.6 if last else 0.9,
             label=labels[i] if labels else f"t = {t[i]:.3g}",
         )
