@@ -141,5 +141,5 @@ def record(folder, name, axes, columns, values, count=5):
     )
     file = RecordsFile(folder / f"{name}.h5")
     for i in range(count):
-        file.append(Row(10 * i, 0.5 * i, {column: values(column, 0.5 * i) for column in columns}), layout)
+        file.append(Row(10 * i, 0.5 * i, {name: np.asarray(values(name, 0.5 * i)) for name in columns}), layout)
     return file

@@ -37,13 +37,11 @@ def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], S
     """The files of a view's time; all of them if it names none.
 
     Raises:
-        ValueError: no snapshot is of this time, or there are none.
+        ValueError: none is of this time.
     """
-    if view.time is None:
+    if view.time is None or not paths:
         return list(paths)
     times = [read(path).t for path in paths]
-    if not times:
-        raise ValueError(f"time {view.time:g}: the run has no snapshots")
     apart = min(np.diff(times), default=0.0)
     nearest_one = int(np.argmin(np.abs(np.array(times) - view.time)))
     if abs(times[nearest_one] - view.time) > max(CLOSE * apart, 1e-6 * max(abs(view.time), 1.0)):
@@ -104,7 +102,7 @@ def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
             list(zip(variable.labels, np.moveaxis(values, -1, 0), strict=True)) if variable.labels else [("", values)]
         )
         chosen = [(label, part) for label, part in parts if view.component in (None, label)]
-        found += [Panel(name, label, part, variable.units) for label, part in chosen]
+        found += [Panel(name, label, np.asarray(part), variable.units) for label, part in chosen]
     if not found:
         labels = [label for name in fields for label in snapshot.variables[name].labels]
         raise ValueError(f"component {view.component!r}: one of {', '.join(dict.fromkeys(labels)) or 'none'} is needed")

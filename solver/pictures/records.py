@@ -174,6 +174,7 @@ def _marks(axis: Any, recorded: Recorded, column: str) -> None:
     spread = recorded.spread.get(column)
     width = None if spread is None else spread[-1]
     axis.errorbar(recorded.axis(name), recorded.values[column][-1], width, fmt="o", ms=3, label=recorded.times[-1])
+    axis.set_xlim(-0.5, len(recorded.axis(name)) - 0.5)
     axis.legend(loc="best")
     axis.grid(True)
 

@@ -77,7 +77,8 @@ def test_statistics_by_the_names_of_their_files(sliced):
     rows = RecordsFile(sliced / "statistics" / "spectra.h5").rows()
     spectra = statistics["spectra"]
     np.testing.assert_array_equal(spectra["energy"], [row.values["energy"] for row in rows])
-    assert (spectra["since"].values == pytest.approx([0, 0.3])) and (spectra["t"].values == pytest.approx([0.3, 0.6]))
+    assert spectra["since"].values == pytest.approx([0, 0.3])
+    assert spectra["t"].values == pytest.approx([0.3, 0.6])
     fields = statistics["fields"]
     assert fields["velocity_mean"].dims == ("t", "x", "y", "z", "component")
     assert fields["since"].values == pytest.approx([0, 0.3])
