@@ -61,7 +61,12 @@ def test_each_part_is_drawn_as_what_it_is(sliced, tmp_path, figures):
     planes = {f"slices-{part}-{step}" for part in ("z1", "x6", "x0-3_y3-3") for step in steps}
     assert set(figures) == planes | {"slices-y0_z1", "slices-x2_y1_z1"}
     plane = figures["slices-x6-step-00000008"]
-    assert [one.replace("\n", " ") for one in titles(plane)] == ["q criterion", "velocity x", "velocity y", "velocity z"]
+    assert [one.replace("\n", " ") for one in titles(plane)] == [
+        "q criterion",
+        "velocity x",
+        "velocity y",
+        "velocity z",
+    ]
     assert plane._suptitle.get_text() == "t = 0.4, x = 3.14"
     axis = plane.axes[2]
     np.testing.assert_array_equal(axis.images[0].get_array(), read_slices(paths[2]).values("velocity_x6")[..., 1].T)
