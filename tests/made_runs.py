@@ -21,7 +21,10 @@ from solver.loop import BlowUp
 MARKUP = '<script>document.body.remove()</script> & <b>"bold"</b> </title> ’'
 
 
-def vortex(folder, *, step=0.05, end=0.6, amplitude=1.0, viscosity=0.05, title="A vortex"):
+PARTS = ("z = 0.8", "x = 3.14", "y = 0, z = 1", "x = 1, y = 1, z = 1", "x = 0:2, y = 2:3")
+
+
+def vortex(folder, *, step=0.05, end=0.6, amplitude=1.0, viscosity=0.05, title="A vortex", outputs=None):
     """A run in a box of unequal sides and points."""
     grid = sw.Grid((12, 16, 8), lengths=(2 * np.pi, 4 * np.pi, 2 * np.pi), mesh=sw.device_mesh(range(2)))
     flow, stepper = sw.equations.NavierStokes(grid, viscosity=viscosity), sw.steppers.IFRK2()
@@ -31,7 +34,7 @@ def vortex(folder, *, step=0.05, end=0.6, amplitude=1.0, viscosity=0.05, title="
         return *cells, jnp.sin(x + y / 2 + z)
 
     state = sw.initial_state(flow, stepper, sw.sample(start, grid))
-    outputs = [
+    outputs = outputs or [
         sw.outputs.Series(every_steps=1),
         sw.outputs.Spectra(every_steps=2),
         sw.outputs.Snapshots(every_steps=4),
@@ -44,6 +47,17 @@ def vortex(folder, *, step=0.05, end=0.6, amplitude=1.0, viscosity=0.05, title="
 @cache
 def _finished():
     return vortex(Path(mkdtemp(prefix="slabwave-finished-")) / "run")
+
+
+@cache
+def _sliced():
+    outputs = [
+        sw.outputs.Slices(every_steps=4, at=PARTS, fields=("velocity", "q_criterion")),
+        sw.outputs.Statistics(every_steps=6, sample_steps=2, of=("spectra", "scales"), fields=("velocity",)),
+        sw.outputs.Points(every_steps=2, at=((0.1, 0.2, 0.3), (1.0, 2.0, 3.0))),
+        sw.outputs.Spectra(every_steps=2),
+    ]
+    return vortex(Path(mkdtemp(prefix="slabwave-sliced-")) / "run", outputs=outputs, title="Cut up")
 
 
 @cache
@@ -69,6 +83,12 @@ def _line():
 def finished():
     """In three dimensions, to its end; not to be changed."""
     return _finished()
+
+
+@pytest.fixture
+def sliced():
+    """With planes, a line, a point, a box and statistics, and without snapshots; not to be changed."""
+    return _sliced()
 
 
 @pytest.fixture
@@ -121,5 +141,5 @@ def record(folder, name, axes, columns, values, count=5):
     )
     file = RecordsFile(folder / f"{name}.h5")
     for i in range(count):
-        file.append(Row(10 * i, 0.5 * i, {column: values(column, 0.5 * i) for column in columns}), layout)
+        file.append(Row(10 * i, 0.5 * i, {name: np.asarray(values(name, 0.5 * i)) for name in columns}), layout)
     return file

@@ -18,8 +18,8 @@ from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
 from solver.io.hdf5 import dataset, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
-from solver.io.read_snapshots import Snapshot, SnapshotVariable, list_snapshots, read_snapshot
-from solver.io.records import TIME, Axis, Column, Layout, RecordsFile, Row
+from solver.io.read_snapshots import Snapshot, SnapshotVariable, list_snapshots, read_slices, read_snapshot
+from solver.io.records import TIME, VARIANCE, Axis, Column, Layout, RecordsFile, Row
 from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.io.snapshots import (
     COMPONENT,
@@ -36,6 +36,7 @@ __all__ = [
     "COMPONENT",
     "DEAD_SECONDS",
     "TIME",
+    "VARIANCE",
     "Axis",
     "CheckpointError",
     "Column",
@@ -72,6 +73,7 @@ __all__ = [
     "read_lock",
     "read_manifest",
     "read_series",
+    "read_slices",
     "read_snapshot",
     "read_units",
     "record_provenance",

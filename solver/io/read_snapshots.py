@@ -1,9 +1,10 @@
-"""Reading snapshots: what a file holds, and parts of its fields. No link out of a file is followed."""
+"""Reading snapshots, slices and mean fields: what a file holds, and parts of it. No link out of a file is followed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 from solver.io.checkpoint_store import step_of
 from solver.io.hdf5 import dataset, read_hdf5, words
 from solver.io.snapshots import AXES, variables_in
+
+SIDE = re.compile(r"([xyz])(?:_(\d+)_(\d+))?")  # a scale of positions: all points of an axis, or those of a range
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,31 @@ class SnapshotVariable:
         dtype: of the values.
         units: of them.
         labels: of the components; none for a scalar.
+        sides: names of the coordinates along the points.
+        along: name of the axis of components; empty for a scalar.
+        at: positions [length] on the axes that a slice drops.
+        stored: name of the data set.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype
     units: str
     labels: tuple[str, ...]
+    sides: tuple[str, ...] = ()
+    along: str = ""
+    at: Mapping[str, float] = field(default_factory=dict)
+    stored: str = ""
+
+    @property
+    def part(self) -> str:
+        """The ending of a slice's name, such as `z12` or `x3-9`; empty for the whole grid."""
+        matches = [SIDE.fullmatch(side) for side in self.sides]
+        kept = {found[1]: f"{found[2]}-{found[3]}" for found in matches if found and found[2]}
+        known = [
+            rf"{axis}\d+" if axis in self.at else f"{axis}{kept[axis]}" for axis in AXES if axis in {*self.at, *kept}
+        ]
+        found = re.search(f"_({'_'.join(known)})$", self.stored) if known else None
+        return found[1] if found else ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +64,9 @@ class Snapshot:
         title: of the run.
         axes: coordinates of the points [length], by name.
         variables: by name.
+        place: where a part of the grid lies, in words; empty for the whole.
+        told: further numbers of the file: `since` and `samples` of mean fields.
+        kind: what files of its kind are called.
     """
 
     path: Path
@@ -50,6 +75,9 @@ class Snapshot:
     title: str
     axes: Mapping[str, np.ndarray]
     variables: Mapping[str, SnapshotVariable]
+    place: str = ""
+    told: Mapping[str, float] = field(default_factory=dict)
+    kind: str = "snapshots"
 
     def values(self, name: str, index: Any = ()) -> np.ndarray:
         """Values of a field, or those of an index of its data set `(x, y, z, component)`; the rest is not read.
@@ -57,8 +85,28 @@ class Snapshot:
         Raises:
             ValueError: no such field, or it does not lie in the file itself.
         """
+        variable = self.variables.get(name)
+        stored = variable.stored if variable is not None and variable.stored else name
         with read_hdf5(self.path) as file:
-            return np.asarray(dataset(file, name)[index])
+            return np.asarray(dataset(file, stored)[index])
+
+    def parts(self) -> list[str]:
+        """Names of the parts of the grid that a file of slices holds, in the order of the file."""
+        return list(dict.fromkeys(variable.part for variable in self.variables.values()))
+
+    def of_part(self, part: str) -> Snapshot:
+        """The fields of one part, under their own names and over the axes x, y, z that the part has.
+
+        Raises:
+            ValueError: the file has no such part.
+        """
+        mine = {name: v for name, v in self.variables.items() if v.part == part}
+        if not mine:
+            raise ValueError(f"{self.path}: has no part {part!r}; it has {', '.join(self.parts()) or 'none'}")
+        first = next(iter(mine.values()))
+        place = ", ".join(f"{axis} = {position:.3g}" for axis, position in first.at.items())
+        fields = {name.removesuffix(f"_{part}"): v for name, v in mine.items()}
+        return replace(self, axes={side[0]: self.axes[side] for side in first.sides}, variables=fields, place=place)
 
 
 def list_snapshots(folder: Path) -> list[Path]:
@@ -73,16 +121,39 @@ def read_snapshot(path: Path) -> Snapshot:
         ValueError: not a snapshot, damaged, or its data lie in other files.
     """
     with read_hdf5(path) as file:
-        missing = [key for key in ("step", "time") if key not in file.attrs]
-        axes = {name: dataset(file, name)[:] for name in AXES if name in file}
-        if missing or not axes:
+        if not any(name in file for name in AXES):
             raise ValueError(f"{path}: not a snapshot; attributes step and time, and coordinates x, y, z are needed")
-        title = str(file.attrs.get("title", ""))
-        variables = {name: _variable(file, name, len(axes)) for name in variables_in(file)}
-        return Snapshot(path, int(file.attrs["step"]), float(file.attrs["time"]), title, axes, variables)
+        return _read(path, file)
 
 
-def _variable(file: h5py.File, name: str, dimensions: int) -> SnapshotVariable:
+def read_slices(path: Path) -> Snapshot:
+    """What a file of slices holds: variables such as `velocity_z12`, each with its own axes and places.
+
+    Raises:
+        ValueError: not a file of slices, damaged, or its data lie in other files.
+    """
+    with read_hdf5(path) as file:
+        return replace(_read(path, file), kind="slices")
+
+
+def _read(path: Path, file: h5py.File) -> Snapshot:
+    if any(key not in file.attrs for key in ("step", "time")):
+        raise ValueError(f"{path}: not a snapshot; attributes step and time, and coordinates x, y, z are needed")
+    axes = {name: dataset(file, name)[:] for name in sorted(file) if SIDE.fullmatch(name)}
+    variables = {name: _variable(file, name) for name in variables_in(file)}
+    told = {key: float(file.attrs[key]) for key in ("since", "samples") if key in file.attrs}
+    title = str(file.attrs.get("title", ""))
+    step, t = int(file.attrs["step"]), float(file.attrs["time"])
+    kind = "statistics" if told else "snapshots"
+    return Snapshot(path, step, t, title, axes, variables, told=told, kind=kind)
+
+
+def _variable(file: h5py.File, name: str) -> SnapshotVariable:
     data = dataset(file, name)
-    labels = () if data.ndim == dimensions else tuple(words(file, data.dims[dimensions].keys()[0]))
-    return SnapshotVariable(data.shape, data.dtype, str(data.attrs.get("units", "")), labels)
+    scales = [next(iter(dim.keys()), "") for dim in data.dims]
+    sides = tuple(scale for scale in scales if SIDE.fullmatch(scale))
+    along = scales[-1] if len(sides) < data.ndim else ""
+    labels = tuple(words(file, along)) if along else ()
+    at = {axis: float(data.attrs[axis]) for axis in AXES if axis in data.attrs}
+    units = str(data.attrs.get("units", ""))
+    return SnapshotVariable(data.shape, data.dtype, units, labels, sides, along, at, name)

@@ -21,6 +21,7 @@ from solver.io.files import append_line, partial_path, publish
 from solver.io.hdf5 import create, dataset, new_hdf5, read_hdf5, seal, verify_data
 
 TIME = ("t", "step")
+VARIANCE = "_variance_in_time"  # ending of the column of statistics that holds the variance in time of another
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
 
 

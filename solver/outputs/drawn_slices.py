@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,17 +33,15 @@ class Cut:
     told: str
 
 
-def chosen_snapshots(paths: Sequence[Path], view: View) -> list[Path]:
-    """The snapshots of a view's time; all of them if it names none.
+def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot) -> list[Path]:
+    """The files of a view's time; all of them if it names none.
 
     Raises:
-        ValueError: no snapshot is of this time, or there are none.
+        ValueError: none is of this time.
     """
-    if view.time is None:
+    if view.time is None or not paths:
         return list(paths)
-    times = [read_snapshot(path).t for path in paths]
-    if not times:
-        raise ValueError(f"time {view.time:g}: the run has no snapshots")
+    times = [read(path).t for path in paths]
     apart = min(np.diff(times), default=0.0)
     nearest_one = int(np.argmin(np.abs(np.array(times) - view.time)))
     if abs(times[nearest_one] - view.time) > max(CLOSE * apart, 1e-6 * max(abs(view.time), 1.0)):
@@ -61,16 +59,23 @@ def cut_of(snapshot: Snapshot, view: View) -> Cut:
     names = tuple(snapshot.axes)
     whole = tuple(slice(None) for _ in names)
     if len(names) < 3:
+        if snapshot.place:  # one plane or line, which is chosen already
+            return whole_of(snapshot)
         if view.plane not in (None, "".join(names)) or view.at is not None:
             asked = f"plane {view.plane!r}" if view.plane not in (None, "".join(names)) else f"at {view.at:g}"
             raise ValueError(f"{asked}: a run in three dimensions is needed; this one has {len(names)}")
-        return Cut(names, whole, "")
+        return whole_of(snapshot)
     plane = view.plane or "xy"
     normal = PLANES[plane]
     points = snapshot.axes[normal]
     here = len(points) // DEFAULT_PLACE if view.at is None else _nearest_point(points, view.at, normal)
     axis = names.index(normal)
     return Cut(tuple(plane), (*whole[:axis], here, *whole[axis + 1 :]), f"{normal} = {points[here]:.3g}")
+
+
+def whole_of(snapshot: Snapshot) -> Cut:
+    """Nothing is cut."""
+    return Cut(tuple(snapshot.axes), tuple(slice(None) for _ in snapshot.axes), snapshot.place)
 
 
 def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
@@ -88,7 +93,7 @@ def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
     """
     fields = list(snapshot.variables)
     if view.field is not None and view.field not in fields:
-        raise ValueError(f"field {view.field!r}: the snapshots have no such field{nearest(view.field, fields)}")
+        raise ValueError(f"field {view.field!r}: the {snapshot.kind} have no such field{nearest(view.field, fields)}")
     found = []
     for name in fields if view.field is None else [view.field]:
         variable = snapshot.variables[name]
@@ -97,32 +102,34 @@ def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
             list(zip(variable.labels, np.moveaxis(values, -1, 0), strict=True)) if variable.labels else [("", values)]
         )
         chosen = [(label, part) for label, part in parts if view.component in (None, label)]
-        found += [Panel(name, label, part, variable.units) for label, part in chosen]
+        found += [Panel(name, label, np.asarray(part), variable.units) for label, part in chosen]
     if not found:
         labels = [label for name in fields for label in snapshot.variables[name].labels]
         raise ValueError(f"component {view.component!r}: one of {', '.join(dict.fromkeys(labels)) or 'none'} is needed")
     return found
 
 
-def draw_slices(snapshot: Snapshot, folder: Path, view: View) -> list[Path]:
-    """One figure of a snapshot."""
+def draw_slices(snapshot: Snapshot, folder: Path, view: View, stem: str = "") -> list[Path]:
+    """One figure of a snapshot, called as its file if no `stem` is given."""
     cut = cut_of(snapshot, view)
     sides = [(name, snapshot.axes[name]) for name in cut.axes]
     figure = slices_figure(panels_of(snapshot, view, cut), sides, told(snapshot, cut), view)
-    return save(figure, folder, snapshot.path.stem, view)
+    return save(figure, folder, stem or snapshot.path.stem, view)
 
 
 def told(snapshot: Snapshot, cut: Cut) -> str:
-    """Time and place of a slice in words."""
-    return f"t = {snapshot.t:.4g}" + (f", {cut.told}" if cut.told else "")
+    """Time and place of a slice in words; of a mean field its window."""
+    since = f"{snapshot.told['since']:.4g} – " if "since" in snapshot.told else ""
+    return f"t = {since}{snapshot.t:.4g}" + (f", {cut.told}" if cut.told else "")
 
 
-def draw_against_time(snapshots: Sequence[Snapshot], folder: Path, view: View) -> list[Path]:
+def draw_against_time(snapshots: Sequence[Snapshot], folder: Path, view: View, stem: str = "snapshots") -> list[Path]:
     """Fields on a line as diagrams of x and t."""
     rows = [panels_of(one, view, cut_of(one, view)) for one in snapshots]
     names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
     values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
     units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
     t = np.array([one.t for one in snapshots])
-    figure = hovmoeller_figure(next(iter(snapshots[0].axes.items())), t, values, units, view)
-    return [] if figure is None else save(figure, folder, "snapshots", view)
+    title = snapshots[0].place
+    figure = hovmoeller_figure(next(iter(snapshots[0].axes.items())), t, values, units, view, title)
+    return [] if figure is None else save(figure, folder, stem, view)

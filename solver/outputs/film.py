@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,21 +15,24 @@ SAMPLE = 10_000  # values of each frame and panel that colours are chosen by
 DPI = 150
 
 
-def frames(paths: Sequence[Path], view: View, dpi: int = DPI) -> Iterator[np.ndarray]:
-    """Pictures `(height, width, 3)` in bytes, one for each snapshot.
+def frames(
+    paths: Sequence[Path], view: View, dpi: int = DPI, read: Callable[[Path], Snapshot] = read_snapshot
+) -> Iterator[np.ndarray]:
+    """Pictures `(height, width, 3)` in bytes, one for each file.
 
     Args:
-        paths: of the snapshots, at least one.
+        paths: of the snapshots, or of slices, at least one.
         view: which slices.
         dpi: pixels per inch.
+        read: what reads a file: a snapshot, or one part of a file of slices.
 
     Raises:
         ValueError: the view asks for what the snapshots do not have.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    first = read_snapshot(paths[0])
-    colours = film_colours(paths, view)
+    first = read(paths[0])
+    colours = film_colours(paths, view, read)
     cut = cut_of(first, view)
     sides = [(name, first.axes[name]) for name in cut.axes]
     figure = slices_figure(panels_of(first, view, cut), sides, told(first, cut), view, colours)
@@ -39,18 +42,20 @@ def frames(paths: Sequence[Path], view: View, dpi: int = DPI) -> Iterator[np.nda
         figure.draw_without_rendering()
     figure.set_layout_engine("none")  # nothing may move from frame to frame
     for path in paths:
-        snapshot = read_snapshot(path)
+        snapshot = read(path)
         update_slices(figure, panels_of(snapshot, view, cut_of(snapshot, view)), told(snapshot, cut))
         with style(view):
             canvas.draw()
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def film_colours(paths: Sequence[Path], view: View) -> dict[str, Colours]:
+def film_colours(
+    paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot
+) -> dict[str, Colours]:
     """Colours of each field that suit all snapshots: from a sample of every one, its extremes included."""
     samples: dict[str, list[np.ndarray]] = {}
     for path in paths:
-        snapshot = read_snapshot(path)
+        snapshot = read(path)
         for name, values in _sample(snapshot, view):
             samples.setdefault(name, []).append(values)
     return {name: colours_of(name, arrays, dark=view.dark) for name, arrays in samples.items()}

@@ -11,6 +11,8 @@ from solver.io import Job, RunDirectory, hold_snapshot, snapshot_path, step_of, 
 from solver.io.cuts import Cut
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
 from solver.outputs.base import Output, Run
+from solver.outputs.drawn_parts import draw_parts
+from solver.pictures import View
 from solver.steppers.base import State
 
 
@@ -86,6 +88,12 @@ class Slices(Output):
         for path in slices(directory):
             if step_of(path) > step:
                 path.unlink()
+
+    @classmethod
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """Planes at a few times, or at that of the view; lines and points against time."""
+        paths = slices(directory)
+        return draw_parts(paths, folder, view) if paths else []
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:

@@ -22,6 +22,7 @@ from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
 from solver.equations.system import PeriodicSystem
 from solver.io import (
+    VARIANCE,
     Column,
     Job,
     Layout,
@@ -39,10 +40,11 @@ from solver.loop import Schedule
 from solver.operators import Fields
 from solver.outputs.at_points import component_labels
 from solver.outputs.base import Output, Run
+from solver.outputs.drawn_statistics import draw_mean_fields, draw_means
 from solver.outputs.records import Records, check_continues, records_of
+from solver.pictures import View
 from solver.steppers.base import State
 
-VARIANCE = "_variance_in_time"  # ending of the column that holds the variance in time of another
 UNITS_OF_TIME = "time"
 OWN = ("since", "samples")  # columns beside those of the other outputs
 
@@ -224,6 +226,12 @@ class Statistics(Output):
                 path.with_suffix(".hdf").unlink(missing_ok=True)
         if folder(directory).is_dir():
             update_series(folder(directory))
+
+    @classmethod
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """A figure for each file of means, with the spread in time, and one of mean fields for each window."""
+        files = [] if view.chooses_slices else [RecordsFile(path) for path in _record_files(directory)]
+        return [*draw_means(files, folder, view), *draw_mean_fields(_field_files(directory), folder, view)]
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:

@@ -6,19 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.bands import draw_band
 from solver.pictures.panels import MakePanel
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import INK, in_words, unit
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
+WORDS = {"_transfer": "transfer T(k)", "_flux": "flux Π(k)", "_linear": "linear term"}
+ENDINGS = tuple(WORDS)
+LATER_HALF = "mean of later half"
 LATER = 3  # from so many rows on their later half has a mean
 
 
 def flux_panels(recorded: Recorded) -> list[MakePanel]:
     """A panel of the transfers and one of the fluxes, for each unit that they have."""
     made = []
-    for ending, word in (("_transfer", "transfer T(k)"), ("_flux", "flux Π(k)")):
+    if not any(name.endswith("_flux") for name in recorded.values):
+        return []
+    for ending, word in WORDS.items():
         columns = [name for name in recorded.values if name.endswith(ending)]
         for units in dict.fromkeys(recorded.units(name) for name in columns):
             alike = [name for name in columns if recorded.units(name) == units]
@@ -32,25 +38,30 @@ def _panel(recorded: Recorded, columns: list[str], ending: str, word: str, units
     seen = k > 0
 
     def make(figure: Any, axis: Any, view: View) -> None:
+        single = len(columns) == 1
         for name in columns:
-            _curves(axis, k[seen], recorded.values[name][:, seen], in_words(name.removesuffix(ending)))
+            _curves(axis, k[seen], recorded, name, seen, "_" if single else in_words(name.removesuffix(ending)))
         energies = [recorded.values[name] for name in columns if name.removesuffix(ending).endswith("energy")]
         if len(energies) > 1:
             total = np.sum(energies, axis=0)[-1, seen]
             axis.semilogx(k[seen], total, "--", color=INK[view.dark], lw=1.4, label="sum of energies")
         axis.axhline(0, lw=0.6, color="0.5", zorder=0)
-        axis.set(title=f"{word}, t = {recorded.t[-1]:.3g}", xlabel=recorded.label(axis_name), ylabel=unit(units))
+        told = f"{in_words(columns[0].removesuffix(ending))}: {word}" if single else word
+        axis.set(title=f"{told}, {recorded.times[-1]}", xlabel=recorded.label(axis_name), ylabel=unit(units))
         axis.grid(True)
         few_ticks(axis)
-        told = "dotted: mean of later half" if len(recorded.t) > LATER else None
-        axis.legend(loc="best", title=told, title_fontsize=6)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(loc="best")
 
     return make
 
 
-def _curves(axis: Any, k: np.ndarray, values: np.ndarray, label: str) -> None:
-    """At the last time, and thin the mean over the second half of the rows."""
+def _curves(axis: Any, k: np.ndarray, recorded: Recorded, column: str, seen: np.ndarray, label: str) -> None:
+    """At the last time, and thin the mean over the second half of the rows; of a window its mean with a band."""
+    values = recorded.values[column][:, seen]
     (line,) = axis.semilogx(k, values[-1], label=label)
-    if len(values) > LATER:
+    draw_band(axis, k, recorded, column, line.get_color(), seen)
+    if len(values) > LATER and not recorded.spread:
         later = values[len(values) // 2 :].mean(axis=0)
-        axis.semilogx(k, later, ":", lw=1.0, color=line.get_color())
+        told = "_" if any(one.get_label() == LATER_HALF for one in axis.lines) else LATER_HALF
+        axis.semilogx(k, later, ":", lw=1.0, color=line.get_color(), label=told)

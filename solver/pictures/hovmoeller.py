@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ def hovmoeller_figure(
     quantities: Mapping[str, np.ndarray],
     units: Mapping[str, str],
     view: View,
+    title: str = "",
 ) -> Any | None:
-    """For each quantity `(t, x)` its diagram, time upwards, and beside it curves at a few times."""
+    """For each quantity `(t, x)` its diagram, time upwards, and beside it curves at a few times; a title above all."""
     if len(t) < 2 or not quantities:
         return None
     with style(view):
@@ -32,6 +33,8 @@ def hovmoeller_figure(
             diagram(figure, left, side, t, name, values, units.get(name, ""), view)
             curves_at_times(right, side, t, values, view)
             right.set(ylabel=unit(units.get(name, "")), title=in_words(name))
+        if title:
+            figure.suptitle(title, fontsize=8.5)
     return figure
 
 
@@ -52,11 +55,14 @@ def diagram(
     box_ticks(axis.xaxis, _length(side[1]))
 
 
-def curves_at_times(axis: Any, side: tuple[str, np.ndarray], t: np.ndarray, values: np.ndarray, view: View) -> None:
+def curves_at_times(
+    axis: Any, side: tuple[str, np.ndarray], t: np.ndarray, values: np.ndarray, view: View,
+    labels: Sequence[str] = (),
+) -> None:  # fmt: skip
     """Values along the axis at a few times."""
     rows = chosen_times(len(t), 5)
     for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
-        axis.plot(side[1], values[i], color=colour, lw=1.0, label=f"t = {t[i]:.3g}")
+        axis.plot(side[1], values[i], color=colour, lw=1.0, label=labels[i] if labels else f"t = {t[i]:.3g}")
     axis.set(xlabel=side[0], xlim=(side[1][0], side[1][-1]))
     few_ticks(axis)
     box_ticks(axis.xaxis, _length(side[1]))

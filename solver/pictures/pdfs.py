@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.bands import draw_band
 from solver.pictures.panels import MakePanel
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import INK, in_words
@@ -24,13 +25,15 @@ def pdf_panel(recorded: Recorded, column: str) -> MakePanel:
         for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
             seen = values[i] > 0
             width = 1.6 if i == rows[-1] else 0.9
-            axis.semilogy(x[seen], values[i][seen], color=colour, lw=width, label=f"t = {recorded.t[i]:.3g}")
+            axis.semilogy(x[seen], values[i][seen], color=colour, lw=width, label=recorded.times[i])
         smallest = values[values > 0].min(initial=1.0)
         if name == "deviation":
             gaussian = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
             axis.semilogy(x, gaussian, "--", color=INK[view.dark], lw=0.9, label="Gaussian")
         axis.set(title=in_words(column), xlabel="deviation / rms" if name == "deviation" else in_words(name))
         axis.set_ylim(0.3 * max(smallest, 1e-9), 3 * values.max(initial=1e-3))
+        seen = values[-1] > 0
+        draw_band(axis, x[seen], recorded, column, time_colours(len(rows), view.dark)[-1], seen)
         axis.grid(True)
         few_ticks(axis)
         times_legend(axis)

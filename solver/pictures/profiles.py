@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.bands import draw_band
 from solver.pictures.panels import MakePanel
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import INK, in_words, unit
@@ -25,13 +26,14 @@ def profile_panel(recorded: Recorded, column: str) -> MakePanel:
         seen = r > 0 if is_density else np.isfinite(r)
         for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
             width = 1.6 if i == rows[-1] else 0.9
-            axis.plot(r[seen], values[i][seen], color=colour, lw=width, label=f"t = {recorded.t[i]:.3g}")
+            axis.plot(r[seen], values[i][seen], color=colour, lw=width, label=recorded.times[i])
         if is_density:
             axis.set(xscale="log", yscale="log")
-            _soliton(axis, r[seen], values[-1][seen], view)
+            _soliton(axis, r, values[-1], view)
         elif np.nanmin(values) < 0:
             axis.axhline(0, lw=0.6, color="0.5", zorder=0)
         axis.set(title=in_words(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
+        draw_band(axis, r[seen], recorded, column, colour, seen)
         axis.grid(True)
         few_ticks(axis)
         times_legend(axis)
@@ -40,19 +42,16 @@ def profile_panel(recorded: Recorded, column: str) -> MakePanel:
 
 
 def _soliton(axis: Any, r: np.ndarray, density: np.ndarray, view: View) -> None:
-    """The ground state ρ = ρ_c (1 + 0.091 (r/r_c)²)⁻⁸ that fits the last profile, if it can be fitted.
+    """The ground state ρ = ρ_c (1 + 0.091 (r/r_c)²)⁻⁸ that fits the last profile, if it has a core; r begins with 0.
 
     Source: Schive, Chiueh & Broadhurst, Nature Physics 10 (2014) 496.
     """
-    import solver.diagnostics
+    from solver import diagnostics
 
-    fit = getattr(solver.diagnostics, "fit_soliton", None)
-    if fit is None:
-        return
     try:
-        central, radius = fit(r, density)
-    except (ValueError, TypeError, RuntimeError):
+        central, radius = diagnostics.fit_soliton(r, density)
+    except ValueError:  # no core in this profile
         return
-    soliton = float(central) * (1 + 0.091 * (r / float(radius)) ** 2) ** -8
-    shown = soliton > 0.1 * density[density > 0].min(initial=np.inf)
+    soliton = diagnostics.soliton_profile(r, central, radius)
+    shown = (r > 0) & (soliton > 0.1 * density[density > 0].min(initial=np.inf))
     axis.plot(r[shown], soliton[shown], "--", color=INK[view.dark], lw=1.0, label=f"soliton, $r_c$ = {radius:.3g}")

@@ -7,26 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.fluxes import flux_panels
+from solver.pictures.against_time import LISTED, TimePanel, time_panels
+from solver.pictures.bands import draw_band, draw_windows
+from solver.pictures.fluxes import ENDINGS, flux_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.panels import MakePanel
 from solver.pictures.pdfs import pdf_panel
 from solver.pictures.profiles import profile_panel
 from solver.pictures.recorded import Recorded
-from solver.pictures.spectra import loglog_at_times
+from solver.pictures.spectra import DEEP, loglog_at_times
 from solver.pictures.structure import structure_panel
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import few_ticks
 from solver.pictures.times import chosen_times, time_colours, times_legend
 from solver.pictures.view import View
 
 MOST_PANELS = 12
+ROUND_OFF = 1e-12
 SPACE = ("x", "y", "z")
 DEVIATIONS = ("deviation", "log10_of_mean")
 
 
-def records_figure(recorded: Recorded, view: View) -> Any | None:
-    """A figure of a file's columns, the first twelve of them; None where there is nothing to draw."""
+def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | None:
+    """A figure of a file's columns, arrays before numbers, the first twelve; None where there is nothing to draw.
+
+    Args:
+        recorded: the rows.
+        view: how it is to look.
+        title: above all panels.
+    """
     panels = _panels(recorded)[:MOST_PANELS]
     if not panels:
         return None
@@ -36,24 +45,38 @@ def records_figure(recorded: Recorded, view: View) -> Any | None:
         figure, axes = new_figure(down, across, (width, 2.5), view)
         for make, axis in zip(panels, axes, strict=False):
             make(figure, axis, view)
+            wrap_title(axis, width)
         hide_rest(axes, len(panels))
+        if title:
+            figure.suptitle(title, fontsize=8.5)
     return figure
 
 
 def _panels(recorded: Recorded) -> list[MakePanel]:
     """What draws each panel."""
-    if recorded.name == "transfer" and (fluxes := flux_panels(recorded)):
-        return fluxes
-    drawn = [name for name in recorded.values if np.isfinite(recorded.values[name]).any()]
-    return [found for name in drawn if (found := _panel(recorded, name)) is not None]
+    fluxes = flux_panels(recorded)
+    drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]
+    arrays = [found for name in drawn if (found := _array(recorded, name)) is not None]
+    return [*arrays, *fluxes, *(_against_time(recorded, panel) for panel in time_panels(recorded))]
 
 
-def _panel(recorded: Recorded, column: str) -> MakePanel | None:
+def array_columns(recorded: Recorded) -> list[str]:
+    """Columns with axes that are worth a panel: no round-off beside others of their units, no counts of points."""
+    sizes = {
+        name: float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+        for name, values in recorded.values.items()
+        if recorded.axes_of(name) and name != "count"
+    }
+    like = lambda name: max(size for other, size in sizes.items() if recorded.units(other) == recorded.units(name))  # noqa: E731
+    return [name for name, size in sizes.items() if size > ROUND_OFF * like(name)]
+
+
+def _array(recorded: Recorded, column: str) -> MakePanel | None:
     axes = recorded.axes_of(column)
-    if not axes:
-        return _against_time(recorded, column) if len(recorded.t) > 1 else None
     if "order" in axes and len(axes) == 2:
         return structure_panel(recorded, column)
+    if len(axes) == 1 and axes[0] in LISTED and not recorded.spread and len(recorded.t) > 1:
+        return None  # curves against time
     if len(axes) == 1:
         return _one_axis(axes[0])(recorded, column)
     return _two_axes(recorded, column) if len(axes) == 2 else None
@@ -69,12 +92,18 @@ def _one_axis(axis: str) -> Callable[[Recorded, str], MakePanel]:
     return profile_panel if axis == "r" else _against_axis
 
 
-def _against_time(recorded: Recorded, column: str) -> MakePanel:
+def _against_time(recorded: Recorded, panel: TimePanel) -> MakePanel:
     def make(figure: Any, axis: Any, view: View) -> None:
-        axis.plot(recorded.t, recorded.values[column])
-        axis.set(title=in_words(column), xlabel="t", ylabel=unit(recorded.units(column)))
+        for number, (label, values) in enumerate(panel.curves.items()):
+            if recorded.spread:
+                draw_windows(axis, recorded, panel.columns[label], f"C{number}", label)
+            else:
+                axis.plot(recorded.t, values, label=label)
+        axis.set(title=panel.title, xlabel="t", ylabel=unit(panel.units))
         few_ticks(axis)
         axis.grid(True)
+        if len(panel.curves) > 1:
+            axis.legend(loc="best")
 
     return make
 
@@ -87,9 +116,11 @@ def _against_k(recorded: Recorded, column: str) -> MakePanel:
     def make(figure: Any, axis: Any, view: View) -> None:
         axis.set(title=in_words(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
         if np.nanmin(values) >= 0 and np.nanmax(values) > 0:
-            loglog_at_times(axis, k, recorded.t, values, view)
+            loglog_at_times(axis, k, recorded.t, values, view, lowest=DEEP, labels=recorded.times)
+            shown = (k > 0) & (values[-1] > 0)
+            draw_band(axis, k[shown], recorded, column, axis.lines[-1].get_color(), shown)
             return
-        _lines(axis, k[k > 0], recorded.t, values[:, k > 0], view)
+        _lines(axis, k, recorded, column, view, k > 0)
         axis.set_xscale("log")
         axis.axhline(0, lw=0.6, color="0.5")
         few_ticks(axis)
@@ -103,11 +134,12 @@ def _against_space(recorded: Recorded, column: str) -> MakePanel:
     side, values = (name, recorded.axis(name)), recorded.values[column]
 
     def make(figure: Any, axis: Any, view: View) -> None:
-        if len(recorded.t) > 1:
+        if len(recorded.t) > 1 and not recorded.spread:
             diagram(figure, axis, side, recorded.t, column, values, recorded.units(column), view)
         else:
-            curves_at_times(axis, side, recorded.t, values, view)
-            axis.set_title(in_words(column))
+            curves_at_times(axis, side, recorded.t, values, view, recorded.times)
+            draw_band(axis, side[1], recorded, column, axis.lines[-1].get_color())
+            axis.set(title=in_words(column), ylabel=unit(recorded.units(column)))
 
     return make
 
@@ -116,19 +148,35 @@ def _against_axis(recorded: Recorded, column: str) -> MakePanel:
     name = recorded.axes_of(column)[0]
 
     def make(figure: Any, axis: Any, view: View) -> None:
-        _lines(axis, recorded.axis(name), recorded.t, recorded.values[column], view)
+        if name in LISTED:
+            _marks(axis, recorded, column)
+        else:
+            _lines(axis, recorded.axis(name), recorded, column, view)
         axis.set(title=in_words(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
         few_ticks(axis)
 
     return make
 
 
-def _lines(axis: Any, x: np.ndarray, t: np.ndarray, values: np.ndarray, view: View) -> None:
-    rows = chosen_times(len(t))
+def _lines(axis: Any, x: np.ndarray, recorded: Recorded, column: str, view: View, seen: Any = slice(None)) -> None:
+    rows, values = chosen_times(len(recorded.t)), recorded.values[column]
     for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
-        axis.plot(x, values[i], color=colour, lw=1.6 if i == rows[-1] else 0.9, label=f"t = {t[i]:.3g}")
+        width = 1.6 if i == rows[-1] else 0.9
+        axis.plot(x[seen], values[i][seen], color=colour, lw=width, label=recorded.times[i])
+    draw_band(axis, x[seen], recorded, column, colour, seen)
     axis.grid(True)
     times_legend(axis)
+
+
+def _marks(axis: Any, recorded: Recorded, column: str) -> None:
+    """Modes and places, which no line joins, of the last row; with the spread of a mean."""
+    name = recorded.axes_of(column)[0]
+    spread = recorded.spread.get(column)
+    width = None if spread is None else spread[-1]
+    axis.errorbar(recorded.axis(name), recorded.values[column][-1], width, fmt="o", ms=3, label=recorded.times[-1])
+    axis.set_xlim(-0.5, len(recorded.axis(name)) - 0.5)
+    axis.legend(loc="best")
+    axis.grid(True)
 
 
 def _two_axes(recorded: Recorded, column: str) -> MakePanel:
@@ -150,7 +198,7 @@ def _two_axes(recorded: Recorded, column: str) -> MakePanel:
         x, y = recorded.axis(names[0]), recorded.axis(names[1])
         image = axis.pcolormesh(x, y, values.T, shading="nearest", rasterized=True, **options)
         figure.colorbar(image, ax=axis, pad=0.02, aspect=18).ax.tick_params(labelsize=6.5)
-        told = f"{in_words(column)}, t = {recorded.t[-1]:.3g}"
+        told = f"{in_words(column)}, {recorded.times[-1]}"
         axis.set(title=told, xlabel=recorded.label(names[0]), ylabel=recorded.label(names[1]))
         few_ticks(axis)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from solver.pictures.colours import Colours, colours_of
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import box_ticks, few_ticks
 from solver.pictures.view import View
 
@@ -56,7 +56,7 @@ def slices_figure(
         for name in dict.fromkeys(p.name for p in panels)
     }
     with style(view):
-        figure, axes = _axes_for(len(panels), sides, view)
+        figure, axes, image = _axes_for(len(panels), sides, view)
         for axis, panel in zip(axes, panels, strict=False):
             told = f"{in_words(panel.name)} {panel.label}".strip()
             axis.set_title(told)
@@ -66,6 +66,7 @@ def slices_figure(
                     axis.set_ylim(chosen[panel.name].low, chosen[panel.name].high)
             else:
                 _image(figure, axis, panel, sides, chosen[panel.name])
+                wrap_title(axis, image)
         hide_rest(axes, len(panels))
         figure.suptitle(title, fontsize=8.5)
     return figure
@@ -82,17 +83,18 @@ def update_slices(figure: Any, panels: Sequence[Panel], title: str) -> None:
     figure.suptitle(title, fontsize=8.5)
 
 
-def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -> tuple[Any, list[Any]]:
+def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -> tuple[Any, list[Any], float]:
+    """A figure, its panels, and how wide an image is in inches."""
     if len(sides) == 1:
         down, across = grid_of(count, 2)
-        return new_figure(down, across, (PAGE / 2, 2.2), view)
+        return *new_figure(down, across, (PAGE / 2, 2.2), view), PAGE / 2
     ratio = _length(sides[1][1]) / _length(sides[0][1])
     most = 1 if ratio < FLAT else 3 if ratio < TALL else 4
     down, across = grid_of(count, most)
     width = PAGE / across if across > 1 else (PAGE if ratio < FLAT else 3.8)
     room = ROOM if ratio < TALL else 1.3 * ROOM  # narrow images have no room of their own for the numbers of y
     image = min(width - room, HIGHEST / ratio)
-    return new_figure(down, across, (image + room, image * ratio + 0.55), view)
+    return *new_figure(down, across, (image + room, image * ratio + 0.55), view), image
 
 
 def _length(points: np.ndarray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -57,14 +57,24 @@ def spectra_figure(
 
 
 def loglog_at_times(
-    axis: Any, k: np.ndarray, t: np.ndarray, values: np.ndarray, view: View, *, legend: bool = True, lowest: float = 0.0
-) -> None:
+    axis: Any, k: np.ndarray, t: np.ndarray, values: np.ndarray, view: View, *, legend: bool = True,
+    lowest: float = 0.0, labels: Sequence[str] = (),
+) -> None:  # fmt: skip
     """Positive values against k > 0 at a few times, the last one drawn stronger; none below `lowest` of the largest."""
     rows = chosen_times(len(t))
     for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
         seen = (k > 0) & np.isfinite(values[i]) & (values[i] > NOISE * np.nanmax(values[i], initial=0))
         last = i == rows[-1]
-        axis.loglog(k[seen], values[i][seen], color=colour, lw=1.6 if last else 0.9, label=f"t = {t[i]:.3g}")
+        mark = "o" if seen.sum() == 1 else None  # a line of one point is not seen
+        axis.loglog(
+            k[seen],
+            values[i][seen],
+            color=colour,
+            marker=mark,
+            ms=3,
+            lw=1.6 if last else 0.9,
+            label=labels[i] if labels else f"t = {t[i]:.3g}",
+        )
     bottom, top = axis.get_ylim()
     axis.set_ylim(bottom=max(bottom, lowest * top))
     axis.grid(True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from solver.pictures.view import View
 
 COLUMN = 3.4  # inches: one column of a journal; two are 7.1
 PAGE = 7.1
+LETTER = 0.075  # inches: the mean width of a letter of a title
 # Okabe and Ito's colours, the yellow left out: it is lost on white
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 ON_DARK = ("#56B4E9", "#FF8C42", "#2FC49A", "#E29AC4", "#8FA8FF", "#F0C000", "#A8A8A8")
@@ -93,6 +95,15 @@ def hide_rest(panels: Sequence[Any], used: int) -> None:
     """Take away the panels that nothing was drawn into."""
     for axis in panels[used:]:
         axis.remove()
+
+
+def wrap_title(axis: Any, width: float) -> None:
+    """Break a panel's title into lines that do not reach into the next panel; `width` in inches."""
+    title = axis.get_title(loc="left")
+    most = max(12, int(width / LETTER))
+    if len(title) > most and "$" not in title:
+        kept = title.replace(" = ", "\xa0=\xa0")  # no line ends within "t = 1"
+        axis.set_title(textwrap.fill(kept, most).replace("\xa0", " "))
 
 
 def save(figure: Any, folder: Path, stem: str, view: View) -> list[Path]:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from solver.io import COMPONENT, Snapshot, read_snapshot
+from solver.io import Snapshot, read_snapshot
 from solver.reading.datasets import STEP, TIME
 from solver.reading.optional import is_installed, needed
 
+TOLD = {
+    "since": {"units": "time", "long_name": "begin of the window, which ends at t"},
+    "samples": {"units": "1", "long_name": "number of states in the window"},
+}
 
-def snapshots_dataset(paths: Sequence[Path]) -> Any:
-    """Fields `(t, x, y, z)`, vectors `(t, x, y, z, component)`; empty if there are no snapshots.
+
+def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = read_snapshot) -> Any:
+    """Fields `(t, x, y, z)`, vectors `(t, x, y, z, component)`; slices over the axes that they have; empty of no files.
 
     Raises:
         ValueError: a file is no snapshot, or its fields are others than those of the first.
     """
     xarray = needed("xarray", "open_run", "analysis")
-    found = [read_snapshot(path) for path in paths]
+    found = [read(path) for path in paths]
     coordinates: dict[str, Any] = {
         "t": ("t", np.array([one.t for one in found], dtype=float), TIME),
         "step": ("t", np.array([one.step for one in found], dtype=int), STEP),
@@ -31,16 +36,17 @@ def snapshots_dataset(paths: Sequence[Path]) -> Any:
     first = found[0]
     for other in found[1:]:
         _check_alike(first, other)
+    for name in first.told:
+        coordinates[name] = ("t", np.array([one.told[name] for one in found]), TOLD[name])
     for name, points in first.axes.items():
-        coordinates[name] = (name, points, {"units": "length", "long_name": f"{name} of the grid point"})
+        coordinates[name] = (name, points, {"units": "length", "long_name": f"{name[0]} of the grid point"})
     variables = {}
     for name, variable in first.variables.items():
-        axes = ("t", *first.axes)
+        axes = ("t", *variable.sides)
         if variable.labels:
-            component = _axis_of_components(first, name)
-            coordinates[component] = (component, list(variable.labels), {"long_name": "component"})
-            axes = (*axes, component)
-        about = {"units": variable.units, "long_name": name.replace("_", " ")}
+            coordinates[variable.along] = (variable.along, list(variable.labels), {"long_name": "component"})
+            axes = (*axes, variable.along)
+        about = {"units": variable.units, "long_name": name.replace("_", " "), **variable.at}
         lazy = xarray.Variable(axes, _lazily(found, name), about)
         variables[name] = lazy.chunk({"t": 1}) if is_installed("dask") else lazy
     return xarray.Dataset(variables, coordinates, {"title": first.title})
@@ -49,15 +55,9 @@ def snapshots_dataset(paths: Sequence[Path]) -> Any:
 def _check_alike(first: Snapshot, other: Snapshot) -> None:
     """Raises ValueError where fields of two snapshots cannot lie in one array."""
     shapes = [{name: v.shape for name, v in one.variables.items()} for one in (first, other)]
-    if shapes[0] != shapes[1]:
+    if shapes[0] != shapes[1] or first.told.keys() != other.told.keys():
         told = [", ".join(f"{name} {list(shape)}" for name, shape in one.items()) for one in shapes]
         raise ValueError(f"{other.path}: holds {told[1]}; {told[0]} are needed, as in {first.path.name}")
-
-
-def _axis_of_components(snapshot: Snapshot, name: str) -> str:
-    """One axis for all vectors along the coordinates, one for each field whose components have names of their own."""
-    along = tuple(snapshot.axes)
-    return COMPONENT if snapshot.variables[name].labels == along else f"{name}_{COMPONENT}"
 
 
 def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from solver.config import ConfigError, nearest, read_toml
-from solver.io import RecordsFile, RunDirectory, list_snapshots, read_series, read_units
+from solver.io import RecordsFile, RunDirectory, list_snapshots, read_series, read_slices, read_units
 from solver.reading.datasets import records_dataset, series_dataset
 from solver.reading.lazy_snapshots import snapshots_dataset
 from solver.reading.optional import needed
 from solver.reading.standing import Standing, standing
+
+FIELDS = "fields"  # of the mean fields among the statistics
 
 
 def open_run(directory: str | Path) -> OpenRun:
@@ -43,12 +45,23 @@ class OpenRun:
         config: the resolved run file, as tables.
         provenance: versions, devices and command lines; empty if they were not recorded.
         records: datasets of all NAME.h5 with arrays against time, by NAME.
+        statistics: datasets of all statistics/NAME.h5, by NAME; `fields` has the mean fields, read lazily as snapshots.
     """
 
     def __init__(self, directory: RunDirectory, config: dict[str, Any]) -> None:
         self.directory = directory
         self.config = config
-        self.records: Mapping[str, Any] = _Records(directory.path)
+        self.records: Mapping[str, Any] = _Datasets(
+            lambda: recorded_names(directory.path),
+            lambda name: records_dataset(RecordsFile(directory.records(name))),
+            f"{directory.path}: the run recorded no",
+        )
+        means = directory.path / "statistics"
+        self.statistics: Mapping[str, Any] = _Datasets(
+            lambda: [*recorded_names(means), *([FIELDS] if list_snapshots(means) else [])],
+            lambda name: _mean_fields(means) if name == FIELDS else records_dataset(RecordsFile(means / f"{name}.h5")),
+            f"{directory.path}: the run has no statistics of",
+        )
 
     def __repr__(self) -> str:
         held = f"{len(list_snapshots(self.directory.snapshots))} snapshots"
@@ -99,31 +112,46 @@ class OpenRun:
         """
         return snapshots_dataset(list_snapshots(self.directory.snapshots))
 
+    @cached_property
+    def slices(self) -> Any:
+        """Dataset of all slices along time t, read as `snapshots` is: variables such as `velocity_z12`.
 
-class _Records(Mapping[str, Any]):
-    """Datasets by the names of their files; each is read when it is asked for."""
+        A part of an axis has a coordinate of its own, such as `x_3_5`; an axis that is dropped is an attribute, `z`.
+        """
+        return snapshots_dataset(list_snapshots(self.directory.path / "slices"), read_slices)
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+
+class _Datasets(Mapping[str, Any]):
+    """Datasets by name; each is read when it is asked for, and then kept."""
+
+    def __init__(self, names: Callable[[], list[str]], read: Callable[[str], Any], missing: str) -> None:
+        self._names, self._open, self._missing = names, read, missing
         self._read: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._read:
-            known = recorded_names(self._folder)
+            known = self._names()
             if name not in known:
-                raise ConfigError(f"{self._folder}: the run recorded no {name!r}{nearest(name, known)}")
-            self._read[name] = records_dataset(RecordsFile(self._folder / f"{name}.h5"))
+                raise ConfigError(f"{self._missing} {name!r}{nearest(name, known)}")
+            self._read[name] = self._open(name)
         return self._read[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names()
+
     def __iter__(self) -> Iterator[str]:
-        return iter(recorded_names(self._folder))
+        return iter(self._names())
 
     def __len__(self) -> int:
-        return len(recorded_names(self._folder))
+        return len(self._names())
+
+
+def _mean_fields(folder: Path) -> Any:
+    return snapshots_dataset(list_snapshots(folder))
 
 
 def recorded_names(folder: Path) -> list[str]:
-    """Names of the files of records in a run's directory, those included whose rows are all in a journal."""
-    there = {path.stem for path in folder.glob("[!.]*.h5")}
+    """Names of the files of records in a run's directory, or its statistics, those in a journal alone included."""
+    there = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
     journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
     return sorted(there | journals)

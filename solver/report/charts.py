@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from solver.pictures import Recorded
+from solver.pictures.against_time import LISTED, TimePanel, time_panels
+from solver.pictures.records import array_columns
 from solver.pictures.series import error_sizes, sorted_columns
 from solver.pictures.spectra import NOISE
 from solver.pictures.style import in_words, with_unit
@@ -17,6 +19,7 @@ from solver.pictures.times import chosen_times
 from solver.report.html import Html, element
 
 DIGITS = 6
+SIGNS = (("plus", 1.0), ("minus", -1.0))  # of a standard deviation beside a mean
 
 
 @dataclass
@@ -103,18 +106,29 @@ def budget_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapp
     return made
 
 
-def records_charts(charts: Charts, recorded: Recorded, columns: Sequence[str] | None = None) -> list[Html]:
-    """Charts of a file of records: against time, or against one axis with a slider; others are left out."""
+def records_charts(charts: Charts, recorded: Recorded) -> list[Html]:
+    """Charts of a file of records: against one axis with a slider, or against time; others are left out."""
     made = []
-    for name in recorded.values if columns is None else columns:
+    for name in array_columns(recorded):
         axes = recorded.axes_of(name)
-        title = with_unit(in_words(name), recorded.units(name))
-        if not axes and len(recorded.t) > 1:
-            curve = charts.curve(in_words(name), recorded.t, recorded.values[name])
-            made.append(charts.add({"title": title, "xlabel": "t", "curves": [curve]}))
-        elif len(axes) == 1:
+        if len(axes) == 1 and (axes[0] not in LISTED or recorded.spread):
+            title = with_unit(in_words(name), recorded.units(name))
             made.append(charts.add(_in_time(charts, recorded, name, title)))
-    return made
+    return made + [charts.add(_against_time(charts, recorded, panel)) for panel in time_panels(recorded)]
+
+
+def _against_time(charts: Charts, recorded: Recorded, panel: TimePanel) -> dict[str, Any]:
+    """Curves; of means a bar for each window, and dotted one standard deviation above and below."""
+    curves = []
+    for number, (label, values) in enumerate(panel.curves.items()):
+        if not recorded.spread:
+            curves.append(charts.curve(label, recorded.t, values, colour=number))
+            continue
+        for told, sign in ((label, 0.0), *((f"{label} {word} deviation", s) for word, s in SIGNS)):
+            shifted = values + sign * recorded.spread[panel.columns[label]]
+            x, y = (np.ravel(pair, order="F") for pair in ((recorded.since, recorded.t), (shifted, shifted)))
+            curves.append(charts.curve(told, x, y, colour=number, dash=bool(sign)))
+    return {"title": with_unit(panel.title, panel.units), "xlabel": "t", "curves": curves}
 
 
 def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[str, Any]:
@@ -125,6 +139,9 @@ def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[
     rows = chosen_times(len(recorded.t), charts.times)
     keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), charts.points)).astype(int))
     curves: list[dict[str, Any]] = [{"name": in_words(name), "y": [numbers(values[i][keep]) for i in rows]}]
+    for word, sign in SIGNS if recorded.spread else ():
+        edges = [numbers((values[i] + sign * recorded.spread[name][i])[keep]) for i in rows]
+        curves.append({"name": f"{word} deviation in time", "y": edges, "dash": True, "colour": 0})
     if axis == "deviation":
         gaussian = np.exp(-0.5 * x[keep] ** 2) / np.sqrt(2 * np.pi)
         curves.append({"name": "Gaussian", "y": [numbers(gaussian)] * len(rows), "dash": True, "colour": 6})

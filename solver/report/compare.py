@@ -10,13 +10,15 @@ import numpy as np
 
 from solver.config import ConfigError
 from solver.pictures import Recorded, View
+from solver.pictures.against_time import LISTED, time_panels
+from solver.pictures.records import array_columns
 from solver.pictures.series import sorted_columns
 from solver.pictures.style import in_words, with_unit
 from solver.report.charts import Charts, numbers, without_noise
 from solver.report.facts import Facts, commands, ending, flat, read_facts
 from solver.report.html import Html, details, element, joined, page, section, table
 from solver.report.page import grid, header, within_limit
-from solver.report.pictures import slice_pictures
+from solver.report.pictures import part_pictures, slice_pictures
 
 SAME_PLACE = ("output.directory",)  # keys that differ between any two runs
 
@@ -147,14 +149,37 @@ def _largest(runs: Sequence[Facts], names: Sequence[str]) -> Html:
 
 
 def _records(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[Html]:
-    """Recorded arrays on one axis, of all runs in one chart, at the last time of each."""
+    """Recorded arrays of all runs, those on one axis at the last time of each; then their means over windows."""
     made = []
-    for file in dict.fromkeys(name for run in runs for name in run.records):
-        having = [(i, run.records[file]) for i, run in enumerate(runs) if file in run.records]
-        columns = [name for name in having[0][1].values if len(having[0][1].axes_of(name)) == 1]
-        drawn = [_last_rows(charts, having, names, column) for column in columns] if len(having) > 1 else []
-        made.append(section(f"{in_words(file)}, last rows", grid(drawn)) if drawn else Html(""))
+    kinds = {"last rows": [run.records for run in runs], "means over the last window": [run.means for run in runs]}
+    for told, tables in kinds.items():
+        for file in dict.fromkeys(name for one in tables for name in one):
+            having = [(i, one[file]) for i, one in enumerate(tables) if file in one]
+            drawn = _charts_of(charts, having, names) if len(having) > 1 else []
+            made.append(section(f"{in_words(file)}, {told}", grid(drawn)) if drawn else Html(""))
     return made
+
+
+def _charts_of(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Sequence[str]) -> list[Html]:
+    """Of what changes or is not zero in one run or more."""
+    arrays = dict.fromkeys(name for _, one in having for name in array_columns(one) if _on_one_axis(one, name))
+    made = [_last_rows(charts, [h for h in having if column in h[1].values], names, column) for column in arrays]
+    panels = [(i, one, panel) for i, one in having for panel in time_panels(one)]
+    for title in dict.fromkeys(panel.title for _, _, panel in panels):
+        alike = [(i, one, panel) for i, one, panel in panels if panel.title == title]
+        curves = [
+            charts.curve(f"{names[i]}, {label}" if len(panel.curves) > 1 else names[i], one.t, values, colour=i)
+            for i, one, panel in alike
+            for label, values in panel.curves.items()
+        ]
+        spec = {"title": with_unit(title, alike[0][2].units), "xlabel": "t", "curves": curves}
+        made.append(charts.add(spec))
+    return made
+
+
+def _on_one_axis(recorded: Recorded, column: str) -> bool:
+    axes = recorded.axes_of(column)
+    return len(axes) == 1 and axes[0] not in LISTED
 
 
 def _last_rows(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Sequence[str], column: str) -> Html:
@@ -166,7 +191,7 @@ def _last_rows(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Se
             x, y = recorded.axis(axis), recorded.values[column][-1]
             y = without_noise(y) if axis.startswith("k") else y
             keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), charts.points)).astype(int))
-            label = f"{names[i]}, t = {recorded.t[-1]:.4g}"
+            label = f"{names[i]}, {recorded.times[-1]}"
             curves.append({"name": label, "x": numbers(x[keep]), "y": numbers(y[keep]), "colour": i})
     positive = all(min((v for v in curve["y"] if v is not None), default=0) >= 0 for curve in curves)
     spec = {
@@ -184,7 +209,7 @@ def _slices(runs: Sequence[Facts], names: Sequence[str]) -> Html:
     shown = []
     for run, name in zip(runs, names, strict=True):
         try:
-            pictures = slice_pictures(run.directory, View(), most=1)
+            pictures = slice_pictures(run.directory, View(), most=1) or part_pictures(run.directory, View(), most=1)
         except ValueError as error:
             pictures = [element("p", str(error), class_="soft")]
         if pictures:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class Facts:
         standing: where the run stands.
         series, units: columns against time.
         records: what the files of records hold, by name.
+        means: what the files of statistics hold, by name.
         unread: lines on files that could not be read.
     """
 
@@ -48,6 +49,7 @@ class Facts:
     units: Mapping[str, str]
     records: Mapping[str, Recorded]
     unread: tuple[str, ...]
+    means: Mapping[str, Recorded] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -65,16 +67,9 @@ def read_facts(path: Path) -> Facts:
     if not directory.run_file.is_file():
         raise ConfigError(f"{path} holds no run: {directory.run_file} does not exist")
     config = read_toml(directory.run_file)
-    records: dict[str, Recorded] = {}
-    unread = []
-    for name in recorded_names(path):
-        try:
-            found = Recorded.read(RecordsFile(directory.records(name)))
-        except (ValueError, OSError) as error:
-            unread.append(" ".join(str(error).split()))
-        else:
-            if found is not None:
-                records[name] = found
+    unread: list[str] = []
+    records = _recorded(path, Recorded.read, unread)
+    means = _recorded(path / "statistics", Recorded.read_means, unread)
     there = directory.series.exists()
     return Facts(
         directory=directory,
@@ -84,8 +79,23 @@ def read_facts(path: Path) -> Facts:
         series=read_series(directory.series) if there else {},
         units=read_units(directory.series) if there else {},
         records=records,
+        means=means,
         unread=tuple(unread),
     )
+
+
+def _recorded(folder: Path, read: Callable[[RecordsFile], Recorded | None], unread: list[str]) -> dict[str, Recorded]:
+    """By name; a line to `unread` for each file that cannot be read."""
+    found = {}
+    for name in recorded_names(folder):
+        try:
+            recorded = read(RecordsFile(folder / f"{name}.h5"))
+        except (ValueError, OSError) as error:
+            unread.append(" ".join(str(error).split()))
+        else:
+            if recorded is not None:
+                found[name] = recorded
+    return found
 
 
 def _provenance(directory: RunDirectory) -> dict[str, Any]:

@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from solver.io import list_snapshots
+from solver.outputs.slices import slices
 from solver.pictures import Recorded, View
 from solver.pictures.style import in_words, unit
 from solver.report.charts import Charts, budget_charts, records_charts, series_charts
 from solver.report.facts import Facts, commands, ending, flat, read_facts, statistics
 from solver.report.html import Html, details, element, joined, page, section, table
-from solver.report.pictures import can_draw, records_picture, slice_pictures
+from solver.report.pictures import (
+    can_draw,
+    mean_field_pictures,
+    part_pictures,
+    records_picture,
+    slice_pictures,
+)
 
 LIMIT = 8_000_000  # bytes of a page
 DETAILS = (1.0, 0.5, 0.2, 0.05)
@@ -53,6 +60,7 @@ def _page(facts: Facts, detail: float) -> str:
             *records_sections(charts, facts),
             section("Slices", *_slices(facts, detail)),
             section("Statistics", _statistics(facts)),
+            *means_sections(charts, facts),
             section("Do it again", element("pre", commands(facts))),
             section("Provenance", *_provenance(facts)),
         ]
@@ -127,6 +135,19 @@ def records_sections(charts: Charts, facts: Facts) -> list[Html]:
     return made
 
 
+def means_sections(charts: Charts, facts: Facts) -> list[Html]:
+    """Of the statistics over windows of time: charts of each file, and the mean fields of the last window."""
+    made = []
+    for name, recorded in facts.means.items():
+        rest = _rest(recorded, in_charts=True)
+        made.append(section(f"{_heading(name)}, means over windows", grid(records_charts(charts, recorded)), rest))
+    try:
+        made.append(section("Mean fields", *mean_field_pictures(facts.directory, View())))
+    except ValueError as error:
+        made.append(section("Mean fields", element("p", str(error), class_="soft")))
+    return made
+
+
 def _rest(recorded: Recorded, *, in_charts: bool) -> Html:
     """The figure that `plot` draws, folded away where charts show the same."""
     dimensions = max((len(recorded.axes_of(name)) for name in recorded.values), default=0)
@@ -142,12 +163,15 @@ def _heading(name: str) -> str:
 
 
 def _slices(facts: Facts, detail: float) -> list[Any]:
-    if list_snapshots(facts.directory.snapshots) and not can_draw():
+    directory, made = facts.directory, []
+    if (list_snapshots(directory.snapshots) or slices(directory)) and not can_draw():
         return [element("p", "Slices need matplotlib: pip install 'slabwave[plot]'", class_="soft")]
-    try:
-        return list(slice_pictures(facts.directory, View(), most=max(1, int(4 * detail))))
-    except ValueError as error:
-        return [element("p", str(error), class_="soft")]
+    for draw in (slice_pictures, part_pictures):
+        try:
+            made += draw(directory, View(), max(1, int(4 * detail)))
+        except ValueError as error:
+            made.append(element("p", str(error), class_="soft"))
+    return made
 
 
 def _statistics(facts: Facts) -> Html:

@@ -6,8 +6,9 @@ import base64
 import io
 from typing import Any
 
-from solver.io import RunDirectory, Snapshot, list_snapshots, read_snapshot
+from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
 from solver.outputs.drawn_slices import cut_of, panels_of, told
+from solver.outputs.slices import slices
 from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure, style
 from solver.pictures.times import chosen_times
 from solver.reading.optional import is_installed
@@ -39,6 +40,22 @@ def slice_pictures(directory: RunDirectory, view: View, most: int = MOST) -> lis
     if len(first.axes) == 1 and len(paths) > 1:
         return _against_time([read_snapshot(paths[i]) for i in chosen_times(len(paths), 200)], view)
     return [_slices(read_snapshot(paths[i]), view) for i in reversed(chosen_times(len(paths), most))]
+
+
+def part_pictures(directory: RunDirectory, view: View, most: int = MOST) -> list[Html]:
+    """The planes of the newest file of slices."""
+    paths = slices(directory)
+    if not paths or not can_draw():
+        return []
+    newest = read_slices(paths[-1])
+    planes = [part for part in newest.parts() if len(newest.of_part(part).axes) == 2]
+    return [_slices(newest.of_part(part), view) for part in planes[:most]]
+
+
+def mean_field_pictures(directory: RunDirectory, view: View) -> list[Html]:
+    """Mean and variance of the fields in the last window."""
+    paths = list_snapshots(directory.path / "statistics")
+    return [_slices(read_snapshot(paths[-1]), view)] if paths and can_draw() else []
 
 
 def _slices(snapshot: Snapshot, view: View) -> Html:

@@ -199,7 +199,7 @@ RECORDS = {
     ),
     "mine": (
         {"rank": (np.arange(4), "")}, {"size": (("rank",), "length"), "count": ((), "1")},
-        lambda name, t: np.arange(4) + t if name == "size" else np.float64(t), ["count", "size"],
+        lambda name, t: np.arange(4) + t if name == "size" else np.float64(t), ["size", "count"],
     ),
 }  # fmt: skip
 

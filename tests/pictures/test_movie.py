@@ -53,7 +53,7 @@ def test_colours_do_not_change_from_frame_to_frame(finished):
 
 def test_frames_are_read_one_at_a_time(finished, monkeypatch):
     read = []
-    monkeypatch.setattr("solver.outputs.film.film_colours", lambda paths, view: None)
+    monkeypatch.setattr("solver.outputs.film.film_colours", lambda paths, view, read: None)
     values = sw.io.Snapshot.values
     monkeypatch.setattr(
         sw.io.Snapshot, "values", lambda self, name, index=(): read.append(self.step) or values(self, name, index)

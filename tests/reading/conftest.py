@@ -1,3 +1,3 @@
 """The runs that are looked at."""
 
-from made_runs import blown_up, empty, finished, line, running  # noqa: F401
+from made_runs import blown_up, empty, finished, line, running, sliced  # noqa: F401

@@ -261,3 +261,56 @@ def test_what_cannot_be_told_is_one_line(finished, tmp_path, monkeypatch, capsys
     assert message in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "run"]
+
+
+# ---- slices and statistics --------------------------------------------------------------------------------------
+
+
+def test_means_and_newest_planes_are_on_the_page(sliced):
+    page = Page(report_page(sliced))
+    assert page.texts["h2"][1:-2] == [
+        "Points", "Spectra", "Slices", "Scales, means over windows", "Spectra, means over windows", "Mean fields"
+    ]  # fmt: skip
+    pictures = [value for name, value in page.attributes if name == "alt"]
+    assert [text for text in pictures if "slices" in text] == [
+        "slices at t = 0.6, x = 3.14", "slices at t = 0.6, z = 0.785", "slices at t = 0.3 – 0.6, z = 0.785"
+    ]  # fmt: skip
+    facts = read_facts(sliced)
+    sizes = facts.means["scales"]
+    chart = next(chart for chart in page.data if chart["title"].startswith("energy [") and "t" not in chart)
+    assert [curve["name"] for curve in chart["curves"]] == ["energy", "energy plus deviation", "energy minus deviation"]
+    mean, spread = sizes.values["energy"], sizes.spread["energy"]
+    np.testing.assert_allclose(chart["curves"][1]["y"], np.repeat(mean + spread, 2), rtol=1e-5)
+    np.testing.assert_allclose(chart["curves"][0]["x"], [0, 0.3, 0.3, 0.6], atol=1e-6)
+    slider = [chart for chart in page.data if "t" in chart and len(chart["t"]) == 2]
+    assert [curve["name"] for curve in slider[0]["curves"]] == [
+        "energy",
+        "plus deviation in time",
+        "minus deviation in time",
+    ]
+    point = next(chart for chart in page.data if chart["title"].startswith("velocity z"))
+    assert [curve["name"] for curve in point["curves"]] == ["(0.1, 0.2, 0.3)", "(1, 2, 3)"]
+
+
+def test_statistics_that_are_damaged_are_named(sliced, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(sliced, folder)
+    (folder / "statistics" / "spectra.h5").write_bytes(b"junk")
+    shutil.copy(folder / "spectra.h5", folder / "statistics" / "scales.h5")
+    page = Page(report_page(folder))
+    assert any("statistics/spectra.h5: not an HDF5 file" in text for text in page.texts["li"])
+    assert any("statistics/scales.h5: not a file of statistics" in text for text in page.texts["li"])
+    assert "Points" in page.texts["h2"]
+
+
+def test_runs_are_compared_in_numbers_and_means(sliced, tmp_path):
+    shutil.copytree(sliced, tmp_path / "copy")
+    axes, columns = {}, {"size": ((), "length")}
+    record(tmp_path / "copy", "mine", axes, columns, lambda name, t: t)
+    shutil.copytree(tmp_path / "copy", tmp_path / "other")
+    page = Page(comparison_page([tmp_path / "copy", tmp_path / "other"]))
+    assert {"mine, last rows", "scales, means over the last window"} <= set(page.texts["h2"])
+    chart = next(chart for chart in page.data if chart["title"] == "size [length]")
+    assert [curve["name"] for curve in chart["curves"]] == ["copy", "other"]
+    assert chart["curves"][1]["y"] == [0, 0.5, 1, 1.5, 2]
+    assert page.tags.count("img") == 2

@@ -1,22 +1,28 @@
-"""Make a film of a run's snapshots: mp4, or GIF."""
+"""Make a film of a run's snapshots, or of a plane of its slices: mp4, or GIF."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from solver.cli.directory import open_run
 from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
-from solver.io import list_snapshots
+from solver.io import RunDirectory, list_snapshots, read_slices
+from solver.outputs.drawn_parts import film_part, reader_of
 from solver.outputs.film import frames
-from solver.pictures import has_ffmpeg, pyplot, write_movie
+from solver.outputs.slices import slices
+from solver.pictures import View, has_ffmpeg, pyplot, write_movie
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR`, and what is shown."""
     parser.add_argument("directory", help="a run's directory")
     add_view(parser)
+    parser.add_argument("--slices", action="store_true", help="of the first plane in slices/, as --plane and --at say")
     parser.add_argument("--fps", type=float, default=10.0, metavar="N", help="frames per second (10)")
     parser.add_argument("--output", metavar="FILE", help="FILE.mp4 or FILE.gif (DIR/figures/movie.mp4, or .gif)")
 
@@ -26,13 +32,28 @@ def run(options: argparse.Namespace) -> int:
     with needs("movie"):
         pyplot()
         directory, view = open_run(options.directory), view_of(options)
-        snapshots = list_snapshots(directory.snapshots)
-        if not snapshots:
-            raise ConfigError(f"{options.directory}: the run has no snapshots; [output.snapshots] writes them")
+        pictures = _pictures(directory, view, options.slices)
         default = directory.path / "figures" / ("movie.mp4" if has_ffmpeg() else "movie.gif")
         target = Path(options.output) if options.output else default
         if not options.output:
             target.parent.mkdir(exist_ok=True)
-        write_movie(frames(snapshots, view), target, options.fps)
+        write_movie(pictures, target, options.fps)
     print(target)
     return 0
+
+
+def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[np.ndarray]:
+    """Of the snapshots; of one plane of the slices where that is asked for, or where there are no snapshots.
+
+    Raises:
+        ConfigError: the run has neither.
+        ValueError: the view asks for what the files do not have.
+    """
+    snapshots, parts = list_snapshots(directory.snapshots), slices(directory)
+    if of_slices and not parts:
+        raise ConfigError(f"{directory.path}: the run has no slices; [output.slices] writes them")
+    if not snapshots and not parts:
+        raise ConfigError(f"{directory.path}: the run has no snapshots; [output.snapshots] writes them")
+    if snapshots and not of_slices:
+        return frames(snapshots, view)
+    return frames(parts, view, read=reader_of(film_part(read_slices(parts[0]), view)))

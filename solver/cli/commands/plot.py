@@ -9,12 +9,16 @@ from solver.cli.directory import open_run, outputs_of
 from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
 from solver.io import RunDirectory, list_snapshots, read_snapshot
+from solver.outputs.base import Output
 from solver.outputs.drawn_slices import chosen_snapshots
+from solver.outputs.slices import Slices
 from solver.outputs.snapshots import Snapshots
+from solver.outputs.statistics import Statistics
 from solver.outputs.volume import draw_volume
 from solver.pictures import FORMATS, View, pyplot
 
 FIGURES = "figures"
+FIELDS: tuple[type[Output], ...] = (Snapshots, Slices, Statistics)  # what holds fields at points
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +42,35 @@ def run(options: argparse.Namespace) -> int:
         if options.volume is not None:
             _draw_volume(directory, options.volume, folder, view)
             return 0
-        kinds = (Snapshots,) if view.chooses_slices else outputs_of(directory)
-        if view.chooses_slices and not any(directory.snapshots.glob("step-*.h5")):
-            raise ConfigError(f"{options.directory}: the run has no snapshots to draw slices of")
         folder.mkdir(parents=True, exist_ok=True)
-        for kind in kinds:
+        if view.chooses_slices:
+            _draw_chosen(directory, folder, view)
+            return 0
+        for kind in outputs_of(directory):
             for path in kind.draw(directory, folder, view):
                 print(path)
     return 0
+
+
+def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
+    """What the view asks for of the snapshots, the slices and the mean fields, as far as they have it.
+
+    Raises:
+        ConfigError: the run has none of these files.
+        ValueError: none of them has it.
+    """
+    drawn, errors = [], []
+    for kind in FIELDS:
+        try:
+            drawn += kind.draw(directory, folder, view)
+        except ValueError as error:
+            errors.append(error)
+    if not drawn and errors:
+        raise errors[0]
+    if not drawn:
+        raise ConfigError(f"{directory.path}: the run has no snapshots to draw slices of, and no slices")
+    for path in drawn:
+        print(path)
 
 
 def _draw_volume(directory: RunDirectory, name: str, folder: Path, view: View) -> None:

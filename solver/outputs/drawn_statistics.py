@@ -1,0 +1,35 @@
+"""Statistics drawn: means over windows of time with bands of one standard deviation, and mean fields as slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from solver.io import RecordsFile, read_snapshot
+from solver.outputs.drawn_slices import chosen_snapshots, draw_slices
+from solver.pictures import Recorded, View, records_figure, save
+
+TITLE = "means over windows of time, ± one standard deviation in time"
+
+
+def draw_means(files: Iterable[RecordsFile], folder: Path, view: View) -> list[Path]:
+    """A figure statistics-NAME for each file."""
+    made = []
+    for file in files:
+        recorded = Recorded.read_means(file)
+        figure = None if recorded is None else records_figure(recorded, view, TITLE)
+        if recorded is not None and figure is not None:
+            made += save(figure, folder, f"statistics-{recorded.name}", view)
+    return made
+
+
+def draw_mean_fields(paths: Sequence[Path], folder: Path, view: View) -> list[Path]:
+    """A figure statistics-step-… for each window.
+
+    Raises:
+        ValueError: the view asks for what the files do not have.
+    """
+    made = []
+    for path in chosen_snapshots(paths, view):
+        made += draw_slices(read_snapshot(path), folder, view, f"statistics-{path.stem}")
+    return made
