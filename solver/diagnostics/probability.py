@@ -65,8 +65,9 @@ def probability_density(
     place = jnp.floor((values - low) * (bins / (high - low)))
     index = jnp.where((place >= 0) & (place < bins), place, bins).astype(jnp.int32)
     index = index.reshape(-1, *grid.physical_shape)
-    one = jnp.ones(grid.physical_shape, grid.dtype)
-    shares = sum(sum_by_index(one, index[i], bins, grid) for i in range(len(index))) / values.size
+    one = jnp.ones(grid.physical_shape, jnp.uint32)  # in float32, 2²⁴ + 1 = 2²⁴
+    counts = (sum_by_index(one, index[i], bins, grid) for i in range(len(index)))
+    shares = sum(count.astype(grid.dtype) for count in counts) / values.size
     return shares * (bins / (high - low)), 1 - jnp.sum(shares)
 
 

@@ -95,7 +95,7 @@ class PDFs(Records):
         known = self._known(equation)
         for name in self.quantities:
             if name not in known:
-                raise ValueError(f"output pdfs: quantities{nearest(name, known)}")
+                raise ValueError(f"output pdfs: unknown quantity {name!r}{nearest(name, known)}")
         if not known:
             raise ValueError(
                 f"output pdfs: {equation.name} has no vector, no density and no real scalar; one is needed"

@@ -1,11 +1,13 @@
 """Densities and moments against NumPy's histogram, and of Gaussian and log-normal noise."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from fields import CASES, random_vector
 from helpers import on_devices
 
+import solver as sw
 from solver import diagnostics
 
 
@@ -72,3 +74,14 @@ def test_uniform_fields_and_zeros(make_grid):
     shares, outside, _ = diagnostics.log_density(np.zeros((8, 6)), -1, 1, 5, grid)
     assert float(outside) == 1
     assert not shares.any()
+
+
+def test_a_bin_with_more_points_than_single_precision_can_count():
+    grid = sw.Grid((4096, 6144), precision="float32", mesh=sw.device_mesh([0]))  # 1.5 · 2²⁴
+    count = jax.jit(
+        lambda: diagnostics.probability_density(jnp.zeros(grid.physical_shape, jnp.float32), -1, 1, 3, grid)
+    )
+    density, outside = count()
+    assert density.dtype == jnp.float32
+    np.testing.assert_allclose(density, [0, 1.5, 0], rtol=1e-6)
+    assert abs(outside) < 1e-6

@@ -84,6 +84,7 @@ TABLES = {
     "pdfs": "separations = [2]\nbins = 51\n",
     "modes": "modes = [[1, 0, 0], [0, 2, 1]]\n",
     "structure-functions": "orders = [2, 3]\nseparations = [1, 3]\n",
+    "points": "at = [[0.1, 0.2, 0.3]]\n",
     "plane-spectra": 'direction = "x"\n',
     "cospectra": 'pairs = [["velocity_x", "velocity_z"]]\n',
 }
@@ -239,7 +240,10 @@ def test_single_precision_stays_single(make_grid):
     [
         (sw.outputs.StructureFunctions(orders=(0,)), r"orders \(0,\): whole numbers of one or more is needed"),
         (sw.outputs.StructureFunctions(separations=(9,)), r"separations \[9\]: different numbers from 1 to 5"),
-        (sw.outputs.PDFs(quantities=("vortcity",)), r"output pdfs: quantities; did you mean 'vorticity'\?"),
+        (
+            sw.outputs.PDFs(quantities=("vortcity",)),
+            r"output pdfs: unknown quantity 'vortcity'; did you mean 'vorticity'\?",
+        ),
         (sw.outputs.PDFs(bins=0), "bins 0: one or more is needed"),
         (sw.outputs.Modes(), r"output modes: modes \[\]; one or more are needed"),
         (sw.outputs.Modes(modes=((9, 0, 0),)), r"mode \[9, 0, 0\] is not retained; this grid has \|n_x\| ≤ 3"),
