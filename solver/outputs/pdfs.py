@@ -23,6 +23,9 @@ POSITIVE = ("dissipation", "density")  # on the logarithmic axis
 BESIDE = ("mean", "std", "skewness", "flatness", "outside")
 
 
+MOST_BINS = 100_000
+
+
 @dataclass(frozen=True)
 class PDFs(Records):
     """Probability densities of quantities at the points, all components of a quantity together.
@@ -56,6 +59,8 @@ class PDFs(Records):
 
     def layout(self, equation: PeriodicSystem) -> Layout:
         require("bins", self.bins, "one or more", least=1)
+        if self.bins > MOST_BINS:
+            raise ValueError(f"bins {self.bins}: at most {MOST_BINS} are needed; a row keeps them all")
         for name in ("deviations", "decades"):
             require(name, getattr(self, name), "a positive number", above=0)
         columns: dict[str, Column] = {}

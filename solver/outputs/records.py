@@ -45,7 +45,11 @@ class Records(Output):
         """The columns' arrays, the same on every device; a pure function that is traced under `jit`."""
 
     def check(self, equation: PeriodicSystem) -> None:
-        layout = self.layout(equation)
+        try:
+            layout = self.layout(equation)
+        except ValueError as error:
+            told = str(error)
+            raise ValueError(told if told.startswith("output ") else f"output {self.name}: {told}") from None
         taken = [name for name in layout.columns if name in (*TIME, *layout.axes)]
         if taken:
             axes = ", ".join((*TIME, *layout.axes))

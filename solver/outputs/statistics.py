@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from solver.cluster import is_first
 from solver.config import ConfigError, nearest
@@ -37,10 +34,10 @@ from solver.io import (
     verify_data,
 )
 from solver.loop import Schedule
-from solver.operators import Fields
 from solver.outputs.at_points import component_labels
 from solver.outputs.base import Output, Run
 from solver.outputs.drawn_statistics import draw_mean_fields, draw_means
+from solver.outputs.field_sums import add_fields, means_and_variances, no_sums, shapes_of_sums, units_of
 from solver.outputs.records import Records, check_continues, records_of
 from solver.pictures import View
 from solver.steppers.base import State
@@ -130,9 +127,9 @@ class Statistics(Output):
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
         if not self.fields:
             return {}
-        carried, one = _field_shapes(equation, self.fields), np.float64(1)
+        carried, one = shapes_of_sums(equation, self.fields), np.float64(1)
         shapes = {name: state.field[name] for name in self.fields}
-        return {"statistics": _add_fields.trace(equation, carried, shapes, one, one)}
+        return {"statistics": add_fields.trace(equation, carried, shapes, one, one)}
 
     # ---- carried in the state ---------------------------------------------------------------------------------
 
@@ -147,7 +144,7 @@ class Statistics(Output):
             }
         nothing = {"since": np.float64(np.nan), "last": np.float64(np.nan), "weight": np.float64(0)}
         counted = {"samples": np.int64(0), "closed": np.bool_(True)}
-        return {**nothing, **counted, "records": sums, "fields": _no_fields(equation, self.fields)}
+        return {**nothing, **counted, "records": sums, "fields": no_sums(equation, self.fields)}
 
     def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         t, last = np.float64(state.t), carried["last"]
@@ -173,9 +170,7 @@ class Statistics(Output):
     def _add(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
         if not self.fields:
             return {}
-        return _add_fields(
-            equation, carried["fields"], {name: state.field[name] for name in self.fields}, weight, total
-        )
+        return add_fields(equation, carried["fields"], {name: state.field[name] for name in self.fields}, weight, total)
 
     # ---- files ------------------------------------------------------------------------------------------------
 
@@ -196,9 +191,9 @@ class Statistics(Output):
     def _held(self, run: Run, state: State, carried: dict[str, Any]) -> Job:
         equation, step = run.equation, int(state.step)
         variables = {}
-        for name, values in _finished(equation, carried["fields"], carried["weight"]).items():
+        for name, values in means_and_variances(equation, carried["fields"], carried["weight"]).items():
             labels = component_labels(equation, name.rpartition("_")[0], values) if len(values) > 1 else ()
-            variables[name] = Variable(values if labels else values[0], _units(equation, name), labels)
+            variables[name] = Variable(values if labels else values[0], units_of(equation, name), labels)
         told = {"title": run.title, "equation": equation.name, "since": float(carried["since"])}
         told["samples"] = int(carried["samples"])
         path = folder(run.directory) / f"step-{step:08d}.h5"
@@ -292,61 +287,3 @@ def _layout(layout: Layout) -> Layout:
         square = f"({column.units})^2" if column.units else ""
         columns[name + VARIANCE] = Column(column.axes, square, f"variance in time of: {column.long_name or name}")
     return Layout(layout.axes, columns)
-
-
-# ---- fields at every point --------------------------------------------------------------------------------------
-
-
-def _sums(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
-    """Zero: the mean as coefficients (or points, as the field is held), squares at the points."""
-    held, points = equation.field_shapes(), equation.physical_shapes()
-    return {
-        name: {
-            "mean": jnp.zeros(held[name].shape, held[name].dtype),
-            "squares": jnp.zeros(points[name], equation.grid.dtype),
-        }
-        for name in names
-    }
-
-
-def _shardings(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
-    spectral = lambda name: equation.grid_of(name).spectral_sharding(1 + equation.grid.dimensions)  # noqa: E731
-    physical = equation.grid.physical_sharding(1 + equation.grid.dimensions)
-    return {name: {"mean": spectral(name), "squares": physical} for name in names}
-
-
-def _field_shapes(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
-    shapes = jax.eval_shape(lambda: _sums(equation, names))
-    place = lambda leaf, where: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where)  # noqa: E731
-    return jax.tree.map(place, shapes, _shardings(equation, names))
-
-
-def _no_fields(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
-    return jax.jit(lambda: _sums(equation, names), out_shardings=_shardings(equation, names))()
-
-
-@jax.jit
-def _add_fields(equation: PeriodicSystem, sums: Any, fields: Fields, weight: Array, total: Array) -> Any:
-    weight, total = (jnp.asarray(value, equation.grid.dtype) for value in (weight, total))
-    added = {}
-    for name, now in fields.items():
-        mean = sums[name]["mean"]
-        deviation = equation.transform_of(name).inverse(now - mean)
-        squares = add_to_squares(sums[name]["squares"], deviation, weight, total)
-        added[name] = {"mean": add_to_mean(mean, now, weight, total), "squares": squares}
-    return added
-
-
-@jax.jit
-def _finished(equation: PeriodicSystem, sums: Any, total: Array) -> dict[str, Array]:
-    found = {}
-    for name, parts in sums.items():
-        found[f"{name}_mean"] = equation.transform_of(name).inverse(parts["mean"])
-        found[f"{name}_variance"] = parts["squares"] / jnp.asarray(total, equation.grid.dtype)
-    return found
-
-
-def _units(equation: PeriodicSystem, name: str) -> str:
-    field, _, which = name.rpartition("_")
-    units = equation.fields[field].units
-    return units if which == "mean" or not units else f"({units})^2"

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from solver.cli.main import main
+from solver.loop import BlowUp
 from solver.validate import Case, Finding, cases, table
 
 
@@ -34,6 +35,18 @@ def test_a_number_that_is_off_ends_with_1(capsys, monkeypatch):
     monkeypatch.setattr("solver.cli.commands.validate.cases", lambda: {"wrong": Wrong})
     assert main(["validate", "wrong", "--quick"]) == 1
     assert "| wrong | pi | 3 | 3.14159 | 0.01 | FAILS | exact |" in capsys.readouterr().out
+
+
+def test_a_case_that_blows_up_is_a_number_that_is_off(capsys, monkeypatch):
+    class Wild(Case):
+        name = "wild"
+
+        def run(self):
+            raise BlowUp("at step 3")
+
+    monkeypatch.setattr("solver.cli.commands.validate.cases", lambda: {"wild": Wild})
+    assert main(["validate", "wild"]) == 1
+    assert "| wild | blew up: at step 3 | nan |" in capsys.readouterr().out
 
 
 @pytest.mark.multiprocess

@@ -8,7 +8,7 @@ import os
 import jax
 
 from solver.cli.codes import FAILED, FINISHED
-from solver.cluster import Launch, available_cores, set_up_jax
+from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
 from solver.config import ConfigError, nearest
 from solver.validate import cases, judge, table
 from solver.validate.table import HEAD
@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     for name in options.names:
         if name not in known:
             raise ConfigError(f"case {name!r}: there is none of this name{nearest(name, known)}")
-    set_up_jax(options.platform, available_cores(os.environ, Launch("validate")))
+    cores = available_cores(os.environ, Launch("validate"))
+    set_up_jax(options.platform, cores if forced_cpu_devices(os.environ) is None else None)
     jax.config.update("jax_enable_x64", True)
     print("".join(HEAD), end="", flush=True)
     failed, seconds = 0, []

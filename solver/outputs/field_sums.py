@@ -1,0 +1,82 @@
+"""Mean and variance over time of fields at every point: the mean as coefficients, the variance at the points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics.moments import add_to_mean, add_to_squares
+from solver.equations.system import PeriodicSystem
+from solver.operators import Fields
+
+
+def _sums(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
+    """Zero: the mean as coefficients (or points, as the field is held), squares at the points."""
+    held, points = equation.field_shapes(), equation.physical_shapes()
+    return {
+        name: {
+            "mean": jnp.zeros(held[name].shape, held[name].dtype),
+            "squares": jnp.zeros(points[name], equation.grid.dtype),
+        }
+        for name in names
+    }
+
+
+def _shardings(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
+    spectral = lambda name: equation.grid_of(name).spectral_sharding(1 + equation.grid.dimensions)  # noqa: E731
+    physical = equation.grid.physical_sharding(1 + equation.grid.dimensions)
+    return {name: {"mean": spectral(name), "squares": physical} for name in names}
+
+
+def shapes_of_sums(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
+    """Shapes and shardings of what is summed up of fields; computes nothing."""
+    shapes = jax.eval_shape(lambda: _sums(equation, names))
+    place = lambda leaf, where: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where)  # noqa: E731
+    return jax.tree.map(place, shapes, _shardings(equation, names))
+
+
+def no_sums(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
+    """The sums at the begin of a window: zeros."""
+    shapes = shapes_of_sums(equation, names)
+    return jax.tree.map(lambda leaf: _zeros(leaf.shape, str(leaf.dtype), leaf.sharding)(), shapes)
+
+
+@cache
+def _zeros(shape: tuple[int, ...], dtype: str, sharding: Any) -> Callable[[], Array]:
+    """What makes zeros where they are to lie; compiled once, not for each window."""
+    return jax.jit(lambda: jnp.zeros(shape, dtype), out_shardings=sharding)
+
+
+@jax.jit
+def add_fields(equation: PeriodicSystem, sums: Any, fields: Fields, weight: Array, total: Array) -> Any:
+    """The sums with one state more, of a weight; `total` has it in. One inverse transform of each field."""
+    weight, total = (jnp.asarray(value, equation.grid.dtype) for value in (weight, total))
+    added = {}
+    for name, now in fields.items():
+        mean = sums[name]["mean"]
+        deviation = equation.transform_of(name).inverse(now - mean)
+        squares = add_to_squares(sums[name]["squares"], deviation, weight, total)
+        added[name] = {"mean": add_to_mean(mean, now, weight, total), "squares": squares}
+    return added
+
+
+@jax.jit
+def means_and_variances(equation: PeriodicSystem, sums: Any, total: Array) -> dict[str, Array]:
+    """`FIELD_mean` and `FIELD_variance` at the points. One inverse transform of each field."""
+    found = {}
+    for name, parts in sums.items():
+        found[f"{name}_mean"] = equation.transform_of(name).inverse(parts["mean"])
+        found[f"{name}_variance"] = parts["squares"] / jnp.asarray(total, equation.grid.dtype)
+    return found
+
+
+def units_of(equation: PeriodicSystem, name: str) -> str:
+    """Units of one of `means_and_variances`."""
+    field, _, which = name.rpartition("_")
+    units = equation.fields[field].units
+    return units if which == "mean" or not units else f"({units})^2"
