@@ -16,6 +16,7 @@ from solver.config.sections import DevicesSection, GridSection, Heading, RandomS
 from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
+ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
 SECTIONS = ("title", "reference", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output")
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
 
@@ -239,14 +240,20 @@ def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[str]) -> dict[str, tuple[Any, str]]:
     """Table and key of each field: `[section]` for an equation of one field, `[section.FIELD]` for several.
 
-    `[initial]` with a name stands for every field of several, too: another run holds all of them.
+    `[initial]` with the name `run` stands for every field of several, too: another run holds all of them. Any other
+    would start all of them from the same values.
     """
     if len(fields) == 1:
         return {fields[0]: (table, section)} if table != {} or needed else {}
+    tables = ", ".join(f"[{section}.{name}]" for name in fields)
     if needed and isinstance(table, Mapping) and "name" in table and "name" not in fields:
-        return {name: (table, section) for name in fields}
+        if table["name"] == ALL_FIELDS:
+            return {name: (table, section) for name in fields}
+        raise ConfigError(
+            f"{section}.name = {table['name']!r}: the equation has several fields; tables {tables} are needed (only "
+            f"{ALL_FIELDS!r} starts all of them)"
+        )
     if not isinstance(table, Mapping):
-        tables = ", ".join(f"[{section}.{name}]" for name in fields)
         raise ConfigError(f"{section} = {table!r}: tables {tables} are needed")
     for key in table:
         if key not in fields:

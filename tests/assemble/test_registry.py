@@ -3,6 +3,7 @@
 import json
 import sys
 import tomllib
+from pathlib import Path
 from typing import ClassVar
 
 import h5py
@@ -379,3 +380,10 @@ def test_a_file_may_have_an_equals_sign_in_its_name(case, monkeypatch):
 def test_the_directory_stays_the_default_when_outputs_are_replaced(tmp_path):
     config = load(cases()["taylor-green"], assemble.schema(), ["output={series=false}"])
     assert config.directory == "output/taylor_green"
+
+
+def test_one_initial_field_for_several_is_refused(capsys):
+    """All of them would start from the same values: of magnetohydrodynamics u = b, which never moves."""
+    words = ["check", str(Path(__file__).parents[2] / "runs" / "orszag_tang.toml"), "initial={name='orszag-tang'}"]
+    assert main(words) == 2
+    assert "tables [initial.velocity], [initial.magnetic_field] are needed" in capsys.readouterr().err
