@@ -78,11 +78,14 @@ def test_a_disk_that_fills_at_any_write_ends_in_one_line_and_nothing_half_writte
     calls = alone.calls(alone.folder / "whole")[0]
     for at in np.random.default_rng(7).integers(1, calls, 6):
         directory = alone.folder / f"full-{at}"
-        assert alone.run(directory, at=int(at), do="ENOSPC") == [1]
-        said = alone.said(directory)
+        codes, said = alone.run(directory, at=int(at), do="ENOSPC"), alone.said(directory)
+        alone.assert_sound(directory)
+        if codes == [0]:  # an old checkpoint could not be deleted, which is no reason to end
+            assert re.search(r"step-\d+ could not be deleted: .*No space left on device", said), said
+            continue
+        assert codes == [1], said
         assert re.search(r"^slabwave: error: \S+: No space left on device", said, re.MULTILINE), said
         assert "Traceback" not in said
-        alone.assert_sound(directory)
         assert not list(directory.rglob(".*.partial"))
         assert alone.run(directory) == [0], alone.said(directory)
         alone.assert_as_undisturbed(directory)
