@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PEERS = Path(os.environ.get("SLABWAVE_PEERS", ROOT / ".peers" / "bin" / "python"))
+PEER_SCRIPTS = Path(__file__).parent / "peers"
 TWO_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_ENABLE_X64": "true"}
 
 
@@ -75,13 +76,13 @@ class Program:
 
 def two_ranks(script: str) -> list[str]:
     """A peer's script on two MPI ranks."""
-    here = str(Path(__file__).parent / "peers" / script)
+    here = str(PEER_SCRIPTS / script)
     return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "--bind-to", "none", str(PEERS), here]
 
 
 def peer(script: str) -> list[str]:
     """A peer's script as one process."""
-    return [str(PEERS), str(Path(__file__).parent / "peers" / script)]
+    return [str(PEERS), str(PEER_SCRIPTS / script)]
 
 
 def alternate(programs: Sequence[Program], rounds: int, arguments: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from harness import TWO_DEVICES, Program, alternate, columns, machine, peer, two_ranks
+from harness import PEER_SCRIPTS, TWO_DEVICES, Program, alternate, columns, machine, peer, two_ranks
 
 BASE = {2: "fluidsim ns2d, RK4, 2 ranks, fftw1d", 3: "fluidsim ns3d, RK4, 2 ranks"}
 VARIANTS = {
@@ -55,6 +55,7 @@ def others(dimensions: int) -> list[Program]:
         Program(BASE[3], [*ranks, "fft3d.mpi_with_fftwmpi3d"], needs),
         Program("plain mpi4py-fft solver, RK4, 2 ranks", two_ranks("ns_mpi4py.py"), ("mpi4py_fft",)),
         Program("exponax, ETDRK4, 1 process", peer("ns_exponax.py"), ("exponax",)),
+        Program("dnsjax, four steps of CN/AB2, 2 ranks", [sys.executable, str(PEER_SCRIPTS / "ns_dnsjax.py")]),
     ]
 
 

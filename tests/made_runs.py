@@ -133,13 +133,13 @@ def running(tmp_path):
     return folder
 
 
-def record(folder, name, axes, columns, values, count=5):
+def record(folder, name, axes, columns, values, count=5, times=None):
     """A file of records: `axes` name → (coordinates, units), `columns` name → (axes, units), values(column, t)."""
     layout = Layout(
         {axis: Axis(np.asarray(points, float), units) for axis, (points, units) in axes.items()},
         {column: Column(names, units, f"the {column}") for column, (names, units) in columns.items()},
     )
     file = RecordsFile(folder / f"{name}.h5")
-    for i in range(count):
-        file.append(Row(10 * i, 0.5 * i, {name: np.asarray(values(name, 0.5 * i)) for name in columns}), layout)
+    for i, t in enumerate(0.5 * np.arange(count) if times is None else times):
+        file.append(Row(10 * i, t, {name: np.asarray(values(name, t)) for name in columns}), layout)
     return file

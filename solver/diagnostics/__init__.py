@@ -7,6 +7,7 @@ from solver.diagnostics.gradients import dissipation_rate, gradient_tensor, long
 from solver.diagnostics.increments import (
     longest_separation,
     longitudinal_increments,
+    scalar_structure_functions,
     separations,
     shifted,
     structure_functions,
@@ -78,6 +79,7 @@ __all__ = [
     "quadrature_spectrum",
     "radial_profile",
     "ratio",
+    "scalar_structure_functions",
     "separations",
     "shell_flux",
     "shell_index",

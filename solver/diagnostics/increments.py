@@ -82,6 +82,23 @@ def structure_functions(
     return longitudinal, transverse if grid.dimensions > 1 else None
 
 
+def scalar_structure_functions(
+    c_hat: Complex[Array, "1 ..."], steps: Sequence[int], orders: Sequence[int], transform: Transform
+) -> Float[Array, "r order"]:
+    """S_p(r) = ⟨(c(x + r e_j) − c(x))^p⟩ of a scalar, averaged over the box and the axes j.
+
+    Args, cost and source as for `structure_functions`; `(len(steps), len(orders))` [c^p], on every device.
+    """
+    c, powers = transform.inverse(c_hat), tuple(orders)
+
+    def at(step: Array) -> Array:
+        axes = range(transform.grid.dimensions)
+        moments = [_moments(shifted(c_hat, c, axis, step, transform) - c, powers)[0] for axis in axes]
+        return jnp.mean(jnp.stack(moments), axis=0)
+
+    return jax.lax.map(at, jnp.asarray(np.asarray(steps, np.int32)))
+
+
 def longitudinal_increments(u_hat: Complex[Array, "d ..."], u: Array, steps: int, transform: Transform) -> Array:
     """u_j(x + r e_j) − u_j(x) at the points for each axis j, `(d, *points)`; see `shifted` for r and what it costs."""
     moved = [shifted(u_hat[j], u[j], j, steps, transform) for j in range(transform.grid.dimensions)]

@@ -18,13 +18,15 @@ from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
 from solver.io.hdf5 import dataset, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
-from solver.io.read_snapshots import Snapshot, SnapshotVariable, list_snapshots, read_slices, read_snapshot
+from solver.io.read_snapshots import Snapshot, SnapshotVariable, read_slices, read_snapshot
 from solver.io.records import TIME, VARIANCE, Axis, Column, Layout, RecordsFile, Row
 from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.io.snapshots import (
     COMPONENT,
     Variable,
+    drop_snapshots,
     hold_snapshot,
+    list_snapshots,
     snapshot_path,
     variables_in,
     write_snapshot,
@@ -56,6 +58,7 @@ __all__ = [
     "dataset",
     "describe_field",
     "drop_rows_after",
+    "drop_snapshots",
     "hold",
     "hold_snapshot",
     "in_words",

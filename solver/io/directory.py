@@ -57,14 +57,29 @@ class RunDirectory:
         return self.path / "snapshots"
 
     @property
+    def slices(self) -> Path:
+        """Folder of the slices."""
+        return self.path / "slices"
+
+    @property
+    def statistics(self) -> Path:
+        """Folder of means and variances over time."""
+        return self.path / "statistics"
+
+    @property
     def checkpoints(self) -> Path:
         """Folder of the checkpoints."""
         return self.path / "checkpoints"
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All folders that a run writes files into, its own included."""
+        return (self.checkpoints, self.snapshots, self.slices, self.statistics, self.path)
+
     def existing_files(self) -> list[str]:
         """Names in the directory that show a run was here; empty if it is free."""
-        files = (self.run_file, self.series, self.records("spectra"), self.snapshots, self.checkpoints)
-        return [path.name for path in files if path.exists()]
+        files = (self.run_file, self.series, self.records("spectra"), *self.folders)
+        return [path.name for path in files if path.exists() and path != self.path]
 
 
 def record_provenance(path: Path, devices: Sequence[jax.Device], notes: Sequence[str] = ()) -> None:

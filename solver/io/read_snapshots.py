@@ -11,7 +11,6 @@ from typing import Any
 import h5py
 import numpy as np
 
-from solver.io.checkpoint_store import step_of
 from solver.io.hdf5 import dataset, read_hdf5, words
 from solver.io.snapshots import AXES, variables_in
 
@@ -107,11 +106,6 @@ class Snapshot:
         place = ", ".join(f"{axis} = {position:.3g}" for axis, position in first.at.items())
         fields = {name.removesuffix(f"_{part}"): v for name, v in mine.items()}
         return replace(self, axes={side[0]: self.axes[side] for side in first.sides}, variables=fields, place=place)
-
-
-def list_snapshots(folder: Path) -> list[Path]:
-    """Paths of the snapshots in a folder, in the order of their steps."""
-    return sorted(folder.glob("step-*.h5"), key=step_of)
 
 
 def read_snapshot(path: Path) -> Snapshot:

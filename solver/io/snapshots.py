@@ -17,6 +17,7 @@ import numpy as np
 
 from solver.cluster import Agreement, is_first
 from solver.grid import Grid
+from solver.io.checkpoint_store import step_of
 from solver.io.cuts import AXES, Cut
 from solver.io.files import make_folder, partial_path, publish
 from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal
@@ -70,6 +71,23 @@ class HeldVariable:
 def snapshot_path(folder: Path, step: int) -> Path:
     """Where the snapshot of a step lies."""
     return folder / f"step-{step:08d}.h5"
+
+
+def list_snapshots(folder: Path) -> list[Path]:
+    """Paths of the snapshots in a folder, in the order of their steps."""
+    return sorted(folder.glob("step-*.h5"), key=step_of)
+
+
+def drop_snapshots(folder: Path, step: int) -> None:
+    """Delete those beyond a step, and files for ParaView that lead nowhere; first process only."""
+    for path in list_snapshots(folder):
+        if step_of(path) > step:
+            path.unlink()
+    for companion in folder.glob("step-*.hdf"):
+        if not companion.with_suffix(".h5").exists():
+            companion.unlink()
+    if folder.is_dir():
+        update_series(folder)
 
 
 def write_snapshot(

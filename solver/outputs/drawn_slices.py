@@ -41,12 +41,13 @@ def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], S
     """
     if view.time is None or not paths:
         return list(paths)
-    times = [read(path).t for path in paths]
+    found = [read(path) for path in paths]
+    times, kind = [one.t for one in found], found[0].kind
     apart = min(np.diff(times), default=0.0)
     nearest_one = int(np.argmin(np.abs(np.array(times) - view.time)))
     if abs(times[nearest_one] - view.time) > max(CLOSE * apart, 1e-6 * max(abs(view.time), 1.0)):
         known = ", ".join(f"{t:.6g}" for t in times[:12]) + (", …" if len(times) > 12 else "")
-        raise ValueError(f"time {view.time:g}: no snapshot is of this time; there are some of t = {known}")
+        raise ValueError(f"time {view.time:g}: the {kind} have no such time; they have t = {known}")
     return [paths[nearest_one]]
 
 

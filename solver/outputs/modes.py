@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,10 +13,11 @@ from jaxtyping import Array
 from solver.diagnostics import mode_coefficients
 from solver.equations.system import PeriodicSystem
 from solver.grid import mode_index
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, Layout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
+from solver.pictures import Recorded, View, frequencies_figure, save
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,14 @@ class Modes(Records):
                 columns[f"{component}_{part}"] = Column(("mode",), units, f"{part} part of the coefficient")
         listed = ", ".join(str(list(mode)) for mode in self.modes)
         return Layout({"mode": Axis(np.arange(len(self.modes)), "", f"modes {listed}")}, columns)
+
+    @classmethod
+    def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
+        """The record, and the frequency spectra of the modes where its times are equally spaced."""
+        recorded = Recorded.read(cls.file(directory))
+        spectra = None if recorded is None else frequencies_figure(recorded, view)
+        drawn = [] if spectra is None else save(spectra, folder, f"{cls.name}-frequencies", view)
+        return [*super().draw(directory, folder, view), *drawn]
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         found: dict[str, Array] = {}

@@ -21,8 +21,6 @@ from solver.outputs.vectors import density_of, has_density, vector_prefixes
 
 POSITIVE = ("dissipation", "density")  # on the logarithmic axis
 BESIDE = ("mean", "std", "skewness", "flatness", "outside")
-
-
 MOST_BINS = 100_000
 
 

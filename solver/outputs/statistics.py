@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,10 +28,11 @@ from solver.io import (
     Row,
     RunDirectory,
     Variable,
+    drop_snapshots,
     hold_snapshot,
+    list_snapshots,
     make_folder,
-    step_of,
-    update_series,
+    snapshot_path,
     verify_data,
 )
 from solver.loop import Schedule
@@ -85,7 +87,7 @@ class Statistics(Output):
             raise ValueError("of and fields are both empty: statistics of something are needed")
 
     def beside(self, others: Iterable[Output]) -> Statistics:
-        mine = copy.copy(self)
+        mine = dataclasses.replace(self)
         object.__setattr__(mine, "_others", tuple(others))
         return mine
 
@@ -93,6 +95,7 @@ class Statistics(Output):
     def pauses(self) -> tuple[Schedule, ...]:
         return (self.schedule, Schedule(every_steps=self.sample_steps))
 
+    @cached_property
     def sources(self) -> dict[str, Records]:
         """The outputs whose records are summed up, by name.
 
@@ -108,7 +111,7 @@ class Statistics(Output):
         return {name: given[name] if name in given else ours[name]() for name in self.of}
 
     def check(self, equation: PeriodicSystem) -> None:
-        for name, source in self.sources().items():
+        for name, source in self.sources.items():
             source.check(equation)
             taken = [column for column in source.layout(equation).columns if column in OWN]
             if taken:
@@ -135,7 +138,7 @@ class Statistics(Output):
 
     def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
         sums: dict[str, Any] = {}
-        for name, source in self.sources().items():
+        for name, source in self.sources.items():
             layout = source.layout(equation)
             sums[_key(name, layout)] = {
                 # flat, so that no checkpoint takes them for fields
@@ -161,10 +164,9 @@ class Statistics(Output):
         weight, total = t - last, carried["weight"] + (t - last)
         moved = {"last": t, "weight": total, "samples": carried["samples"] + 1, "closed": np.bool_(closes)}
         records = {}
-        for name, source in self.sources().items():
-            key = _key(name, source.layout(equation))
-            values = records_of(source, equation, state.field)
-            records[key] = _add_records(carried["records"][key], values, weight, total)
+        for name, source in self.sources.items():
+            key, sums = _sums_of(name, carried)
+            records[key] = _add_records(sums, records_of(source, equation, state.field), weight, total)
         return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
 
     def _add(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
@@ -180,9 +182,9 @@ class Statistics(Output):
             return
         if is_first():
             with run.writer.while_waiting():
-                for name, source in self.sources().items():
+                for name, source in self.sources.items():
                     layout = source.layout(run.equation)
-                    path = folder(run.directory) / f"{name}.h5"
+                    path = run.directory.statistics / f"{name}.h5"
                     make_folder(path.parent)
                     RecordsFile(path).append(_row(state, carried, name, layout), _layout(layout))
         if self.fields:
@@ -196,11 +198,11 @@ class Statistics(Output):
             variables[name] = Variable(values if labels else values[0], units_of(equation, name), labels)
         told = {"title": run.title, "equation": equation.name, "since": float(carried["since"])}
         told["samples"] = int(carried["samples"])
-        path = folder(run.directory) / f"step-{step:08d}.h5"
+        path = snapshot_path(run.directory.statistics, step)
         return hold_snapshot(path, variables, equation.grid, step, float(state.t), told)
 
     def resume(self, run: Run) -> None:
-        wanted = {name: _layout(source.layout(run.equation)) for name, source in self.sources().items()}
+        wanted = {name: _layout(source.layout(run.equation)) for name, source in self.sources.items()}
         for path in _record_files(run.directory):
             if path.stem in wanted:
                 check_continues(RecordsFile(path), wanted[path.stem], f"statistics with {path.stem}")
@@ -215,38 +217,24 @@ class Statistics(Output):
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
         for path in _record_files(directory):
             RecordsFile(path).drop_after(step)
-        for path in _field_files(directory):
-            if step_of(path) > step:
-                path.unlink()
-                path.with_suffix(".hdf").unlink(missing_ok=True)
-        if folder(directory).is_dir():
-            update_series(folder(directory))
+        drop_snapshots(directory.statistics, step)
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
         """A figure for each file of means, with the spread in time, and one of mean fields for each window."""
         files = [] if view.chooses_slices else [RecordsFile(path) for path in _record_files(directory)]
-        return [*draw_means(files, folder, view), *draw_mean_fields(_field_files(directory), folder, view)]
+        return [*draw_means(files, folder, view), *draw_mean_fields(list_snapshots(directory.statistics), folder, view)]
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        found = {path: verify_data(path) for path in _field_files(directory)}
+        found = {path: verify_data(path) for path in list_snapshots(directory.statistics)}
         for path in _record_files(directory):
             found |= RecordsFile(path).verify()
         return found
 
 
-def folder(directory: RunDirectory) -> Path:
-    """Where a run's statistics lie."""
-    return directory.path / "statistics"
-
-
 def _record_files(directory: RunDirectory) -> list[Path]:
-    return [path for path in sorted(folder(directory).glob("*.h5")) if not path.name.startswith("step-")]
-
-
-def _field_files(directory: RunDirectory) -> list[Path]:
-    return sorted(folder(directory).glob("step-*.h5"), key=step_of)
+    return [path for path in sorted(directory.statistics.glob("*.h5")) if not path.name.startswith("step-")]
 
 
 # ---- records ----------------------------------------------------------------------------------------------------
@@ -255,6 +243,11 @@ def _field_files(directory: RunDirectory) -> list[Path]:
 def _key(name: str, layout: Layout) -> str:
     """Of an output's sums in the state: those of other axes or columns are not continued."""
     return f"{name}-{zlib.crc32(json.dumps(layout.to_json(), sort_keys=True).encode()):08x}"
+
+
+def _sums_of(name: str, carried: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The key of an output's sums, and the sums."""
+    return next((key, sums) for key, sums in carried["records"].items() if key.rpartition("-")[0] == name)
 
 
 def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weight: Any, total: Any) -> dict[str, Any]:
@@ -270,7 +263,7 @@ def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weig
 
 def _row(state: State, carried: Mapping[str, Any], name: str, layout: Layout) -> Row:
     values = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
-    for column, sums in carried["records"][_key(name, layout)].items():
+    for column, sums in _sums_of(name, carried)[1].items():
         shape = layout.shape(column)
         values[column] = np.reshape(sums["mean"], shape)
         values[column + VARIANCE] = np.reshape(sums["squares"], shape) / carried["weight"]

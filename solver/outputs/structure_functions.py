@@ -14,15 +14,16 @@ from solver.equations.system import PeriodicSystem, require
 from solver.io import Axis, Column, Layout
 from solver.operators import Fields
 from solver.outputs.records import Records
-from solver.outputs.vectors import vector_prefixes
+from solver.outputs.vectors import component_coefficients, components, vector_prefixes
 
 
 @dataclass(frozen=True)
 class StructureFunctions(Records):
     """S_p(r) = ⟨(u_i(x + r e_j) − u_i(x))^p⟩ of each vector field: longitudinal (i = j) and transverse (i ≠ j).
 
-    Averaged over the box and the coordinate directions; odd orders keep their sign. Costs one inverse transform of the
-    field, and one for each separation and each axis that is split over devices; all-reduces of numbers.
+    And ⟨(c(x + r e_j) − c(x))^p⟩ of each scalar field, under its name. Averaged over the box and the coordinate
+    directions; odd orders keep their sign. Costs one inverse transform of each field, and one for each separation and
+    each axis that is split over devices; all-reduces of numbers.
 
     Args:
         orders: p, one or more each.
@@ -40,7 +41,9 @@ class StructureFunctions(Records):
         require("orders", self.orders, "whole numbers of one or more", least=1)
         if not self.orders:
             raise ValueError("orders []: one whole number or more is needed")
-        prefixes = vector_prefixes(equation, self.name)
+        prefixes, scalars = vector_prefixes(equation, self.name, needed=False), self._scalars(equation)
+        if not (prefixes or scalars):
+            raise ValueError(f"output {self.name}: {equation.name} has no vector and no real scalar; one is needed")
         r = self._steps(equation) * max(equation.grid.spacing)
         axes = {"r": Axis(r, "length", "separation"), "order": Axis(np.asarray(self.orders), "1", "order p")}
         columns = {}
@@ -48,17 +51,28 @@ class StructureFunctions(Records):
             columns[f"{prefix}longitudinal"] = Column(("r", "order"), "", f"<(du)^p> of {name} along the separation")
             if equation.grid.dimensions > 1:
                 columns[f"{prefix}transverse"] = Column(("r", "order"), "", f"<(du)^p> of {name} across the separation")
+        for name, field in scalars.items():
+            columns[name] = Column(("r", "order"), "", f"<(dc)^p> of {field} over the separation")
         return Layout(axes, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         steps, found = self._steps(equation).tolist(), {}
-        vectors, prefixes = equation.vectors(fields), vector_prefixes(equation, self.name)
-        for name, prefix in prefixes.items():
+        vectors = equation.vectors(fields)
+        for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across = diagnostics.structure_functions(vectors[name], steps, self.orders, equation.transform)
             found[f"{prefix}longitudinal"] = along
             if across is not None:
                 found[f"{prefix}transverse"] = across
+        scalars = self._scalars(equation)
+        hats = component_coefficients(equation, fields) if scalars else {}
+        for name, field in scalars.items():
+            transform = equation.transform_of(field)
+            found[name] = diagnostics.scalar_structure_functions(hats[name][1][None], steps, self.orders, transform)
         return found
+
+    def _scalars(self, equation: PeriodicSystem) -> dict[str, str]:
+        """Components of real scalar fields, with the field that each belongs to."""
+        return {name: field for name, field in components(equation).items() if equation.fields[field].rank == "scalar"}
 
     def _steps(self, equation: PeriodicSystem) -> np.ndarray:
         if not self.separations:

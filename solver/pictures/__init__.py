@@ -1,6 +1,7 @@
 """Figures of runs in one style, from plain arrays, by matplotlib alone: functions make a figure, `save` writes it."""
 
 from solver.pictures.colours import Colours, colours_of
+from solver.pictures.frequencies import frequencies_figure
 from solver.pictures.hovmoeller import hovmoeller_figure
 from solver.pictures.movie import has_ffmpeg, write_movie
 from solver.pictures.recorded import Recorded
@@ -19,6 +20,7 @@ __all__ = [
     "Recorded",
     "View",
     "colours_of",
+    "frequencies_figure",
     "has_ffmpeg",
     "hovmoeller_figure",
     "power_of",

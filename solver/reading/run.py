@@ -56,7 +56,7 @@ class OpenRun:
             lambda name: records_dataset(RecordsFile(directory.records(name))),
             f"{directory.path}: the run recorded no",
         )
-        means = directory.path / "statistics"
+        means = directory.statistics
         self.statistics: Mapping[str, Any] = _Datasets(
             lambda: [*recorded_names(means), *([FIELDS] if list_snapshots(means) else [])],
             lambda name: _mean_fields(means) if name == FIELDS else records_dataset(RecordsFile(means / f"{name}.h5")),
@@ -118,7 +118,7 @@ class OpenRun:
 
         A part of an axis has a coordinate of its own, such as `x_3_5`; an axis that is dropped is an attribute, `z`.
         """
-        return snapshots_dataset(list_snapshots(self.directory.path / "slices"), read_slices)
+        return snapshots_dataset(list_snapshots(self.directory.slices), read_slices)
 
 
 class _Datasets(Mapping[str, Any]):

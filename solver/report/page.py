@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from solver.io import list_snapshots
-from solver.outputs.slices import slices
 from solver.pictures import Recorded, View
 from solver.pictures.style import in_words, unit
 from solver.report.charts import Charts, budget_charts, records_charts, series_charts
@@ -164,7 +163,7 @@ def _heading(name: str) -> str:
 
 def _slices(facts: Facts, detail: float) -> list[Any]:
     directory, made = facts.directory, []
-    if (list_snapshots(directory.snapshots) or slices(directory)) and not can_draw():
+    if (list_snapshots(directory.snapshots) or list_snapshots(directory.slices)) and not can_draw():
         return [element("p", "Slices need matplotlib: pip install 'slabwave[plot]'", class_="soft")]
     for draw in (slice_pictures, part_pictures):
         try:

@@ -8,7 +8,6 @@ from typing import Any
 
 from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
 from solver.outputs.drawn_slices import cut_of, panels_of, told
-from solver.outputs.slices import slices
 from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure, style
 from solver.pictures.times import chosen_times
 from solver.reading.optional import is_installed
@@ -44,7 +43,7 @@ def slice_pictures(directory: RunDirectory, view: View, most: int = MOST) -> lis
 
 def part_pictures(directory: RunDirectory, view: View, most: int = MOST) -> list[Html]:
     """The planes of the newest file of slices."""
-    paths = slices(directory)
+    paths = list_snapshots(directory.slices)
     if not paths or not can_draw():
         return []
     newest = read_slices(paths[-1])

@@ -95,7 +95,7 @@ def taken_directory(
                 if not continues:
                     refuse_occupied(directory)  # again: now nobody else can begin one
                 stack.enter_context(log_to(directory.log))
-                for folder in (directory.checkpoints, directory.snapshots, directory.path):
+                for folder in directory.folders:
                     remove_leftovers(folder)
                 for source in sources:
                     write_text(directory.path / source.copy_name, source.content)

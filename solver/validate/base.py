@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import jax
+
 from solver.discovery import concrete_classes
 from solver.equations.system import PeriodicSystem
 from solver.loop import Schedule, evolve
@@ -67,8 +69,6 @@ def cases() -> dict[str, type[Case]]:
 
 def mesh_for(points: int) -> Any:
     """Of all devices, at most as many as there are points to split."""
-    import jax
-
     return device_mesh(range(min(len(jax.devices()), max(1, points // 4))))
 
 
@@ -89,3 +89,11 @@ def states(
             *_, state = evolve(equation, stepper, state, end=time, pauses=[Schedule()], **control)
         found.append(state)
     return found
+
+
+def series_of(equation: PeriodicSystem, state: State) -> dict[str, float]:
+    """The numbers that the equation's series has of a state."""
+    return {name: float(value) for name, value in _series(equation, state.field).items()}
+
+
+_series = jax.jit(lambda equation, fields: equation.series(fields, 0.0))

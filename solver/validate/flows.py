@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
-import numpy as np
 
 from solver.diagnostics import mean_product, mean_square
 from solver.equations import MHD, NavierStokes, Vorticity
@@ -14,12 +13,7 @@ from solver.forcing import ConstantPower
 from solver.grid import Grid
 from solver.initial import OrszagTang, RandomPhase
 from solver.steppers import IFRK4
-from solver.validate.base import Case, Finding, mesh_for, states
-
-
-def _row(equation: Any, fields: Any) -> dict[str, float]:
-    row = jax.jit(lambda equation, fields: equation.series(fields, 0.0))(equation, fields)
-    return {name: float(value) for name, value in row.items()}
+from solver.validate.base import Case, Finding, mesh_for, series_of, states
 
 
 @dataclass(frozen=True)
@@ -37,14 +31,14 @@ class DecayIn2D(Case):
         found = []
         ideal = Vorticity(grid)
         field = start(grid, ideal.fields["vorticity"], jax.random.key(1))
-        first, last = (_row(ideal, s.field) for s in states(ideal, IFRK4(), field, [0.0, end / 4], step=0.25 / n))
+        first, last = (series_of(ideal, s) for s in states(ideal, IFRK4(), field, [0.0, end / 4], step=0.25 / n))
         for name in ("energy", "enstrophy"):
             drift = last[name] / first[name] - 1
             found.append(Finding(f"change of {name} without viscosity, t = {end / 4:g}", drift, 0.0, 1e-8, exact))
         viscous = Vorticity(grid, viscosity=2e-3)
         *_, state = states(viscous, IFRK4(), field, [end], step=0.25 / n)
         lost = float(state.budget["energy_from_viscosity"])
-        energy = _row(viscous, state.field)["energy"]
+        energy = series_of(viscous, state)["energy"]
         before = float(state.energies["energy"])
         found.append(
             Finding("energy lost, over what viscosity took", (energy - before) / lost, 1.0, 1e-6, "exact: dE/dt = −2νZ")
@@ -72,7 +66,7 @@ class OrszagTangVortex(Case):
             found.append(Finding(f"change of the {name} without dissipation, t = {end:g}", b - a, 0.0, 1e-8, exact))
         real = MHD(grid, viscosity=0.02, resistivity=0.02)
         *_, state = states(real, IFRK4(), start, [end], step=0.2 / n)
-        row = _row(real, state.field)
+        row = series_of(real, state)
         lost = sum(float(value) for value in state.budget.values())
         energies = sum(float(value) for value in state.energies.values())
         now = sum(row[name] for name in state.energies)
@@ -108,15 +102,10 @@ class ForcedTurbulence(Case):
             (float(late.budget[name]) - float(early.budget[name])) / span
             for name in ("energy_from_forcing", "energy_from_viscosity")
         )
-        change = _row(flow, late.field)["energy"] - _row(flow, early.field)["energy"]
+        change = series_of(flow, late)["energy"] - series_of(flow, early)["energy"]
         return [
             Finding("power put in", given, power, 1e-3 * power, "what is asked for"),
             Finding("mean dissipation over the power", -taken / power, 1.0, 0.15, "a stationary state"),
             Finding("power in and out over the change of energy", (given + taken) * span - change, 0.0,
                     1e-4 * power * span, "exact"),
         ]  # fmt: skip
-
-
-def slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Of log y against log x, by least squares."""
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

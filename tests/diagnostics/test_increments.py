@@ -43,6 +43,19 @@ def test_structure_functions(make_grid, case):
         np.testing.assert_array_less(np.abs(found[1] - across), 1e-12 * scale + np.zeros_like(across))
 
 
+@pytest.mark.parametrize("case", [*CASES, "1-D"])
+def test_structure_functions_of_a_scalar(make_grid, case):
+    transform, c_hat, c = random_vector(make_grid, case, components=1, lengths=equal_spacing(case))
+    d, steps = transform.grid.dimensions, [1, 3]
+    split = (np.array(transform.grid.layout.parts) > 1).sum()
+    of_scalar = lambda v: diagnostics.scalar_structure_functions(v, steps, ORDERS, transform)  # noqa: E731
+    found = on_devices(of_scalar, c_hat, exchanges=(1 + split) * split)
+    moments = [[[np.mean((moved(c, j, r) - c) ** p) for p in ORDERS] for r in steps] for j in range(d)]
+    expected = np.mean(moments, axis=0)
+    scale = expected[:, :1].max() ** (0.5 * np.array(ORDERS))
+    np.testing.assert_array_less(np.abs(found - expected), 1e-12 * scale + np.zeros_like(expected))
+
+
 def test_separations_between_points_are_exact(make_grid):
     """Of sides that are not multiples of each other: S_2 of waves is known at any r."""
     grid = make_grid((12, 14, 10), devices=8)

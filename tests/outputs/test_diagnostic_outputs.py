@@ -267,6 +267,22 @@ def test_the_velocity_comes_first(make_grid):
     assert {"velocity", "magnetic_field", "magnetic_field_vorticity", "magnetic_field_increment_r2"} <= columns
 
 
+def test_scalars_have_structure_functions(make_grid):
+    grid = make_grid((12, 14, 10), devices=1)
+    flow = sw.equations.NavierStokes(grid, 0.1, scalars=("dye",), diffusivities=(0.1,))
+    output = sw.outputs.StructureFunctions(orders=(2, 3), separations=(1, 2))
+    assert list(output.layout(flow).columns) == ["longitudinal", "transverse", "dye"]
+    noise = np.random.default_rng(3).normal(size=(1, *grid.shape))
+    fields = jax.jit(flow.from_physical)({"velocity": np.repeat(noise, 3, axis=0), "dye": noise})
+    expected = diagnostics.scalar_structure_functions(fields["dye"], [1, 2], (2, 3), flow.transform)
+    np.testing.assert_allclose(_values(output, flow, fields)["dye"], expected, rtol=1e-12)
+    alone = sw.equations.CahnHilliard(grid, 1.0, 1.0)
+    assert list(output.layout(alone).columns) == ["c"]
+    wave = sw.equations.SchroedingerPoisson(make_grid((12, 14, 10), dealias="none"))
+    with pytest.raises(ValueError, match="has no vector and no real scalar; one is needed"):
+        output.check(wave)
+
+
 def test_modes_make_frequencies(make_grid):
     """The record of a free wave exp(i(x − ωt)), ω = ½, has its frequency."""
     grid = make_grid((16,), devices=1, dealias="none", real=False)

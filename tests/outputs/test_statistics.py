@@ -131,8 +131,8 @@ def test_the_parameters_are_those_of_the_run(tmp_path):
 
     mine = Shifted(every_steps=3)
     listed = OutputList.of([Statistics(of=("spectra",)), mine])
-    assert listed.others[0].sources() == {"spectra": mine}
-    assert type(OutputList.of([Statistics()]).others[0].sources()["spectra"]) is Spectra
+    assert listed.others[0].sources == {"spectra": mine}
+    assert type(OutputList.of([Statistics()]).others[0].sources["spectra"]) is Spectra
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_a_view_chooses_parts(sliced, view, parts):
         (["--field", "vorticity"], "field 'vorticity': the slices have no such field"),
         (["--plane", "xz"], "plane 'xz': the slices have none; they have x0-3_y3-3"),
         (["--plane", "xy", "--at", "5"], "at 5: no slice lies there; there are some at z = 0.785398"),
-        (["--time", "0.31"], "time 0.31: no snapshot is of this time; there are some of t = 0, 0.2, 0.4, 0.6"),
+        (["--time", "0.31"], "time 0.31: the slices have no such time; they have t = 0, 0.2, 0.4, 0.6"),
         (["--component", "w"], "component 'w': one of x, y, z is needed"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",

@@ -16,6 +16,7 @@ from solver.pictures import (
     Recorded,
     View,
     colours_of,
+    frequencies_figure,
     hovmoeller_figure,
     power_of,
     records_figure,
@@ -249,6 +250,39 @@ def test_a_soliton_is_fitted_where_it_can_be(tmp_path, monkeypatch):
     np.testing.assert_allclose(lines[-1].get_ydata(), lines[-2].get_ydata()[: len(lines[-1].get_ydata())], rtol=0.01)
 
 
+EVEN = 0.25 * np.arange(32)
+
+
+def modes(tmp_path, t, count):
+    """Records of waves exp(−i ω_j t), ω_j = j π/4, of so many modes."""
+    phase = lambda t: np.exp(-0.25j * np.pi * np.arange(count) * t)  # noqa: E731
+    columns = {f"u_{part}": (("mode",), "length") for part in ("real", "imaginary")}
+    values = lambda name, now: phase(now).real if name == "u_real" else phase(now).imag  # noqa: E731
+    return Recorded.read(record(tmp_path, "modes", {"mode": (np.arange(count), "")}, columns, values, times=t))
+
+
+@pytest.mark.parametrize("view", LOOKS, ids=["light", "dark"])
+def test_modes_have_frequencies(tmp_path, view):
+    """The last time, which is off the others, is left out."""
+    figure = readable(frequencies_figure(modes(tmp_path, np.append(EVEN, 7.9), 3), view))
+    (axis,) = figure.axes
+    assert axis.get_title() == "S(ω) of u [(length)²]"
+    for j, line in enumerate(axis.lines):
+        omega, power = line.get_data()
+        assert len(omega) == 32
+        assert omega[np.nanargmax(power)] == pytest.approx(0.25 * np.pi * j)
+
+
+def test_many_modes_are_an_image_and_few_times_are_none(tmp_path):
+    figure = readable(frequencies_figure(modes(tmp_path, EVEN, 12), View()))
+    (image,) = figure.axes[0].collections
+    shown = image.get_array()
+    assert shown.shape == (12, 32)
+    np.testing.assert_array_equal(np.argmax(shown, axis=1)[:4], 16 + np.arange(4))
+    assert frequencies_figure(modes(tmp_path, EVEN[:15], 2), View()) is None
+    assert frequencies_figure(modes(tmp_path, EVEN**2, 2), View()) is None
+
+
 # ---- the command ------------------------------------------------------------------------------------------------
 
 
@@ -276,7 +310,7 @@ def test_planes_are_cut_where_they_are_asked_for(finished):
         (["--component", "w"], "component 'w': one of x, y, z is needed"),
         (["--plane", "xw"], "plane 'xw': one of xy, xz, yz is needed"),
         (["--at", "99"], "at 99: z from 0 to 6.28319 is needed"),
-        (["--time", "0.31"], "time 0.31: no snapshot is of this time; there are some of t = 0, 0.2, 0.4, 0.6"),
+        (["--time", "0.31"], "time 0.31: the snapshots have no such time; they have t = 0, 0.2, 0.4, 0.6"),
         (["--time", "nan"], "time nan: a finite number is needed"),
         (["--format", "bmp"], "format 'bmp': one of png, pdf, svg is needed"),
     ],
@@ -298,6 +332,7 @@ def test_slices_alone_are_drawn_where_they_are_chosen(finished, line, empty, tmp
     assert "plane 'xz': a run in three dimensions is needed; this one has 1" in capsys.readouterr().err
     assert main(["plot", str(empty), "--field", "velocity"]) == 2
     assert "has no snapshots" in capsys.readouterr().err
+    assert not any((folder / "figures").exists() for folder in (line, empty))
 
 
 @pytest.mark.parametrize("kind", ["finished", "line", "running", "blown_up", "empty"])

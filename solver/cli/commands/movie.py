@@ -14,7 +14,6 @@ from solver.config import ConfigError
 from solver.io import RunDirectory, list_snapshots, read_slices
 from solver.outputs.drawn_parts import film_part, reader_of
 from solver.outputs.film import frames
-from solver.outputs.slices import slices
 from solver.pictures import View, has_ffmpeg, pyplot, write_movie
 
 
@@ -49,7 +48,7 @@ def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[
         ConfigError: the run has neither.
         ValueError: the view asks for what the files do not have.
     """
-    snapshots, parts = list_snapshots(directory.snapshots), slices(directory)
+    snapshots, parts = list_snapshots(directory.snapshots), list_snapshots(directory.slices)
     if of_slices and not parts:
         raise ConfigError(f"{directory.path}: the run has no slices; [output.slices] writes them")
     if not snapshots and not parts:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from solver.cli.directory import open_run, outputs_of
@@ -42,14 +44,26 @@ def run(options: argparse.Namespace) -> int:
         if options.volume is not None:
             _draw_volume(directory, options.volume, folder, view)
             return 0
-        folder.mkdir(parents=True, exist_ok=True)
-        if view.chooses_slices:
-            _draw_chosen(directory, folder, view)
-            return 0
-        for kind in outputs_of(directory):
-            for path in kind.draw(directory, folder, view):
-                print(path)
+        with _made(folder):
+            if view.chooses_slices:
+                _draw_chosen(directory, folder, view)
+                return 0
+            for kind in outputs_of(directory):
+                for path in kind.draw(directory, folder, view):
+                    print(path)
     return 0
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """A folder for figures; one that was not there before is there afterwards only if something lies in it."""
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        if new and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
@@ -79,5 +93,5 @@ def _draw_volume(directory: RunDirectory, name: str, folder: Path, view: View) -
     if not snapshots:
         raise ConfigError(f"{directory.path}: the run has no snapshots to draw {name} of")
     snapshot = read_snapshot(snapshots[-1])
-    folder.mkdir(parents=True, exist_ok=True)
-    print(draw_volume(snapshot, name, folder, view))
+    with _made(folder):
+        print(draw_volume(snapshot, name, folder, view))

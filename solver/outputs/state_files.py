@@ -1,0 +1,82 @@
+"""What outputs share that write quantities at the points, one HDF5 file for each state."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from solver.equations.system import PeriodicSystem
+from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
+from solver.io.cuts import Cut
+from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
+from solver.outputs.base import Output, Run
+from solver.steppers.base import State
+
+
+@dataclass(frozen=True)
+class StateFiles(Output):
+    """Quantities at the points in DIR/NAME/step-<step>.h5.
+
+    A subclass gives `name` and `selection`, and `cuts` if it writes parts of the grid.
+
+    Args:
+        fields: names of what is written, of the equation's `snapshot` and of what can be derived (`vorticity`, …); all
+            of `snapshot` if empty.
+        precision: of the files: `float32`, or the grid's.
+        compression: `gzip` (every reader of HDF5 has it), `lzf` (h5py has it, ParaView has not) or `none`.
+    """
+
+    fields: tuple[str, ...] = ()
+    precision: Precision = "grid"
+    compression: Compression = "none"
+
+    @property
+    @abstractmethod
+    def selection(self) -> Selection:
+        """What is written of each state."""
+
+    def cuts(self, equation: PeriodicSystem) -> Sequence[Cut | None]:
+        """The parts of the grid that are written; None is all of it."""
+        return (None,)
+
+    @classmethod
+    def folder(cls, directory: RunDirectory) -> Path:
+        """Where a run's files of this kind lie."""
+        return directory.path / cls.name
+
+    @classmethod
+    def files(cls, directory: RunDirectory) -> list[Path]:
+        """Their paths, in the order of their steps."""
+        return list_snapshots(cls.folder(directory))
+
+    def check(self, equation: PeriodicSystem) -> None:
+        self.selection.check(equation, f"output.{self.name}")
+
+    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+        return {self.name: trace_values(self.selection, equation, state.field)}
+
+    def write(self, run: Run, state: State) -> None:
+        run.writer.submit(lambda: self._copied(run, state))
+
+    def _copied(self, run: Run, state: State) -> Job:
+        equation, step = run.equation, int(state.step)
+        return hold_snapshot(
+            snapshot_path(self.folder(run.directory), step),
+            variables(equation, self.selection, state.field, self.cuts(equation)),
+            self.selection.grid(equation),
+            step,
+            float(state.t),
+            {"title": run.title, "equation": equation.name},
+            self.compression,
+        )
+
+    @classmethod
+    def drop_after(cls, directory: RunDirectory, step: int) -> None:
+        drop_snapshots(cls.folder(directory), step)
+
+    @classmethod
+    def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
+        return {path: verify_data(path) for path in cls.files(directory)}

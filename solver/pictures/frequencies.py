@@ -1,0 +1,77 @@
+"""Frequency spectra of recorded modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from solver.diagnostics.modes import frequency_spectrum
+from solver.pictures.recorded import Recorded
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, with_unit
+from solver.pictures.ticks import few_ticks
+from solver.pictures.view import View
+
+FEWEST_TIMES = 16
+MOST_LINES = 8
+MOST_PANELS = 12
+DECADES = 10
+
+
+def frequencies_figure(recorded: Recorded, view: View) -> Any | None:
+    """S(ω) of each component: a line for each mode, an image of modes and ω where they are many.
+
+    None where fewer than 16 times are equally spaced: those of the end of a run, which may come earlier, are left out.
+    """
+    rows = _even(recorded.t)
+    stems = [name.removesuffix("_real") for name in recorded.values if name.endswith("_real")]
+    pairs = {stem: f"{stem}_imaginary" for stem in stems if f"{stem}_imaginary" in recorded.values}
+    if rows < FEWEST_TIMES or not pairs:
+        return None
+    made = {}
+    for stem, imaginary in list(pairs.items())[:MOST_PANELS]:
+        values = recorded.values[f"{stem}_real"][:rows] + 1j * recorded.values[imaginary][:rows]
+        omega, power = frequency_spectrum(recorded.t[:rows], values)
+        if power.max() > 0:
+            made[stem] = power
+    if not made:
+        return None
+    with style(view):
+        down, across = grid_of(len(made), 3 if len(made) > 4 else 2)
+        figure, axes = new_figure(down, across, (PAGE / across if across > 1 else 4.0, 2.5), view)
+        for (stem, power), axis in zip(made.items(), axes, strict=False):
+            units = recorded.units(f"{stem}_real")
+            _panel(figure, axis, omega, power)
+            axis.set(title=with_unit(f"S(ω) of {in_words(stem)}", f"({units})^2" if units not in ("", "1") else ""))
+            axis.set_xlabel("ω [radians/time]")
+        hide_rest(axes, len(made))
+    return figure
+
+
+def _panel(figure: Any, axis: Any, omega: np.ndarray, power: np.ndarray) -> None:
+    if power.shape[1] <= MOST_LINES:
+        for mode in range(power.shape[1]):
+            axis.semilogy(omega, np.where(power[:, mode] > 0, power[:, mode], np.nan), lw=0.9, label=f"mode {mode}")
+        axis.set_ylim(bottom=power.max() / 10**DECADES)
+        axis.grid(True)
+        if power.shape[1] > 1:
+            axis.legend(loc="best")
+        return
+    from matplotlib.colors import LogNorm
+
+    norm = LogNorm(power.max() / 10**DECADES, power.max())
+    modes = np.arange(power.shape[1])
+    shown = np.maximum(power, norm.vmin).T
+    image = axis.pcolormesh(omega, modes, shown, norm=norm, cmap="viridis", shading="nearest", rasterized=True)
+    figure.colorbar(image, ax=axis, pad=0.02, aspect=18).ax.tick_params(labelsize=6.5)
+    axis.set_ylabel("mode")
+    few_ticks(axis)
+
+
+def _even(t: np.ndarray) -> int:
+    """How many times from the first on are equally spaced."""
+    steps = np.diff(t)
+    if not len(steps):
+        return len(t)
+    off = np.flatnonzero(np.abs(steps - steps[0]) > 1e-6 * abs(steps[0]))
+    return int(off[0]) + 1 if len(off) else len(t)
