@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -81,6 +82,14 @@ class Equation(PeriodicSystem):
     @abstractmethod
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is)."""
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        """Both for one state, as step control by a CFL number asks for them.
+
+        Override it where one transform of the fields to the points serves both. That of a class whose subclass
+        overrides one of the two alone is not used for the subclass.
+        """
+        return self.nonlinear(fields, t), self.rate(fields)
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         """Quadratic quantities whose budget the run keeps, by column of the series: ½⟨|u|²⟩ by default."""
@@ -241,7 +250,12 @@ class SplitEquation(PeriodicSystem):
 
 def advection_rate(velocity: Array, grid: Grid) -> Array:
     """max over points of Σ_i |u_i|/Δx_i [1/time]; dt times this is the CFL number. One all-reduce."""
-    return jnp.max(sum(jnp.abs(u) / dx for u, dx in zip(velocity, grid.spacing, strict=True)))
+    return jnp.max(crossings(velocity, np.asarray(grid.spacing, grid.dtype)))
+
+
+def crossings(velocity: Array | Sequence[Array], spacing: Array | np.ndarray) -> Array:
+    """Σ_i |u_i|/Δx_i at each point [1/time]: for `largest` of `Transform.pointwise`, with Δx as its parameters."""
+    return sum(jnp.abs(u) / dx for u, dx in zip(velocity, spacing, strict=True))
 
 
 def _who(equation: PeriodicSystem) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square
-from solver.equations.base import Equation, advection_rate
+from solver.equations.base import Equation, advection_rate, crossings
 from solver.equations.budget import Budget, Changes, dissipation
 from solver.equations.damping import damping, require_damping
 from solver.equations.field import Field
@@ -97,8 +98,17 @@ class Boussinesq(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−P[∇·(u u)] and −∇·(u b)."""
+        return self._changes(self._products(fields, None))
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        flux_hat, rate = self._products(fields, _crossings)
+        return self._changes(flux_hat), rate
+
+    def _products(self, fields: Fields, largest: Any) -> Any:
+        return self.transform.pointwise(_fluxes, self.join(fields), np.asarray(self.grid.spacing), largest=largest)
+
+    def _changes(self, flux_hat: Array) -> Fields:
         d = self.grid.dimensions
-        flux_hat = self.transform.pointwise(_fluxes, self.join(fields))
         momentum = flux_divergence(flux_hat[:-d], self.grid)
         return {
             "velocity": -project_solenoidal(momentum, self.grid),
@@ -177,7 +187,11 @@ def _projected(column: list[Array], grid: Grid) -> Array:
     return project_solenoidal(jnp.stack(column), grid)
 
 
-def _fluxes(q: Array) -> Array:
+def _crossings(q: Array, spacing: Array) -> Array:
+    return crossings(q[:-1], spacing)
+
+
+def _fluxes(q: Array, spacing: Array) -> Array:
     """u_i u_j without its trace, and u_i b, from (u, b) stacked."""
     u, b = q[:-1], q[-1]
     return jnp.concatenate([trace_free_flux(u), u * b])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
+from solver.equations.base import Equation, advection_rate, crossings
 from solver.equations.field import Field
 from solver.equations.system import require
 from solver.operators import Diagonal, Fields, curl, gradient
@@ -53,11 +54,22 @@ class Burgers(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−½∂x u² in one dimension, −∇½|u|² − ω×u in more."""
-        u_hat = fields["velocity"]
+        return self._changes(self._products(fields, None))
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        products, rate = self._products(fields, _crossings)
+        return self._changes(products), rate
+
+    def _products(self, fields: Fields, largest: Any) -> Any:
+        u_hat, spacing = fields["velocity"], np.asarray(self.grid.spacing)
         if self.grid.dimensions == 1:
-            return {"velocity": -gradient(self.transform.pointwise(_half_square, u_hat)[0], self.grid)}
-        products = self.transform.pointwise(_head_and_vortex_force, jnp.concatenate([u_hat, curl(u_hat, self.grid)]))
-        return {"velocity": -gradient(products[0], self.grid) - products[1:]}
+            return self.transform.pointwise(_half_square, u_hat, spacing, largest=largest)
+        q = jnp.concatenate([u_hat, curl(u_hat, self.grid)])
+        return self.transform.pointwise(_head_and_vortex_force, q, spacing, largest=largest)
+
+    def _changes(self, products: Array) -> Fields:
+        slope = -gradient(products[0], self.grid)
+        return {"velocity": slope if self.grid.dimensions == 1 else slope - products[1:]}
 
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
@@ -95,12 +107,16 @@ class Burgers(Equation):
         return []
 
 
-def _half_square(u: Array) -> Array:
+def _crossings(q: Array, spacing: Array) -> Array:
+    return crossings(q[: len(spacing)], spacing)
+
+
+def _half_square(u: Array, spacing: Array) -> Array:
     """½u²."""
     return 0.5 * u * u
 
 
-def _head_and_vortex_force(q: Array) -> Array:
+def _head_and_vortex_force(q: Array, spacing: Array) -> Array:
     """½|u|² and ω×u, from (u, ω) stacked."""
     d = 2 if len(q) == 3 else 3
     u, w = q[:d], q[d:]

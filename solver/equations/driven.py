@@ -31,12 +31,14 @@ class Driven(eqx.Module):
         forcing: state of each forcing in this step, by field name.
         key: random key of the run, for points that move at random.
         step: number of the step.
+        begun: fields for which the first N of this step is known, and that N.
     """
 
     equation: Any
     forcing: dict[str, Any]
     key: Any
     step: ArrayLike
+    begun: Any = ()
 
     @property
     def grid(self) -> Grid:
@@ -55,7 +57,9 @@ class Driven(eqx.Module):
             evaluation: how many evaluations this step has had before: the points move from one to the next.
         """
         own = without_budget(fields)
-        nonlinear = self.on_moved_points(evaluation).nonlinear(own, t)
+        nonlinear = self._known(own) if evaluation == 0 else None
+        if nonlinear is None:
+            nonlinear = self.on_moved_points(evaluation).nonlinear(own, t)
         forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
         if BUDGET not in fields:
@@ -84,6 +88,25 @@ class Driven(eqx.Module):
         """The equation's."""
         return self.equation.rate(without_budget(fields))
 
+    def begin(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
+        """The rate, and what `knowing` takes: the N that a stepper asks for first, from the same transforms."""
+        own, equation = without_budget(fields), self.on_moved_points(0)
+        if _agrees(type(equation)):
+            nonlinear, rate = equation.nonlinear_and_rate(own, t)
+            return (own, nonlinear), rate
+        return (), equation.rate(own)
+
+    def knowing(self, begun: Any) -> Driven:
+        """This, with the first N of the step known."""
+        return Driven(self.equation, self.forcing, self.key, self.step, begun)
+
+    def _known(self, own: Fields) -> Fields | None:
+        """N, if it is known for just these arrays."""
+        if not self.begun:
+            return None
+        fields, nonlinear = self.begun
+        return nonlinear if all(own[name] is fields[name] for name in own) else None
+
     def on_moved_points(self, evaluation: int) -> Any:
         """The equation, its points half a spacing on from those of the evaluation before.
 
@@ -99,6 +122,12 @@ class Driven(eqx.Module):
         moved = copy.copy(self.equation)
         object.__setattr__(moved, "shift", shift)  # on a copy that nobody else has
         return moved
+
+
+def _agrees(cls: type) -> bool:
+    """Whether a class's `nonlinear_and_rate` is as new as its `nonlinear` and `rate`: a subclass may override these."""
+    place = lambda name: next(i for i, one in enumerate(cls.__mro__) if name in vars(one))  # noqa: E731
+    return place("nonlinear_and_rate") <= min(place("nonlinear"), place("rate"))
 
 
 class WithBudget(LinearOperator):

@@ -41,7 +41,13 @@ class KuramotoSivashinsky(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−½|∇u|² without its mean."""
+        return self._changes(self._slope(fields["u"]))
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
         slope = self._slope(fields["u"])
+        return self._changes(slope), advection_rate(slope, self.grid)
+
+    def _changes(self, slope: Array) -> Fields:
         return {"u": self._without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]))}
 
     def constrain(self, fields: Fields) -> Fields:

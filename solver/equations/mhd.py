@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
+from solver.equations.base import Equation, crossings
 from solver.equations.budget import Budget, Changes, dissipation
 from solver.equations.damping import damping, require_damping
 from solver.equations.field import Field
@@ -96,8 +96,23 @@ class MHD(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−P[∇·(u u − b b)] and ∇×(u × b)."""
+        return self._changes(self._products(fields, None))
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        products, rate = self._products(fields, _crossings)
+        return self._changes(products), rate
+
+    def _products(self, fields: Fields, largest: Any) -> Any:
+        """Coefficients of the stress and of the electromotive force."""
+        return self.transform.pointwise(_products, self.join(fields), self._numbers(), largest=largest)
+
+    def _numbers(self) -> dict[str, Any]:
+        """What `_crossings` needs beside the fields."""
+        mean = [0.0] * self.grid.dimensions if self.mean_field is None else self.mean_field
+        return {"spacing": jnp.asarray(self.grid.spacing), "mean_field": jnp.stack([jnp.asarray(b) for b in mean])}
+
+    def _changes(self, products: Array) -> Fields:
         d = self.grid.dimensions
-        products = self.transform.pointwise(_products, self.join(fields))
         stress_hat, emf_hat = (products[:5], products[5:]) if d == 3 else (products[:2], products[2:])
         momentum = flux_divergence(stress_hat, self.grid)
         if d == 3:
@@ -149,12 +164,7 @@ class MHD(Equation):
 
     def rate(self, fields: Fields) -> Array:
         """Of the flow and of the Alfvén waves along the whole magnetic field."""
-        d = self.grid.dimensions
-        q = jnp.abs(self.transform.inverse(self.join(fields)))
-        if self.mean_field is not None:
-            mean = jnp.stack([jnp.abs(jnp.asarray(b)) for b in self.mean_field])
-            q = q.at[d:].add(mean.reshape(d, *[1] * d).astype(q.dtype))
-        return advection_rate(q[:d] + q[d:], self.grid)
+        return jnp.max(_crossings(self.transform.inverse(self.join(fields)), self._numbers()))
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         grid = self.grid
@@ -178,7 +188,14 @@ def magnetic_helicity(b_hat: Array, grid: Grid) -> Array:
     return mean_product(a_hat, b_hat, grid)
 
 
-def _products(q: Array) -> Array:
+def _crossings(q: Array, numbers: dict[str, Array]) -> Array:
+    """Σ_i (|u_i| + |b_i| + |b_0i|)/Δx_i at each point."""
+    d = len(q) // 2
+    speeds = [abs(q[i]) + abs(q[d + i]) + abs(numbers["mean_field"][i]) for i in range(d)]
+    return crossings(speeds, numbers["spacing"])
+
+
+def _products(q: Array, numbers: dict[str, Array]) -> Array:
     """u_i u_j − b_i b_j without its trace, and u × b, from (u, b) stacked."""
     d = len(q) // 2
     u, b = q[:d], q[d:]

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
+from solver.equations.base import Equation, advection_rate, crossings
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field, MoreFields
 from solver.equations.system import require
@@ -91,21 +92,32 @@ class NavierStokes(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−P[∇·(u u)], P the Leray projection; −∇·(u c) − G·u of each scalar."""
+        return self._changes(fields, self._products(fields, None))
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        products, rate = self._products(fields, _crossings if self.scalars else crossings)
+        return self._changes(fields, products), rate
+
+    def _products(self, fields: Fields, largest: Any) -> Any:
+        """Coefficients of u_i u_j without its trace, and of u_i c."""
+        u_hat, spacing = fields["velocity"], np.asarray(self.grid.spacing)
         if not self.scalars:
-            flux_hat = self.transform.pointwise(trace_free_flux, fields["velocity"])
-            return {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
-        fluxes = self.transform.pointwise(_fluxes, {"velocity": fields["velocity"], "scalars": self._stacked(fields)})
-        found = {"velocity": -project_solenoidal(flux_divergence(fluxes["momentum"], self.grid), self.grid)}
-        carried = fluxes["carried"].reshape(len(self.scalars), self.grid.dimensions, *self.grid.spectral_shape)
+            return self.transform.pointwise(flux_of_velocity, u_hat, spacing, largest=largest)
+        carried = jnp.concatenate([fields[name] for name in self.scalars])
+        return self.transform.pointwise(_fluxes, {"velocity": u_hat, "scalars": carried}, spacing, largest=largest)
+
+    def _changes(self, fields: Fields, products: Any) -> Fields:
+        flux_hat = products["momentum"] if self.scalars else products
+        found = {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
+        if not self.scalars:
+            return found
+        carried = products["carried"].reshape(len(self.scalars), self.grid.dimensions, *self.grid.spectral_shape)
         for i, name in enumerate(self.scalars):
             found[name] = -divergence(carried[i], self.grid)[None]
             if self.mean_gradients:
                 along = zip(self.mean_gradients[i], fields["velocity"], strict=True)
                 found[name] = found[name] - sum(g * u for g, u in along)[None]
         return found
-
-    def _stacked(self, fields: Fields) -> Array:
-        return jnp.concatenate([fields[name] for name in self.scalars])
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         variances = {f"{name}_variance": mean_square(fields[name], self.grid) for name in self.scalars}
@@ -172,7 +184,16 @@ class NavierStokes(Equation):
         return []
 
 
-def _fluxes(q: Fields) -> Fields:
+def flux_of_velocity(u: Array, spacing: Array) -> Array:
+    """`trace_free_flux`; the spacing is there for `crossings` beside it."""
+    return trace_free_flux(u)
+
+
+def _crossings(q: Fields, spacing: Array) -> Array:
+    return crossings(q["velocity"], spacing)
+
+
+def _fluxes(q: Fields, spacing: Array) -> Fields:
     """u_i u_j without its trace, and u_i c of each scalar c, scalars after one another."""
     u, c = q["velocity"], q["scalars"]
     carried = (c[:, None] * u[None]).reshape(-1, *u.shape[1:])

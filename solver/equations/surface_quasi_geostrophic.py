@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
+from solver.equations.base import Equation, advection_rate, crossings
 from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
 from solver.equations.system import require
@@ -59,8 +60,15 @@ class SurfaceQuasiGeostrophic(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−∇·(u θ)."""
-        flux_hat = self.transform.pointwise(_flux, jnp.concatenate([fields["buoyancy"], self._velocity(fields)]))
-        return {"buoyancy": -divergence(flux_hat, self.grid)[None]}
+        return {"buoyancy": -divergence(self._flux(fields, None), self.grid)[None]}
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        flux_hat, rate = self._flux(fields, _crossings)
+        return {"buoyancy": -divergence(flux_hat, self.grid)[None]}, rate
+
+    def _flux(self, fields: Fields, largest: Any) -> Any:
+        q = jnp.concatenate([fields["buoyancy"], self._velocity(fields)])
+        return self.transform.pointwise(_flux, q, np.asarray(self.grid.spacing), largest=largest)
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         return {name: 0.5 * self._mean_square(fields, weight) for name, weight in self._weights().items()}
@@ -115,6 +123,10 @@ class SurfaceQuasiGeostrophic(Equation):
         return stream_velocity(fields["buoyancy"][0] * jnp.sqrt(self.grid.inverse_k_squared()), self.grid)
 
 
-def _flux(q: Array) -> Array:
+def _crossings(q: Array, spacing: Array) -> Array:
+    return crossings(q[1:], spacing)
+
+
+def _flux(q: Array, spacing: Array) -> Array:
     """u θ and v θ, from (θ, u, v) stacked."""
     return q[1:] * q[:1]

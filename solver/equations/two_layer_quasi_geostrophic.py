@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
+from solver.equations.base import Equation, crossings
 from solver.equations.budget import Budget, Changes
 from solver.equations.damping import hyper_damping, require_damping
 from solver.equations.field import Field
@@ -92,7 +93,17 @@ class TwoLayerQuasiGeostrophic(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−J(ψ_i, q_i) = −J(ψ_i, ∇²ψ_i) ∓ ½k_d² J(ψ_1, ψ_2)."""
-        products = self.transform.pointwise(_products, self._velocities(fields))
+        return self._changes(self._products(fields, None))
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        products, rate = self._products(fields, _crossings)
+        return self._changes(products), rate
+
+    def _products(self, fields: Fields, largest: Any) -> Any:
+        spacing = np.asarray(self.grid.spacing)
+        return self.transform.pointwise(_products, self._velocities(fields), spacing, largest=largest)
+
+    def _changes(self, products: Array) -> Fields:
         exchange = 0.5 * self.deformation_wavenumber**2 * products[4]
         upper, lower = flux_curl(products[:2], self.grid), flux_curl(products[2:4], self.grid)
         return {"upper_pv": -(upper + exchange)[None], "lower_pv": -(lower - exchange)[None]}
@@ -139,8 +150,7 @@ class TwoLayerQuasiGeostrophic(Equation):
 
     def rate(self, fields: Fields) -> Array:
         """Of the fastest flow in either layer, without the mean, which is exact."""
-        u = self.transform.inverse(self._velocities(fields))
-        return jnp.maximum(advection_rate(u[:2], self.grid), advection_rate(u[2:], self.grid))
+        return jnp.max(_crossings(self.transform.inverse(self._velocities(fields)), jnp.asarray(self.grid.spacing)))
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         kinetic, available = self._energies_of(fields)
@@ -180,7 +190,11 @@ class TwoLayerQuasiGeostrophic(Equation):
         return kinetic, 0.125 * self.deformation_wavenumber**2 * mean_square(psi[0] - psi[1], self.grid)
 
 
-def _products(u: Array) -> Array:
+def _crossings(u: Array, spacing: Array) -> Array:
+    return jnp.maximum(crossings(u[:2], spacing), crossings(u[2:], spacing))
+
+
+def _products(u: Array, spacing: Array) -> Array:
     """u² − v² and u v of both layers, and J(ψ_1, ψ_2) = u_1 v_2 − v_1 u_2."""
     exchange = u[0] * u[3] - u[1] * u[2]
     return jnp.concatenate([trace_free_flux(u[:2]), trace_free_flux(u[2:]), exchange[None]])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
+from solver.equations.base import Equation, advection_rate, crossings
 from solver.equations.budget import Budget, Changes
 from solver.equations.damping import hyper_damping, require_damping
 from solver.equations.field import Field
-from solver.equations.navier_stokes import trace_free_flux
+from solver.equations.navier_stokes import flux_of_velocity
 from solver.equations.system import require
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields
@@ -77,8 +78,15 @@ class Vorticity(Equation):
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−u·∇ω."""
-        flux_hat = self.transform.pointwise(trace_free_flux, self._velocity(fields))
-        return {"vorticity": -flux_curl(flux_hat, self.grid)[None]}
+        return {"vorticity": -flux_curl(self._flux(fields, None), self.grid)[None]}
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        flux_hat, rate = self._flux(fields, crossings)
+        return {"vorticity": -flux_curl(flux_hat, self.grid)[None]}, rate
+
+    def _flux(self, fields: Fields, largest: Any) -> Any:
+        spacing = np.asarray(self.grid.spacing)
+        return self.transform.pointwise(flux_of_velocity, self._velocity(fields), spacing, largest=largest)
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         return {name: 0.5 * self._mean_square(fields, weight) for name, weight in self._weights().items()}

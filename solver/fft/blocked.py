@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.fft.loops import blank, loop, put, take
-from solver.fft.pipeline import AxisNames
+from solver.fft.pipeline import AxisNames, largest_here, largest_of_all
 from solver.fft.slabs import Slabs
 from solver.grid.layout import Layout
 
@@ -69,8 +69,10 @@ def pointwise_blocked(
     axis_name: AxisNames,
     parameters: Sequence[Array] = (),
     at_points: Sequence[Array] = (),
-) -> Array:
-    """Coefficients of `fn(u, *parameters, *at_points)`, for slabs in two and three dimensions.
+    largest: Callable[..., Array] | None = None,
+) -> list[Array]:
+    """Coefficients of `fn(u, *parameters, *at_points)`, for slabs in two and three dimensions; then the largest value
+    over all points of `largest(u, *parameters, *at_points)`, if that is given.
 
     `fn` sees a few planes `(…, x, y, z)` of u at a time, and the same planes of each array of `at_points`.
     """
@@ -81,16 +83,25 @@ def pointwise_blocked(
     result = jax.eval_shape(fn, points, *parameters, *at_points).shape[:-d]
     received = slabs.planes_of_modes(u_hat, 1.0, 1)
 
-    def planes(start: Any, count: int, pieces: Sequence[Array]) -> list[Array]:
+    def planes(start: Any, count: int, carry: tuple[list[Array], list[Array]]) -> tuple[list[Array], list[Array]]:
+        pieces, most = carry
         u = slabs.points_of_planes(received, start, count)
         here = [v if v.shape[-d] == 1 else take(v, start, count, v.ndim - d) for v in at_points]
-        f = fn(u.reshape(*lead, *u.shape[1:]), *parameters, *here)
-        return slabs.put_modes(pieces, f.reshape(-1, *f.shape[-d:]), start, scale)
+        u = u.reshape(*lead, *u.shape[1:])
+        f = fn(u, *parameters, *here)
+        pieces = slabs.put_modes(pieces, f.reshape(-1, *f.shape[-d:]), start, scale)
+        if largest is None:
+            return pieces, most
+        return pieces, [jnp.maximum(most[0], largest_here(largest(u, *parameters, *here), layout, axis_name, start))]
 
     pieces = slabs.blank_pieces(math.prod(result), slabs.planes, slabs.rows, received[0])
-    pieces = loop(slabs.planes, slabs.plane_blocks(len(u_hat), slabs.planes), planes, pieces)
+    none: list[Array] = []
+    if largest is not None:
+        found = jax.eval_shape(largest, points, *parameters, *at_points)
+        none = [jnp.full(found.shape[:-d], -jnp.inf, found.dtype)]
+    pieces, most = loop(slabs.planes, slabs.plane_blocks(len(u_hat), slabs.planes), planes, (pieces, none))
     f_hat = slabs.coefficients(pieces, 1)
-    return f_hat.reshape(*result, *f_hat.shape[1:])
+    return [f_hat.reshape(*result, *f_hat.shape[1:]), *(largest_of_all(one, layout, axis_name) for one in most)]
 
 
 def _flat(u_hat: Array, layout: Layout) -> tuple[tuple[int, ...], Array]:

@@ -27,7 +27,7 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
 from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
-from solver.fft.pipeline import forward_local, inverse_local
+from solver.fft.pipeline import forward_local, inverse_local, largest_here, largest_of_all
 from solver.fft.stages import extend, fit, resize, truncate
 from solver.grid.layout import Layout
 from solver.mesh import (
@@ -134,7 +134,9 @@ def transform_operation(
     ndim = len(given[0].shape)
     split = lambda on: [padded_sharding(on, ndim, layout.dimensions)]  # noqa: E731
     content = repr(("transform", is_forward, layout, method, factor, on_cpu))
-    return _partitioned(local, layout, mesh, method, split, [ndim, ndim], content)
+    alone = lambda u, axis_name: [local(u, axis_name=axis_name)]  # noqa: E731
+    run = _partitioned(alone, layout, mesh, method, split, [ndim], [ndim], content)
+    return lambda u: run(u)[0]
 
 
 def pointwise_operation(
@@ -145,8 +147,10 @@ def pointwise_operation(
     method: Method,
     given: Sequence[jax.ShapeDtypeStruct],
     on_cpu: bool,
-) -> Callable[..., Array]:
-    """Coefficients of `fn(u, *operands)`, as a function of the global coefficients of u and of the operands.
+    largest: Callable[..., Array] | None,
+) -> Callable[..., list[Array]]:
+    """Coefficients of `fn(u, *operands)`, as a function of the global coefficients of u and of the operands; then the
+    largest value over the points of `largest(u, *operands)`, if that is given.
 
     The first operands, as many as `parameters` says, are whole on every device; the others are arrays over the padded
     points, split as fields are. `given` has the shape of each.
@@ -154,10 +158,15 @@ def pointwise_operation(
     d = layout.dimensions
     u_hat, operands = given[0], given[1:]
 
-    def local(u_hat: Array, *operands: Array, axis_name: Any) -> Array:
+    def local(u_hat: Array, *operands: Array, axis_name: Any) -> list[Array]:
         if in_blocks(layout, method, on_cpu):
-            return pointwise_blocked(u_hat, fn, layout, axis_name, operands[:parameters], operands[parameters:])
-        return forward_local(fn(inverse_local(u_hat, layout, axis_name), *operands), layout, axis_name)
+            fixed, over_points = operands[:parameters], operands[parameters:]
+            return pointwise_blocked(u_hat, fn, layout, axis_name, fixed, over_points, largest)
+        u = inverse_local(u_hat, layout, axis_name)
+        f_hat = forward_local(fn(u, *operands), layout, axis_name)
+        if largest is None:
+            return [f_hat]
+        return [f_hat, largest_of_all(largest_here(largest(u, *operands), layout, axis_name), layout, axis_name)]
 
     def split(on: AnyMesh) -> list[NamedSharding]:
         whole = [NamedSharding(on, PartitionSpec())] * parameters
@@ -169,9 +178,12 @@ def pointwise_operation(
         jnp.zeros(0, u_hat.dtype).real.dtype if layout.real else u_hat.dtype,
     )
     traced, result = jax.make_jaxpr(fn, return_shape=True)(points, *operands)
-    ndims = [len(v.shape) for v in (*given, result)]
-    content = repr(("pointwise", str(traced), parameters, layout, method, on_cpu))
-    return _partitioned(local, layout, mesh, method, split, ndims, content)
+    results, beside = [len(result.shape)], None
+    if largest is not None:
+        beside, of_points = jax.make_jaxpr(largest, return_shape=True)(points, *operands)
+        results.append(len(of_points.shape) - d)
+    content = repr(("pointwise", str(traced), str(beside), parameters, layout, method, on_cpu))
+    return _partitioned(local, layout, mesh, method, split, [len(v.shape) for v in given], results, content)
 
 
 def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
@@ -180,50 +192,56 @@ def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
 
 
 def _partitioned(
-    local: Callable[..., Array],
+    local: Callable[..., list[Array]],
     layout: Layout,
     mesh: AnyMesh,
     method: Method,
     split: Callable[[AnyMesh], list[NamedSharding]],
-    ndims: Sequence[int],
+    operand_axes: Sequence[int],
+    result_axes: Sequence[int],
     content: str,
-) -> Callable[..., Array]:
+) -> Callable[..., list[Array]]:
     """What one device does, as an operation on global arrays.
 
-    `split` says how each operand lies on a mesh; `ndims` holds the number of axes of each operand and of the result,
-    which is split as all coefficients and fields are. `content` says what the operation computes: two that differ in
-    anything but shapes differ in it.
+    `split` says how each operand lies on a mesh. Operands and results have these numbers of axes. The first result is
+    split as all coefficients and fields are; others, which have no axes in space, are the same on every device.
+    `content` says what the operation computes: two that differ in anything but shapes differ in it.
     """
     d = layout.dimensions
     if layout.devices == 1 and MEMBER not in mesh.shape:
         return lambda *operands: local(*operands, axis_name=None)
-    result_on = lambda on: padded_sharding(on, ndims[-1], d)  # noqa: E731
+    whole = len(result_axes) - 1  # results beside the coefficients or fields
+
+    def results_on(on: AnyMesh) -> list[NamedSharding]:
+        return [padded_sharding(on, result_axes[0], d)] + [NamedSharding(on, PartitionSpec())] * whole
+
     axes = split_axes(mesh) if layout.devices > 1 else None
     on_block = lambda *operands: local(*operands, axis_name=axes)  # noqa: E731
     if method.engine == "shard_map":
         specs = tuple(sharding.spec for sharding in split(mesh))
         # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
         within = None if is_explicit(mesh) else mesh
-        return jax.shard_map(on_block, mesh=within, in_specs=specs, out_specs=result_on(mesh).spec, check_vma=False)
+        out_specs = [sharding.spec for sharding in results_on(mesh)]
+        return jax.shard_map(on_block, mesh=within, in_specs=specs, out_specs=out_specs, check_vma=False)
     # A program holds a partitioned operation as its name, shapes and an address; what it computes is not written into
     # it. Kept programs, which are compared without the address, would be taken for one another: the last operand,
     # which nothing reads, is a number that stands for the content.
     operation = custom_partitioning(lambda *operands: local(*operands[:-1], axis_name=None))
     mark = np.int32(int.from_bytes(hashlib.sha256(content.encode()).digest()[:4], "little", signed=True))
 
-    def alone(*operands: Array) -> Array:
+    def alone(*operands: Array) -> list[Array]:
         # traced while XLA partitions, where a mesh that the caller has put in force means nothing
         with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
             return on_block(*operands[:-1])
 
-    of_ensemble = MEMBER in mesh.shape and min(ndims[0], ndims[-1]) >= d + 2
+    of_ensemble = MEMBER in mesh.shape and min(operand_axes[0], result_axes[0]) >= d + 2
 
-    def place(on: Any, given: Any) -> tuple[NamedSharding, tuple[NamedSharding, ...]]:
-        """Where the result and the operands lie: as one field does, members where those of the first operand are."""
-        result, operands = result_on(on), split(on)
+    def place(on: Any, given: Any) -> tuple[list[NamedSharding], tuple[NamedSharding, ...]]:
+        """Where results and operands lie: as one field does, members where those of the first operand are."""
+        results, operands = results_on(on), split(on)
         if of_ensemble and _first_axis(given[0]) == MEMBER:
-            result, operands[0] = _of_members(result), _of_members(operands[0])
-        return result, (*operands, NamedSharding(on, PartitionSpec()))
+            results, operands[0] = [_of_members(result) for result in results], _of_members(operands[0])
+        return results, (*operands, NamedSharding(on, PartitionSpec()))
 
     def partition(on: Any, operands: Any, result: Any) -> Any:
         return on, alone, *place(on, operands)
@@ -231,18 +249,20 @@ def _partitioned(
     operation.def_partition(
         partition=partition,
         infer_sharding_from_operands=lambda on, operands, result: place(on, operands)[0],
-        sharding_rule=_rule([*ndims[:-1], 0, ndims[-1]], of_ensemble),
+        sharding_rule=_rule([*operand_axes, 0], result_axes, of_ensemble),
     )
     return lambda *operands: operation(*operands, mark)
 
 
-def _rule(ndims: Sequence[int], of_ensemble: bool) -> str:
+def _rule(operand_axes: Sequence[int], result_axes: Sequence[int], of_ensemble: bool) -> str:
     """Shardy's rule: no output axis follows from an input axis, the callback places all of them; but for members."""
-    axes = [[f"v{n}_{i}" for i in range(ndim)] for n, ndim in enumerate(ndims)]
+    axes = [[f"v{n}_{i}" for i in range(ndim)] for n, ndim in enumerate((*operand_axes, *result_axes))]
+    inputs, outputs = axes[: len(operand_axes)], axes[len(operand_axes) :]
     if of_ensemble:
-        axes[0][0] = axes[-1][0] = "members"
-    words = [" ".join(names) for names in axes]
-    return f"{', '.join(words[:-1])} -> {words[-1]}"
+        for names in (inputs[0], *outputs):
+            names[0] = "members"
+    written = lambda side: ", ".join(" ".join(names) for names in side)  # noqa: E731
+    return f"{written(inputs)} -> {written(outputs)}"
 
 
 def _first_axis(operand: Any) -> Any:

@@ -23,9 +23,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 from jaxtyping import Array
 
 from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, to_points, truncate
@@ -94,6 +96,30 @@ def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: fl
     if layout.real:  # which divides by the number of points
         return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
     return jnp.conj(fft(reorder(u, order), left)) * factor
+
+
+def largest_here(values: Array, layout: Layout, axis_name: AxisNames, first: Any = 0) -> Array:
+    """The largest of values `(…, x, y, z)` at this device's points, padding left out.
+
+    `first` is the place in the block of the first plane of x that is given.
+    """
+    names = mesh_names(axis_name, layout)
+    space = tuple(range(values.ndim - layout.dimensions, values.ndim))
+    for axis, name in zip(space, names, strict=False):
+        i = axis - space[0]
+        points, padded = layout.points[i], layout.padded_points[i]
+        if points < padded:
+            block = padded // (layout.slabs, layout.pencils)[i]
+            start = (0 if name is None else lax.axis_index(name) * block) + (first if i == 0 else 0)
+            place = start + lax.broadcasted_iota(np.int32, values.shape, axis)
+            values = jnp.where(place < points, values, -jnp.inf)
+    return jnp.max(values, axis=space)
+
+
+def largest_of_all(most: Array, layout: Layout, axis_name: AxisNames) -> Array:
+    """The largest of what the devices have."""
+    axes = tuple(name for name in mesh_names(axis_name, layout) if name is not None)
+    return lax.pmax(most, axes) if axes else most
 
 
 def _in_one_call(layout: Layout) -> bool:

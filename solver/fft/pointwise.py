@@ -124,6 +124,7 @@ def check_pointwise(
     fields: Spec,
     parameters: tuple[Spec, ...] = (),
     at_points: tuple[Spec, ...] = (),
+    returns: Any = None,
 ) -> Any:
     """Refuse a function that is not pointwise.
 
@@ -131,6 +132,7 @@ def check_pointwise(
         fn: the function.
         points: of the grid.
         fields, parameters, at_points: shapes and dtypes of its arguments; the first and the last are over `points`.
+        returns: dtype that is needed of what it returns, that of the fields if None.
 
     Returns:
         The structure of its results, with the axes of each before those in space.
@@ -139,7 +141,7 @@ def check_pointwise(
         ValueError: the message names the operation that mixes points or depends on their position, or says what the
             function may not hold or return.
     """
-    d, dtype = len(points), fields[1]
+    d, dtype = len(points), fields[1] if returns is None else returns
     others = {n for shape, _ in (fields, *at_points) for n in shape[: len(shape) - d]}
     others |= {n for shape, _ in parameters for n in shape}
     unusual = tuple(n for n in UNUSUAL_SIDES if n not in others)
@@ -176,8 +178,8 @@ def check_pointwise(
         if result.shape[len(lead) :] != sides or set(lead) & set(sides) or result.dtype != dtype:
             space = dict(zip(sides, "xyz", strict=False))
             raise ValueError(
-                f"{fn.name} turns {dtype} fields at the points into {result.dtype} of shape "
-                f"({', '.join(str(space.get(n, n)) for n in result.shape)}); the same points and dtype are needed"
+                f"{fn.name} turns {fields[1]} fields at the points into {result.dtype} of shape "
+                f"({', '.join(str(space.get(n, n)) for n in result.shape)}); the same points and {dtype} are needed"
             )
     return jax.tree.map(lambda result: Leading(result.shape[: result.ndim - d]), results)
 

@@ -24,7 +24,7 @@ from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array
 
 from solver.fft.engines import Method, pointwise_operation, transform_operation
-from solver.fft.pointwise import PointFunction, check_pointwise, on_sides, unstack
+from solver.fft.pointwise import Leading, PointFunction, check_pointwise, on_sides, unstack
 from solver.fft.stages import AnyArray, fit
 from solver.grid.layout import Layout
 from solver.mesh import AnyMesh, constrained, is_explicit, over_auto_axes, padded_sharding, unpadded_sharding
@@ -32,6 +32,7 @@ from solver.mesh import AnyMesh, constrained, is_explicit, over_auto_axes, padde
 forward_p = Primitive("slabwave_forward")
 inverse_p = Primitive("slabwave_inverse")
 pointwise_p = Primitive("slabwave_pointwise")
+pointwise_p.multiple_results = True
 
 
 def forward(u: AnyArray, layout: Layout, mesh: AnyMesh, method: Method, factor: float, padded: bool = True) -> Array:
@@ -54,37 +55,45 @@ def pointwise(
     layout: Layout,
     mesh: AnyMesh,
     method: Method,
+    largest: PointFunction | None = None,
 ) -> Any:
-    """Coefficients of what fn returns, in its structure; see `solver.fft.Transform.pointwise`."""
+    """Coefficients of what fn returns, in its structure; and the largest value over the points of what `largest`
+    returns, if it is given. See `solver.fft.Transform.pointwise`."""
     refuse_inside_shard_map()
     d = layout.dimensions
     u_spec = ((*u_hat.shape[: u_hat.ndim - d], *layout.points), _real(u_hat.dtype) if layout.real else u_hat.dtype)
     specs = [tuple((v.shape, v.dtype) for v in operands) for operands in (parameters, at_points)]
     results = check_pointwise(fn, layout.points, u_spec, *specs)
+    if largest is not None:
+        found = check_pointwise(largest, layout.points, u_spec, *specs, returns=_real(u_spec[1]))
+        if jax.tree.leaves(found) != [Leading(())]:
+            raise ValueError(f"{largest.name} is to give one number for each point; it gives {found}")
 
-    def composed(v: AnyArray, *operands: AnyArray) -> Array:
-        u = fn(inverse(v, layout, mesh, method, 1.0), *map(jnp.asarray, operands))
-        return forward(u, layout, mesh, method, 1 / math.prod(layout.points))
+    def composed(v: AnyArray, *operands: AnyArray) -> list[Array]:
+        u, given = inverse(v, layout, mesh, method, 1.0), [jnp.asarray(w) for w in operands]
+        f_hat = forward(fn(u, *given), layout, mesh, method, 1 / math.prod(layout.points))
+        return [f_hat] if largest is None else [f_hat, jnp.max(largest(u, *given))]
 
     @jax.custom_jvp
-    def whole(v: AnyArray, *operands: AnyArray) -> Array:
+    def whole(v: AnyArray, *operands: AnyArray) -> list[Array]:
         padded = [fit(w, on_sides(w.shape, layout.points, layout.padded_points)[-d:]) for w in operands[count:]]
         operands = (*operands[:count], *padded)
-        return _bind(pointwise_p, v, layout, mesh, operands=operands, fn=fn, parameters=count, method=method)
+        options = {"fn": fn, "parameters": count, "method": method, "largest": largest}
+        return _bind(pointwise_p, v, layout, mesh, operands=operands, **options)
 
     @whole.defjvp
-    def derivative(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    def derivative(primals: Any, tangents: Any) -> tuple[list[Array], list[Array]]:
         return whole(*primals), jax.jvp(composed, primals, tangents)[1]
 
     count = len(parameters)
     separate = method.most_fields(mesh) is not None or method.chunks > 1
     in_parts = separate or method.engine == "jaxdecomp" or is_explicit(mesh)
     operands = [to_mesh(v, mesh) for v in (*parameters, *at_points)]
-    f_hat = (composed if in_parts else whole)(u_hat, *operands)
-    if jax.tree_util.treedef_is_leaf(jax.tree.structure(results)):
-        return f_hat
+    f_hat, *most = (composed if in_parts else whole)(u_hat, *operands)
     leaves, structure = jax.tree.flatten(results)
-    return jax.tree.unflatten(structure, unstack(f_hat, [leaf.shape for leaf in leaves], d))
+    if not jax.tree_util.treedef_is_leaf(structure):
+        f_hat = jax.tree.unflatten(structure, unstack(f_hat, [leaf.shape for leaf in leaves], d))
+    return f_hat if largest is None else (f_hat, most[0])
 
 
 def _apply(
@@ -106,9 +115,7 @@ def _result_shape(primitive: Primitive, layout: Layout, padded: bool) -> tuple[i
 
 
 @functools.cache
-def _compiled(
-    run: Callable[..., Array], result: NamedSharding | None = None, /, **parameters: Any
-) -> Callable[..., Array]:
+def _compiled(run: Callable[..., Any], result: NamedSharding | None = None, /, **parameters: Any) -> Callable[..., Any]:
     """`run(*operands, **parameters)` for calls outside of `jit`: compiled once for each set of parameters."""
     placed = {} if result is None else {"out_shardings": result}
     return jax.jit(lambda *operands: run(*operands, **parameters), **placed)
@@ -191,11 +198,17 @@ def _pointwise_shape(
     layout: Layout,
     mesh: AnyMesh,
     method: Method,
-) -> ShapedArray:
-    shape = (*u_hat.shape[: u_hat.ndim - layout.dimensions], *layout.padded_points)
+    largest: Callable[..., Array] | None,
+) -> list[ShapedArray]:
+    d = layout.dimensions
+    shape = (*u_hat.shape[: u_hat.ndim - d], *layout.padded_points)
     u = jax.ShapeDtypeStruct(shape, _real(u_hat.dtype) if layout.real else u_hat.dtype)
     result = jax.eval_shape(fn, u, *operands)
-    return ShapedArray((*result.shape[: result.ndim - layout.dimensions], *layout.spectral_shape), u_hat.dtype)
+    found = [ShapedArray((*result.shape[: result.ndim - d], *layout.spectral_shape), u_hat.dtype)]
+    if largest is not None:
+        of_points = jax.eval_shape(largest, u, *operands)
+        found.append(ShapedArray(of_points.shape[: of_points.ndim - d], of_points.dtype))
+    return found
 
 
 # ---- lowering and batching --------------------------------------------------------------------------------------
@@ -205,11 +218,11 @@ def _register(primitive: Primitive, operation: Callable[..., Callable[..., Array
     """Evaluation, lowering and batching, from what makes the operation on global arrays."""
 
     def lowered(on_cpu: bool) -> Callable[..., Any]:
-        def run(*operands: Array, **parameters: Any) -> Array:
+        def run(*operands: Array, **parameters: Any) -> Any:
             given = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in operands]
             return operation(given=given, on_cpu=on_cpu, **parameters)(*operands)
 
-        return mlir.lower_fun(run, multiple_results=False)
+        return mlir.lower_fun(run, multiple_results=primitive.multiple_results)
 
     primitive.def_impl(lambda *operands, **parameters: _compiled(primitive.bind, **parameters)(*operands))
     dispatch.prim_requires_devices_during_lowering.add(primitive)
@@ -217,11 +230,13 @@ def _register(primitive: Primitive, operation: Callable[..., Callable[..., Array
     mlir.register_lowering(primitive, lowered(on_cpu=True), platform="cpu")
 
 
-def _batch(primitive: Primitive, operands: Any, axes: Any, **parameters: Any) -> tuple[Array, int]:
+def _batch(primitive: Primitive, operands: Any, axes: Any, **parameters: Any) -> tuple[Any, Any]:
     moved = [v if at is None else jnp.moveaxis(v, at, 0) for v, at in zip(operands, axes, strict=True)]
-    if "fn" in parameters:
-        parameters["fn"] = _OnBatch(parameters["fn"], tuple(None if at is None else 0 for at in axes))
-    return primitive.bind(*moved, **parameters), 0
+    for name in ("fn", "largest"):
+        if parameters.get(name) is not None:
+            parameters[name] = _OnBatch(parameters[name], tuple(None if at is None else 0 for at in axes))
+    found = primitive.bind(*moved, **parameters)
+    return found, [0] * len(found) if primitive.multiple_results else 0
 
 
 @dataclass(frozen=True)
@@ -252,7 +267,7 @@ def _bind(
     mesh: AnyMesh,
     operands: Sequence[AnyArray] = (),
     **parameters: Any,
-) -> Array:
+) -> Any:
     """The primitive on padded arrays, with both sides pinned to their parts.
 
     Unpinned, Shardy leaves the result replicated and gathers it; and `jit` cannot see the devices that a primitive
@@ -262,7 +277,8 @@ def _bind(
     def pin(v: AnyArray) -> Array:
         return constrained(v, padded_sharding(mesh, v.ndim, layout.dimensions))
 
-    return pin(primitive.bind(pin(u), *operands, layout=layout, mesh=mesh, **parameters))
+    found = primitive.bind(pin(u), *operands, layout=layout, mesh=mesh, **parameters)
+    return [pin(found[0]), *found[1:]] if primitive.multiple_results else pin(found)
 
 
 def _weights(layout: Layout) -> np.ndarray:

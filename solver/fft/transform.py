@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -84,6 +85,7 @@ class Transform:
         fields: AnyArray | Mapping[str, AnyArray],
         parameters: Any = None,
         at_points: Any = None,
+        largest: Callable[..., Any] | None = None,
     ) -> Any:
         """Coefficients of a function of the fields at each point: `forward(fn(inverse(fields)))`.
 
@@ -103,12 +105,14 @@ class Transform:
             at_points: any tree of arrays whose last axes broadcast against the points, `(…, x, y, z)`, each of these
                 axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with as
                 many axes in space, to be combined with u by broadcasting.
+            largest: a function of the same arguments that gives one real number for each point, such as a speed: the
+                largest of them is returned beside the coefficients, at no further transform.
 
         Floating-point parameters and arrays over points are taken in the grid's precision.
 
         Returns:
             Coefficients `(component, *grid.spectral_shape)` of what `fn` returns: one array or a dict by name, each
-            of any number of components.
+            of any number of components. With `largest` a pair of that and the largest number, on every device.
 
         Raises:
             ValueError: another shape; a function that mixes points or depends on where they lie (read off its trace),
@@ -134,11 +138,14 @@ class Transform:
         arrays, maps = jax.tree.flatten(at_points)
         given = lambda argument, structure: None if argument is None else structure  # noqa: E731
         function = PointFunction(fn, grid.dimensions, names, given(parameters, inputs), given(at_points, maps))
+        beside = None if largest is None else dataclasses.replace(function, fn=largest)
         arrays = [over_points(self._in_precision(v), grid.physical_shape) for v in arrays]
         numbers = [self._in_precision(v) for v in numbers]
         u_hat = self._to_points(as_dtype(u_hat, grid.complex_dtype))
-        found = primitive.pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method)
-        return jax.tree.map(self._from_points, found)
+        found = primitive.pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method, beside)
+        if beside is None:
+            return jax.tree.map(self._from_points, found)
+        return jax.tree.map(self._from_points, found[0]), found[1]
 
     def _to_points(self, u_hat: AnyArray) -> AnyArray:
         """Coefficients whose values at the grid's points are those that are asked for at the shifted ones."""

@@ -7,6 +7,7 @@ import pytest
 from helpers import collectives, random_field
 from jax.sharding import AxisType
 
+import solver as sw
 from solver.fft import Method, Transform
 
 
@@ -284,6 +285,66 @@ def test_values_from_outside_are_refused_with_the_way_to_pass_them(make_grid):
         transform.pointwise(with_trap, u_hat)
 
 
+# ---- the largest value beside them ------------------------------------------------------------------------------
+
+
+def doubled(u, parameters, at_points):
+    return 2 * u
+
+
+def distance(u, parameters, at_points):
+    """Largest where u is small, and at points that are no padding: there u is 0."""
+    return parameters - jnp.sum(jnp.abs(u), axis=0) * at_points
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_largest_value_over_all_points(make_grid, place):
+    shape, where, how = PLACES[place]
+    grid = make_grid(shape, **where)
+    transform = Transform(grid, Method(**how))
+    u_hat = transform.forward(3 + random_field(grid))
+    weight = 1 + 0.1 * np.asarray(random_field(grid, (), seed=2)).real
+    run = jax.jit(lambda v, w: transform.pointwise(doubled, v, 5.0, w, largest=distance))
+    found, most = run(u_hat, weight)
+    np.testing.assert_allclose(found, 2 * u_hat, atol=1e-13)
+    u = np.asarray(transform.inverse(u_hat))
+    assert most.shape == ()
+    np.testing.assert_allclose(most, np.max(5 - np.abs(u).sum(axis=0) * weight), rtol=1e-12)
+    if place == "slabs":
+        assert collectives(run, u_hat, weight) == {"all-to-all": 2, "all-reduce": 1}
+        outside, beside = transform.pointwise(doubled, u_hat, 5.0, weight, largest=distance)
+        np.testing.assert_array_equal(outside, found)
+        assert beside == most
+        slope = lambda w: transform.pointwise(doubled, u_hat, 5.0, w, largest=distance)[1]  # noqa: E731
+        changed = jax.jit(jax.grad(slope))(jnp.asarray(weight))
+        at = np.unravel_index(np.argmax(-np.abs(u).sum(axis=0) * weight), weight.shape)
+        np.testing.assert_allclose(changed[at], -np.abs(u).sum(axis=0)[at], rtol=1e-12)
+        assert np.count_nonzero(changed) == 1
+
+
+@pytest.mark.parametrize("members", [2, 4])
+def test_the_largest_value_of_each_member(members):
+    grid = sw.Grid((12, 10, 9), mesh=sw.device_mesh(members=members))
+    transform = Transform(grid)
+    u = np.random.default_rng(0).normal(size=(4, 2, 12, 10, 9))
+    one = lambda v: transform.pointwise(doubled, transform.forward(v), 5.0, 1.0, largest=distance)  # noqa: E731
+    found, most = jax.jit(jax.vmap(one, spmd_axis_name=sw.MEMBER))(u)
+    smooth = [np.asarray(transform.inverse(f_hat)) / 2 for f_hat in found]
+    np.testing.assert_allclose(most, [np.max(5 - np.abs(v).sum(axis=0)) for v in smooth], rtol=1e-12)
+
+
+def test_a_largest_value_that_is_none_is_refused(make_grid):
+    grid = make_grid((12, 10, 14), devices=2, real=False)
+    transform, u_hat = Transform(grid), jnp.zeros((2, *grid.spectral_shape), complex)
+    largest = lambda fn: transform.pointwise(lambda u: u, u_hat, largest=fn)  # noqa: E731
+    with pytest.raises(ValueError, match="the same points and float64 are needed"):
+        largest(lambda u: u[0])
+    with pytest.raises(ValueError, match="is to give one number for each point"):
+        largest(jnp.abs)
+    with pytest.raises(ValueError, match="its operation reduce_max mixes points"):
+        largest(lambda u: jnp.abs(u[0]) / jnp.max(jnp.abs(u)))
+
+
 def test_operands_and_results_of_another_shape_are_refused(make_grid):
     grid = make_grid((12, 10, 14), devices=2)
     transform, u_hat = Transform(grid), jnp.zeros((2, *grid.spectral_shape), complex)
@@ -291,7 +352,9 @@ def test_operands_and_results_of_another_shape_are_refused(make_grid):
         ValueError, match=r"at_points holds an array of shape \[12\]; .* \[12, 10, 14\], or of length 1"
     ):
         transform.pointwise(with_number, u_hat, at_points=np.ones(12))
-    with pytest.raises(ValueError, match=r"into float64 of shape \(x, 1, 1\); the same points and dtype are needed"):
+    with pytest.raises(
+        ValueError, match=r"into float64 of shape \(x, 1, 1\); the same points and complex128 are needed"
+    ):
         transform.pointwise(lambda u, x: x, u_hat, at_points=grid.coordinates()[0])
     with pytest.raises(ValueError, match="returns no array"):
         transform.pointwise(lambda u: {}, u_hat)
