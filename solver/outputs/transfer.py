@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -39,7 +40,7 @@ class Transfer(Records):
         columns: dict[str, Column] = {}
         known = _equation(equation)
         for name, units in _invariants(known).items():
-            per_time = f"({units})/time" if units else ""
+            per_time = _per_time(units) if units else ""
             columns |= {
                 f"{name}_transfer": Column(("k",), per_time, f"rate at which N changes the {name} in each shell"),
                 f"{name}_flux": Column(("k",), per_time, f"rate at which N takes {name} from all shells up to k"),
@@ -69,6 +70,12 @@ class Transfer(Records):
 def invariant_transfer(equation: Equation, conjugate: Fields, change: Fields) -> Array:
     """Σ Re(ĝ* ĉ) over each shell: what a change c of the fields per time does to ½⟨u · g⟩ there."""
     return sum(co_spectrum(g, change[name], equation.grid_of(name)) for name, g in conjugate.items())
+
+
+def _per_time(units: str) -> str:
+    """Units of a change in time: `length^2/time^2` becomes `length^2/time^3`."""
+    power = re.search(r"/time(?:\^(\d+))?$", units)
+    return f"{units[: power.start()]}/time^{int(power[1] or 1) + 1}" if power else f"({units})/time"
 
 
 def _equation(equation: PeriodicSystem) -> Equation:

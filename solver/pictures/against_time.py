@@ -81,9 +81,13 @@ def _place_in(recorded: Recorded, name: str) -> tuple[str, str]:
 
 
 def _listed(recorded: Recorded, name: str) -> TimePanel:
-    axis = recorded.axes_of(name)[0]
-    told = re.findall(r"\(.*?\)|\[.*?\]", recorded.layout.axes[axis].long_name)
-    count = len(recorded.axis(axis))
-    labels = told if len(told) == count else [f"{axis} {n:g}" for n in recorded.axis(axis)]
-    curves = {labels[i]: recorded.values[name][:, i] for i in range(min(count, MOST_LISTED))}
+    labels = entries(recorded, recorded.axes_of(name)[0])
+    curves = {label: recorded.values[name][:, i] for i, label in enumerate(labels[:MOST_LISTED])}
     return TimePanel(in_words(name), recorded.units(name), curves)
+
+
+def entries(recorded: Recorded, axis: str) -> list[str]:
+    """What the entries of a listed axis are called: the modes or places that its long name tells, or their numbers."""
+    told = re.findall(r"\(.*?\)|\[.*?\]", recorded.layout.axes[axis].long_name)
+    values = recorded.axis(axis)
+    return told if len(told) == len(values) else [f"{axis} {n:g}" for n in values]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from solver.diagnostics.modes import frequency_spectrum
+from solver.pictures.against_time import entries
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, with_unit
 from solver.pictures.ticks import few_ticks
@@ -41,17 +42,17 @@ def frequencies_figure(recorded: Recorded, view: View) -> Any | None:
         figure, axes = new_figure(down, across, (PAGE / across if across > 1 else 4.0, 2.5), view)
         for (stem, power), axis in zip(made.items(), axes, strict=False):
             units = recorded.units(f"{stem}_real")
-            _panel(figure, axis, omega, power)
+            _panel(figure, axis, omega, power, entries(recorded, "mode"))
             axis.set(title=with_unit(f"S(ω) of {in_words(stem)}", f"({units})^2" if units not in ("", "1") else ""))
             axis.set_xlabel("ω [radians/time]")
         hide_rest(axes, len(made))
     return figure
 
 
-def _panel(figure: Any, axis: Any, omega: np.ndarray, power: np.ndarray) -> None:
+def _panel(figure: Any, axis: Any, omega: np.ndarray, power: np.ndarray, modes: list[str]) -> None:
     if power.shape[1] <= MOST_LINES:
-        for mode in range(power.shape[1]):
-            axis.semilogy(omega, np.where(power[:, mode] > 0, power[:, mode], np.nan), lw=0.9, label=f"mode {mode}")
+        for mode, values in zip(modes, power.T, strict=True):
+            axis.semilogy(omega, np.where(values > 0, values, np.nan), lw=0.9, label=mode)
         axis.set_ylim(bottom=power.max() / 10**DECADES)
         axis.grid(True)
         if power.shape[1] > 1:
@@ -60,9 +61,9 @@ def _panel(figure: Any, axis: Any, omega: np.ndarray, power: np.ndarray) -> None
     from matplotlib.colors import LogNorm
 
     norm = LogNorm(power.max() / 10**DECADES, power.max())
-    modes = np.arange(power.shape[1])
+    numbers = np.arange(power.shape[1])
     shown = np.maximum(power, norm.vmin).T
-    image = axis.pcolormesh(omega, modes, shown, norm=norm, cmap="viridis", shading="nearest", rasterized=True)
+    image = axis.pcolormesh(omega, numbers, shown, norm=norm, cmap="viridis", shading="nearest", rasterized=True)
     figure.colorbar(image, ax=axis, pad=0.02, aspect=18).ax.tick_params(labelsize=6.5)
     axis.set_ylabel("mode")
     few_ticks(axis)

@@ -14,6 +14,7 @@ from solver.pictures.view import View
 ROUND_OFF = 1e-12
 ERRORS = ("_drift", "_imbalance", "divergence")  # endings of columns that are zero in a perfect run
 LEFT_OUT = ("step", "t")
+OF_STEPS = ("dt", "cfl")  # 0 in the first row, before any step was taken
 
 Curves = dict[str, np.ndarray]
 
@@ -24,15 +25,14 @@ def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], v
     count = len(quantities) + len(budgets) + bool(errors)
     if not count:
         return None
-    t, first = columns["t"], 1  # no step was taken before the first state
+    t = columns["t"]
     with style(view):
         down, across = grid_of(count)
         figure, panels = new_figure(down, across, (max(PAGE / 3, PAGE / max(across, 2)), 1.9), view)
         remaining = iter(panels)
         for name, values in quantities.items():
             axis = next(remaining)
-            start = first if name == "dt" else 0
-            axis.plot(t[start:], values[start:])
+            axis.plot(t, values)
             axis.set(title=in_words(name), ylabel=unit(units.get(name, "")))
         for energy, parts in budgets.items():
             _budget(next(remaining), t, energy, parts, columns.get(energy), unit(units.get(energy, "")), view)
@@ -53,7 +53,8 @@ def sorted_columns(columns: Mapping[str, np.ndarray]) -> tuple[Curves, dict[str,
     errors: Curves = {}
     if len(columns.get("t", ())) < 2:
         return quantities, budgets, errors
-    for name, values in columns.items():
+    for name, given in columns.items():
+        values = of_steps(name, given)
         if name in LEFT_OUT or not _changes(name, values):
             continue
         energy, _, cause = name.partition("_from_")
@@ -66,6 +67,13 @@ def sorted_columns(columns: Mapping[str, np.ndarray]) -> tuple[Curves, dict[str,
     return quantities, budgets, errors
 
 
+def of_steps(name: str, values: np.ndarray) -> np.ndarray:
+    """A column without what stands for a step that was not taken."""
+    if name not in OF_STEPS or not len(values) or values[0] != 0:
+        return values
+    return np.concatenate([[np.nan], values[1:]])
+
+
 def error_sizes(values: np.ndarray) -> np.ndarray:
     """Sizes of errors for a logarithmic axis; not a number where they are next to nothing: a start is often exact."""
     size = np.abs(values)
@@ -73,8 +81,7 @@ def error_sizes(values: np.ndarray) -> np.ndarray:
 
 
 def _changes(name: str, values: np.ndarray) -> bool:
-    seen = values[1:] if name == "dt" else values
-    seen = seen[np.isfinite(seen)]
+    seen = values[np.isfinite(values)]
     small = 0.0 if name.endswith(ERRORS) else ROUND_OFF
     return bool(len(seen) > 1 and np.ptp(seen) > small * np.abs(seen).max())
 

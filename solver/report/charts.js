@@ -79,16 +79,19 @@
 
     values(curve) { return this.spec.t ? curve.y[this.frame] : curve.y; }
     abscissa(curve) { return curve.x || this.spec.x; }
-    visible() { return this.spec.curves.filter((_, i) => !this.hidden.has(i)); }
+    visible() { return this.spec.curves.filter((_, i) => !this.hidden.has(this.owner(i))); }
+    // a quiet curve has no entry in the legend, and goes with the one before it that has
+    owner(i) { while (i > 0 && this.spec.curves[i].quiet) i--; return i; }
     colour(curve) { return COLOURS[(curve.colour ?? this.spec.curves.indexOf(curve)) % COLOURS.length]; }
 
     addLegend() {
-      if (this.spec.curves.length < 2) return;
+      if (this.spec.curves.filter((curve) => !curve.quiet).length < 2) return;
       this.spec.curves.forEach((curve, i) => {
+        if (curve.quiet) return;
         const button = make("button", { type: "button", title: "show or hide" });
         const swatch = make("span", { class: "swatch" });
         swatch.style.borderTopColor = this.colour(curve);
-        if (curve.dash) swatch.style.borderTopStyle = "dotted";
+        swatch.style.borderTopStyle = ["solid", "dotted", "dashed", "double"][Number(curve.dash || 0) % 4];
         button.append(swatch, curve.name);
         button.addEventListener("click", () => {
           if (!this.hidden.delete(i)) this.hidden.add(i);
@@ -195,7 +198,8 @@
         pen = fine ? "L" : "M";
       }
       const style = { class: "curve", d: path, stroke: this.colour(curve) };
-      if (curve.dash) style["stroke-dasharray"] = "4 4";
+      const dashes = [null, "4 4", "10 4", "2 6"][Number(curve.dash || 0) % 4];
+      if (dashes) style["stroke-dasharray"] = dashes;
       draw(inside, "path", style);
     }
 
@@ -244,7 +248,7 @@
     read(here) {
       if (here[0] < LEFT || here[0] > W - RIGHT) return;
       draw(this.overlay, "line", { class: "cross", x1: here[0], x2: here[0], y1: TOP, y2: H - BOTTOM });
-      const told = this.visible().map((curve) => {
+      const told = this.visible().filter((curve) => !curve.quiet).map((curve) => {
         const x = this.abscissa(curve), y = this.values(curve);
         let best = 0;
         x.forEach((value, i) => {

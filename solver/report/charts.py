@@ -19,6 +19,8 @@ from solver.pictures.times import chosen_times
 from solver.report.html import Html, element
 
 DIGITS = 6
+DENSITIES = ("deviation", "log10_of_mean")  # axes of densities of probability
+FAINT = 0.1  # of the smallest density: a Gaussian is drawn down to there
 SIGNS = (("plus", 1.0), ("minus", -1.0))  # of a standard deviation beside a mean
 
 
@@ -81,8 +83,7 @@ def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapp
     quantities, _, errors = sorted_columns(columns)
     made = []
     for name, values in quantities.items():
-        start = 1 if name == "dt" else 0  # no step was taken before the first state
-        curve = charts.curve(in_words(name), columns["t"][start:], values[start:])
+        curve = charts.curve(in_words(name), columns["t"], values)
         title = with_unit(in_words(name), units.get(name, ""))
         made.append(charts.add({"title": title, "xlabel": "t", "curves": [curve]}))
     if errors:
@@ -127,7 +128,7 @@ def _against_time(charts: Charts, recorded: Recorded, panel: TimePanel) -> dict[
         for told, sign in ((label, 0.0), *((f"{label} {word} deviation", s) for word, s in SIGNS)):
             shifted = values + sign * recorded.spread[panel.columns[label]]
             x, y = (np.ravel(pair, order="F") for pair in ((recorded.since, recorded.t), (shifted, shifted)))
-            curves.append(charts.curve(told, x, y, colour=number, dash=bool(sign)))
+            curves.append(charts.curve(told, x, y, colour=number, dash=bool(sign), quiet=bool(sign)))
     return {"title": with_unit(panel.title, panel.units), "xlabel": "t", "curves": curves}
 
 
@@ -141,9 +142,10 @@ def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[
     curves: list[dict[str, Any]] = [{"name": in_words(name), "y": [numbers(values[i][keep]) for i in rows]}]
     for word, sign in SIGNS if recorded.spread else ():
         edges = [numbers((values[i] + sign * recorded.spread[name][i])[keep]) for i in rows]
-        curves.append({"name": f"{word} deviation in time", "y": edges, "dash": True, "colour": 0})
+        curves.append({"name": f"{word} deviation in time", "y": edges, "dash": True, "colour": 0, "quiet": True})
     if axis == "deviation":
         gaussian = np.exp(-0.5 * x[keep] ** 2) / np.sqrt(2 * np.pi)
+        gaussian = np.where(gaussian > FAINT * np.min(values, where=values > 0, initial=1.0), gaussian, np.nan)
         curves.append({"name": "Gaussian", "y": [numbers(gaussian)] * len(rows), "dash": True, "colour": 6})
     positive = not np.any(values < 0)
     return {
@@ -153,6 +155,6 @@ def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[
         "t": numbers(recorded.t[rows]),
         "curves": curves,
         "xlog": axis.startswith("k"),
-        "ylog": positive and (axis.startswith("k") or axis in ("deviation", "log10_of_mean")),
+        "ylog": positive and (axis.startswith("k") or axis in DENSITIES),
         "deep": 1e-14,
     }

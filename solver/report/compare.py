@@ -12,12 +12,12 @@ from solver.config import ConfigError
 from solver.pictures import Recorded, View
 from solver.pictures.against_time import LISTED, time_panels
 from solver.pictures.records import array_columns
-from solver.pictures.series import sorted_columns
+from solver.pictures.series import of_steps, sorted_columns
 from solver.pictures.style import in_words, with_unit
-from solver.report.charts import Charts, numbers, without_noise
+from solver.report.charts import DENSITIES, Charts, numbers, without_noise
 from solver.report.facts import Facts, commands, ending, flat, read_facts
 from solver.report.html import Html, details, element, joined, page, section, table
-from solver.report.page import grid, header, within_limit
+from solver.report.page import grid, header, heading, within_limit
 from solver.report.pictures import part_pictures, slice_pictures
 
 SAME_PLACE = ("output.directory",)  # keys that differ between any two runs
@@ -99,7 +99,7 @@ def _curves(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list
     made = []
     for column in _shared(runs):
         curves = [
-            charts.curve(name, run.series["t"], run.series[column], colour=i)
+            charts.curve(name, run.series["t"], of_steps(column, run.series[column]), colour=i)
             for i, (run, name) in enumerate(zip(runs, names, strict=True))
             if column in run.series
         ]
@@ -151,12 +151,12 @@ def _largest(runs: Sequence[Facts], names: Sequence[str]) -> Html:
 def _records(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[Html]:
     """Recorded arrays of all runs, those on one axis at the last time of each; then their means over windows."""
     made = []
-    kinds = {"last rows": [run.records for run in runs], "means over the last window": [run.means for run in runs]}
+    kinds = {"": [run.records for run in runs], ", means over windows": [run.means for run in runs]}
     for told, tables in kinds.items():
         for file in dict.fromkeys(name for one in tables for name in one):
             having = [(i, one[file]) for i, one in enumerate(tables) if file in one]
             drawn = _charts_of(charts, having, names) if len(having) > 1 else []
-            made.append(section(f"{in_words(file)}, {told}", grid(drawn)) if drawn else Html(""))
+            made.append(section(f"{heading(file)}{told}", grid(drawn)) if drawn else Html(""))
     return made
 
 
@@ -167,8 +167,11 @@ def _charts_of(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Se
     panels = [(i, one, panel) for i, one in having for panel in time_panels(one)]
     for title in dict.fromkeys(panel.title for _, _, panel in panels):
         alike = [(i, one, panel) for i, one, panel in panels if panel.title == title]
+        several = list(dict.fromkeys(label for _, _, panel in alike for label in panel.curves))
         curves = [
-            charts.curve(f"{names[i]}, {label}" if len(panel.curves) > 1 else names[i], one.t, values, colour=i)
+            charts.curve(f"{names[i]}, {label}", one.t, values, colour=several.index(label), dash=i)
+            if len(several) > 1
+            else charts.curve(names[i], one.t, values, colour=i)
             for i, one, panel in alike
             for label, values in panel.curves.items()
         ]
@@ -194,12 +197,13 @@ def _last_rows(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Se
             label = f"{names[i]}, {recorded.times[-1]}"
             curves.append({"name": label, "x": numbers(x[keep]), "y": numbers(y[keep]), "colour": i})
     positive = all(min((v for v in curve["y"] if v is not None), default=0) >= 0 for curve in curves)
+    logarithmic = axis.startswith("k") or axis in DENSITIES
     spec = {
         "title": with_unit(in_words(column), first.units(column)),
         "xlabel": first.label(axis),
         "curves": curves,
         "xlog": axis.startswith("k"),
-        "ylog": axis.startswith("k") and positive,
+        "ylog": logarithmic and positive,
         "deep": 1e-14,
     }
     return charts.add(spec)

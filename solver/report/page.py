@@ -130,7 +130,7 @@ def records_sections(charts: Charts, facts: Facts) -> list[Html]:
     made = []
     for name, recorded in facts.records.items():
         drawn = grid(records_charts(charts, recorded))
-        made.append(section(_heading(name), drawn, _rest(recorded, in_charts=bool(drawn))))
+        made.append(section(heading(name), drawn, _rest(recorded, in_charts=bool(drawn))))
     return made
 
 
@@ -139,7 +139,9 @@ def means_sections(charts: Charts, facts: Facts) -> list[Html]:
     made = []
     for name, recorded in facts.means.items():
         rest = _rest(recorded, in_charts=True)
-        made.append(section(f"{_heading(name)}, means over windows", grid(records_charts(charts, recorded)), rest))
+        told = element("p", "Dotted: one standard deviation in time above and below.", class_="soft")
+        drawn = grid(records_charts(charts, recorded))
+        made.append(section(f"{heading(name)}, means over windows", told, drawn, rest))
     try:
         made.append(section("Mean fields", *mean_field_pictures(facts.directory, View())))
     except ValueError as error:
@@ -156,7 +158,7 @@ def _rest(recorded: Recorded, *, in_charts: bool) -> Html:
     return details("figure", figure) if in_charts and dimensions < 2 else figure
 
 
-def _heading(name: str) -> str:
+def heading(name: str) -> str:
     text = in_words(name)
     return text[:1].upper() + text[1:]
 

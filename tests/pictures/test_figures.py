@@ -258,7 +258,9 @@ def modes(tmp_path, t, count):
     phase = lambda t: np.exp(-0.25j * np.pi * np.arange(count) * t)  # noqa: E731
     columns = {f"u_{part}": (("mode",), "length") for part in ("real", "imaginary")}
     values = lambda name, now: phase(now).real if name == "u_real" else phase(now).imag  # noqa: E731
-    return Recorded.read(record(tmp_path, "modes", {"mode": (np.arange(count), "")}, columns, values, times=t))
+    folder = tmp_path / f"{count}-{t[-1]}"
+    folder.mkdir()
+    return Recorded.read(record(folder, "modes", {"mode": (np.arange(count), "")}, columns, values, times=t))
 
 
 @pytest.mark.parametrize("view", LOOKS, ids=["light", "dark"])
@@ -266,7 +268,7 @@ def test_modes_have_frequencies(tmp_path, view):
     """The last time, which is off the others, is left out."""
     figure = readable(frequencies_figure(modes(tmp_path, np.append(EVEN, 7.9), 3), view))
     (axis,) = figure.axes
-    assert axis.get_title() == "S(ω) of u [(length)²]"
+    assert titles(figure) == ["S(ω) of u [(length)²]"]
     for j, line in enumerate(axis.lines):
         omega, power = line.get_data()
         assert len(omega) == 32
@@ -336,17 +338,18 @@ def test_slices_alone_are_drawn_where_they_are_chosen(finished, line, empty, tmp
 
 
 @pytest.mark.parametrize("kind", ["finished", "line", "running", "blown_up", "empty"])
-def test_every_run_is_drawn(request, kind, tmp_path):
+def test_every_run_is_drawn(request, kind, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(request.getfixturevalue(kind), folder)
     assert main(["plot", str(folder)]) == 0
-    drawn = {path.name for path in (folder / "figures").iterdir()}
+    drawn = {path.name for path in (folder / "figures").glob("*")}
     some = {
         "finished": {"series.png", "spectra.png", "step-00000008.png"}, "line": {"series.png", "snapshots.png"},
         "running": {"series.png", "spectra.png"}, "blown_up": {"step-00000000.png"}, "empty": set(),
     }  # fmt: skip
     assert some[kind] <= drawn
-    assert (drawn == set()) == (kind == "empty")
+    assert (drawn == set()) == (kind == "empty") == (not (folder / "figures").exists())
+    assert (f"{folder}: nothing to draw yet" in capsys.readouterr().err) == (kind == "empty")
 
 
 def test_without_matplotlib_a_line_says_so(finished, monkeypatch, capsys):

@@ -10,9 +10,10 @@ import pytest
 from made_runs import MARKUP, record
 
 from solver.cli.main import main
+from solver.pictures import Recorded
 from solver.report import comparison_page, report_page
 from solver.report import page as page_module
-from solver.report.charts import Charts, numbers, series_charts, thinned
+from solver.report.charts import Charts, numbers, records_charts, series_charts, thinned
 from solver.report.compare import difference, labels
 from solver.report.facts import read_facts
 from solver.report.html import data_script, element, table
@@ -288,6 +289,8 @@ def test_means_and_newest_planes_are_on_the_page(sliced):
         "plus deviation in time",
         "minus deviation in time",
     ]
+    assert [bool(curve.get("quiet")) for curve in slider[0]["curves"]] == [False, True, True]
+    assert page.has("Dotted: one standard deviation in time above and below.")
     point = next(chart for chart in page.data if chart["title"].startswith("velocity z"))
     assert [curve["name"] for curve in point["curves"]] == ["(0.1, 0.2, 0.3)", "(1, 2, 3)"]
 
@@ -305,12 +308,39 @@ def test_statistics_that_are_damaged_are_named(sliced, tmp_path):
 
 def test_runs_are_compared_in_numbers_and_means(sliced, tmp_path):
     shutil.copytree(sliced, tmp_path / "copy")
-    axes, columns = {}, {"size": ((), "length")}
-    record(tmp_path / "copy", "mine", axes, columns, lambda name, t: t)
+    record(tmp_path / "copy", "mine", {}, {"size": ((), "length")}, lambda name, t: t)
+    record(tmp_path / "copy", "two", {"point": ([0, 1], "")}, {"z": (("point",), "")}, lambda name, t: [t, 2 * t])
     shutil.copytree(tmp_path / "copy", tmp_path / "other")
     page = Page(comparison_page([tmp_path / "copy", tmp_path / "other"]))
-    assert {"mine, last rows", "scales, means over the last window"} <= set(page.texts["h2"])
+    assert {"Mine", "Scales, means over windows"} <= set(page.texts["h2"])
     chart = next(chart for chart in page.data if chart["title"] == "size [length]")
     assert [curve["name"] for curve in chart["curves"]] == ["copy", "other"]
     assert chart["curves"][1]["y"] == [0, 0.5, 1, 1.5, 2]
     assert page.tags.count("img") == 2
+    several = next(chart for chart in page.data if chart["title"] == "z")
+    assert [(curve["name"], curve["colour"], curve["dash"]) for curve in several["curves"]] == [
+        ("copy, point 0", 0, 0), ("copy, point 1", 1, 0), ("other, point 0", 0, 1), ("other, point 1", 1, 1)
+    ]  # fmt: skip
+
+
+def test_densities_are_seen_where_they_are(tmp_path):
+    """A Gaussian ends a decade below the smallest density, and two runs are compared on logarithmic axes."""
+    x = np.linspace(-10, 10, 41)
+    density = np.where(np.abs(x) < 3, np.exp(-np.abs(x)), 0.0)
+    axes, columns = {"deviation": (x, "1")}, {"u": (("deviation",), "1")}
+    file = record(tmp_path, "pdfs", axes, columns, lambda name, t: density)
+    charts = Charts()
+    records_charts(charts, Recorded.read(file))
+    (spec,) = charts.specs
+    gaussian = np.array(spec["curves"][1]["y"][-1], float)
+    drawn = np.isfinite(gaussian)
+    assert np.abs(x[drawn]).max() == 2.5
+    assert gaussian[drawn].min() > 0.1 * density[density > 0].min()
+
+
+def test_no_step_was_taken_before_the_first_row():
+    t = np.array([0.0, 1.0, 2.0])
+    charts = Charts()
+    series_charts(charts, {"t": t, "step": t, "dt": t, "cfl": t / 4, "energy": t}, {})
+    curves = {spec["title"]: spec["curves"][0]["y"] for spec in charts.specs}
+    assert curves == {"dt": [None, 1, 2], "cfl": [None, 0.25, 0.5], "energy": [0, 1, 2]}
