@@ -30,7 +30,7 @@ select_n sign sin sinh sqrt square stop_gradient sub tan tanh xor
 # one of these that went along the points would lose or change a side, which is refused by itself
 ALONG_COMPONENTS = """
 argmax argmin broadcast_in_dim concatenate dot_general dynamic_slice expand_dims gather reduce_and reduce_max reduce_min
-reduce_or reduce_prod reduce_sum reshape slice split squeeze stack transpose
+reduce_or reduce_prod reduce_sum reshape slice split squeeze stack transpose unstack
 """
 SAFE = frozenset((AT_EACH_POINT + ALONG_COMPONENTS).split())
 

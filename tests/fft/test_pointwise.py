@@ -36,7 +36,12 @@ def without_components(u):
     return jnp.sum(u, axis=0)
 
 
-GOOD = [products, over_components, rotated, helped, moved, without_components]
+def unpacked(u):
+    a, b = u
+    return jnp.stack([a * b, sum(component**2 for component in u)])
+
+
+GOOD = [products, over_components, rotated, helped, moved, without_components, unpacked]
 
 
 @pytest.mark.parametrize("shape", [(16, 12, 10), (16, 12)], ids=["3-D", "2-D"])
