@@ -86,8 +86,8 @@ class Equation(PeriodicSystem):
     def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
         """Both for one state, as step control by a CFL number asks for them.
 
-        Override it where one transform of the fields to the points serves both. That of a class whose subclass
-        overrides one of the two alone is not used for the subclass.
+        Override it where one transform of the fields to the points serves both. If a subclass overrides only
+        `nonlinear` or only `rate`, the inherited `nonlinear_and_rate` is not used.
         """
         return self.nonlinear(fields, t), self.rate(fields)
 

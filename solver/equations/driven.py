@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +32,7 @@ class Driven(eqx.Module):
         forcing: state of each forcing in this step, by field name.
         key: random key of the run, for points that move at random.
         step: number of the step.
-        begun: fields for which the first N of this step is known, and that N.
+        begun: fields and time for which the first N of this step is known, and that N.
     """
 
     equation: Any
@@ -57,7 +58,7 @@ class Driven(eqx.Module):
             evaluation: how many evaluations this step has had before: the points move from one to the next.
         """
         own = without_budget(fields)
-        nonlinear = self._known(own) if evaluation == 0 else None
+        nonlinear = self._known(own, t) if evaluation == 0 else None
         if nonlinear is None:
             nonlinear = self.on_moved_points(evaluation).nonlinear(own, t)
         forces = self._forces(own, nonlinear)
@@ -89,23 +90,26 @@ class Driven(eqx.Module):
         return self.equation.rate(without_budget(fields))
 
     def begin(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
-        """The rate, and what `knowing` takes: the N that a stepper asks for first, from the same transforms."""
-        own, equation = without_budget(fields), self.on_moved_points(0)
-        if _agrees(type(equation)):
-            nonlinear, rate = equation.nonlinear_and_rate(own, t)
-            return (own, nonlinear), rate
-        return (), equation.rate(own)
+        """What `knowing` takes, and the rate: the N that a stepper asks for first is formed from the same transforms.
+
+        Not where the points move: the rate is that on the points at rest.
+        """
+        own, equation = without_budget(fields), self.equation
+        if self.grid.layout.shifts_phase or not _is_up_to_date(type(equation)):
+            return (), equation.rate(own)
+        nonlinear, rate = equation.nonlinear_and_rate(own, t)
+        return (own, t, nonlinear), rate
 
     def knowing(self, begun: Any) -> Driven:
         """This, with the first N of the step known."""
-        return Driven(self.equation, self.forcing, self.key, self.step, begun)
+        return dataclasses.replace(self, begun=begun)
 
-    def _known(self, own: Fields) -> Fields | None:
+    def _known(self, own: Fields, t: ArrayLike) -> Fields | None:
         """N, if it is known for just these arrays."""
         if not self.begun:
             return None
-        fields, nonlinear = self.begun
-        return nonlinear if all(own[name] is fields[name] for name in own) else None
+        fields, time, nonlinear = self.begun
+        return nonlinear if t is time and all(own[name] is fields[name] for name in own) else None
 
     def on_moved_points(self, evaluation: int) -> Any:
         """The equation, its points half a spacing on from those of the evaluation before.
@@ -124,8 +128,8 @@ class Driven(eqx.Module):
         return moved
 
 
-def _agrees(cls: type) -> bool:
-    """Whether a class's `nonlinear_and_rate` is as new as its `nonlinear` and `rate`: a subclass may override these."""
+def _is_up_to_date(cls: type) -> bool:
+    """Whether no subclass of the class that has `nonlinear_and_rate` has overridden `nonlinear` or `rate` alone."""
     place = lambda name: next(i for i, one in enumerate(cls.__mro__) if name in vars(one))  # noqa: E731
     return place("nonlinear_and_rate") <= min(place("nonlinear"), place("rate"))
 

@@ -109,7 +109,8 @@ class MHD(Equation):
     def _numbers(self) -> dict[str, Any]:
         """What `_crossings` needs beside the fields."""
         mean = [0.0] * self.grid.dimensions if self.mean_field is None else self.mean_field
-        return {"spacing": jnp.asarray(self.grid.spacing), "mean_field": jnp.stack([jnp.asarray(b) for b in mean])}
+        mean = jnp.stack([jnp.asarray(b, self.grid.dtype) for b in mean])
+        return {"spacing": jnp.asarray(self.grid.spacing, self.grid.dtype), "mean_field": mean}
 
     def _changes(self, products: Array) -> Fields:
         d = self.grid.dimensions

@@ -150,7 +150,8 @@ class TwoLayerQuasiGeostrophic(Equation):
 
     def rate(self, fields: Fields) -> Array:
         """Of the fastest flow in either layer, without the mean, which is exact."""
-        return jnp.max(_crossings(self.transform.inverse(self._velocities(fields)), jnp.asarray(self.grid.spacing)))
+        spacing = jnp.asarray(self.grid.spacing, self.grid.dtype)
+        return jnp.max(_crossings(self.transform.inverse(self._velocities(fields)), spacing))
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         kinetic, available = self._energies_of(fields)

@@ -135,7 +135,7 @@ def transform_operation(
     split = lambda on: [padded_sharding(on, ndim, layout.dimensions)]  # noqa: E731
     content = repr(("transform", is_forward, layout, method, factor, on_cpu))
     alone = lambda u, axis_name: [local(u, axis_name=axis_name)]  # noqa: E731
-    run = _partitioned(alone, layout, mesh, method, split, [ndim], [ndim], content)
+    run = _partitioned(alone, layout, mesh, method, split, [ndim], [ndim], [True], content)
     return lambda u: run(u)[0]
 
 
@@ -183,7 +183,9 @@ def pointwise_operation(
         beside, of_points = jax.make_jaxpr(largest, return_shape=True)(points, *operands)
         results.append(len(of_points.shape) - d)
     content = repr(("pointwise", str(traced), str(beside), parameters, layout, method, on_cpu))
-    return _partitioned(local, layout, mesh, method, split, [len(v.shape) for v in given], results, content)
+    batched = [at is not None for at in getattr(fn, "axes", (0, *[None] * len(operands)))]
+    axes = [len(v.shape) for v in given]
+    return _partitioned(local, layout, mesh, method, split, axes, results, batched, content)
 
 
 def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:
@@ -199,12 +201,14 @@ def _partitioned(
     split: Callable[[AnyMesh], list[NamedSharding]],
     operand_axes: Sequence[int],
     result_axes: Sequence[int],
+    batched: Sequence[bool],
     content: str,
 ) -> Callable[..., list[Array]]:
     """What one device does, as an operation on global arrays.
 
     `split` says how each operand lies on a mesh. Operands and results have these numbers of axes. The first result is
     split as all coefficients and fields are; others, which have no axes in space, are the same on every device.
+    `batched` says which operands begin with the axis of a batch, and lie where the members of an ensemble are.
     `content` says what the operation computes: two that differ in anything but shapes differ in it.
     """
     d = layout.dimensions
@@ -234,13 +238,15 @@ def _partitioned(
         with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
             return on_block(*operands[:-1])
 
-    of_ensemble = MEMBER in mesh.shape and min(operand_axes[0], result_axes[0]) >= d + 2
+    axes_of_batch = (operand_axes[0] - d - 1, result_axes[0] - d - 1, *result_axes[1:])
+    of_ensemble = MEMBER in mesh.shape and min(axes_of_batch) >= 1
 
     def place(on: Any, given: Any) -> tuple[list[NamedSharding], tuple[NamedSharding, ...]]:
         """Where results and operands lie: as one field does, members where those of the first operand are."""
         results, operands = results_on(on), split(on)
         if of_ensemble and _first_axis(given[0]) == MEMBER:
-            results, operands[0] = [_of_members(result) for result in results], _of_members(operands[0])
+            results = [_of_members(result) for result in results]
+            operands = [_of_members(v) if has else v for v, has in zip(operands, batched, strict=True)]
         return results, (*operands, NamedSharding(on, PartitionSpec()))
 
     def partition(on: Any, operands: Any, result: Any) -> Any:
@@ -249,18 +255,21 @@ def _partitioned(
     operation.def_partition(
         partition=partition,
         infer_sharding_from_operands=lambda on, operands, result: place(on, operands)[0],
-        sharding_rule=_rule([*operand_axes, 0], result_axes, of_ensemble),
+        sharding_rule=_rule([*operand_axes, 0], result_axes, (*batched, False) if of_ensemble else ()),
     )
     return lambda *operands: operation(*operands, mark)
 
 
-def _rule(operand_axes: Sequence[int], result_axes: Sequence[int], of_ensemble: bool) -> str:
-    """Shardy's rule: no output axis follows from an input axis, the callback places all of them; but for members."""
+def _rule(operand_axes: Sequence[int], result_axes: Sequence[int], batched: Sequence[bool]) -> str:
+    """Shardy's rule: no output axis follows from an input axis, the callback places all of them; but for members.
+
+    `batched` says which operands begin with an axis of members; empty where there are none.
+    """
     axes = [[f"v{n}_{i}" for i in range(ndim)] for n, ndim in enumerate((*operand_axes, *result_axes))]
     inputs, outputs = axes[: len(operand_axes)], axes[len(operand_axes) :]
-    if of_ensemble:
-        for names in (inputs[0], *outputs):
-            names[0] = "members"
+    first = [names for names, has in zip(inputs, batched, strict=True) if has] if batched else []
+    for names in (*first, *outputs) if first else ():
+        names[0] = "members"
     written = lambda side: ", ".join(" ".join(names) for names in side)  # noqa: E731
     return f"{written(inputs)} -> {written(outputs)}"
 

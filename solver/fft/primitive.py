@@ -66,8 +66,9 @@ def pointwise(
     results = check_pointwise(fn, layout.points, u_spec, *specs)
     if largest is not None:
         found = check_pointwise(largest, layout.points, u_spec, *specs, returns=_real(u_spec[1]))
-        if jax.tree.leaves(found) != [Leading(())]:
-            raise ValueError(f"{largest.name} is to give one number for each point; it gives {found}")
+        if found != Leading(()):
+            shapes = ", ".join(str([*one.shape, *"xyz"[:d]]) for one in jax.tree.leaves(found))
+            raise ValueError(f"{largest.name} is to give one number for each point; it gives {shapes}")
 
     def composed(v: AnyArray, *operands: AnyArray) -> list[Array]:
         u, given = inverse(v, layout, mesh, method, 1.0), [jnp.asarray(w) for w in operands]

@@ -116,8 +116,8 @@ class Transform:
 
         Raises:
             ValueError: another shape; a function that mixes points or depends on where they lie (read off its trace),
-                that holds arrays or traced values from outside, or that changes the dtype; arrays over points while
-                the points are shifted.
+                that holds arrays or traced values from outside, or that changes the dtype; a `largest` that gives
+                anything but one real number for each point; arrays over points while the points are shifted.
         """
         grid = self.grid
         if self.shift is not None and at_points is not None:

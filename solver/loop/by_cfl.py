@@ -8,17 +8,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.equations.budget import without_budget
 from solver.equations.driven import Driven
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
 from solver.operators import Fields
 
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
-
-
-def _begin(driven: Any, field: Fields, t: Array) -> tuple[Any, Array]:
-    """What is known of the step after this, and the rate."""
-    return driven.begin(field, t.astype(driven.grid.dtype)) if isinstance(driven, Driven) else ((), driven.rate(field))
 
 
 def _cfl_steps(
@@ -43,16 +39,18 @@ def _cfl_steps(
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         field, history, forcing, t, before, done, _ = carry
-        begun, rate = _begin(equation.at_step(forcing, key, step + done), field, t)
+        driven, now = equation.at_step(forcing, key, step + done), t.astype(equation.grid.dtype)
+        known = isinstance(driven, Driven)
+        begun, rate = driven.begin(field, now) if known else ((), equation.rate(without_budget(field)))
         chosen = jnp.minimum(cfl / rate.astype(t.dtype), longest)
         chosen = jnp.minimum(chosen, jnp.where(before > 0, GROWTH * before, first))
         dt, last, is_finite = towards(target, t, chosen)
         short = dt.astype(equation.grid.dtype)
         forcing = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(forcing, key, step + done)
-        driven = driven.knowing(begun) if isinstance(driven, Driven) else driven
+        driven = driven.knowing(begun) if known else driven
         coefficients = stepper.coefficients(driven, short)
-        field, history = stepper.step(driven, field, history, t.astype(short.dtype), short, coefficients)
+        field, history = stepper.step(driven, field, history, now, short, coefficients)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
         return field, history, forcing, jnp.where(last, target, t + dt), usual, done + 1, is_finite
 

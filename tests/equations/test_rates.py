@@ -1,6 +1,7 @@
 """N(u, t) and the rate from the same transforms, and what step control by a CFL number makes of it."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,7 +10,7 @@ from solver.assemble.registry import Registry
 from solver.config import REQUIRED
 from solver.equations import Equation, SplitEquation
 from solver.fft.cost import transforms_in
-from solver.loop.control import Control
+from solver.loop.control import Control, Schedule
 from solver.loop.program import trace_chunk
 from solver.steppers.base import state_shapes
 
@@ -28,12 +29,16 @@ SHARING = {
 CASES = [(name, d) for name in sorted(SHARING) for d in ENTRIES[name].cls.dimensions]
 
 
+def parameters_of(name, d):
+    needed = [key for key, parameter in ENTRIES[name].parameters.items() if parameter.default is REQUIRED]
+    return {**dict.fromkeys(needed, 0.3), **GIVEN.get(name, lambda d: {})(d)}
+
+
 def assembled(make_grid, name, d, devices):
     """An equation on uneven slabs, and noise."""
     entry = ENTRIES[name]
     grid = make_grid((13, 12, 10)[:d], devices=devices, dealias=entry.dealias, lengths=(6.0, 7.0, 5.0)[:d])
-    needed = [key for key, parameter in entry.parameters.items() if parameter.default is REQUIRED]
-    equation = entry.cls(grid, **{**dict.fromkeys(needed, 0.3), **GIVEN.get(name, lambda d: {})(d)})
+    equation = entry.cls(grid, **parameters_of(name, d))
     noise = np.random.default_rng(1)
     values = {key: noise.normal(size=v.shape).astype(v.dtype) for key, v in equation.values_at_points().items()}
     return equation, jax.jit(equation.from_physical)(values)
@@ -93,4 +98,54 @@ def test_a_subclass_that_overrides_one_of_them_is_taken_at_its_word(make_grid, c
     begun, rate = jax.jit(lambda fields: driven.begin(fields, np.zeros(())))(fields)
     assert begun == ()
     np.testing.assert_allclose(rate, equation.rate(fields), rtol=1e-14)
-    assert driven.knowing(begun).nonlinear(fields, np.zeros(())).keys() == fields.keys()
+    now = driven.knowing(begun).nonlinear(fields, np.zeros(()))
+    np.testing.assert_allclose(now["velocity"], equation.nonlinear(fields, np.zeros(()))["velocity"], rtol=1e-12)
+
+
+class Pulsed(sw.equations.NavierStokes):
+    """N grows with time."""
+
+    def nonlinear_and_rate(self, fields, t):
+        return self.nonlinear(fields, t), self.rate(fields)
+
+    def nonlinear(self, fields, t):
+        return {name: (1 + t) * n for name, n in super().nonlinear(fields, t).items()}
+
+
+def test_what_is_known_is_used_for_its_fields_and_time_alone(make_grid):
+    equation = Pulsed(make_grid((13, 12), devices=2), 0.1)
+    noise = np.random.default_rng(0).normal(size=(2, 2, 13, 12))
+    fields, others = (jax.jit(equation.from_physical)({"velocity": one}) for one in noise)
+    driven, now, later = equation.at_step(), np.zeros(()), np.ones(())
+    begun, _ = driven.begin(fields, now)
+    marked = (*begun[:2], {"velocity": 7 * begun[2]["velocity"]})
+    known = driven.knowing(marked)
+    first = np.asarray(equation.nonlinear(fields, now)["velocity"])
+    found = {"now": known.nonlinear(fields, now), "later": known.nonlinear(fields, later)}
+    found |= {"second": known.nonlinear(fields, now, 1), "others": known.nonlinear(others, now)}
+    np.testing.assert_allclose(found["now"]["velocity"], 7 * first, rtol=1e-12)
+    np.testing.assert_allclose(found["later"]["velocity"], 2 * first, rtol=1e-12)
+    np.testing.assert_allclose(found["second"]["velocity"], first, rtol=1e-12)
+    np.testing.assert_allclose(found["others"]["velocity"], equation.nonlinear(others, now)["velocity"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dealias", ["two-thirds", "phase-shift-alternating", "phase-shift-random"])
+def test_cfl_is_kept_where_points_move(make_grid, dealias):
+    """No step is longer than the rate on the points at rest allows, forced and with its budget."""
+    forcing = sw.forcing.ConstantPower(power=0.3)
+    flow = sw.equations.NavierStokes(make_grid((16, 16), devices=2, dealias=dealias), 0.01, forcing=forcing)
+    start = jnp.asarray(np.random.default_rng(0).normal(size=(2, 16, 16)))
+    first = sw.initial_state(flow, sw.steppers.IFRK2(), start, seed=0)
+    rate, before = jax.jit(lambda flow, fields: flow.rate(fields)), None
+    for state in sw.evolve(flow, sw.steppers.IFRK2(), first, end=0.2, cfl=0.5, pauses=[Schedule(every_steps=1)]):
+        if before is not None:
+            assert float(state.dt) <= 0.5 / before * (1 + 1e-9)
+        before = float(rate(flow, state.field))
+    assert int(state.step) > 4
+
+
+@pytest.mark.parametrize("name", ["mhd", "two-layer-quasi-geostrophic", "vorticity"])
+def test_rates_stay_in_single_precision(make_grid, name):
+    grid = make_grid((13, 12), devices=2, precision="float32")
+    equation = ENTRIES[name].cls(grid, **parameters_of(name, 2))
+    assert "f64[" not in str(jax.make_jaxpr(equation.rate)(equation.field_shapes()))

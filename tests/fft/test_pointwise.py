@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import collectives, random_field
 from jax.sharding import AxisType
+from jax.test_util import check_grads
 
 import solver as sw
 from solver.fft import Method, Transform
@@ -325,6 +326,8 @@ def test_the_largest_value_over_all_points(make_grid, place):
         at = np.unravel_index(np.argmax(-np.abs(u).sum(axis=0) * weight), weight.shape)
         np.testing.assert_allclose(changed[at], -np.abs(u).sum(axis=0)[at], rtol=1e-12)
         assert np.count_nonzero(changed) == 1
+        total = lambda v: transform.pointwise(doubled, transform.forward(v), 5.0, weight, largest=distance)[1]  # noqa: E731
+        check_grads(total, (u,), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("members", [2, 4])
@@ -344,8 +347,10 @@ def test_a_largest_value_that_is_none_is_refused(make_grid):
     largest = lambda fn: transform.pointwise(lambda u: u, u_hat, largest=fn)  # noqa: E731
     with pytest.raises(ValueError, match="the same points and float64 are needed"):
         largest(lambda u: u[0])
-    with pytest.raises(ValueError, match="is to give one number for each point"):
+    with pytest.raises(ValueError, match=r"is to give one number for each point; it gives \[2, 'x', 'y', 'z'\]"):
         largest(jnp.abs)
+    with pytest.raises(ValueError, match="is to give one number for each point"):
+        largest(lambda u: {"speed": jnp.abs(u[0])})
     with pytest.raises(ValueError, match="its operation reduce_max mixes points"):
         largest(lambda u: jnp.abs(u[0]) / jnp.max(jnp.abs(u)))
 

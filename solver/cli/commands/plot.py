@@ -49,9 +49,11 @@ def run(options: argparse.Namespace) -> int:
             if view.chooses_slices:
                 _draw_chosen(directory, folder, view)
                 return 0
-            drawn = [path for kind in outputs_of(directory) for path in kind.draw(directory, folder, view)]
-            for path in drawn:
-                print(path)
+            drawn = 0
+            for kind in outputs_of(directory):
+                for path in kind.draw(directory, folder, view):
+                    print(path)
+                    drawn += 1
             if not drawn:
                 print(f"{directory.path}: nothing to draw yet", file=sys.stderr)
     return 0
