@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from solver.plan.groups import group_of
+
 SIZES = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "f16": 2, "bf16": 2, "s32": 4, "u32": 4, "f32": 4,
          "s64": 8, "u64": 8, "f64": 8, "c64": 8, "c128": 16}  # fmt: skip
 ARRAY = re.compile(r"\b([a-z]+\d*)\[([\d,]*)\]")
@@ -200,7 +202,7 @@ class _Module:
         lengths = tuple(int(n) for n in length[1].split(",")) if length else ()
         inverse = "fft_type=IFFT" in one.rest or "fft_type=IRFFT" in one.rest
         elements = max((_elements(shape) for shape in (*given, one.shape)), default=0)
-        members, stride = _group(rest)
+        members, stride = group_of(rest)
         return Kernel(
             one.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
         )  # fmt: skip
@@ -246,15 +248,6 @@ class _Instruction:
         named = r"(?:to_apply|calls|true_computation|false_computation)=(%[\w.\-]+)"
         listed = re.search(r"branch_computations=\{([^}]*)\}", self.rest)
         return re.findall(named, self.rest) + (re.findall(r"%[\w.\-]+", listed[1]) if listed else [])
-
-
-def _group(text: str) -> tuple[int, int]:
-    """Size of a collective's first group and the distance of its members, from a list of groups."""
-    found = re.search(r"replica_groups=\{\{([\d,]+)\}", text)
-    if not found:
-        return 0, 1
-    numbers = [int(n) for n in found[1].split(",")]
-    return len(numbers), numbers[1] - numbers[0] if len(numbers) > 1 else 1
 
 
 def _closing(text: str, at: int) -> int:
