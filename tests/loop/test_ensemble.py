@@ -52,30 +52,26 @@ def test_members_equal_single_runs_and_exchange_among_themselves(members):
     assert found.sharding.spec[0] == sw.MEMBER
 
 
-@pytest.mark.parametrize("members", [2, 4])
-def test_members_differ_in_a_parameter_of_the_nonlinear_term(members):
+def test_members_differ_in_a_parameter_of_the_nonlinear_term():
     """It goes along with the operation that forms the products, each member's where the member is."""
-    grid = sw.Grid((16, 12, 10), mesh=sw.device_mesh(members=members))
-    alone = sw.Grid((16, 12, 10), mesh=sw.device_mesh(range(8 // members)))
+    grid, alone = (sw.Grid((16, 12), mesh=mesh) for mesh in (sw.device_mesh(members=4), sw.device_mesh([0, 1])))
 
     def swifts(quadratic, grid):
         equation, stepper = sw.equations.SwiftHohenberg(grid, 0.3, quadratic=quadratic), sw.steppers.ETDRK2()
-        start = sw.sample(lambda x, y, z: jnp.cos(x) + jnp.sin(y + z), grid)
+        start = sw.sample(lambda x, y: jnp.cos(x) + jnp.sin(x + y), grid)
         return sw.integrate(equation, stepper, sw.initial_state(equation, stepper, start), step=0.1, steps=2).field["u"]
 
     def fields(strength, grid):
-        equation, stepper = (
-            sw.equations.MHD(grid, 0.1, 0.1, mean_field=jnp.stack([strength, 0.1, 0.0])),
-            sw.steppers.IFRK2(),
-        )
+        equation, stepper = sw.equations.MHD(grid, 0.1, 0.1, mean_field=jnp.stack([strength, 0.1])), sw.steppers.IFRK2()
         start = sw.initial.TaylorGreen(1.0)(grid)
         state = sw.initial_state(equation, stepper, {"velocity": start, "magnetic_field": start})
         return sw.integrate(equation, stepper, state, step=0.05, steps=2).field["velocity"]
 
     for run in (swifts, fields):
         found = jax.jit(jax.vmap(lambda n, run=run: run(n, grid), spmd_axis_name=sw.MEMBER))(AMPLITUDES)
+        single = jax.jit(lambda n, run=run: run(n, alone))
         for i, amplitude in enumerate(AMPLITUDES):
-            expected = run(amplitude, alone)
+            expected = single(amplitude)
             np.testing.assert_allclose(found[i], expected, atol=1e-13 * np.abs(expected).max())
 
 
