@@ -2,9 +2,11 @@
 that `slabwave check --target` takes where JAX's plug-in for the GPU is not installed.
 
     pip install -e '.[cuda12]'        # no GPU and no driver is needed
+    python benchmarks/gpu_programs.py --steps > steps.md
     python benchmarks/gpu_programs.py --record solver/plan/recorded.json > rows.md
 
-Compiles every case of runs/ on 1, 4, 8 and 64 H200 (eight to a host), with its own sides where they are small enough.
+The first compiles steps of Navier–Stokes by IFRK4, of one size and without the budget. The second compiles every case of
+runs/ on 1, 4, 8 and 64 H200 (eight to a host), with its own sides where they are small enough.
 """
 
 from __future__ import annotations
@@ -19,9 +21,17 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 RUNS = Path(__file__).parents[1] / "runs"
 DEVICES = (1, 4, 8, 64)
 SIDES = {1: 4096, 2: 4096, 3: 256}
+STEPS = (  # side, precision, slabs, pencils
+    (512, "float32", 1, 1), (512, "float64", 1, 1), (512, "float32", 2, 1), (512, "float32", 4, 1),
+    (512, "float32", 8, 1), (512, "float64", 8, 1), (512, "float32", 2, 4), (512, "float32", 16, 1),
+    (512, "float32", 64, 1), (512, "float32", 8, 8), (2048, "float32", 64, 1), (4096, "float32", 512, 1),
+    (4096, "float32", 64, 8), (8192, "float32", 4096, 1), (8192, "float32", 512, 8),
+)  # fmt: skip
 
 
-def row(file: Path, devices: int, overrides: list[str], target_name: str = "h200") -> dict:
+def row(
+    file: Path, devices: int, overrides: list[str], target_name: str = "h200", *, steps_alone: bool = False
+) -> dict:
     """Words per point of a case."""
     import jax
 
@@ -30,9 +40,9 @@ def row(file: Path, devices: int, overrides: list[str], target_name: str = "h200
 
     jax.config.update("jax_enable_x64", True)
     config = assemble.read_run_file(str(file), overrides)
-    target = Target.of(target_name, devices)
+    target = Target.of("h200", devices)
     run = assemble.assembly_on(config, target)
-    parts = assemble.programs_on(run, target)
+    parts = assemble.programs_on(run, target, steps_alone=steps_alone)
     steps = parts[0].program
     unit = math.prod(run.grid.layout.points) / devices * run.grid.dtype.itemsize
     time = target.timeline(steps)
@@ -45,11 +55,31 @@ def row(file: Path, devices: int, overrides: list[str], target_name: str = "h200
     }  # fmt: skip
 
 
+def steps() -> None:
+    """Rows of steps of Navier–Stokes."""
+    for side, precision, slabs, pencils in STEPS:
+        devices, split = slabs * pencils, f"{slabs} slabs" if pencils == 1 else f"{slabs} × {pencils} pencils"
+        overrides = [f"grid.shape={[side] * 3}", f"grid.precision='{precision}'", "equation.energy_budget=false"]
+        overrides += [f"devices.mesh=[{slabs},{pencils}]", "devices.decomposition='pencil'"] if pencils > 1 else []
+        found = row(RUNS / "taylor_green.toml", devices, overrides, steps_alone=True)
+        where = f"{split} on {devices // 8} hosts" if devices > 8 else split if devices > 1 else "1"
+        shares = [f"{found[key]:.0%}" if devices > 1 else "–" for key in ("covered", "placed")]
+        print(
+            f"| {side}³ | {precision} | {where} | {found['moved']:.1f} | {found['scaled']:.0f} | "
+            f"{found['held']['steps']:.1f} | {found['kernels']} | {found['exchanges']} | {' | '.join(shares)} |",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", action="store_true", help="steps of Navier–Stokes alone")
     parser.add_argument("--record", type=Path, help="JSON file to write")
     parser.add_argument("--cases", nargs="*", help="names of run files; all by default")
     options = parser.parse_args()
+    if options.steps:
+        steps()
+        return
     rows = []
     for file in sorted(RUNS.glob("*.toml")):
         if options.cases and file.stem not in options.cases:
