@@ -5,8 +5,8 @@ that `slabwave check --target` takes where JAX's plug-in for the GPU is not inst
     python benchmarks/gpu_programs.py --steps > steps.md
     python benchmarks/gpu_programs.py --record solver/plan/recorded.json > rows.md
 
-The first compiles steps of Navier–Stokes by IFRK4, of one size and without the budget. The second compiles every case of
-runs/ on 1, 4, 8 and 64 H200 (eight to a host), with its own sides where they are small enough.
+The first compiles steps of Navier–Stokes by IFRK4, of one size and without the budget. The second compiles every case
+of runs/ on 1, 4, 8 and 64 H200 (eight to a host), with its own sides where they are small enough.
 """
 
 from __future__ import annotations
