@@ -29,9 +29,7 @@ STEPS = (  # side, precision, slabs, pencils
 )  # fmt: skip
 
 
-def row(
-    file: Path, devices: int, overrides: list[str], target_name: str = "h200", *, steps_alone: bool = False
-) -> dict:
+def row(file: Path, devices: int, overrides: list[str], *, steps_alone: bool = False) -> dict:
     """Words per point of a case."""
     import jax
 

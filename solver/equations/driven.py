@@ -96,7 +96,7 @@ class Driven(eqx.Module):
         """
         own, equation = without_budget(fields), self.equation
         if self.grid.layout.shifts_phase or not _is_up_to_date(type(equation)):
-            return (), equation.rate(own)
+            return (), self.rate(fields)
         nonlinear, rate = equation.nonlinear_and_rate(own, t)
         return (own, t, nonlinear), rate
 

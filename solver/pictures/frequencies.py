@@ -9,13 +9,13 @@ import numpy as np
 from solver.diagnostics.modes import frequency_spectrum
 from solver.pictures.against_time import entries
 from solver.pictures.recorded import Recorded
+from solver.pictures.records import MOST_PANELS
 from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, with_unit
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
 FEWEST_TIMES = 16
 MOST_LINES = 8
-MOST_PANELS = 12
 DECADES = 10
 
 

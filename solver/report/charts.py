@@ -11,7 +11,7 @@ import numpy as np
 
 from solver.pictures import Recorded
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
-from solver.pictures.records import array_columns
+from solver.pictures.records import DEVIATIONS, array_columns
 from solver.pictures.series import error_sizes, sorted_columns
 from solver.pictures.spectra import NOISE
 from solver.pictures.style import in_words, with_unit
@@ -19,7 +19,6 @@ from solver.pictures.times import chosen_times
 from solver.report.html import Html, element
 
 DIGITS = 6
-DENSITIES = ("deviation", "log10_of_mean")  # axes of densities of probability
 FAINT = 0.1  # of the smallest density: a Gaussian is drawn down to there
 SIGNS = (("plus", 1.0), ("minus", -1.0))  # of a standard deviation beside a mean
 
@@ -71,6 +70,11 @@ def without_noise(spectra: np.ndarray) -> np.ndarray:
     if np.any(spectra < 0):
         return spectra
     return np.where(spectra > NOISE * np.nanmax(spectra, axis=-1, keepdims=True), spectra, np.nan)
+
+
+def spans_decades(axis: str) -> bool:
+    """Whether what lies over an axis is seen on a logarithmic one: spectra, and densities of probability."""
+    return axis.startswith("k") or axis in DEVIATIONS
 
 
 def numbers(values: np.ndarray) -> list[float | None]:
@@ -155,6 +159,6 @@ def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[
         "t": numbers(recorded.t[rows]),
         "curves": curves,
         "xlog": axis.startswith("k"),
-        "ylog": positive and (axis.startswith("k") or axis in DENSITIES),
+        "ylog": positive and spans_decades(axis),
         "deep": 1e-14,
     }

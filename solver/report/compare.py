@@ -14,7 +14,7 @@ from solver.pictures.against_time import LISTED, time_panels
 from solver.pictures.records import array_columns
 from solver.pictures.series import of_steps, sorted_columns
 from solver.pictures.style import in_words, with_unit
-from solver.report.charts import DENSITIES, Charts, numbers, without_noise
+from solver.report.charts import Charts, numbers, spans_decades, without_noise
 from solver.report.facts import Facts, commands, ending, flat, read_facts
 from solver.report.html import Html, details, element, joined, page, section, table
 from solver.report.page import grid, header, heading, within_limit
@@ -197,13 +197,12 @@ def _last_rows(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Se
             label = f"{names[i]}, {recorded.times[-1]}"
             curves.append({"name": label, "x": numbers(x[keep]), "y": numbers(y[keep]), "colour": i})
     positive = all(min((v for v in curve["y"] if v is not None), default=0) >= 0 for curve in curves)
-    logarithmic = axis.startswith("k") or axis in DENSITIES
     spec = {
         "title": with_unit(in_words(column), first.units(column)),
         "xlabel": first.label(axis),
         "curves": curves,
         "xlog": axis.startswith("k"),
-        "ylog": logarithmic and positive,
+        "ylog": positive and spans_decades(axis),
         "deep": 1e-14,
     }
     return charts.add(spec)
