@@ -6,7 +6,8 @@ that `slabwave check --target` takes where JAX's plug-in for the GPU is not inst
     python benchmarks/gpu_programs.py --record solver/plan/recorded.json > rows.md
 
 The first compiles steps of Navier–Stokes by IFRK4, of one size and without the budget. The second compiles every case
-of runs/ on 1, 4, 8 and 64 H200 (eight to a host), with its own sides where they are small enough.
+of runs/ on 1, 4, 8 and 64 H200 (eight to a host) with many points on each; and with few, where a GPU takes all fields
+at once, which is recorded but not printed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from pathlib import Path
 os.environ["JAX_PLATFORMS"] = "cpu"
 RUNS = Path(__file__).parents[1] / "runs"
 DEVICES = (1, 4, 8, 64)
-SIDES = {1: 4096, 2: 4096, 3: 256}
+MANY = {1: 4096, 2: 4096, 3: 256}  # sides, by dimensions; twice as many on 64 devices
+FEW = {2: {1: 512, 4: 1024, 8: 1024, 64: 4096}, 3: {1: 64, 4: 128, 8: 128, 64: 256}}
 STEPS = (  # side, precision, slabs, pencils
     (512, "float32", 1, 1), (512, "float64", 1, 1), (512, "float32", 2, 1), (512, "float32", 4, 1),
     (512, "float32", 8, 1), (512, "float64", 8, 1), (512, "float32", 2, 4), (512, "float32", 16, 1),
@@ -34,6 +36,7 @@ def row(file: Path, devices: int, overrides: list[str], *, steps_alone: bool = F
     import jax
 
     from solver import assemble
+    from solver.fft import has_few_points
     from solver.plan import Target
 
     jax.config.update("jax_enable_x64", True)
@@ -46,7 +49,8 @@ def row(file: Path, devices: int, overrides: list[str], *, steps_alone: bool = F
     time = target.timeline(steps)
     return {
         "case": file.stem, **vars(assemble.kind_of(config)), "precision": config.grid.precision, "devices": devices,
-        "side": config.grid.shape[0], "moved": steps.moved / unit, "scaled": steps.scaled / unit,
+        "side": config.grid.shape[0], "few": has_few_points(run.grid.layout),
+        "moved": steps.moved / unit, "scaled": steps.scaled / unit,
         "kernels": len(steps.work), "exchanges": len(steps.exchanges), "covered": time.covered, "placed": time.placed,
         "held": {part.name: part.held / unit for part in parts},
         "needed": {part.name: part.with_workspace / unit for part in parts},
@@ -86,7 +90,9 @@ def main() -> None:
             dimensions = _dimensions(file)
             if dimensions == 1 and devices > 1:
                 continue
-            side = SIDES[dimensions] * (2 if dimensions == 3 and devices == 64 else 1)
+            if dimensions > 1:
+                rows.append(row(file, devices, [f"grid.shape={[FEW[dimensions][devices]] * dimensions}"]))
+            side = MANY[dimensions] * (2 if devices == 64 else 1)
             found = row(file, devices, [f"grid.shape={[side] * dimensions}"])
             rows.append(found)
             held = ", ".join(f"{name} {words:.1f}" for name, words in found["held"].items())

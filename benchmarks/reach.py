@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from solver.fft.engines import FEW_POINTS
 from solver.grid import Layout
 from solver.plan.rates import PROTOCOL, Rates
 from solver.plan.timing import Choice, Step, StepTime, better_split, exchange_time, step_time, transform_time
@@ -31,7 +32,7 @@ class Program:
     """What a step of Navier–Stokes with IFRK4 moves, and the real words per point that it holds.
 
     Words (with the passes that scale inverse FFTs), kernels, exchanges and the part of the work that is placed beside
-    them are those of a step that XLA compiled for eight H200, 512³ in float32, jax 0.10.2.
+    them are those of a step that XLA compiled for eight H200, of waves for sixteen, 512³ in float32, jax 0.10.2.
     """
 
     name: str
@@ -39,9 +40,17 @@ class Program:
     words_held: float
 
 
-BATCHED = Program("8 exchanges", Step(349, 149, 70, transforms=32, exchanges=8, hidden=0.01), 16.2)
-SEPARATE = Program("32 exchanges", Step(340, 149, 176, transforms=32, exchanges=32, hidden=0.41), 9.2)
-PROGRAMS = (BATCHED, SEPARATE)
+BATCHED = Program("8 exchanges", Step(342, 149, 69, transforms=32, exchanges=8, hidden=0.03), 16.2)
+SEPARATE = Program("32 exchanges", Step(334, 149, 176, transforms=32, exchanges=32, hidden=0.44), 9.2)
+WAVES = Program("two waves", Step(333, 150, 192, transforms=32, exchanges=16, hidden=0.73), 9.2)
+PROGRAMS = (BATCHED, SEPARATE, WAVES)
+
+
+def by_default(rates: Rates, points: int, devices: int) -> Program:
+    """The program that is chosen where a run file does not say."""
+    if points <= FEW_POINTS * devices:
+        return BATCHED
+    return SEPARATE if devices <= rates.gpus_per_host else WAVES
 
 
 def table(title: str, head: list[str], rows: list[list[str]]) -> None:
@@ -100,12 +109,13 @@ def fits(layout: Layout, program: Program, rates: Rates, devices: int) -> bool:
     return points * FLOAT32 * program.words_held / devices < 0.9 * rates.memory_bytes
 
 
-def scaling(rates: Rates, program: Program, points: int | None) -> Iterator[tuple[int, Choice]]:
-    """Number of devices and ways to split, of a run of fixed size, or with WEAK points per device."""
+def scaling(rates: Rates, program: Program | None, points: int | None) -> Iterator[tuple[int, Choice]]:
+    """Number of devices and ways to split, of a run of fixed size, or with WEAK points per device; None: by default."""
     for devices in DEVICES:
         layout = cube(points or WEAK * devices)
-        if fits(layout, program, rates, devices) and devices <= layout.max_slabs * layout.max_pencils:
-            yield devices, better_split(rates, layout, program.step, FLOAT32, devices)
+        chosen = program or by_default(rates, points or WEAK * devices, devices)
+        if fits(layout, chosen, rates, devices) and devices <= layout.max_slabs * layout.max_pencils:
+            yield devices, better_split(rates, layout, chosen.step, FLOAT32, devices)
 
 
 def cell(time: StepTime | None) -> str:
@@ -117,21 +127,21 @@ def cell(time: StepTime | None) -> str:
 
 
 def scalings(rates: Rates) -> None:
-    """Print weak scaling of both programs, and strong scaling of the one with one field per exchange."""
-    both = [dict(scaling(rates, program, None)) for program in PROGRAMS]
+    """Print weak scaling of each program, and strong scaling of what is chosen."""
+    each = [dict(scaling(rates, program, None)) for program in PROGRAMS]
     head = ["devices", *(f"{program.name}: {way}" for program in PROGRAMS for way in ("slabs", "pencils"))]
     rows = [
-        [str(p), *(cell(time) for choices in both for time in (choices[p].slabs, choices[p].pencils))] for p in NOTABLE
+        [str(p), *(cell(time) for choices in each for time in (choices[p].slabs, choices[p].pencils))] for p in NOTABLE
     ]
     table(f"512³ points per device, {rates.name}: ms a step, part of it that the exchanges add", head, rows)
-    sizes = [dict(scaling(rates, SEPARATE, n**3)) for n in STRONG]
+    sizes = [dict(scaling(rates, None, n**3)) for n in STRONG]
     head = ["devices", *(f"{n}³, {way}" for n in STRONG for way in ("slabs", "pencils"))]
     rows = [
         [str(p), *(cell(time) for choices in sizes for time in ways(choices.get(p)))]
         for p in NOTABLE
         if any(p in choices for choices in sizes)
     ]
-    table(f"A fixed number of points, {rates.name}, {SEPARATE.name}", head, rows)
+    table(f"A fixed number of points, {rates.name}, as chosen by default", head, rows)
 
 
 def ways(choice: Choice | None) -> tuple[StepTime | None, StepTime | None]:
@@ -140,17 +150,17 @@ def ways(choice: Choice | None) -> tuple[StepTime | None, StepTime | None]:
 
 
 def hosts(targets: tuple[str, ...]) -> None:
-    """Print what leaving the host costs, per kind of device: 512³ points per device, 32 exchanges of one field."""
+    """Print what leaving the host costs, per kind of device: 512³ points per device."""
     rows = []
     for target in targets:
         rates = Rates.of(target)
         inside, outside = (
-            step_time(rates, Layout(cube(WEAK * p).shape, slabs=p), SEPARATE.step, FLOAT32)
+            step_time(rates, Layout(cube(WEAK * p).shape, slabs=p), by_default(rates, WEAK * p, p).step, FLOAT32)
             for p in (rates.gpus_per_host, 2 * rates.gpus_per_host)
         )
         rows.append([rates.name, str(rates.gpus_per_host), ms(inside.total), ms(outside.total)])
     head = ["device", "per host", "one host, ms", "two hosts, ms"]
-    table(f"One host and two: 512³ points per device, slabs, {SEPARATE.name}", head, rows)
+    table("One host and two: 512³ points per device, slabs", head, rows)
 
 
 def figure(path: str) -> None:
@@ -163,17 +173,14 @@ def figure(path: str) -> None:
 
     rates = Rates.of("h200")
     drawing, (weak, strong) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-    curves = list(scaling(rates, SEPARATE, None))
-    draw(weak, curves, "C0", SEPARATE.name)
-    batched = [(p, choice) for p, choice in scaling(rates, BATCHED, None)]
-    draw(weak, batched, "C1", BATCHED.name)
-    weak.plot(
-        [p for p, _ in curves], [1e3 * c.best.work for _, c in curves], "k:", label=f"work alone, {SEPARATE.name}"
-    )
+    for program, color in zip((SEPARATE, BATCHED, WAVES), ("C0", "C1", "C2"), strict=True):
+        draw(weak, list(scaling(rates, program, None)), color, program.name)
+    work = [(p, 1e3 * choice.best.work) for p, choice in scaling(rates, SEPARATE, None)]
+    weak.plot(*zip(*work, strict=True), "k:", label=f"work alone, {SEPARATE.name}")
     weak.set(ylim=(0, None), title="512³ points per device")
     for color, n in zip(("C0", "C1", "C2", "C3"), STRONG, strict=True):
-        draw(strong, list(scaling(rates, SEPARATE, n**3)), color, f"{n}³ points")
-    strong.set(yscale="log", title=f"A fixed number of points, {SEPARATE.name}")
+        draw(strong, list(scaling(rates, None, n**3)), color, f"{n}³ points")
+    strong.set(yscale="log", title="A fixed number of points, as chosen by default")
     for axes in (weak, strong):
         axes.set(xscale="log", xlabel="devices (H200, 8 to a host)", ylabel="predicted time of a step [ms]")
         axes.set_xticks(DEVICES[::2], [str(p) for p in DEVICES[::2]], minor=False)

@@ -122,6 +122,11 @@ def on_gpu(mesh: AnyMesh) -> bool:
     return isinstance(mesh, Mesh) and mesh.devices.flat[0].platform == "gpu"
 
 
+def across_hosts(mesh: AnyMesh) -> bool:
+    """Whether some of the mesh's GPUs reach each other by a network only: JAX numbers those that share fast links."""
+    return on_gpu(mesh) and len({getattr(device, "slice_index", 0) for device in mesh.devices.flat}) > 1
+
+
 def over_auto_axes(run: Callable[..., Array], mesh: AnyMesh, result: NamedSharding) -> Callable[..., Array]:
     """`run`, where shardings are left to the compiler: on a mesh with Explicit axes within `jax.sharding.auto_axes`.
 

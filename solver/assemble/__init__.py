@@ -4,7 +4,14 @@ Everything that could refuse a run file does so before a device is touched: the 
 abstract mesh.
 """
 
-from solver.assemble.devices import check_device_count, least_memory, mesh_shape, method_of, preferred_device_count
+from solver.assemble.devices import (
+    check_device_count,
+    layout_of,
+    least_memory,
+    mesh_shape,
+    method_of,
+    preferred_device_count,
+)
 from solver.assemble.objects import Assembly, abstract_assembly, dry_run
 from solver.assemble.on_target import assembly_on, kind_of, programs_on
 from solver.assemble.python import StoppedEarly, run
@@ -21,6 +28,7 @@ __all__ = [
     "check_device_count",
     "dry_run",
     "kind_of",
+    "layout_of",
     "least_memory",
     "mesh_shape",
     "method_of",

@@ -23,7 +23,7 @@ def preferred_device_count(config: Config, cores: int, processes: int = 1) -> in
 def check_device_count(config: Config, devices: int) -> None:
     """Raises ConfigError where the grid cannot be split over so many devices; the message names what can."""
     try:
-        method_of(config).check(_layout(config, devices), abstract_mesh(config, devices))
+        method_of(config).check(layout_of(config, devices), abstract_mesh(config, devices))
     except ValueError as error:
         raise ConfigError(f"grid.shape: {error}") from None
 
@@ -31,7 +31,7 @@ def check_device_count(config: Config, devices: int) -> None:
 def method_of(config: Config) -> Method:
     """How `[devices]` says that transforms are carried out."""
     section = config.devices
-    return Method(section.engine, section.fields_per_exchange, section.chunks)
+    return Method(section.engine, section.fields_per_exchange, section.chunks, section.waves)
 
 
 def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
@@ -68,7 +68,7 @@ def abstract_mesh(config: Config, devices: int) -> AbstractMesh:
 
 def least_memory(config: Config) -> int:
     """Bytes that the fields of a step take on all devices together: less than what a run holds."""
-    layout = _layout(config, smallest_count(config))
+    layout = layout_of(config, smallest_count(config))
     itemsize = 8 if config.grid.precision == "float32" else 16
     fields = fields_of(config.equation.cls, config.equation.parameters)
     components = sum(len(field.component_names(name, layout.dimensions)) for name, field in fields.items())
@@ -82,17 +82,18 @@ def smallest_count(config: Config) -> int:
 
 def _fits(config: Config, devices: int) -> bool:
     try:
-        _layout(config, devices)
+        layout_of(config, devices)
     except ValueError:
         return False
     return True
 
 
 def _splits_evenly(config: Config, devices: int) -> bool:
-    layout = _layout(config, devices)
+    layout = layout_of(config, devices)
     return layout.padded_points == layout.points
 
 
-def _layout(config: Config, devices: int) -> Layout:
+def layout_of(config: Config, devices: int) -> Layout:
+    """How the run's grid is split over so many devices. Raises ValueError where it cannot be."""
     real = config.equation.cls.is_real()
     return Layout(config.grid.shape, config.dealias, real, *(mesh_shape(config, devices) or (devices, 1)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from solver.assemble.devices import mesh_shape
+from dataclasses import replace
+
+from solver.assemble.devices import mesh_shape, method_of
 from solver.assemble.objects import Assembly
 from solver.config import Config
 from solver.mesh import mesh_axes
@@ -11,9 +13,16 @@ from solver.plan.recorded import Kind
 
 
 def assembly_on(config: Config, target: Target) -> Assembly:
-    """The run's objects on a mesh of the target's devices."""
+    """The run's objects on a mesh of the target's devices.
+
+    These devices do not say which of them share a host, so that `devices.waves` is decided here.
+    """
     axes = mesh_axes(target.devices, mesh_shape(config, target.devices))
-    return Assembly(config, target_mesh(target.xla, axes, target.hosts))
+    run = Assembly(config, target_mesh(target.xla, axes, target.hosts))
+    waves = method_of(config).waves_on(run.grid.layout, across=target.hosts > 1)
+    if waves == 1:
+        return run
+    return replace(run, config=replace(config, devices=config.devices.model_copy(update={"waves": waves})))
 
 
 def programs_on(run: Assembly, target: Target, *, steps_alone: bool = False) -> list[Part]:

@@ -9,6 +9,7 @@ import jax
 
 from solver import assemble
 from solver.config import Config
+from solver.fft import has_few_points
 from solver.io.files import in_words
 from solver.plan import NoCompiler, Part, Plan, Target, largest
 from solver.plan.recorded import compiler, recorded_words
@@ -88,7 +89,8 @@ def _smallest(config: Config, parts: list[Part], target: Target) -> str:
 
 def _formulas(config: Config, plan: Plan, target: Target, word: int) -> list[str]:
     """Memory from what programs of such a run were seen to hold, or from the trace alone."""
-    words = recorded_words(assemble.kind_of(config), config.grid.precision, target.devices)
+    few = has_few_points(assemble.layout_of(config, target.devices))
+    words = recorded_words(assemble.kind_of(config), config.grid.precision, target.devices, few)
     if words is None:
         needed, which = plan.peak_bytes, "counted on the trace, since no such run was ever compiled; good to a third"
     else:

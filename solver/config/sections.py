@@ -163,10 +163,16 @@ class DevicesSection(Section):
     use: Integers | None = Field(None, description="indices of the devices to use; all of them by default")
     engine: Literal["slabwave", "shard_map", "jaxdecomp"] = "slabwave"
     fields_per_exchange: Annotated[int, Field(gt=0)] | Literal["auto", "all"] = Field(
-        "auto", description="most fields that share an exchange; auto = 1 on GPUs, all of a batch elsewhere"
+        "auto",
+        description="most fields that share an exchange; auto = 1 on GPUs with many points each, all of them elsewhere",
     )
     chunks: Annotated[int, Field(gt=0)] = Field(
         1, description="parts that an exchange of slabs in 3-D is cut into, one after the other"
+    )
+    waves: Annotated[int, Field(gt=0)] | Literal["auto"] = Field(
+        "auto",
+        description="of planes of x in which products are taken, one sent while the next one is worked on; auto = 2 on "
+        "GPUs of several hosts",
     )
 
     @model_validator(mode="after")

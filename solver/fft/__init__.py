@@ -1,7 +1,7 @@
 """Distributed Fourier transforms: local stages, exchange, pruning, partitioning rules, gradients, engines."""
 
 from solver.fft.cost import Call, transforms_in
-from solver.fft.engines import ENGINES, Method
+from solver.fft.engines import ENGINES, Method, has_few_points
 from solver.fft.neighbours import apply_stencil, fftfreq, from_natural_order, rfftfreq, roll, to_natural_order
 from solver.fft.numpy_api import fftn, ifftn, irfftn, rfftn
 from solver.fft.pipeline import forward_local, inverse_local
@@ -18,6 +18,7 @@ __all__ = [
     "fftn",
     "forward_local",
     "from_natural_order",
+    "has_few_points",
     "ifftn",
     "inverse_local",
     "irfftn",

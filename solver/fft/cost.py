@@ -12,6 +12,7 @@ from solver.fft.loops import BLOCK_BYTES
 from solver.fft.pointwise import programs_called
 from solver.fft.primitive import forward_p, inverse_p, pointwise_p
 from solver.grid import Layout
+from solver.mesh import across_hosts
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,16 @@ def _transforms(equation: Any) -> Iterator[Call]:
     layout = equation.params["layout"]
     # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
     blocked = equation.primitive is pointwise_p and in_blocks(layout, equation.params["method"], on_cpu=True)
+    waves = 1
+    if equation.primitive is pointwise_p:
+        waves = equation.params["method"].waves_on(layout, across_hosts(equation.params["mesh"]))
     if equation.primitive is not forward_p:
-        yield _call(False, layout, given, blocked)
+        yield _call(False, layout, given, blocked, waves)
     if equation.primitive is not inverse_p:
-        yield _call(True, layout, result, blocked)
+        yield _call(True, layout, result, blocked, waves)
 
 
-def _call(forward: bool, layout: Layout, modes: Any, blocked: bool) -> Call:
+def _call(forward: bool, layout: Layout, modes: Any, blocked: bool, waves: int) -> Call:
     batch = math.prod(modes.shape[: modes.ndim - layout.dimensions])
     itemsize = modes.dtype.itemsize
     # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
@@ -76,7 +80,7 @@ def _call(forward: bool, layout: Layout, modes: Any, blocked: bool) -> Call:
     return Call(
         forward=forward,
         batch=batch,
-        exchanges=(layout.slabs > 1) + (layout.pencils > 1),
+        exchanges=waves * ((layout.slabs > 1) + (layout.pencils > 1)),
         exchanged_bytes=batch * layout.exchange_bytes(itemsize),
         working_bytes=fields + 2 * batch * exchanged,
     )

@@ -29,20 +29,28 @@ from jaxtyping import Array
 from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
 from solver.fft.pipeline import forward_local, inverse_local, largest_here, largest_of_all
 from solver.fft.stages import extend, fit, resize, truncate
+from solver.fft.waves import pointwise_in_waves
 from solver.grid.layout import Layout
 from solver.mesh import (
     MEMBER,
     PENCIL,
     SLAB,
     AnyMesh,
+    across_hosts,
     is_explicit,
-    on_gpu,
     padded_sharding,
     split_axes,
     unpadded_sharding,
 )
 
 ENGINES = ("slabwave", "shard_map", "jaxdecomp")
+WAVES_ACROSS_HOSTS = 2
+FEW_POINTS = 2**19  # of a GPU: kernels of one field's take no longer than their launch, and fewer of them win
+
+
+def has_few_points(layout: Layout) -> bool:
+    """Whether a GPU of this layout would take longer to launch kernels of one field than to run them."""
+    return math.prod(layout.padded_points) <= FEW_POINTS * layout.devices
 
 
 @dataclass(frozen=True)
@@ -51,32 +59,57 @@ class Method:
 
     Args:
         engine: one of `ENGINES`.
-        fields: most fields that share an exchange, `all` for a whole batch, or `auto`: one on GPUs, where an exchange
-            runs beside the transforms of other fields and less is held, all elsewhere.
+        fields: most fields that share an exchange, `all` for a whole batch, or `auto`: one on GPUs with more than
+            `FEW_POINTS` each, where an exchange runs beside the transforms of other fields and less is held; all
+            elsewhere, and in waves.
         chunks: number of parts that the exchange is cut into, one after the other (slabs in three dimensions): the
             program holds 1/chunks of what is sent and received, and sends as many more messages.
+        waves: of planes of x in which fields go through a function of points, the exchanges of one beside the work of
+            the other; `auto`: two on GPUs of several hosts with more than `FEW_POINTS` each, one elsewhere. A mesh with
+            Explicit axes takes one.
         backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
     """
 
     engine: str = "slabwave"
     fields: int | Literal["auto", "all"] = "auto"
     chunks: int = 1
+    waves: int | Literal["auto"] = "auto"
     backend: str = "jax"
 
-    def most_fields(self, mesh: AnyMesh) -> int | None:
-        """Most fields that share an exchange on this mesh; None for a whole batch."""
+    def most_fields(self, layout: Layout, gpu: bool) -> int | None:
+        """Most fields that share an exchange of a transform, on GPUs or not; None for a whole batch."""
         if self.fields == "auto":
-            return 1 if on_gpu(mesh) else None
+            return 1 if gpu and not has_few_points(layout) else None
         return None if self.fields == "all" else self.fields
+
+    def waves_on(self, layout: Layout, across: bool) -> int:
+        """Number of waves of a function of points, on GPUs of several hosts or not.
+
+        One where nothing is exchanged, or exchanges are cut in another way.
+        """
+        if layout.devices == 1 or self.chunks > 1 or self.engine == "jaxdecomp":
+            return 1
+        if self.waves == "auto":
+            wanted = WAVES_ACROSS_HOSTS if across and not has_few_points(layout) else 1
+        else:
+            wanted = self.waves
+        return min(wanted, layout.padded_points[0] // layout.slabs)
 
     def check(self, layout: Layout, mesh: AnyMesh) -> None:
         """Raises ValueError where this method cannot transform this layout on this mesh; the message names what can."""
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r}: {', '.join(ENGINES)} are there")
         known = self.fields in ("auto", "all") or (isinstance(self.fields, int) and self.fields > 0)
+        known = known and (self.waves == "auto" or (isinstance(self.waves, int) and self.waves > 0))
         if self.chunks < 1 or not known:
             raise ValueError(
-                f"chunks={self.chunks}, fields={self.fields!r}: one or more are needed, or 'auto' or 'all' fields"
+                f"chunks={self.chunks}, fields={self.fields!r}, waves={self.waves!r}: one or more are needed, or "
+                "'auto' or 'all' fields, or 'auto' waves"
+            )
+        if self.waves not in ("auto", 1) and (self.chunks > 1 or self.engine == "jaxdecomp"):
+            raise ValueError(
+                f"waves={self.waves} with chunks={self.chunks}, engine {self.engine!r}: exchanges are cut in one way, "
+                "waves=1 or chunks=1 is needed, and for waves the engine slabwave or shard_map"
             )
         if self.chunks > 1 and (self.engine == "jaxdecomp" or layout.dimensions != 3 or layout.pencils > 1):
             raise ValueError(
@@ -156,11 +189,15 @@ def pointwise_operation(
     points, split as fields are. `given` has the shape of each.
     """
     d = layout.dimensions
-    u_hat, operands = given[0], given[1:]
+    u_hat, operands, waves = given[0], given[1:], method.waves_on(layout, across_hosts(mesh))
 
     def local(u_hat: Array, *operands: Array, axis_name: Any) -> list[Array]:
+        fixed, over_points = operands[:parameters], operands[parameters:]
+        if waves > 1:
+            fields = None if method.fields in ("auto", "all") else int(method.fields)
+            in_waves = partial(pointwise_in_waves, waves=waves, fields=fields)
+            return in_waves(u_hat, fn, layout, axis_name, fixed, over_points, largest)
         if in_blocks(layout, method, on_cpu):
-            fixed, over_points = operands[:parameters], operands[parameters:]
             return pointwise_blocked(u_hat, fn, layout, axis_name, fixed, over_points, largest)
         u = inverse_local(u_hat, layout, axis_name)
         f_hat = forward_local(fn(u, *operands), layout, axis_name)
@@ -182,7 +219,7 @@ def pointwise_operation(
     if largest is not None:
         beside, of_points = jax.make_jaxpr(largest, return_shape=True)(points, *operands)
         results.append(len(of_points.shape) - d)
-    content = repr(("pointwise", str(traced), str(beside), parameters, layout, method, on_cpu))
+    content = repr(("pointwise", str(traced), str(beside), parameters, layout, method, waves, on_cpu))
     batched = [at is not None for at in getattr(fn, "axes", (0, *[None] * len(operands)))]
     axes = [len(v.shape) for v in given]
     return _partitioned(local, layout, mesh, method, split, axes, results, batched, content)

@@ -22,7 +22,7 @@ scales; what is sent keeps the order of its axes, and each transposition is one 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
@@ -34,6 +34,7 @@ from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, 
 from solver.grid.layout import Layout
 
 AxisNames: TypeAlias = str | tuple[str, ...] | None  # mesh axes that split x (and y); None: the array is whole
+Step: TypeAlias = Callable[[Array], Array]
 
 
 def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None) -> Array:
@@ -47,55 +48,125 @@ def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float 
         axis_name: the mesh axis that splits x, or both that split x and y; None for a whole array.
         factor: f, 1/N if None.
     """
-    slab, pencil = mesh_names(axis_name, layout)
     scale = 1 / math.prod(layout.points) if factor is None else factor
     d = layout.dimensions
     if d == 1:
         return truncate(to_modes(u, layout, 1), layout, 0, -1) * scale
     if _in_one_call(layout):
         return _transposed(to_modes(u, layout, d), layout.order) * scale
-    if layout.pencils == 1:
-        u_hat = to_modes(u, layout, d - 1)
-        for axis in range(1, d):
-            u_hat = truncate(u_hat, layout, axis, axis - d)
-        u_hat = exchange(resize(u_hat, 1 - d, layout.spectral_shape[0]) * scale, slab, layout.slabs, cut=1 - d, join=-d)
-        order: tuple[int, ...] = (-1, -2) if d == 2 else (-2, -1, -3)
-    else:
-        u_hat = truncate(to_modes(u, layout, 1), layout, 2, -1)
-        u_hat = exchange(resize(u_hat, -1, layout.spectral_shape[1]), pencil, layout.pencils, cut=-1, join=-2)
-        u_hat = truncate(fft(reorder(resize(u_hat, -2, layout.points[1]), (-3, -1, -2))), layout, 1, -1)
-        u_hat = exchange(resize(u_hat, -1, layout.spectral_shape[0]) * scale, slab, layout.slabs, cut=-1, join=-3)
-        order = (-1, -2, -3)
-    return truncate(fft(reorder(resize(u_hat, -d, layout.points[0]), order)), layout, 0, -1, select=True)
+    return modes_of_lines(lines_of_planes(u, layout, axis_name, scale), layout)
 
 
 def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0) -> Array:
     """Field u(x) = f Σ_k û(k) exp(i k·x) on this device's block of points, from its ky (and kz)."""
-    slab, pencil = mesh_names(axis_name, layout)
     d = layout.dimensions
     if d == 1:
         return to_points(extend(u_hat, layout, 0, -1) * (factor * layout.points[0]), layout, 1)
+    if _in_one_call(layout) and not layout.real:
+        in_space = _transposed(jnp.conj(u_hat), [layout.order.index(axis) for axis in range(d)])
+        return jnp.conj(fft(in_space, d)) * factor
+    return planes_of_lines(lines_of_modes(u_hat, layout), layout, axis_name, factor)
+
+
+# ---- the two sides of the exchange: planes of x, which hold all y and z, and lines of x -------------------------
+
+
+def at_once(step: Step, u: Array) -> Array:
+    """A step on all fields together."""
+    return step(u)
+
+
+def one_by_one(step: Step, u: Array) -> Array:
+    """A step on one field `u[i]` after the other, which holds less."""
+    return jnp.concatenate([step(u[i : i + 1]) for i in range(len(u))])
+
+
+def lines_of_planes(
+    u: Array, layout: Layout, axis_name: AxisNames, scale: float, apply: Callable[[Step, Array], Array] = at_once
+) -> Array:
+    """FFT y z of planes of x, and the exchange: lines `(…, x, ky/P, kz)`, of pencils `(…, x, kz/C, ky/P)`.
+
+    Args:
+        u: planes `(…, x/P, y, z)`; where they are a part of this device's, so they are of all devices'.
+        layout: of the whole grid.
+        axis_name: as in `forward_local`.
+        scale: factor of the result.
+        apply: how FFTs go through the fields, `at_once` or `one_by_one`; they share the exchange.
+    """
+    slab, pencil = mesh_names(axis_name, layout)
+    d = layout.dimensions
+
+    def of_slabs(u: Array) -> Array:
+        u_hat = to_modes(u, layout, d - 1)
+        for axis in range(1, d):
+            u_hat = truncate(u_hat, layout, axis, axis - d)
+        return resize(u_hat, 1 - d, layout.spectral_shape[0]) * scale
+
+    def along_z(u: Array) -> Array:
+        return resize(truncate(to_modes(u, layout, 1), layout, 2, -1), -1, layout.spectral_shape[1])
+
+    def along_y(u_hat: Array) -> Array:
+        u_hat = fft(reorder(resize(u_hat, -2, layout.points[1]), (-3, -1, -2)))
+        return resize(truncate(u_hat, layout, 1, -1), -1, layout.spectral_shape[0]) * scale
+
+    if layout.pencils == 1:
+        return exchange(apply(of_slabs, u), slab, layout.slabs, cut=1 - d, join=-d)
+    u_hat = exchange(apply(along_z, u), pencil, layout.pencils, cut=-1, join=-2)
+    return exchange(apply(along_y, u_hat), slab, layout.slabs, cut=-1, join=-3)
+
+
+def modes_of_lines(lines: Array, layout: Layout) -> Array:
+    """FFT x of what `lines_of_planes` gives: coefficients."""
+    d = layout.dimensions
+    order: tuple[int, ...] = (-1, -2) if d == 2 else (-2, -1, -3) if layout.pencils == 1 else (-1, -2, -3)
+    return truncate(fft(reorder(resize(lines, -d, layout.points[0]), order)), layout, 0, -1, select=True)
+
+
+def lines_of_modes(u_hat: Array, layout: Layout) -> Array:
+    """FFT x of coefficients: lines `(…, ky/P, kz, x)` of the conjugate field, to be sent."""
     # Σ û exp(i k·x) is the conjugate of Σ conj(û) exp(−i k·x): inverse FFTs on GPUs come with a pass that scales
     u = jnp.conj(u_hat)
     if _in_one_call(layout):
-        in_space = _transposed(u, [layout.order.index(axis) for axis in range(d)])
-        if not layout.real:
-            return jnp.conj(fft(in_space, d)) * factor
-        u = reorder(in_space, tuple(axis - d for axis in layout.order))  # so they lie: one pass changes it
-    u = fft(extend(u, layout, 0, -1, select=True))
-    u = exchange(resize(u, -1, layout.padded_points[0]), slab, layout.slabs, cut=-1, join=-d)
-    u = extend(resize(u, -d, layout.retained[1]), layout, 1, -d)
-    order: tuple[int, ...] = (-1, -2)
-    left = 1  # to (x, y), and axes that the last call transforms
-    if d == 3 and not layout.real and layout.pencils == 1:
-        u, order, left = extend(u, layout, 2, -2), (-1, -3, -2), 2
-    elif d == 3:
-        u = fft(reorder(u, (-1, -2, -3)))
-        u = exchange(resize(u, -1, layout.padded_points[1]), pencil, layout.pencils, cut=-1, join=-2)
-        u, order = extend(resize(u, -2, layout.retained[2]), layout, 2, -2), (-3, -1, -2)
-    if layout.real:  # which divides by the number of points
-        return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
-    return jnp.conj(fft(reorder(u, order), left)) * factor
+        in_space = _transposed(u, [layout.order.index(axis) for axis in range(layout.dimensions)])
+        u = reorder(in_space, tuple(axis - layout.dimensions for axis in layout.order))  # so they lie: one pass less
+    return resize(fft(extend(u, layout, 0, -1, select=True)), -1, layout.padded_points[0])
+
+
+def planes_of_lines(
+    lines: Array, layout: Layout, axis_name: AxisNames, factor: float, apply: Callable[[Step, Array], Array] = at_once
+) -> Array:
+    """The exchange of what `lines_of_modes` gives, and FFT y z: the field on planes of x, times `factor`.
+
+    Lines may lack planes, the same ones of every device. `apply` is as in `lines_of_planes`.
+    """
+    slab, pencil = mesh_names(axis_name, layout)
+    d = layout.dimensions
+    all_modes = d == 3 and not layout.real and layout.pencils == 1  # along z: FFTs y z are then one call
+    order: tuple[int, ...] = (-1, -2) if d == 2 else (-1, -3, -2) if all_modes else (-3, -1, -2)
+
+    def with_zeros(u: Array) -> Array:
+        u = extend(resize(u, -d, layout.retained[1]), layout, 1, -d)
+        return extend(u, layout, 2, -2) if all_modes else u
+
+    def along_y(u: Array) -> Array:
+        return resize(fft(reorder(with_zeros(u), (-1, -2, -3))), -1, layout.padded_points[1])
+
+    def to_field(u: Array) -> Array:
+        if d == 3 and not all_modes:
+            u = extend(resize(u, -2, layout.retained[2]), layout, 2, -2)
+        if layout.real:  # which divides by the number of points
+            return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
+        return jnp.conj(fft(reorder(u, order), 2 if all_modes else 1)) * factor
+
+    u = exchange(lines, slab, layout.slabs, cut=-1, join=-d)
+    if d == 2 or all_modes:
+        return apply(lambda u: to_field(with_zeros(u)), u)
+    if pencil is None:
+        return apply(lambda u: to_field(along_y(u)), u)
+    return apply(to_field, exchange(apply(along_y, u), pencil, layout.pencils, cut=-1, join=-2))
+
+
+# ---- maxima -----------------------------------------------------------------------------------------------------
 
 
 def largest_here(values: Array, layout: Layout, axis_name: AxisNames, first: Any = 0) -> Array:

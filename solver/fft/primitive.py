@@ -27,7 +27,16 @@ from solver.fft.engines import Method, pointwise_operation, transform_operation
 from solver.fft.pointwise import Leading, PointFunction, check_pointwise, on_sides, unstack
 from solver.fft.stages import AnyArray, fit
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, constrained, is_explicit, over_auto_axes, padded_sharding, unpadded_sharding
+from solver.mesh import (
+    AnyMesh,
+    across_hosts,
+    constrained,
+    is_explicit,
+    on_gpu,
+    over_auto_axes,
+    padded_sharding,
+    unpadded_sharding,
+)
 
 forward_p = Primitive("slabwave_forward")
 inverse_p = Primitive("slabwave_inverse")
@@ -87,7 +96,8 @@ def pointwise(
         return whole(*primals), jax.jvp(composed, primals, tangents)[1]
 
     count = len(parameters)
-    separate = method.most_fields(mesh) is not None or method.chunks > 1
+    one_wave = method.waves_on(layout, across_hosts(mesh)) == 1
+    separate = one_wave and (method.most_fields(layout, on_gpu(mesh)) is not None or method.chunks > 1)
     in_parts = separate or method.engine == "jaxdecomp" or is_explicit(mesh)
     operands = [to_mesh(v, mesh) for v in (*parameters, *at_points)]
     f_hat, *most = (composed if in_parts else whole)(u_hat, *operands)
@@ -142,7 +152,7 @@ def _traced(
     once = lambda v: _in_one_exchange(v, **options, padded=padded)  # noqa: E731
 
     def run(u: Array) -> Array:
-        most = method.most_fields(mesh)
+        most = method.most_fields(layout, on_gpu(mesh))
         if most is None or fields <= most:
             return once(u)
         flat = u.reshape(-1, *u.shape[len(batch) :])

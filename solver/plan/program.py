@@ -1,8 +1,9 @@
 """What a compiled GPU program does, read off its text: kernels, bytes, exchanges, memory, and what runs beside what.
 
 The text is XLA's optimised module in the order in which it is run. A kernel is counted as reading each operand and
-writing each result once, also where it reads a part of an operand: a bound from above. An FFT makes one such pass for
-each axis (`timing.fft_passes`); an inverse one is followed by a pass that scales (openxla/xla, fft_thunk.cc).
+writing each result once, a bound from above; of an operand that it only takes slices of, as reading these. An FFT makes
+one such pass for each axis (`timing.fft_passes`); an inverse one is followed by a pass that scales (openxla/xla,
+fft_thunk.cc).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ NOT_KERNELS = frozenset(
         "domain",
     ]
 )
+REARRANGED = ("bitcast", "convert", "copy", "reshape", "transpose")  # of an operand, element by element
 COLLECTIVES = ("all-to-all", "all-reduce", "all-gather", "reduce-scatter", "collective-permute", "ragged-all-to-all")
 
 
@@ -196,6 +198,8 @@ class _Module:
         if one.op.endswith("-done"):
             return Kernel(one.name, kind, 0, 0, waits_for=one.operands[0])
         read, written = sum(map(_bytes, given)), _bytes(one.shape)
+        if one.op == "fusion":
+            read = sum(self._read(one.called("calls"), i, _bytes(shape)) for i, shape in enumerate(given))
         if one.op.endswith("-start"):
             written = read  # its result names the operand, too
         length = re.search(r"fft_length=\{([\d,]+)\}", one.rest)
@@ -206,6 +210,20 @@ class _Module:
         return Kernel(
             one.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
         )  # fmt: skip
+
+    def _read(self, fusion: str, i: int, size: int) -> int:
+        """Bytes that a fused kernel reads of its operand i, which has `size` bytes."""
+        inner = list(self._instructions(fusion))
+        names = {one.name for one in inner if one.op == "parameter" and one.number == i}
+        sliced = 0
+        for one in inner:
+            if one.op in REARRANGED and one.operands[0] in names:
+                names.add(one.name)
+            elif one.op in ("slice", "dynamic-slice") and one.operands[0] in names:
+                sliced += _bytes(one.shape)
+            elif names & set(one.operands):
+                return size
+        return min(sliced, size) if sliced else size
 
     def _wrapped(self, one: _Instruction) -> tuple[str, str]:
         """What an asynchronous operation does, and its attributes; a wait is named like its start."""
@@ -230,6 +248,7 @@ class _Instruction:
     op: str
     operands: tuple[str, ...]
     rest: str
+    number: int = -1
 
     @classmethod
     def parse(cls, name: str, text: str) -> _Instruction:
@@ -237,7 +256,10 @@ class _Instruction:
         shape, text = text[:end], text[end:].lstrip()
         at = text.index("(")
         close = _closing(text, at)
-        return cls(name, shape, text[:at], tuple(re.findall(r"%[\w.\-]+", text[at:close])), text[close + 1 :])
+        given, number = text[at + 1 : close], -1
+        if text[:at] == "parameter":
+            number = int(given)
+        return cls(name, shape, text[:at], tuple(re.findall(r"%[\w.\-]+", given)), text[close + 1 :], number)
 
     def called(self, role: str) -> str:
         found = re.search(rf"\b{role}=(%[\w.\-]+)", self.rest)

@@ -27,16 +27,16 @@ class Kind:
     control: str
 
 
-def recorded_words(kind: Kind, precision: str, devices: int) -> dict[str, float] | None:
+def recorded_words(kind: Kind, precision: str, devices: int, few: bool = False) -> dict[str, float] | None:
     """Real words per point that each program of such a run holds on one device, allowance for cuFFT included.
 
     Of the recorded numbers of devices the nearest, by ratio; the other precision where there is no record of this one.
-    None where nothing like it was recorded.
+    None where nothing like it was recorded. `few` says whether a device has few points (`solver.fft.has_few_points`).
     """
     alike = [row for row in _rows() if all(row[name] == value for name, value in vars(kind).items())]
     if not alike:
         return None
-    apart = lambda row: (row["precision"] != precision, abs(math.log(row["devices"] / devices)))  # noqa: E731
+    apart = lambda row: (row["few"] != few, row["precision"] != precision, abs(math.log(row["devices"] / devices)))  # noqa: E731
     nearest = min(alike, key=apart)
     needed: dict[str, float] = nearest["needed"]
     return needed

@@ -10,10 +10,12 @@ from typing import Any
 from solver import assemble
 from solver.config import Config, ConfigError, DevicesSection
 from solver.fft import ENGINES, Method
+from solver.grid import Layout
 
 FIELDS = ("all", 1, 2)  # fields per exchange
 CHUNKS = (1, 2, 4)
-TUNED = ("decomposition", "mesh", "engine", "fields_per_exchange", "chunks")  # keys of [devices]
+WAVES = (1, 2, 4)
+TUNED = ("decomposition", "mesh", "engine", "fields_per_exchange", "chunks", "waves")  # keys of [devices]
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,13 @@ class Candidate:
     Args:
         config: the run file.
         devices: how many.
-        gpu: whether they are GPUs, which decides what `fields_per_exchange = "auto"` means.
+        gpu, across: whether they are GPUs, and of several hosts, which decides what `auto` means.
     """
 
     config: Config
     devices: int
     gpu: bool = False
+    across: bool = False
 
     @property
     def section(self) -> DevicesSection:
@@ -45,9 +48,20 @@ class Candidate:
 
     @property
     def fields(self) -> int | str:
-        """Most fields that share an exchange."""
+        """Most fields that share an exchange: in waves all, if not told otherwise."""
         chosen = self.section.fields_per_exchange
-        return (1 if self.gpu else "all") if chosen == "auto" else chosen
+        if chosen != "auto":
+            return chosen
+        return "all" if self.waves > 1 else self.method.most_fields(self._layout, self.gpu) or "all"
+
+    @property
+    def waves(self) -> int:
+        """Waves of planes of x."""
+        return self.method.waves_on(self._layout, self.across)
+
+    @property
+    def _layout(self) -> Layout:
+        return assemble.layout_of(self.config, self.devices)
 
     @property
     def method(self) -> Method:
@@ -57,11 +71,14 @@ class Candidate:
     @property
     def key(self) -> tuple[Any, ...]:
         """What distinguishes the programs of two candidates."""
-        return self.split, self.fields, self.section.chunks, self.section.engine
+        return self.split, self.fields, self.section.chunks, self.waves, self.section.engine
 
     def __str__(self) -> str:
-        """In words: `pencil 4×2, fields 1, chunks 1, slabwave`."""
-        return f"{self.split}, fields {self.fields}, chunks {self.section.chunks}, {self.section.engine}"
+        """In words: `pencil 4×2, fields 1, chunks 1, waves 1, slabwave`."""
+        return (
+            f"{self.split}, fields {self.fields}, chunks {self.section.chunks}, waves {self.waves}, "
+            f"{self.section.engine}"
+        )
 
     def with_keys(self, **changes: Any) -> Candidate:
         """The same with other keys of `[devices]`; None stands for a key's default."""
@@ -102,12 +119,20 @@ def with_other_chunks(base: Candidate) -> list[Candidate]:
     return _fitting(base.with_keys(chunks=n) for n in CHUNKS) if base.devices > 1 else []
 
 
+def with_other_waves(base: Candidate) -> list[Candidate]:
+    """On GPUs the same with other numbers of waves, all fields of one in an exchange."""
+    if base.devices == 1 or not base.gpu:
+        return []
+    return _fitting(base.with_keys(waves=n, chunks=None, fields_per_exchange=None) for n in WAVES)
+
+
 def with_other_engines(base: Candidate) -> list[Candidate]:
     """The same by every engine that is installed and can transform this grid; jaxdecomp cuts no exchange."""
     if base.devices == 1:
         return []
     others = [base.with_keys(engine=engine) for engine in ENGINES if engine != "jaxdecomp"]
-    return _fitting([*others, base.with_keys(engine="jaxdecomp", chunks=None, fields_per_exchange=None)])
+    plain = base.with_keys(chunks=None, waves=None, fields_per_exchange=None)
+    return _fitting([*others, plain.with_keys(engine="jaxdecomp")])
 
 
 def _fitting(candidates: Iterable[Candidate]) -> list[Candidate]:

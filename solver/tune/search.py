@@ -16,8 +16,15 @@ from jax.sharding import Mesh
 from solver import assemble
 from solver.cluster import LOGGER, Agreement, FailedElsewhere, Watchdog, largest, require_same
 from solver.config import Config
-from solver.mesh import device_mesh
-from solver.tune.candidates import Candidate, splits, with_other_chunks, with_other_engines, with_other_fields
+from solver.mesh import across_hosts, device_mesh, on_gpu
+from solver.tune.candidates import (
+    Candidate,
+    splits,
+    with_other_chunks,
+    with_other_engines,
+    with_other_fields,
+    with_other_waves,
+)
 from solver.tune.result import Result
 from solver.tune.trial import Trial, TrialError, begin, compile_program
 
@@ -86,12 +93,12 @@ def tune(config: Config, mesh: Mesh, *, steps: int, stall_limit: float) -> Tunin
     """
     require_same(f"--steps {steps}", "number of steps")
     devices = list(mesh.devices.flat)
-    own = Candidate(config, len(devices), gpu=devices[0].platform == "gpu")
+    own = Candidate(config, len(devices), on_gpu(mesh), across_hosts(mesh))
     tuning = Tuning(own, steps)
     with Watchdog(stall_limit, Path("/dev/stderr")) as watchdog:
         session = Session(tuning, devices, watchdog)
         session.measure([own, *splits(own)])
-        for others in (with_other_fields, with_other_chunks):
+        for others in (with_other_fields, with_other_chunks, with_other_waves):
             kept = tuning.best_splits(KEPT_SPLITS)
             session.measure([other for trial in kept for other in others(trial.candidate)])
         session.measure([other for trial in tuning.best(1) for other in with_other_engines(trial.candidate)])

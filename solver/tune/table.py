@@ -9,7 +9,7 @@ from solver.tune.candidates import Candidate
 from solver.tune.search import Tuning
 from solver.tune.trial import Trial
 
-HEADER = ("split", "fields", "chunks", "engine", "ms per step", "middle half", "MiB held", "all-to-alls", "")
+HEADER = ("split", "fields", "chunks", "waves", "engine", "ms per step", "middle half", "MiB held", "all-to-alls", "")
 LONGEST = 160  # letters of a reason
 
 
@@ -29,7 +29,7 @@ def lines_of(tuning: Tuning) -> list[str]:
 
 def _row(trial: Trial, tuning: Tuning) -> tuple[str, ...]:
     one = trial.candidate
-    ways = (one.split, str(one.fields), str(one.section.chunks), one.section.engine)
+    ways = (one.split, str(one.fields), str(one.section.chunks), str(one.waves), one.section.engine)
     mark = "the run file's" if trial is tuning.own_trial else "best" if trial is tuning.winner else ""
     if trial.failure:
         reason = trial.failure if len(trial.failure) <= LONGEST else trial.failure[:LONGEST] + "…"

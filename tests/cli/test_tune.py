@@ -13,7 +13,13 @@ from solver.config import DevicesSection
 from solver.fft import engines
 from solver.mesh import device_mesh
 from solver.tune import Candidate, Trial, Tuning, run_file_lines, search, trial
-from solver.tune.candidates import splits, with_other_chunks, with_other_engines, with_other_fields
+from solver.tune.candidates import (
+    splits,
+    with_other_chunks,
+    with_other_engines,
+    with_other_fields,
+    with_other_waves,
+)
 from solver.tune.result import Result
 
 DEMO = Path(__file__).parents[2] / "runs" / "taylor_green.toml"
@@ -44,7 +50,10 @@ def test_every_split_of_the_grid_is_tried():
 
 def test_splits_are_tried_with_defaults_whatever_the_run_file_has():
     own = Candidate(read("devices.engine='shard_map'", "devices.fields_per_exchange=2", "devices.use=[0,1]"), 2)
-    assert names(splits(own)) == ["slab, fields all, chunks 1, slabwave", "pencil 1×2, fields all, chunks 1, slabwave"]
+    assert names(splits(own)) == [
+        "slab, fields all, chunks 1, waves 1, slabwave",
+        "pencil 1×2, fields all, chunks 1, waves 1, slabwave",
+    ]
     assert {one.section.use for one in splits(own)} == {(0, 1)}, "what is not tuned stays"
 
 
@@ -52,16 +61,25 @@ def test_fields_and_parts_of_an_exchange():
     slab, pencil = splits(Candidate(read(), 2))
     assert [one.fields for one in with_other_fields(slab)] == ["all", 1, 2]
     assert [one.section.fields_per_exchange for one in with_other_fields(slab)] == ["auto", 1, 2]
-    on_gpu = Candidate(read(), 2, gpu=True)
+    on_gpu = Candidate(read("grid.shape=[128,128,128]"), 2, gpu=True)
     assert [one.section.fields_per_exchange for one in with_other_fields(on_gpu)] == ["all", "auto", 2]
     assert [one.section.chunks for one in with_other_chunks(slab)] == [1, 2, 4]
     assert [one.section.chunks for one in with_other_chunks(pencil)] == [1], "exchanges of pencils are not cut"
 
 
+def test_waves_are_tried_on_gpus():
+    wide = read("grid.shape=[128,128,128]")
+    one_host, two_hosts = Candidate(wide, 2, gpu=True), Candidate(wide, 2, gpu=True, across=True)
+    assert with_other_waves(Candidate(wide, 2)) == []
+    assert [(one.waves, one.fields) for one in with_other_waves(one_host)] == [(1, 1), (2, "all"), (4, "all")]
+    assert (two_hosts.waves, two_hosts.fields) == (2, "all")
+    assert "waves = 4" in run_file_lines(with_other_waves(two_hosts)[-1])
+
+
 def test_engines_that_can_transform_the_grid():
     slab = Candidate(read(), 2).with_keys(chunks=2)
     assert names(with_other_engines(slab))[:2] == [
-        "slab, fields all, chunks 2, slabwave", "slab, fields all, chunks 2, shard_map",
+        "slab, fields all, chunks 2, waves 1, slabwave", "slab, fields all, chunks 2, waves 1, shard_map",
     ]  # fmt: skip
     uneven = Candidate(read("grid.shape=[25,24,24]"), 2)
     assert [one.section.engine for one in with_other_engines(uneven)] == ["slabwave", "shard_map"]
@@ -70,7 +88,7 @@ def test_engines_that_can_transform_the_grid():
 def test_one_device_has_nothing_to_try():
     own = Candidate(read(), 1)
     assert names(splits(own)) == [str(own)]
-    assert not [*with_other_fields(own), *with_other_chunks(own), *with_other_engines(own)]
+    assert not [*with_other_fields(own), *with_other_chunks(own), *with_other_waves(own), *with_other_engines(own)]
 
 
 def all_candidates(*overrides, devices=4):
@@ -221,7 +239,7 @@ def test_the_command(tune, tmp_path, monkeypatch):
     assert code == 0
     assert "failed" not in out
     own = next(row for row in rows(out) if "the run file's" in row)
-    assert own.split()[:4] == ["slab", "all", "1", "slabwave"]
+    assert own.split()[:5] == ["slab", "all", "1", "1", "slabwave"]
     assert len({row[: row.index(".")] for row in rows(out)}) == len(rows(out)) >= 6
     assert {"slab", "pencil"} == {row.split()[0] for row in rows(out)}
     assert any(" shard_map " in row for row in rows(out))
@@ -239,7 +257,7 @@ def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
     )
     assert code == 0
     own = next(row for row in rows(out) if "the run file's" in row)
-    assert own.split()[:5] == ["pencil", "1×2", "3", "1", "slabwave"]
+    assert own.split()[:6] == ["pencil", "1×2", "3", "1", "1", "slabwave"]
     assert "failed" not in out
 
 

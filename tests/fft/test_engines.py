@@ -1,5 +1,7 @@
 """Engines, chunks, fields per exchange, and functions of fields in one operation: the same result another way."""
 
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,8 @@ from jax.test_util import check_grads
 
 import solver as sw
 from solver.fft import loops
+from solver.grid import Layout
+from solver.mesh import across_hosts
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +87,60 @@ def test_fields_per_exchange(make_grid):
         assert len(sent) == exchanges
         assert sum(sent) * 4 * 3 // 4 == 5 * whole.layout.exchange_bytes()
         assert collectives(transform.inverse, expected) == {"all-to-all": exchanges}
+
+
+@pytest.mark.parametrize(("fields", "exchanges"), [("auto", 4), (2, 10), (1, 16)])
+def test_exchanges_of_waves(make_grid, fields, exchanges):
+    """Three fields and five products in two waves; each sends what it would, and as much altogether."""
+    grid = make_grid((16, 12, 10), devices=4)
+    u_hat = sw.fft.Transform(grid).forward(random_field(grid, (3,)))
+
+    def products(u):
+        return jnp.stack([u[0] * u[0] - u[1] * u[1], u[0] * u[1], u[1] * u[2], u[2] * u[0], jnp.sin(u[2])])
+
+    expected = sw.fft.Transform(grid).pointwise(products, u_hat)
+    transform = sw.fft.Transform(grid, sw.fft.Method(fields=fields, waves=2))
+    run = jax.jit(lambda v: transform.pointwise(products, v))
+    np.testing.assert_allclose(run(u_hat), expected, atol=1e-15)
+    sent = all_to_all_bytes(run.lower(u_hat).compile().as_text())
+    assert len(sent) == exchanges
+    assert sum(sent) * 4 * 3 // 4 == 8 * grid.layout.exchange_bytes()
+    calls = sw.fft.transforms_in(jax.make_jaxpr(run)(u_hat))
+    assert [call.exchanges for call in calls] == [2, 2]
+
+
+def test_what_auto_means_on_gpus():
+    """Many points or few on each device, of one host or of several."""
+    many, few = Layout((256, 256, 256), "two-thirds", True, 16), Layout((128, 128, 128), "two-thirds", True, 16)
+    auto = sw.fft.Method()
+    assert [auto.most_fields(layout, gpu) for layout in (many, few) for gpu in (True, False)] == [1, None, None, None]
+    assert [auto.waves_on(layout, across) for layout in (many, few) for across in (True, False)] == [2, 1, 1, 1]
+    assert sw.fft.Method(waves=99).waves_on(few, across=False) == 8, "as many as a device has planes"
+    for method in (sw.fft.Method(chunks=2), sw.fft.Method("jaxdecomp")):
+        assert method.waves_on(many, across=True) == 1
+    assert auto.waves_on(Layout((256, 256, 256), "two-thirds", True), across=True) == 1, "nothing is exchanged"
+
+
+def test_hosts_are_told_apart_by_their_links():
+    def mesh(platform, *groups):
+        devices = [types.SimpleNamespace(platform=platform, slice_index=group, id=i) for i, group in enumerate(groups)]
+        found = object.__new__(jax.sharding.Mesh)
+        object.__setattr__(found, "devices", np.array(devices))
+        return found
+
+    assert across_hosts(mesh("gpu", 0, 0, 1, 1))
+    assert not across_hosts(mesh("gpu", 1, 1))
+    assert not across_hosts(mesh("cpu", 0, 1)), "processes on CPUs have no kernels to put beside"
+    assert not across_hosts(sw.device_mesh())
+
+
+@pytest.mark.parametrize(
+    "options", [{"waves": 0}, {"waves": 2, "chunks": 2}, {"waves": 2, "engine": "jaxdecomp"}], ids=str
+)
+def test_waves_that_cannot_be(make_grid, options):
+    grid = make_grid((16, 16, 16), mesh_shape=(4, 1))
+    with pytest.raises(ValueError, match="one or more are needed" if len(options) == 1 else "waves=1 or chunks=1 is"):
+        sw.fft.Transform(grid, sw.fft.Method(**options))
 
 
 @pytest.mark.parametrize("shape", [(16, 12, 10), (13, 11, 9)], ids=str)

@@ -81,8 +81,14 @@ PLACES = {
     "shard_map": ((13, 11, 9), {"devices": 3}, {"engine": "shard_map"}),
     "jaxdecomp": ((16, 12, 8), {"mesh_shape": (4, 1)}, {"engine": "jaxdecomp"}),
     "chunks": ((13, 11, 9), {"devices": 2}, {"chunks": 3}),
+    "uneven slabs in waves": ((13, 14, 9), {"devices": 3}, {"waves": 2}),
+    "two fields of a wave": ((16, 12, 10), {"devices": 4}, {"waves": 3, "fields": 2}),
+    "uneven pencils in waves": ((13, 11, 9), {"mesh_shape": (2, 3)}, {"waves": 3}),
+    "2-D in waves": ((13, 10), {"devices": 3}, {"waves": 2}),
+    "complex in waves": ((13, 8, 10), {"devices": 2, "real": False, "dealias": "none"}, {"waves": 4}),
+    "shard_map in waves": ((13, 11, 9), {"devices": 2}, {"engine": "shard_map", "waves": 7}),
 }
-DIFFERENTIATED = ("uneven pencils", "Explicit", "complex")  # the rest shares their rules
+DIFFERENTIATED = ("uneven pencils", "Explicit", "complex", "uneven slabs in waves")  # the rest shares their rules
 OUTSIDE_JIT = ("slabs", "Explicit")
 
 
@@ -292,6 +298,25 @@ def test_values_from_outside_are_refused_with_the_way_to_pass_them(make_grid):
 
 
 # ---- the largest value beside them ------------------------------------------------------------------------------
+
+
+def test_members_in_waves():
+    grid = sw.Grid((12, 10, 9), mesh=sw.device_mesh(members=2))
+    u = np.random.default_rng(0).normal(size=(4, 2, 12, 10, 9))
+    trap = grid.coordinates()[0]
+
+    def found(method):
+        transform = Transform(grid, method)
+        one = lambda v, p: transform.pointwise(scaled, transform.forward(v), p, trap, largest=distance)  # noqa: E731
+        run = jax.jit(jax.vmap(one, spmd_axis_name=sw.MEMBER))
+        return run(u, jnp.arange(4.0)), collectives(run, u, jnp.arange(4.0))
+
+    (expected, most), whole = found(Method())
+    (f_hat, largest), in_waves = found(Method(waves=3))
+    np.testing.assert_allclose(f_hat, expected, atol=1e-15)
+    np.testing.assert_allclose(largest, most, rtol=1e-12)
+    assert whole["all-to-all"] == 3, "forward, and both ways of the product"
+    assert in_waves == whole | {"all-to-all": 1 + 2 * 3}
 
 
 def doubled(u, parameters, at_points):
