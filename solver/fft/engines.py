@@ -44,7 +44,7 @@ from solver.mesh import (
 )
 
 ENGINES = ("slabwave", "shard_map", "jaxdecomp")
-WAVES_ACROSS_HOSTS = 2
+SLABS_ACROSS_HOSTS, PENCILS_ACROSS_HOSTS = 2, 3  # waves: the fewest with which Navier–Stokes holds 10 words per point
 FEW_POINTS = 2**19  # of a GPU: kernels of one field's take no longer than their launch, and fewer of them win
 
 
@@ -65,8 +65,8 @@ class Method:
         chunks: number of parts that the exchange is cut into, one after the other (slabs in three dimensions): the
             program holds 1/chunks of what is sent and received, and sends as many more messages.
         waves: of planes of x in which fields go through a function of points, the exchanges of one beside the work of
-            the other; `auto`: two on GPUs of several hosts with more than `FEW_POINTS` each, one elsewhere. A mesh with
-            Explicit axes takes one.
+            the other; `auto`: on GPUs of several hosts with more than `FEW_POINTS` each two of slabs and three of
+            pencils, one elsewhere. A mesh with Explicit axes takes one.
         backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
     """
 
@@ -90,7 +90,8 @@ class Method:
         if layout.devices == 1 or self.chunks > 1 or self.engine == "jaxdecomp":
             return 1
         if self.waves == "auto":
-            wanted = WAVES_ACROSS_HOSTS if across and not has_few_points(layout) else 1
+            several = PENCILS_ACROSS_HOSTS if layout.pencils > 1 else SLABS_ACROSS_HOSTS
+            wanted = several if across and not has_few_points(layout) else 1
         else:
             wanted = self.waves
         return min(wanted, layout.padded_points[0] // layout.slabs)

@@ -115,6 +115,7 @@ def test_what_auto_means_on_gpus():
     auto = sw.fft.Method()
     assert [auto.most_fields(layout, gpu) for layout in (many, few) for gpu in (True, False)] == [1, None, None, None]
     assert [auto.waves_on(layout, across) for layout in (many, few) for across in (True, False)] == [2, 1, 1, 1]
+    assert auto.waves_on(Layout((256, 256, 256), "two-thirds", True, 4, 4), across=True) == 3
     assert sw.fft.Method(waves=99).waves_on(few, across=False) == 8, "as many as a device has planes"
     for method in (sw.fft.Method(chunks=2), sw.fft.Method("jaxdecomp")):
         assert method.waves_on(many, across=True) == 1

@@ -9,6 +9,7 @@ import pytest
 
 from solver import assemble
 from solver.cli.main import main
+from solver.fft import has_few_points
 from solver.mesh import PENCIL, SLAB
 from solver.plan import Target, gpu
 from solver.plan.recorded import recorded_words
@@ -49,6 +50,31 @@ def test_what_a_step_of_navier_stokes_moves_and_holds(devices, moved):
         assert target.timeline(program).covered > 0.6
 
 
+@pytest.mark.parametrize(
+    "split", [[], ["devices.decomposition='pencil'", "devices.mesh=[4,4]"]], ids=["slabs", "pencils"]
+)
+def test_across_hosts_planes_of_x_go_in_waves(split):
+    """At 512³ on 16 devices of two hosts; 46 % of the work was beside exchanges, and 8.2 ms were predicted of slabs."""
+    overrides = [*NAVIER_STOKES, "grid.shape=[512,512,512]", *split]
+    program, target, unit = steps("taylor_green", 16, *overrides)
+    before, _, _ = steps("taylor_green", 16, *overrides, "devices.waves=1")
+    assert len(program.exchanges) == (2 * 24 if split else 16)
+    assert program.exchanged == before.exchanged, "no byte more is sent"
+    assert program.moved < 1.02 * before.moved
+    assert program.held / unit < 10
+    time, time_before = target.timeline(program), target.timeline(before)
+    assert time.placed > 0.7
+    assert time.total < (1 if split else 0.9) * time_before.total
+
+
+def test_few_points_go_together():
+    """128³ on eight devices: kernels of one field would take no longer than their launch."""
+    program, target, _ = steps("taylor_green", 8, *NAVIER_STOKES, "grid.shape=[128,128,128]")
+    apart, _, _ = steps("taylor_green", 8, *NAVIER_STOKES, "grid.shape=[128,128,128]", "devices.fields_per_exchange=1")
+    assert (len(program.exchanges), len(apart.exchanges)) == (8, 32)
+    assert target.timeline(program).total < 0.6 * target.timeline(apart).total
+
+
 @pytest.mark.parametrize("devices", [1, 8])
 def test_the_energy_budget_holds_no_more_than_its_field(devices):
     """At 256³ in double precision; 11 and 12 words where the pressure was a product with a reciprocal."""
@@ -68,7 +94,7 @@ def test_no_call_of_an_fft_is_too_large():
 
 @pytest.mark.parametrize("target", ["a100", "h100", "b200", "gh200"])
 def test_every_cuda_target_compiles(target):
-    program, _, unit = steps("taylor_green", 4, "grid.shape=[96,96,96]", target=target)
+    program, _, unit = steps("taylor_green", 4, "grid.shape=[160,160,160]", target=target)
     assert 5 < program.held / unit < 15
 
 
@@ -90,11 +116,14 @@ def test_exchanges_are_those_of_the_layout(split, precision):
 
 @pytest.mark.parametrize("devices", [1, 8])
 @pytest.mark.parametrize("case", ["taylor_green", "gray_scott", "fuzzy_dark_matter"])
-def test_recorded_numbers_are_those_of_other_sizes(case, devices):
-    side = 128 if case != "gray_scott" else 2048
+@pytest.mark.parametrize("few", [True, False], ids=["few points", "many"])
+def test_recorded_numbers_are_those_of_other_sizes(case, devices, few):
     dimensions = 2 if case == "gray_scott" else 3
+    sides = {2: {1: (640, 3072), 8: (1280, 3072)}, 3: {1: (72, 128), 8: (96, 192)}}
+    side = sides[dimensions][devices][not few]
     config, _, parts, unit = compiled(case, devices, f"grid.shape={[side] * dimensions}")
-    said = recorded_words(assemble.kind_of(config), config.grid.precision, devices)["steps"]
+    assert has_few_points(assemble.layout_of(config, devices)) == few
+    said = recorded_words(assemble.kind_of(config), config.grid.precision, devices, few)["steps"]
     assert said == pytest.approx(parts[0].with_workspace / unit, rel=0.1)
 
 

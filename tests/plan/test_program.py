@@ -75,6 +75,34 @@ def test_kernels_of_the_loop_in_their_order(program):
     assert names[6:] == ["%copy.9"] * 3 + ["%copy.5"]  # a loop of three turns; of a choice the cheaper branch
 
 
+SLICES = """HloModule jit_few, is_scheduled=true
+
+%fused_slices (param_0: c64[6,4,8], param_1: c64[8]) -> c64[4,8] {
+  %param_0 = c64[6,4,8]{2,1,0} parameter(0)
+  %param_1 = c64[8]{0} parameter(1)
+  %transpose.1 = c64[4,6,8]{2,1,0} transpose(%param_0), dimensions={1,0,2}
+  %bitcast.1 = c64[24,8]{1,0} bitcast(%transpose.1)
+  %slice.1 = c64[2,8]{1,0} slice(%bitcast.1), slice={[0:2], [0:8]}
+  %slice.2 = c64[2,8]{1,0} slice(%bitcast.1), slice={[6:8], [0:8]}
+  %part = c64[4]{0} slice(%param_1), slice={[0:4]}
+  %sum = c64[4,8]{1,0} add(%slice.1, %param_1)
+  ROOT %join = c64[4,8]{1,0} concatenate(%slice.1, %slice.2, %sum)
+}
+
+ENTRY %main (u: c64[6,4,8], v: c64[8]) -> c64[4,8] {
+  %u = c64[6,4,8]{2,1,0} parameter(0)
+  %v = c64[8]{0} parameter(1)
+  ROOT %fusion.1 = c64[4,8]{1,0} fusion(%u, %v), kind=kLoop, calls=%fused_slices
+}
+"""
+
+
+def test_of_an_operand_that_is_sliced_only_the_slices_are_read():
+    """The first operand is taken apart, the second is also used whole."""
+    (kernel,) = read_kernels(SLICES)
+    assert kernel.read == 8 * (2 * 16 + 8)
+
+
 def test_bytes_and_passes(program):
     first, forward, _, _, _, inverse = program.kernels[:6]
     assert (first.read, first.written) == (2 * FIELD, FIELD)
