@@ -4,8 +4,8 @@
     python benchmarks/gpu.py --platform cpu --sizes 16 24 --steps 2 --target h200    # the same code, on two CPU devices
 
 Every section runs in processes of its own: one that fails, or that dies with its device, leaves a line and the others
-go on. Sections: device, values, transforms, memory, kernels, passes, bandwidth, speed, checkpoint, start. Every process
-drives all GPUs.
+go on. Sections: device, values, transforms, products, memory, kernels, passes, bandwidth, speed, checkpoint, start. Every
+process drives all GPUs.
 """
 
 from __future__ import annotations
@@ -227,6 +227,7 @@ SECTIONS = {  # title, and where the function is
     "device": ("What it runs on", "gpu:device"),
     "values": ("Values against one CPU device", "gpu_values:values"),
     "transforms": ("Transforms against numpy.fft", "gpu_values:transforms"),
+    "products": ("Products in one operation against numpy.fft", "gpu_values:products"),
     "memory": ("Memory", "gpu:memory"),
     "kernels": ("Kernels of a step", "gpu_trace:kernels"),
     "passes": ("Passes of FFTs over memory", "gpu_trace:passes"),

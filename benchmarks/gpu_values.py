@@ -96,6 +96,35 @@ def transforms(options: Options) -> None:
         compare((n, n, n + 4), real, dealias, Method(), "float64", f", calls below {stages.LARGEST_CALL} elements")
 
 
+def products(options: Options) -> None:
+    """Products of fields in one operation, in waves and without, against the same in NumPy."""
+    n = min(64, *options.sizes)
+    say("\n" + head("product | precision | coefficients | bound |"))
+    for name, mesh in meshes().items():
+        for fields, waves in (("auto", "auto"), ("all", 1), (1, 1), ("all", 2), (2, 3)):
+            if not in_time(options):
+                return
+            grid = sw.Grid((n, n - 2, n + 3), precision="float64", mesh=mesh)
+            transform = sw.fft.Transform(grid, Method(fields=fields, waves=waves))
+
+            def error(grid=grid, transform=transform) -> float:
+                u, coefficients, filtered = with_numpy(grid)
+                square = np.fft.fftn(filtered**2, axes=(1, 2, 3))[stored_modes(grid)].transpose(0, 2, 3, 1)
+                u_hat = transform.forward(sw.from_global(u, grid))
+                found = jax.jit(lambda v: transform.pointwise(lambda w: w * w, v))(u_hat)
+                return difference(unpadded(found, grid), square / filtered[0].size)
+
+            title = f"{name}, fields={fields}, waves={waves} | float64"
+            found = attempt(title, error)
+            if found is not None:
+                say(f"| {title} | {verdict(found, 'float64')}")
+
+
+def stored_modes(grid: Any) -> tuple[Any, ...]:
+    """Of all modes of fields in the order of axes in space, those that a grid keeps."""
+    return (slice(None), *np.ix_(*[grid.layout.mode_numbers(axis) for axis in range(3)]))
+
+
 def with_numpy(grid: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Three random fields, their coefficients as stored, and the fields without the modes that are dropped."""
     random = np.random.default_rng(0)
@@ -108,5 +137,5 @@ def with_numpy(grid: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     kept = np.zeros(grid.physical_shape, bool)
     kept[np.ix_(*[np.concatenate([n, -n]) if grid.real else n for n in numbers])] = True
     back = np.fft.ifftn(whole * kept, axes=axes)
-    stored = whole[(slice(None), *np.ix_(*numbers))].transpose(0, *(1 + axis for axis in layout.order))
+    stored = whole[stored_modes(grid)].transpose(0, *(1 + axis for axis in layout.order))
     return u, stored / kept.size, back.real if grid.real else back
