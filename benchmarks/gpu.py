@@ -4,8 +4,8 @@
     python benchmarks/gpu.py --platform cpu --sizes 16 24 --steps 2 --target h200    # the same code, on two CPU devices
 
 Every section runs in processes of its own: one that fails, or that dies with its device, leaves a line and the others
-go on. Sections: device, values, transforms, products, memory, kernels, passes, bandwidth, speed, checkpoint, start. Every
-process drives all GPUs.
+go on. Sections: device, values, transforms, products, memory, kernels, passes, bandwidth, speed, checkpoint, start.
+Every process drives all GPUs.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def products(options: Options) -> None:
             transform = sw.fft.Transform(grid, Method(fields=fields, waves=waves))
 
             def error(grid=grid, transform=transform) -> float:
-                u, coefficients, filtered = with_numpy(grid)
+                u, _, filtered = with_numpy(grid)
                 square = np.fft.fftn(filtered**2, axes=(1, 2, 3))[stored_modes(grid)].transpose(0, 2, 3, 1)
                 u_hat = transform.forward(sw.from_global(u, grid))
                 found = jax.jit(lambda v: transform.pointwise(lambda w: w * w, v))(u_hat)
