@@ -195,8 +195,8 @@ def pointwise_operation(
     def local(u_hat: Array, *operands: Array, axis_name: Any) -> list[Array]:
         fixed, over_points = operands[:parameters], operands[parameters:]
         if waves > 1:
-            fields = None if method.fields in ("auto", "all") else int(method.fields)
-            in_waves = partial(pointwise_in_waves, waves=waves, fields=fields)
+            fields = method.fields if isinstance(method.fields, int) else None
+            in_waves = partial(pointwise_in_waves, waves=waves, fields=fields, batch=_batch_axes(fn))
             return in_waves(u_hat, fn, layout, axis_name, fixed, over_points, largest)
         if in_blocks(layout, method, on_cpu):
             return pointwise_blocked(u_hat, fn, layout, axis_name, fixed, over_points, largest)
@@ -224,6 +224,14 @@ def pointwise_operation(
     batched = [at is not None for at in getattr(fn, "axes", (0, *[None] * len(operands)))]
     axes = [len(v.shape) for v in given]
     return _partitioned(local, layout, mesh, method, split, axes, results, batched, content)
+
+
+def _batch_axes(fn: Any) -> tuple[int, int]:
+    """How many axes `vmap` has put in front of the fields that a function takes, and of those that it returns."""
+    given = returned = 0
+    while hasattr(fn, "axes"):
+        given, returned, fn = given + (fn.axes[0] is not None), returned + 1, fn.fn
+    return given, returned
 
 
 def in_blocks(layout: Layout, method: Method, on_cpu: bool) -> bool:

@@ -76,22 +76,17 @@ def at_once(step: Step, u: Array) -> Array:
     return step(u)
 
 
-def one_by_one(step: Step, u: Array) -> Array:
-    """A step on one field `u[i]` after the other, which holds less."""
-    return jnp.concatenate([step(u[i : i + 1]) for i in range(len(u))])
-
-
 def lines_of_planes(
     u: Array, layout: Layout, axis_name: AxisNames, scale: float, apply: Callable[[Step, Array], Array] = at_once
 ) -> Array:
     """FFT y z of planes of x, and the exchange: lines `(…, x, ky/P, kz)`, of pencils `(…, x, kz/C, ky/P)`.
 
     Args:
-        u: planes `(…, x/P, y, z)`; where they are a part of this device's, so they are of all devices'.
+        u: planes `(…, x/P, y, z)`, all of this device's or the same part of every device's.
         layout: of the whole grid.
         axis_name: as in `forward_local`.
         scale: factor of the result.
-        apply: how FFTs go through the fields, `at_once` or `one_by_one`; they share the exchange.
+        apply: how FFTs go through the fields, which share the exchange: at once, or one after the other.
     """
     slab, pencil = mesh_names(axis_name, layout)
     d = layout.dimensions
@@ -123,7 +118,7 @@ def modes_of_lines(lines: Array, layout: Layout) -> Array:
 
 
 def lines_of_modes(u_hat: Array, layout: Layout) -> Array:
-    """FFT x of coefficients: lines `(…, ky/P, kz, x)` of the conjugate field, to be sent."""
+    """FFT x of coefficients: lines `(…, ky/P, kz, x)`, of pencils `(…, ky/P, kz/C, x)`, of the conjugate field."""
     # Σ û exp(i k·x) is the conjugate of Σ conj(û) exp(−i k·x): inverse FFTs on GPUs come with a pass that scales
     u = jnp.conj(u_hat)
     if _in_one_call(layout):

@@ -23,12 +23,12 @@ from jaxtyping import Array
 
 from solver.fft.pipeline import (
     AxisNames,
+    Step,
     largest_here,
     largest_of_all,
     lines_of_modes,
     lines_of_planes,
     modes_of_lines,
-    one_by_one,
     planes_of_lines,
 )
 from solver.grid.layout import Layout
@@ -39,48 +39,55 @@ def pointwise_in_waves(
     fn: Callable[..., Array],
     layout: Layout,
     axis_name: AxisNames,
-    parameters: Sequence[Array] = (),
-    at_points: Sequence[Array] = (),
-    largest: Callable[..., Array] | None = None,
+    parameters: Sequence[Array],
+    at_points: Sequence[Array],
+    largest: Callable[..., Array] | None,
     *,
     waves: int,
-    fields: int | None = None,
+    fields: int | None,
+    batch: tuple[int, int] = (0, 0),
 ) -> list[Array]:
     """Coefficients of `fn(u, *parameters, *at_points)`, in two and three dimensions; then the largest value over all
     points of `largest(u, *parameters, *at_points)`, if that is given.
 
     Args:
-        u_hat: this device's coefficients.
+        u_hat: this device's coefficients `(…, component, ky, kz, kx)`, with one axis of components or none.
         fn, parameters, at_points, largest: as `Transform.pointwise` has them; a function sees one wave at a time.
         layout: of the whole grid.
         axis_name: mesh axes that split it.
         waves: at most as many as a device has planes.
         fields: most that share an exchange; None for all.
+        batch: number of axes in front of the components, of u_hat and of what `fn` returns: these stay together.
     """
     d, scale = layout.dimensions, 1 / math.prod(layout.points)
+    components = -d - 1  # their axis, where there is one
     slabs = 1 if axis_name is None else layout.slabs
-    lead, u_hat = u_hat.shape[:-d], u_hat.reshape(-1, *u_hat.shape[-d:])
-    lines = one_by_one(lambda v: lines_of_modes(v, layout), u_hat)
+    one_by_one = functools.partial(_one_by_one, axis=components)
+    has_components = u_hat.ndim > batch[0] + d
+    lines = one_by_one(lambda v: lines_of_modes(v, layout), _with_components(u_hat, batch[0], d))
     returned: list[list[Array]] = []  # of each wave, fields
     most: list[Array] = []
     for first, last in _parts(layout.padded_points[0] // slabs, waves):
         of_wave = _in_slabs(lines, -1, slabs)[..., first:last].reshape(*lines.shape[:-1], -1)
-        arrived = [planes_of_lines(part, layout, axis_name, 1.0, one_by_one) for part in _groups(of_wave, fields)]
-        u = jnp.concatenate(arrived).reshape(*lead, *arrived[0].shape[1:])
+        groups = _groups(of_wave, components, fields)
+        arrived = [planes_of_lines(part, layout, axis_name, 1.0, one_by_one) for part in groups]
+        u = jnp.concatenate(arrived, axis=components)
+        u = u if has_components else jnp.squeeze(u, components)
         here = [v if v.shape[-d] == 1 else lax.slice_in_dim(v, first, last, axis=v.ndim - d) for v in at_points]
         f = fn(u, *parameters, *here)
         if largest is not None:
             most.append(largest_here(largest(u, *parameters, *here), layout, axis_name, first))
-        results, f = f.shape[:-d], f.reshape(-1, *f.shape[-d:])
-        sent = [lines_of_planes(part, layout, axis_name, scale, one_by_one) for part in _groups(f, fields)]
-        returned.append([_in_slabs(part[i : i + 1], -d, slabs) for part in sent for i in range(len(part))])
+        results = f.shape[:-d]
+        groups = _groups(_with_components(f, batch[1], d), components, fields)
+        sent = [lines_of_planes(part, layout, axis_name, scale, one_by_one) for part in groups]
+        returned.append([_in_slabs(one, -d, slabs) for part in sent for one in _groups(part, components, 1)])
 
     def modes(of_waves: Sequence[Array]) -> Array:
         planes = jnp.concatenate(of_waves, axis=-d)
-        return modes_of_lines(planes.reshape(1, -1, *planes.shape[3:]), layout)
+        return modes_of_lines(planes.reshape(*planes.shape[: components - 1], 1, -1, *planes.shape[1 - d :]), layout)
 
-    f_hat = jnp.concatenate([modes(of_waves) for of_waves in zip(*returned, strict=True)])
-    f_hat = f_hat.reshape(*results, *f_hat.shape[1:])
+    f_hat = jnp.concatenate([modes(of_waves) for of_waves in zip(*returned, strict=True)], axis=components)
+    f_hat = f_hat.reshape(*results, *f_hat.shape[-d:])
     return [f_hat, *([largest_of_all(functools.reduce(jnp.maximum, most), layout, axis_name)] if most else [])]
 
 
@@ -90,10 +97,21 @@ def _parts(total: int, count: int) -> Iterator[tuple[int, int]]:
         yield i * total // count, (i + 1) * total // count
 
 
-def _groups(u: Array, most: int | None) -> Iterator[Array]:
-    """The fields `u[i]`, at most so many together."""
-    step = most or len(u)
-    return (u[i : i + step] for i in range(0, len(u), step))
+def _with_components(u: Array, batch: int, d: int) -> Array:
+    """Fields `(…, component, x, y, z)` with one axis of components between those of a batch and those in space."""
+    return u.reshape(*u.shape[:batch], -1, *u.shape[u.ndim - d :])
+
+
+def _one_by_one(step: Step, u: Array, axis: int) -> Array:
+    """A step on one component after the other, which holds less than all at once."""
+    return jnp.concatenate([step(one) for one in _groups(u, axis, 1)], axis=axis)
+
+
+def _groups(u: Array, axis: int, most: int | None) -> Iterator[Array]:
+    """Components, at most so many together; None for all."""
+    axis, count = axis + u.ndim, u.shape[axis]
+    step = most or count
+    return (lax.slice_in_dim(u, i, min(i + step, count), axis=axis) for i in range(0, count, step))
 
 
 def _in_slabs(u: Array, at: int, slabs: int) -> Array:

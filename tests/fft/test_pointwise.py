@@ -319,6 +319,25 @@ def test_members_in_waves():
     assert in_waves == whole | {"all-to-all": 1 + 2 * 3}
 
 
+def scalar(u):
+    return u * u
+
+
+@pytest.mark.parametrize("fn", [scalar, lambda u: jnp.stack([u[0] * u[1], u[1], u[0]])], ids=["a scalar", "components"])
+def test_members_are_not_told_apart_in_waves(make_grid, fn):
+    """However many members: as many FFTs and exchanges."""
+    grid = make_grid((12, 10, 9), devices=2)
+    transform, plain = Transform(grid, Method(waves=2, fields=1)), Transform(grid)
+    counted = []
+    for members in (1, 3):
+        u_hat = plain.forward(random_field(grid, (members, 2) if fn is not scalar else (members,)))
+        run = jax.jit(jax.vmap(lambda v: transform.pointwise(fn, v)))
+        np.testing.assert_allclose(run(u_hat), jax.vmap(lambda v: plain.pointwise(fn, v))(u_hat), atol=1e-15)
+        text = run.lower(u_hat).compile().as_text()
+        counted.append((text.count(" fft("), collectives(run, u_hat)))
+    assert counted[0] == counted[1]
+
+
 def doubled(u, parameters, at_points):
     return 2 * u
 
