@@ -123,8 +123,20 @@ def on_gpu(mesh: AnyMesh) -> bool:
 
 
 def across_hosts(mesh: AnyMesh) -> bool:
-    """Whether some of the mesh's GPUs reach each other by a network only: JAX numbers those that share fast links."""
-    return on_gpu(mesh) and len({getattr(device, "slice_index", 0) for device in mesh.devices.flat}) > 1
+    """Whether some GPUs of a mesh, or of one member's part of it, reach each other by a network only.
+
+    JAX numbers the groups of GPUs that share fast links, alike on all processes.
+    """
+    if not on_gpu(mesh):
+        return False
+    at = mesh.axis_names.index(MEMBER) if MEMBER in mesh.axis_names else None
+    members = [mesh.devices] if at is None else np.moveaxis(mesh.devices, at, 0)
+    return any(len({_group_of(device) for device in part.flat}) > 1 for part in members)
+
+
+def _group_of(device: Any) -> int:
+    """Number of a device's group; one for all where JAX does not tell."""
+    return next((getattr(device, name) for name in ("partition_index", "slice_index") if hasattr(device, name)), 0)
 
 
 def over_auto_axes(run: Callable[..., Array], mesh: AnyMesh, result: NamedSharding) -> Callable[..., Array]:

@@ -171,8 +171,8 @@ class DevicesSection(Section):
     )
     waves: Annotated[int, Field(gt=0)] | Literal["auto"] = Field(
         "auto",
-        description="of planes of x in which products are taken, one sent while the next one is worked on; auto = 2, "
-        "of pencils 3, on GPUs of several hosts",
+        description="of planes of x in which products are taken, one sent while the next is worked on; "
+        "auto = 2 (pencils 3) on GPUs of several hosts with many points each, 1 elsewhere",
     )
 
     @model_validator(mode="after")

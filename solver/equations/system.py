@@ -39,7 +39,7 @@ class PeriodicSystem(eqx.Module):
 
     Args:
         grid: where the fields live.
-        method: how the equation's transforms are carried out: engine, fields per exchange. Changes round-off only.
+        method: how the equation's transforms are carried out: engine, what shares an exchange. Changes round-off only.
     """
 
     grid: Grid = eqx.field(static=True)

@@ -25,6 +25,7 @@ class Call:
         exchanges: number of all-to-alls.
         exchanged_bytes: that all devices together send.
         working_bytes: that all devices together hold while it is under way, beside its coefficients.
+        of_points: whether it is a half of a function of points.
     """
 
     forward: bool
@@ -32,6 +33,7 @@ class Call:
     exchanges: int
     exchanged_bytes: int
     working_bytes: int
+    of_points: bool = False
 
 
 def transforms_in(jaxpr: Any) -> list[Call]:
@@ -57,30 +59,37 @@ def _calls(jaxpr: Any) -> Iterator[Call]:
 def _transforms(equation: Any) -> Iterator[Call]:
     given, result = equation.invars[0].aval, equation.outvars[0].aval
     layout = equation.params["layout"]
+    method, mesh = equation.params["method"], equation.params["mesh"]
+    of_points = equation.primitive is pointwise_p
+    waves = method.waves_on(layout, across_hosts(mesh)) if of_points else 1
     # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
-    blocked = equation.primitive is pointwise_p and in_blocks(layout, equation.params["method"], on_cpu=True)
-    waves = 1
-    if equation.primitive is pointwise_p:
-        waves = equation.params["method"].waves_on(layout, across_hosts(equation.params["mesh"]))
+    blocked = of_points and waves == 1 and in_blocks(layout, method, on_cpu=True)
+    together = method.fields if waves > 1 and isinstance(method.fields, int) else None
     if equation.primitive is not forward_p:
-        yield _call(False, layout, given, blocked, waves)
+        yield _call(False, layout, given, blocked, waves, together, of_points)
     if equation.primitive is not inverse_p:
-        yield _call(True, layout, result, blocked, waves)
+        yield _call(True, layout, result, blocked, waves, together, of_points)
 
 
-def _call(forward: bool, layout: Layout, modes: Any, blocked: bool, waves: int) -> Call:
+def _call(
+    forward: bool, layout: Layout, modes: Any, blocked: bool, waves: int, together: int | None, of_points: bool
+) -> Call:
+    """A transform in so many waves, at most so many fields together; of all its fields at once if None."""
     batch = math.prod(modes.shape[: modes.ndim - layout.dimensions])
     itemsize = modes.dtype.itemsize
     # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
     exchanged = itemsize * layout.padded_points[0] * math.prod(layout.spectral_shape[:-1])
     point_size = itemsize // 2 if layout.real else itemsize
-    fields = batch * point_size * math.prod(layout.points)
+    fields = batch * point_size * math.prod(layout.points) // waves
+    components = modes.shape[modes.ndim - layout.dimensions - 1] if modes.ndim > layout.dimensions else 1
+    groups = waves * math.ceil(components / (together or components))
     if blocked:
         fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
     return Call(
         forward=forward,
         batch=batch,
-        exchanges=waves * ((layout.slabs > 1) + (layout.pencils > 1)),
+        exchanges=groups * ((layout.slabs > 1) + (layout.pencils > 1)),
         exchanged_bytes=batch * layout.exchange_bytes(itemsize),
         working_bytes=fields + 2 * batch * exchanged,
+        of_points=of_points,
     )

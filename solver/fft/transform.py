@@ -24,14 +24,14 @@ from solver.grid import Grid
 class Transform:
     """Distributed Fourier transform on a grid: û(k) = (1/N) Σ_x u(x) exp(-i k·x), u(x) = Σ_k û(k) exp(i k·x).
 
-    Only the modes that the grid retains are computed and exchanged. Any leading axes are batched: however many
-    fields go in, one transform costs one all-to-all (two with pencils), and never an all-gather. Works under `jit`,
-    `vmap`, `grad`, `jvp` and `lax` control flow, on global arrays over Auto or Explicit mesh axes; an input that lies
-    otherwise is moved first. Sides that the devices do not divide are padded inside.
+    Only the modes that the grid retains are computed and exchanged. Any leading axes are batched: all fields share one
+    all-to-all (two with pencils), but on GPUs with many points, where each has its own; there is never an all-gather.
+    Works under `jit`, `vmap`, `grad`, `jvp` and `lax` control flow, on global arrays over Auto or Explicit mesh axes; an
+    input that lies otherwise is moved first. Sides that the devices do not divide are padded inside.
 
     Args:
         grid: supplies shapes, retained modes, real or complex fields, and the device mesh.
-        method: how it is carried out: engine, fields per exchange, parts of an exchange.
+        method: how it is carried out: engine, fields per exchange, parts of an exchange, waves of planes.
         shift: of the points, one number for each dimension in units of their spacing; none if None. Values are those
             at the shifted points, coefficients are what they are without.
 
@@ -89,8 +89,9 @@ class Transform:
     ) -> Any:
         """Coefficients of a function of the fields at each point: `forward(fn(inverse(fields)))`.
 
-        Same result as the three calls, with one exchange each way for all fields together. On a CPU the fields pass
-        through the cache a few planes at a time, and never exist as arrays. Differentiable and batched (`vmap`) over
+        Same result as the three calls. On a CPU with one exchange each way for all fields together, which pass through
+        the cache a few planes at a time and never exist as arrays; across hosts of GPUs in waves of planes
+        (`Method.waves`). Differentiable and batched (`vmap`) over
         fields, parameters and arrays over points alike.
 
         `fn` is called with the arguments that are given, in this order: `fn(u)`, `fn(u, parameters)`,

@@ -27,7 +27,7 @@ class Kind:
     control: str
 
 
-def recorded_words(kind: Kind, precision: str, devices: int, few: bool = False) -> dict[str, float] | None:
+def recorded_words(kind: Kind, precision: str, devices: int, few: bool) -> dict[str, float] | None:
     """Real words per point that each program of such a run holds on one device, allowance for cuFFT included.
 
     Of the recorded numbers of devices the nearest, by ratio; the other precision where there is no record of this one.

@@ -71,7 +71,8 @@ class Candidate:
     @property
     def key(self) -> tuple[Any, ...]:
         """What distinguishes the programs of two candidates."""
-        return self.split, self.fields, self.section.chunks, self.waves, self.section.engine
+        alone = self.method.most_fields(self._layout, self.gpu)  # of transforms that are not of a product
+        return self.split, self.fields, alone, self.section.chunks, self.waves, self.section.engine
 
     def __str__(self) -> str:
         """In words: `pencil 4×2, fields 1, chunks 1, waves 1, slabwave`."""
@@ -110,20 +111,25 @@ def with_other_fields(base: Candidate) -> list[Candidate]:
 
 def _with_fields(base: Candidate, fields: int | str) -> Candidate:
     """With `auto` where that means the same, so that the run file needs no line for it."""
-    by_default = base.with_keys(fields_per_exchange=None)
-    return by_default if by_default.fields == fields else base.with_keys(fields_per_exchange=fields)
+    by_default, chosen = base.with_keys(fields_per_exchange=None), base.with_keys(fields_per_exchange=fields)
+    return by_default if by_default.key == chosen.key else chosen
 
 
 def with_other_chunks(base: Candidate) -> list[Candidate]:
     """The same with exchanges cut into other numbers of parts, where they can be cut."""
-    return _fitting(base.with_keys(chunks=n) for n in CHUNKS) if base.devices > 1 else []
+    if base.devices == 1:
+        return []
+    uncut = base.with_keys(waves=1) if base.waves > 1 else base
+    return _fitting(uncut.with_keys(chunks=n) if n > 1 else base.with_keys(chunks=n) for n in CHUNKS)
 
 
 def with_other_waves(base: Candidate) -> list[Candidate]:
-    """On GPUs the same with other numbers of waves, all fields of one in an exchange."""
+    """On GPUs the same with other numbers of waves, each field by itself and all of a wave in an exchange."""
     if base.devices == 1 or not base.gpu:
         return []
-    return _fitting(base.with_keys(waves=n, chunks=None, fields_per_exchange=None) for n in WAVES)
+    plain = base.with_keys(chunks=None, fields_per_exchange=None)
+    one_by_one = [plain.with_keys(waves=n, fields_per_exchange=1) for n in WAVES]
+    return _fitting([*(plain.with_keys(waves=n) for n in WAVES), *one_by_one])
 
 
 def with_other_engines(base: Candidate) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""The search: splits of the grid first, then fields and parts of an exchange on the best ones, then engines.
+"""The search: splits of the grid first, then fields, parts of an exchange and waves on the best ones, then engines.
 
 Candidates of a session take turns, so that a slower moment of the machine meets all of them. Everything that decides is
 equal on all processes, so that all of them try the same candidates in the same order.
@@ -100,6 +100,8 @@ def tune(config: Config, mesh: Mesh, *, steps: int, stall_limit: float) -> Tunin
         session.measure([own, *splits(own)])
         for others in (with_other_fields, with_other_chunks, with_other_waves):
             kept = tuning.best_splits(KEPT_SPLITS)
+            if others is with_other_waves:  # of functions of points
+                kept = [trial for trial in kept if trial.has_products]
             session.measure([other for trial in kept for other in others(trial.candidate)])
         session.measure([other for trial in tuning.best(1) for other in with_other_engines(trial.candidate)])
         session.decide()

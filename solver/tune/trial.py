@@ -34,6 +34,7 @@ class Trial:
         milliseconds: per step, of each round of the last session that it took part in.
         held: bytes that the compiled program holds on a device; None where the compiler does not say.
         exchanges: all-to-alls per step.
+        has_products: whether a step has functions of points, which can go in waves.
         failure: why it cannot be used; empty if it can.
         final: whether it took part in the last session, which decides.
         ready: to take a turn.
@@ -43,6 +44,7 @@ class Trial:
     milliseconds: list[float] = field(default_factory=list)
     held: int | None = None
     exchanges: int | None = None
+    has_products: bool = False
     failure: str = ""
     final: bool = False
     ready: Ready | None = None
@@ -110,6 +112,7 @@ def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
     equation, stepper, state = assembly.equation, assembly.stepper, assembly.start()
     dt = _first_step(assembly, state) if dt is None else dt
     calls = transforms_in_step(equation, stepper, state)
+    trial.has_products = any(call.of_points for call in calls)
     trial.exchanges = trial.candidate.section.chunks * sum(call.exchanges for call in calls)
     moved = OnHost.of((with_budget(state.field, state.budget), state.history))
     trial.ready = Ready(equation, stepper, moved, state.replace(field=(), history=()), dt)

@@ -71,9 +71,13 @@ def test_waves_are_tried_on_gpus():
     wide = read("grid.shape=[128,128,128]")
     one_host, two_hosts = Candidate(wide, 2, gpu=True), Candidate(wide, 2, gpu=True, across=True)
     assert with_other_waves(Candidate(wide, 2)) == []
-    assert [(one.waves, one.fields) for one in with_other_waves(one_host)] == [(1, 1), (2, "all"), (4, "all")]
+    assert [(one.waves, one.fields) for one in with_other_waves(one_host)] == [
+        (1, 1), (2, "all"), (4, "all"), (1, 1), (2, 1), (4, 1),
+    ]  # fmt: skip
     assert (two_hosts.waves, two_hosts.fields) == (2, "all")
     assert "waves = 4" in run_file_lines(with_other_waves(two_hosts)[-1])
+    assert [(one.section.chunks, one.waves) for one in with_other_chunks(two_hosts)] == [(1, 2), (2, 1), (4, 1)]
+    assert two_hosts.key != two_hosts.with_keys(fields_per_exchange="all").key, "other transforms go one by one"
 
 
 def test_engines_that_can_transform_the_grid():

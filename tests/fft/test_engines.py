@@ -106,7 +106,7 @@ def test_exchanges_of_waves(make_grid, fields, exchanges):
     assert len(sent) == exchanges
     assert sum(sent) * 4 * 3 // 4 == 8 * grid.layout.exchange_bytes()
     calls = sw.fft.transforms_in(jax.make_jaxpr(run)(u_hat))
-    assert [call.exchanges for call in calls] == [2, 2]
+    assert sum(call.exchanges for call in calls) == exchanges
 
 
 def test_what_auto_means_on_gpus():
@@ -123,16 +123,23 @@ def test_what_auto_means_on_gpus():
 
 
 def test_hosts_are_told_apart_by_their_links():
-    def mesh(platform, *groups):
-        devices = [types.SimpleNamespace(platform=platform, slice_index=group, id=i) for i, group in enumerate(groups)]
+    def mesh(platform, groups, names=("slab",), told_by="partition_index"):
+        device = lambda i, group: types.SimpleNamespace(platform=platform, id=i, **{told_by: group})  # noqa: E731
         found = object.__new__(jax.sharding.Mesh)
-        object.__setattr__(found, "devices", np.array(devices))
+        of_groups = np.array([device(i, int(group)) for i, group in enumerate(np.ravel(groups))])
+        object.__setattr__(found, "devices", of_groups.reshape(np.shape(groups)))
+        object.__setattr__(found, "axis_names", names)
         return found
 
-    assert across_hosts(mesh("gpu", 0, 0, 1, 1))
-    assert not across_hosts(mesh("gpu", 1, 1))
-    assert not across_hosts(mesh("cpu", 0, 1)), "processes on CPUs have no kernels to put beside"
+    assert across_hosts(mesh("gpu", [0, 0, 1, 1]))
+    assert across_hosts(mesh("gpu", [0, 0, 1, 1], told_by="slice_index"))
+    assert not across_hosts(mesh("gpu", [1, 1]))
+    assert not across_hosts(mesh("gpu", [0, 1], told_by="something"))
+    assert not across_hosts(mesh("cpu", [0, 1])), "processes on CPUs have no kernels to put beside"
     assert not across_hosts(sw.device_mesh())
+    of_members = [[0, 0], [1, 1]]
+    assert not across_hosts(mesh("gpu", of_members, ("member", "slab"))), "each on a host of its own"
+    assert across_hosts(mesh("gpu", of_members, ("slab", "member")))
 
 
 @pytest.mark.parametrize(
