@@ -26,8 +26,8 @@ class Transform:
 
     Only the modes that the grid retains are computed and exchanged. Any leading axes are batched: all fields share one
     all-to-all (two with pencils), but on GPUs with many points, where each has its own; there is never an all-gather.
-    Works under `jit`, `vmap`, `grad`, `jvp` and `lax` control flow, on global arrays over Auto or Explicit mesh axes; an
-    input that lies otherwise is moved first. Sides that the devices do not divide are padded inside.
+    Works under `jit`, `vmap`, `grad`, `jvp` and `lax` control flow, on global arrays over Auto or Explicit mesh axes;
+    an input that lies otherwise is moved first. Sides that the devices do not divide are padded inside.
 
     Args:
         grid: supplies shapes, retained modes, real or complex fields, and the device mesh.
