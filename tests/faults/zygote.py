@@ -79,17 +79,20 @@ def together(zygote: Zygote, words: list[str], error: Path, port: int, processes
 def inject_fault(counts: Path, at: int = 0, do: str = "kill", when: str = "before", code: str = "") -> None:
     """Count the calls that write; at number `at` do what is asked. The count is left in a file."""
     import errno
+    import threading
 
     exec(code, {})
-    seen = [0]
+    seen, lock = [0], threading.Lock()  # the run and the thread that writes its checkpoints both count
 
     def wrapped(name: str) -> Any:
         original = getattr(os, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
-            seen[0] += 1
-            counts.write_text(str(seen[0]))
-            if seen[0] != at:
+            with lock:
+                seen[0] += 1
+                number = seen[0]
+                counts.write_text(str(number))
+            if number != at:
                 return original(*arguments, **options)
             if do != "kill":
                 raise OSError(getattr(errno, do), os.strerror(getattr(errno, do)))
