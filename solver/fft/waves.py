@@ -51,7 +51,7 @@ def pointwise_in_waves(
     points of `largest(u, *parameters, *at_points)`, if that is given.
 
     Args:
-        u_hat: this device's coefficients `(…, component, ky, kz, kx)`, with one axis of components or none.
+        u_hat: this device's coefficients `(…, ky, kz, kx)`; all axes but those of a batch are of components.
         fn, parameters, at_points, largest: as `Transform.pointwise` has them; a function sees one wave at a time.
         layout: of the whole grid.
         axis_name: mesh axes that split it.
@@ -60,10 +60,9 @@ def pointwise_in_waves(
         batch: number of axes in front of the components, of u_hat and of what `fn` returns: these stay together.
     """
     d, scale = layout.dimensions, 1 / math.prod(layout.points)
-    components = -d - 1  # their axis, where there is one
+    components = -d - 1  # their axis, all of them along one
     slabs = 1 if axis_name is None else layout.slabs
     one_by_one = functools.partial(_one_by_one, axis=components)
-    has_components = u_hat.ndim > batch[0] + d
     lines = one_by_one(lambda v: lines_of_modes(v, layout), _with_components(u_hat, batch[0], d))
     returned: list[list[Array]] = []  # of each wave, fields
     most: list[Array] = []
@@ -72,7 +71,7 @@ def pointwise_in_waves(
         groups = _groups(of_wave, components, fields)
         arrived = [planes_of_lines(part, layout, axis_name, 1.0, one_by_one) for part in groups]
         u = jnp.concatenate(arrived, axis=components)
-        u = u if has_components else jnp.squeeze(u, components)
+        u = u.reshape(*u_hat.shape[:-d], *u.shape[-d:])
         here = [v if v.shape[-d] == 1 else lax.slice_in_dim(v, first, last, axis=v.ndim - d) for v in at_points]
         f = fn(u, *parameters, *here)
         if largest is not None:

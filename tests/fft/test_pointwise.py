@@ -319,6 +319,20 @@ def test_members_in_waves():
     assert in_waves == whole | {"all-to-all": 1 + 2 * 3}
 
 
+def with_its_transpose(u):
+    """Of a tensor, whose components lie along two axes."""
+    return jnp.einsum("ij...,kj...->ik...", u, u)
+
+
+@pytest.mark.parametrize("method", [Method(), Method(waves=2)], ids=["one wave", "waves"])
+def test_components_along_two_axes(make_grid, method):
+    grid = make_grid((12, 10, 9), devices=2)
+    transform = Transform(grid, method)
+    u_hat = transform.forward(random_field(grid, (2, 3)))
+    expected = transform.forward(with_its_transpose(transform.inverse(u_hat)))
+    np.testing.assert_allclose(transform.pointwise(with_its_transpose, u_hat), expected, atol=1e-14)
+
+
 def scalar(u):
     return u * u
 
