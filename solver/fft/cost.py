@@ -57,33 +57,28 @@ def _calls(jaxpr: Any) -> Iterator[Call]:
 
 
 def _transforms(equation: Any) -> Iterator[Call]:
-    given, result = equation.invars[0].aval, equation.outvars[0].aval
-    layout = equation.params["layout"]
+    if equation.primitive is not forward_p:
+        yield _call(equation, forward=False, modes=equation.invars[0].aval)
+    if equation.primitive is not inverse_p:
+        yield _call(equation, forward=True, modes=equation.outvars[0].aval)
+
+
+def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
+    """The transform to or from these coefficients."""
+    layout: Layout = equation.params["layout"]
     method, mesh = equation.params["method"], equation.params["mesh"]
     of_points = equation.primitive is pointwise_p
     waves = method.waves_on(layout, across_hosts(mesh)) if of_points else 1
-    # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
-    blocked = of_points and waves == 1 and in_blocks(layout, method, on_cpu=True)
-    together = method.fields if waves > 1 and isinstance(method.fields, int) else None
-    if equation.primitive is not forward_p:
-        yield _call(False, layout, given, blocked, waves, together, of_points)
-    if equation.primitive is not inverse_p:
-        yield _call(True, layout, result, blocked, waves, together, of_points)
-
-
-def _call(
-    forward: bool, layout: Layout, modes: Any, blocked: bool, waves: int, together: int | None, of_points: bool
-) -> Call:
-    """A transform in so many waves, at most so many fields together; of all its fields at once if None."""
-    batch = math.prod(modes.shape[: modes.ndim - layout.dimensions])
+    lead: tuple[int, ...] = modes.shape[: modes.ndim - layout.dimensions]
+    batch, components = math.prod(lead), lead[-1] if lead else 1
+    groups = waves * math.ceil(components / method.fields) if waves > 1 and isinstance(method.fields, int) else waves
     itemsize = modes.dtype.itemsize
     # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
     exchanged = itemsize * layout.padded_points[0] * math.prod(layout.spectral_shape[:-1])
     point_size = itemsize // 2 if layout.real else itemsize
     fields = batch * point_size * math.prod(layout.points) // waves
-    components = modes.shape[modes.ndim - layout.dimensions - 1] if modes.ndim > layout.dimensions else 1
-    groups = waves * math.ceil(components / (together or components))
-    if blocked:
+    # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
+    if of_points and waves == 1 and in_blocks(layout, method, on_cpu=True):
         fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
     return Call(
         forward=forward,

@@ -199,7 +199,8 @@ class _Module:
             return Kernel(one.name, kind, 0, 0, waits_for=one.operands[0])
         read, written = sum(map(_bytes, given)), _bytes(one.shape)
         if one.op == "fusion":
-            read = sum(self._read(one.called("calls"), i, _bytes(shape)) for i, shape in enumerate(given))
+            inner = list(self._instructions(one.called("calls")))
+            read = sum(_read(inner, i, _bytes(shape)) for i, shape in enumerate(given))
         if one.op.endswith("-start"):
             written = read  # its result names the operand, too
         length = re.search(r"fft_length=\{([\d,]+)\}", one.rest)
@@ -210,20 +211,6 @@ class _Module:
         return Kernel(
             one.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
         )  # fmt: skip
-
-    def _read(self, fusion: str, i: int, size: int) -> int:
-        """Bytes that a fused kernel reads of its operand i, which has `size` bytes."""
-        inner = list(self._instructions(fusion))
-        names = {one.name for one in inner if one.op == "parameter" and one.number == i}
-        sliced = 0
-        for one in inner:
-            if one.op in REARRANGED and one.operands[0] in names:
-                names.add(one.name)
-            elif one.op in ("slice", "dynamic-slice") and one.operands[0] in names:
-                sliced += _bytes(one.shape)
-            elif names & set(one.operands):
-                return size
-        return min(sliced, size) if sliced else size
 
     def _wrapped(self, one: _Instruction) -> tuple[str, str]:
         """What an asynchronous operation does, and its attributes; a wait is named like its start."""
@@ -256,10 +243,9 @@ class _Instruction:
         shape, text = text[:end], text[end:].lstrip()
         at = text.index("(")
         close = _closing(text, at)
-        given, number = text[at + 1 : close], -1
-        if text[:at] == "parameter":
-            number = int(given)
-        return cls(name, shape, text[:at], tuple(re.findall(r"%[\w.\-]+", given)), text[close + 1 :], number)
+        op, given = text[:at], text[at + 1 : close]
+        number = int(given) if op == "parameter" else -1
+        return cls(name, shape, op, tuple(re.findall(r"%[\w.\-]+", given)), text[close + 1 :], number)
 
     def called(self, role: str) -> str:
         found = re.search(rf"\b{role}=(%[\w.\-]+)", self.rest)
@@ -270,6 +256,20 @@ class _Instruction:
         named = r"(?:to_apply|calls|true_computation|false_computation)=(%[\w.\-]+)"
         listed = re.search(r"branch_computations=\{([^}]*)\}", self.rest)
         return re.findall(named, self.rest) + (re.findall(r"%[\w.\-]+", listed[1]) if listed else [])
+
+
+def _read(fusion: Sequence[_Instruction], i: int, size: int) -> int:
+    """Bytes that a fused kernel of these instructions reads of its operand i, which has `size` bytes."""
+    names = {one.name for one in fusion if one.op == "parameter" and one.number == i}
+    sliced = 0
+    for one in fusion:
+        if one.op in REARRANGED and one.operands[0] in names:
+            names.add(one.name)
+        elif one.op in ("slice", "dynamic-slice") and one.operands[0] in names:
+            sliced += _bytes(one.shape)
+        elif names & set(one.operands):
+            return size
+    return min(sliced, size) if sliced else size
 
 
 def _closing(text: str, at: int) -> int:

@@ -119,8 +119,8 @@ def with_other_chunks(base: Candidate) -> list[Candidate]:
     """The same with exchanges cut into other numbers of parts, where they can be cut."""
     if base.devices == 1:
         return []
-    uncut = base.with_keys(waves=1) if base.waves > 1 else base
-    return _fitting(uncut.with_keys(chunks=n) if n > 1 else base.with_keys(chunks=n) for n in CHUNKS)
+    one_wave = base.with_keys(waves=1) if base.waves > 1 else base
+    return _fitting([base.with_keys(chunks=1), *(one_wave.with_keys(chunks=n) for n in CHUNKS if n > 1)])
 
 
 def with_other_waves(base: Candidate) -> list[Candidate]:

@@ -98,11 +98,11 @@ def tune(config: Config, mesh: Mesh, *, steps: int, stall_limit: float) -> Tunin
     with Watchdog(stall_limit, Path("/dev/stderr")) as watchdog:
         session = Session(tuning, devices, watchdog)
         session.measure([own, *splits(own)])
-        for others in (with_other_fields, with_other_chunks, with_other_waves):
+        for others in (with_other_fields, with_other_chunks):
             kept = tuning.best_splits(KEPT_SPLITS)
-            if others is with_other_waves:  # of functions of points
-                kept = [trial for trial in kept if trial.has_products]
             session.measure([other for trial in kept for other in others(trial.candidate)])
+        kept = [trial for trial in tuning.best_splits(KEPT_SPLITS) if trial.has_products]
+        session.measure([other for trial in kept for other in with_other_waves(trial.candidate)])
         session.measure([other for trial in tuning.best(1) for other in with_other_engines(trial.candidate)])
         session.decide()
     return tuning
