@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-BLOCK_BYTES = 2**18  # of complex numbers that a turn of a loop works on: a fraction of a core's second-level cache
+BLOCK_BYTES = 2**19  # of complex numbers that a turn of a loop works on: half of a core's second-level cache, or less
 
 
 def block_length(dtype: Any, *sides: int) -> int:

@@ -74,8 +74,6 @@ class Slabs:
     def loop_over_rows(self, fields: int, rows: int, body: Callable[..., Any], carry: Any) -> Any:
         """`carry = body(field, fields, start, count, carry)` for blocks of rows of a field, or of small fields."""
         length = self._block_length(self.layout.points[0], self.Kz)
-        if self.layout.dimensions == 2:
-            length *= 4  # of each x the rows lie together: a few numbers at a time are slow to fetch
         if rows <= length:
             blocks = max(1, round(fields * rows / length))
             return loop(fields, blocks, lambda b, n, carry: body(b, n, 0, rows, carry), carry)

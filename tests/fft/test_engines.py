@@ -176,7 +176,7 @@ def test_memory_of_an_unbatched_transform(make_grid, devices):
     u = jax.ShapeDtypeStruct(pruned.grid.physical_shape, float, sharding=pruned.grid.physical_sharding())
     u_hat = jax.ShapeDtypeStruct(pruned.grid.spectral_shape, complex, sharding=pruned.grid.spectral_sharding())
     assert real_fields(pruned.forward, u) < 1.5
-    assert real_fields(pruned.inverse, u_hat) < 2.1
+    assert real_fields(pruned.inverse, u_hat) < 2.2
     whole = sw.fft.Transform(
         make_grid((128, 128, 128), devices=devices, dealias="none"), sw.fft.Method(chunks=64 // devices)
     )
