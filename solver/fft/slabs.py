@@ -125,14 +125,14 @@ class Slabs:
     def points_of_planes(self, pieces: Sequence[Array], start: Any, count: int) -> Array:
         """Fields `(field, x, y, z)` of some planes, from the pieces that every device sent."""
         layout, d = self.layout, self.layout.dimensions
-        modes = jnp.zeros((len(pieces[0]), count, *(modes_of_fft(layout, axis) for axis in range(1, d))), self.dtype)
+        parts = []
         for i, piece in enumerate(pieces):
             planes = take(piece, start, count, 1)
             for y, ky, rows in self.shares(i):
-                for z, kz, columns in self.kz_runs:
-                    part = planes[:, :, ky : ky + rows, kz : kz + columns]
-                    part = part.reshape(*part.shape[:3], *(columns,) * (d - 2))
-                    modes = lax.dynamic_update_slice(modes, part, (0, 0, y, z)[: d + 1])
+                runs = [(z, planes[:, :, ky : ky + rows, kz : kz + columns]) for z, kz, columns in self.kz_runs]
+                parts.append((y, _among_zeros(runs, modes_of_fft(layout, 2) if d == 3 else 1, 3)))
+        modes = _among_zeros(parts, modes_of_fft(layout, 1), 2)
+        modes = modes.reshape(*modes.shape[:3], *modes.shape[3 : d + 1])
         return to_points(modes, layout, d - 1)
 
     # ---- rows of ky ----
@@ -142,12 +142,13 @@ class Slabs:
         layout, fields, Nx = self.layout, pieces[0].shape[0], self.layout.points[0]
 
         def rows(received: Sequence[Array], out: Array, b: Any, n: int, start: Any, count: int, at: Any) -> Array:
-            lines = jnp.zeros((n, count, self.Kz, Nx), self.dtype)
+            parts = []
             for i, piece in enumerate(received):
-                x = i * self.planes
-                if x < Nx:
-                    part = lax.dynamic_slice(piece, (b, 0, start, 0), (n, min(self.planes, Nx - x), count, self.Kz))
-                    lines = lax.dynamic_update_slice(lines, jnp.moveaxis(part, 1, -1), (0, 0, 0, x))
+                planes = min(self.planes, Nx - i * self.planes)  # the last pieces may be padding in part, or all of it
+                if planes > 0:
+                    part = lax.dynamic_slice(piece, (b, 0, start, 0), (n, planes, count, self.Kz))
+                    parts.append((i * self.planes, jnp.moveaxis(part, 1, -1)))
+            lines = _among_zeros(parts, Nx, 3)
             modes = fft(lines)
             for source, stored, length in kept_runs(layout, 0):
                 part = modes[..., source : source + length]
@@ -169,10 +170,11 @@ class Slabs:
         scale = factor * math.prod(layout.points)  # to_points and this FFT divide by their numbers of points
 
         def rows(pieces: Sequence[Array], b: Any, n: int, start: Any, count: int, at: Any) -> list[Array]:
-            modes = jnp.zeros((n, count, self.Kz, Nx), self.dtype)
-            for place, stored, length in kept_runs(layout, 0):
-                part = lax.dynamic_slice(u_hat, (b, start, 0, stored), (n, count, self.Kz, length))
-                modes = lax.dynamic_update_slice(modes, part, (0, 0, 0, place))
+            parts = [
+                (place, lax.dynamic_slice(u_hat, (b, start, 0, stored), (n, count, self.Kz, length)))
+                for place, stored, length in kept_runs(layout, 0)
+            ]
+            modes = _among_zeros(parts, Nx, 3)
             lines = resize(ifft(modes) * scale, -1, layout.padded_points[0])
             filled = []
             for i, piece in enumerate(pieces):
@@ -203,6 +205,19 @@ def kept_runs(layout: Layout, axis: int) -> list[tuple[int, int, int]]:
     if highest and not layout.is_half(axis):
         runs.append((layout.points[axis] - highest, highest + 1, highest))
     return runs
+
+
+def _among_zeros(parts: Sequence[tuple[int, Array]], length: int, axis: int) -> Array:
+    """Parts at their places along an axis of this length, the first at 0, with zeros between and after them.
+
+    One pass writes it. Parts put into an array of zeros take one each: XLA writes all of it for the first.
+    """
+    row = []
+    for (place, part), next_place in zip(parts, [*(place for place, _ in parts[1:]), length], strict=True):
+        gap = list(part.shape)
+        gap[axis] = next_place - place - part.shape[axis]
+        row += [part, jnp.zeros(gap, part.dtype)]
+    return jnp.concatenate(row, axis=axis)
 
 
 def modes_of_fft(layout: Layout, axis: int) -> int:

@@ -171,12 +171,13 @@ def real_fields(transform, argument):
 
 
 @pytest.mark.parametrize("devices", [2, 8])
-def test_memory_of_an_unbatched_transform(make_grid, devices):
+def test_memory_of_an_unbatched_transform(make_grid, devices, monkeypatch):
+    monkeypatch.setattr(loops, "BLOCK_BYTES", 2**17)  # blocks small beside a device's share, as on larger grids
     pruned = sw.fft.Transform(make_grid((128, 128, 128), devices=devices))
     u = jax.ShapeDtypeStruct(pruned.grid.physical_shape, float, sharding=pruned.grid.physical_sharding())
     u_hat = jax.ShapeDtypeStruct(pruned.grid.spectral_shape, complex, sharding=pruned.grid.spectral_sharding())
     assert real_fields(pruned.forward, u) < 1.5
-    assert real_fields(pruned.inverse, u_hat) < 2.2
+    assert real_fields(pruned.inverse, u_hat) < 2.1
     whole = sw.fft.Transform(
         make_grid((128, 128, 128), devices=devices, dealias="none"), sw.fft.Method(chunks=64 // devices)
     )
