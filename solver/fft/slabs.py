@@ -132,8 +132,7 @@ class Slabs:
                 runs = [(z, planes[:, :, ky : ky + rows, kz : kz + columns]) for z, kz, columns in self.kz_runs]
                 parts.append((y, _among_zeros(runs, modes_of_fft(layout, 2) if d == 3 else 1, 3)))
         modes = _among_zeros(parts, modes_of_fft(layout, 1), 2)
-        modes = modes.reshape(*modes.shape[:3], *modes.shape[3 : d + 1])
-        return to_points(modes, layout, d - 1)
+        return to_points(modes.reshape(modes.shape[: d + 1]), layout, d - 1)
 
     # ---- rows of ky ----
 
