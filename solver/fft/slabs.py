@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from solver.fft.loops import blank, block_length, loop, loop_over_batch, put, take
 from solver.fft.pipeline import AxisNames, mesh_names
-from solver.fft.stages import fft, ifft, resize, to_modes, to_points
+from solver.fft.stages import extend, fft, ifft, resize, to_modes, to_points
 from solver.grid.layout import Layout
 
 
@@ -125,14 +125,12 @@ class Slabs:
     def points_of_planes(self, pieces: Sequence[Array], start: Any, count: int) -> Array:
         """Fields `(field, x, y, z)` of some planes, from the pieces that every device sent."""
         layout, d = self.layout, self.layout.dimensions
-        parts = []
-        for i, piece in enumerate(pieces):
-            planes = take(piece, start, count, 1)
-            for y, ky, rows in self.shares(i):
-                runs = [(z, planes[:, :, ky : ky + rows, kz : kz + columns]) for z, kz, columns in self.kz_runs]
-                parts.append((y, _among_zeros(runs, modes_of_fft(layout, 2) if d == 3 else 1, 3)))
-        modes = _among_zeros(parts, modes_of_fft(layout, 1), 2)
-        return to_points(modes.reshape(modes.shape[: d + 1]), layout, d - 1)
+        modes = jnp.concatenate([take(piece, start, count, 1) for piece in pieces], axis=2)
+        modes = modes.reshape(modes.shape[: d + 1])
+        modes = extend(resize(modes, 1 - d, layout.retained[1]), layout, 1, 1 - d)
+        if d == 3:
+            modes = extend(modes, layout, 2, -1)
+        return to_points(modes, layout, d - 1)
 
     # ---- rows of ky ----
 
@@ -141,13 +139,8 @@ class Slabs:
         layout, fields, Nx = self.layout, pieces[0].shape[0], self.layout.points[0]
 
         def rows(received: Sequence[Array], out: Array, b: Any, n: int, start: Any, count: int, at: Any) -> Array:
-            parts = []
-            for i, piece in enumerate(received):
-                planes = min(self.planes, Nx - i * self.planes)  # the last pieces may be padding in part, or all of it
-                if planes > 0:
-                    part = lax.dynamic_slice(piece, (b, 0, start, 0), (n, planes, count, self.Kz))
-                    parts.append((i * self.planes, jnp.moveaxis(part, 1, -1)))
-            lines = _among_zeros(parts, Nx, 3)
+            parts = [lax.dynamic_slice(p, (b, 0, start, 0), (n, self.planes, count, self.Kz)) for p in received]
+            lines = resize(jnp.concatenate([jnp.moveaxis(part, 1, -1) for part in parts], axis=-1), -1, Nx)
             modes = fft(lines)
             for source, stored, length in kept_runs(layout, 0):
                 part = modes[..., source : source + length]
@@ -164,16 +157,13 @@ class Slabs:
 
     def planes_of_modes(self, u_hat: Array, factor: float, chunks: int) -> list[Array]:
         """FFT x, and exchange: coefficients `(field, ky, kz, kx)` to pieces `(field, x, ky, kz)` of this device's x."""
-        layout, fields, Nx = self.layout, len(u_hat), self.layout.points[0]
+        layout, fields = self.layout, len(u_hat)
         u_hat = u_hat.reshape(fields, self.rows, self.Kz, -1)
         scale = factor * math.prod(layout.points)  # to_points and this FFT divide by their numbers of points
 
         def rows(pieces: Sequence[Array], b: Any, n: int, start: Any, count: int, at: Any) -> list[Array]:
-            parts = [
-                (place, lax.dynamic_slice(u_hat, (b, start, 0, stored), (n, count, self.Kz, length)))
-                for place, stored, length in kept_runs(layout, 0)
-            ]
-            modes = _among_zeros(parts, Nx, 3)
+            kept = lax.dynamic_slice(u_hat, (b, start, 0, 0), (n, count, self.Kz, u_hat.shape[-1]))
+            modes = extend(kept, layout, 0, -1)
             lines = resize(ifft(modes) * scale, -1, layout.padded_points[0])
             filled = []
             for i, piece in enumerate(pieces):
@@ -204,24 +194,6 @@ def kept_runs(layout: Layout, axis: int) -> list[tuple[int, int, int]]:
     if highest and not layout.is_half(axis):
         runs.append((layout.points[axis] - highest, highest + 1, highest))
     return runs
-
-
-def _among_zeros(parts: Sequence[tuple[int, Array]], length: int, axis: int) -> Array:
-    """Parts at their places along an axis of this length, the first at 0, with zeros between and after them.
-
-    One pass writes it. Parts put into an array of zeros take one each: XLA writes all of it for the first.
-    """
-    row = []
-    for (place, part), next_place in zip(parts, [*(place for place, _ in parts[1:]), length], strict=True):
-        gap = list(part.shape)
-        gap[axis] = next_place - place - part.shape[axis]
-        row += [part, jnp.zeros(gap, part.dtype)]
-    return jnp.concatenate(row, axis=axis)
-
-
-def modes_of_fft(layout: Layout, axis: int) -> int:
-    """Number of modes that an FFT along an axis gives."""
-    return layout.points[axis] // 2 + 1 if layout.is_half(axis) else layout.points[axis]
 
 
 def _swap(pieces: Sequence[Array], name: str | None) -> list[Array]:
