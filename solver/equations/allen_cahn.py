@@ -12,7 +12,7 @@ from solver.diagnostics import weighted_mean_square
 from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.system import require
-from solver.operators import Diagonal, Fields, hermitian
+from solver.operators import Diagonal, Fields
 
 
 class AllenCahn(Equation):
@@ -48,10 +48,6 @@ class AllenCahn(Equation):
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """−u³."""
         return {"u": self.transform.pointwise(_minus_cube, fields["u"])}
-
-    def constrain(self, fields: Fields) -> Fields:
-        # growth would amplify what round-off adds to the part that transforms to points do not see
-        return {"u": hermitian(fields["u"], self.grid)}
 
     def rate(self, fields: Fields) -> Array:
         """Fastest reaction, max(1 + 3u²)."""

@@ -163,10 +163,6 @@ class Equation(PeriodicSystem):
     def transform_of(self, name: str) -> Transform:
         return Transform(self.grid_of(name), self.method, self.shift)
 
-    def constrain(self, fields: Fields) -> Fields:
-        """Applied after every step: removes what round-off must not be allowed to build up."""
-        return fields
-
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         return {
             name: jax.ShapeDtypeStruct((shape[0], *self.grid_of(name).spectral_shape), self.grid.complex_dtype)
@@ -174,7 +170,7 @@ class Equation(PeriodicSystem):
         }
 
     def from_physical(self, u: Fields) -> Fields:
-        return self._each_kind(lambda name, values: self.transform_of(name).forward(values), u)
+        return self.to_manifold(self._each_kind(lambda name, values: self.transform_of(name).forward(values), u))
 
     def to_physical(self, fields: Fields) -> Fields:
         return self._each_kind(lambda name, u_hat: self.transform_of(name).inverse(u_hat), fields)

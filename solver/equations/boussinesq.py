@@ -79,9 +79,6 @@ class Boussinesq(Equation):
         if self.grid.dimensions == 2 and not (isinstance(self.rotation, int | float) and self.rotation == 0):
             raise ValueError(f"rotation {self.rotation} in two dimensions: 0 is needed, there is no third component")
 
-    def from_physical(self, u: Fields) -> Fields:
-        return self.constrain(super().from_physical(u))
-
     def linear(self) -> Matrix:
         d, grid = self.grid.dimensions, self.grid
         one, zero = jnp.ones(grid.spectral_shape, grid.dtype), jnp.zeros(grid.spectral_shape, grid.dtype)
@@ -164,9 +161,6 @@ class Boussinesq(Equation):
 
     def _buoyancy_flux(self, fields: Fields) -> Array:
         return mean_product(fields["velocity"][-1], fields["buoyancy"][0], self.grid)
-
-    def constrain(self, fields: Fields) -> Fields:
-        return {**fields, "velocity": project_solenoidal(fields["velocity"], self.grid)}
 
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)

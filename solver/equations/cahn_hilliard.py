@@ -13,7 +13,7 @@ from solver.diagnostics import mean_square, weighted_mean_square
 from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.system import require
-from solver.operators import Diagonal, Fields, hermitian
+from solver.operators import Diagonal, Fields
 
 
 class CahnHilliard(Equation):
@@ -55,10 +55,6 @@ class CahnHilliard(Equation):
         """M∇²c³."""
         cube = self.transform.pointwise(_cube, fields["c"])
         return {"c": -self.mobility * self.grid.k_squared() * cube}
-
-    def constrain(self, fields: Fields) -> Fields:
-        # growth would amplify what round-off adds to the part that transforms to points do not see
-        return {"c": hermitian(fields["c"], self.grid)}
 
     def rate(self, fields: Fields) -> Array:
         """3M max(c²)/κ: of the nonlinearity at k² = 1/κ; the linear part damps shorter waves."""

@@ -16,7 +16,7 @@ from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, Changes, columns, stacked, without_budget
 from solver.grid import Grid
-from solver.operators import Fields, LinearOperator
+from solver.operators import Fields, LinearOperator, project_solenoidal
 
 SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 
@@ -76,14 +76,16 @@ class Driven(eqx.Module):
         for name, forcing in forcings.items():
             state, grid = self.forcing[name], self.equation.grid_of(name)
             if forcing.responds:
-                forces[name] = forcing.respond(state, own[name], linear[name] + nonlinear[name], grid)
+                force = forcing.respond(state, own[name], linear[name] + nonlinear[name], grid)
             else:
-                forces[name] = forcing.force(state, own[name], grid)
+                force = forcing.force(state, own[name], grid)
+            # within a step, too: stages that are not free of divergence would cost the method its order
+            forces[name] = project_solenoidal(force, grid) if self.equation.fields[name].solenoidal else force
         return forces
 
-    def constrain(self, fields: Fields) -> Fields:
+    def to_manifold(self, fields: Fields) -> Fields:
         """The equation's."""
-        return {**fields, **self.equation.constrain(without_budget(fields))}
+        return {**fields, **self.equation.to_manifold(without_budget(fields))}
 
     def rate(self, fields: Fields) -> Array:
         """The equation's."""

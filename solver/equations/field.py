@@ -17,13 +17,16 @@ class Field:
     Args:
         rank: `scalar`, `vector` (one component for each dimension) or `wavefunction` (one complex component).
         units: of its values.
-        solenoidal: whether it is free of divergence; initial fields are projected.
+        solenoidal: whether it is free of divergence. Initial fields and forcings are projected, and the field is again
+            after every step.
+        zero_mean: whether its mean is zero; that of initial fields is removed, and again after every step.
         components: names of the components; made from the field's name if None.
     """
 
     rank: str = "scalar"
     units: str = "1"
     solenoidal: bool = False
+    zero_mean: bool = False
     components: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Array
 from solver.diagnostics import mean_square, weighted_mean_square
 from solver.equations.base import Equation, advection_rate
 from solver.equations.field import Field
-from solver.operators import Diagonal, Fields, gradient, hermitian
+from solver.operators import Diagonal, Fields, gradient
 
 
 class KuramotoSivashinsky(Equation):
@@ -28,12 +28,9 @@ class KuramotoSivashinsky(Equation):
     """
 
     name: ClassVar[str] = "kuramoto-sivashinsky"
-    fields: ClassVar[dict[str, Field]] = {"u": Field(units="u")}
+    fields: ClassVar[dict[str, Field]] = {"u": Field(units="u", zero_mean=True)}
     units: ClassVar[dict[str, str]] = {"energy": "u^2", "mean_square_gradient": "u^2/length^2", "cfl": "1"}
     budgeted: ClassVar[dict[str, str]] = {"energy": "u"}
-
-    def from_physical(self, u: Fields) -> Fields:
-        return {"u": self._without_mean(self.transform.forward(u["u"]))}
 
     def linear(self) -> Diagonal:
         k2 = self.grid.k_squared()
@@ -49,9 +46,6 @@ class KuramotoSivashinsky(Equation):
 
     def _changes(self, slope: Array) -> Fields:
         return {"u": self._without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]))}
-
-    def constrain(self, fields: Fields) -> Fields:
-        return {"u": hermitian(fields["u"], self.grid)}
 
     def rate(self, fields: Fields) -> Array:
         # a crest moves at speed ∇u: differentiate the equation once to see it advect

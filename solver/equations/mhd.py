@@ -81,9 +81,6 @@ class MHD(Equation):
         if self.mean_field is not None and np.shape(self.mean_field) != (self.grid.dimensions,):
             raise ValueError(f"mean_field {self.mean_field}: {self.grid.dimensions} numbers are needed")
 
-    def from_physical(self, u: Fields) -> Fields:
-        return self.constrain(super().from_physical(u))
-
     def linear(self) -> LinearOperator:
         viscous, resistive = (-rate for rate in self._damping().values())
         if self.mean_field is None:
@@ -159,9 +156,6 @@ class MHD(Equation):
             "velocity": damping(self.viscosity, self.hyperviscosity, self.hyper_order, self.grid),
             "magnetic_field": damping(self.resistivity, self.hyperresistivity, self.hyper_order, self.grid),
         }
-
-    def constrain(self, fields: Fields) -> Fields:
-        return {name: project_solenoidal(field, self.grid) for name, field in fields.items()}
 
     def rate(self, fields: Fields) -> Array:
         """Of the flow and of the Alfvén waves along the whole magnetic field."""

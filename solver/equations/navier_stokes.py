@@ -82,10 +82,6 @@ class NavierStokes(Equation):
                 f"mean_gradients {self.mean_gradients}: {d} numbers are needed for each of {count} scalars"
             )
 
-    def from_physical(self, u: Fields) -> Fields:
-        hats = super().from_physical(u)
-        return {**hats, "velocity": project_solenoidal(hats["velocity"], self.grid)}
-
     def linear(self) -> Diagonal:
         coefficients = dict(zip(self.fields, (self.viscosity, *self.diffusivities), strict=True))
         return Diagonal({name: -value * self.grid.k_squared() for name, value in coefficients.items()})

@@ -12,7 +12,7 @@ from solver.diagnostics import mean_square, weighted_mean_square
 from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.system import require
-from solver.operators import Diagonal, Fields, hermitian
+from solver.operators import Diagonal, Fields
 
 
 class SwiftHohenberg(Equation):
@@ -55,10 +55,6 @@ class SwiftHohenberg(Equation):
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """g u² − u³."""
         return {"u": self.transform.pointwise(_reaction, fields["u"], self.quadratic)}
-
-    def constrain(self, fields: Fields) -> Fields:
-        # growth would amplify what round-off adds to the part that transforms to points do not see
-        return {"u": hermitian(fields["u"], self.grid)}
 
     def rate(self, fields: Fields) -> Array:
         """Fastest reaction, |r| + max|2g u − 3u²|."""

@@ -23,6 +23,7 @@ from solver.diagnostics import mean_square, shell_spectrum
 from solver.discovery import ClassName
 from solver.equations.derived import Derived, derived_quantities
 from solver.equations.field import Field
+from solver.equations.manifold import on_manifold
 from solver.fft import Method, Transform
 from solver.grid import Grid
 from solver.operators import Fields
@@ -166,6 +167,17 @@ class PeriodicSystem(eqx.Module):
     @abstractmethod
     def coefficients(self, fields: Fields) -> Fields:
         """Fourier coefficients, from what a state holds."""
+
+    def constrain(self, fields: Fields) -> Fields:
+        """A condition of the equation's own on what a state holds, met after every step; none by default.
+
+        What the fields declare (real, `solenoidal`, `zero_mean`) is kept without it.
+        """
+        return fields
+
+    def to_manifold(self, fields: Fields) -> Fields:
+        """What a state holds, put back to where its fields belong. Not to be overridden: see `constrain`."""
+        return on_manifold(self.constrain(fields), self.fields, self.grid)
 
     # ---- what is reported -----------------------------------------------------------------------------------
 

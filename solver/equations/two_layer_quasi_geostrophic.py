@@ -18,7 +18,7 @@ from solver.equations.field import Field
 from solver.equations.navier_stokes import trace_free_flux
 from solver.equations.system import require
 from solver.equations.vorticity import flux_curl, stream_velocity
-from solver.operators import Fields, Matrix, hermitian
+from solver.operators import Fields, Matrix
 
 
 class TwoLayerQuasiGeostrophic(Equation):
@@ -55,7 +55,10 @@ class TwoLayerQuasiGeostrophic(Equation):
     hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "two-layer-quasi-geostrophic"
-    fields: ClassVar[dict[str, Field]] = {"upper_pv": Field(units="1/time"), "lower_pv": Field(units="1/time")}
+    fields: ClassVar[dict[str, Field]] = {
+        "upper_pv": Field(units="1/time", zero_mean=True),
+        "lower_pv": Field(units="1/time", zero_mean=True),
+    }
     dimensions: ClassVar[tuple[int, ...]] = (2,)
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
@@ -72,11 +75,6 @@ class TwoLayerQuasiGeostrophic(Equation):
         for name in ("shear", "beta"):
             require(name, getattr(self, name), "a finite number")
         require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)
-
-    def from_physical(self, u: Fields) -> Fields:
-        """Without the means, which no stream function on a periodic box has."""
-        means = self.grid.k_squared() == 0
-        return {name: jnp.where(means, 0, q_hat) for name, q_hat in super().from_physical(u).items()}
 
     def linear(self) -> Matrix:
         k2 = self.grid.k_squared()
@@ -130,10 +128,6 @@ class TwoLayerQuasiGeostrophic(Equation):
 
     def _forced(self, changes: Changes) -> list[tuple[int, str]]:
         return [(i, name) for i, name in enumerate(self.fields) if name in changes.forcing]
-
-    def constrain(self, fields: Fields) -> Fields:
-        # the linear part grows what transforms to points do not see, see `operators.hermitian`
-        return self.split(hermitian(self.join(fields), self.grid))
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """The energy −¼ Σ⟨ψ_i q_i⟩, and ½⟨q_i²⟩ of each layer."""

@@ -52,7 +52,7 @@ class Vorticity(Equation):
     hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "vorticity"
-    fields: ClassVar[dict[str, Field]] = {"vorticity": Field(units="1/time")}
+    fields: ClassVar[dict[str, Field]] = {"vorticity": Field(units="1/time", zero_mean=True)}
     dimensions: ClassVar[tuple[int, ...]] = (2,)
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
@@ -66,10 +66,6 @@ class Vorticity(Equation):
             require(name, getattr(self, name), "zero or more", least=0)
         require("beta", self.beta, "a finite number")
         require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)
-
-    def from_physical(self, u: Fields) -> Fields:
-        omega_hat = self.transform.forward(u["vorticity"])
-        return {"vorticity": jnp.where(self.grid.k_squared() == 0, 0, omega_hat)}
 
     def linear(self) -> Diagonal:
         kx = jnp.asarray(self.grid.derivative_wavenumbers()[0])

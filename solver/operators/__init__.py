@@ -4,12 +4,12 @@ from solver.operators.derivatives import (
     curl,
     divergence,
     gradient,
-    hermitian,
     project_solenoidal,
 )
 from solver.operators.elliptic import solve_biharmonic, solve_helmholtz, solve_poisson
 from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
 from solver.operators.phi import phi_functions, phi_matrices
+from solver.operators.symmetry import hermitian
 
 __all__ = [
     "Diagonal",

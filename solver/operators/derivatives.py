@@ -1,4 +1,4 @@
-"""Derivatives, curl, Leray projection and Poisson solve, on coefficients. None of them communicates but `hermitian`.
+"""Derivatives, curl, Leray projection and Poisson solve, on coefficients. None of them communicates.
 
 Each is compiled: eagerly, JAX would take a split array's components apart on the host.
 """
@@ -9,7 +9,6 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Complex, Inexact
 
 from solver.grid import Grid
@@ -97,37 +96,6 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
     k_dot_u = sum(k * u for k, u in zip(wavenumbers, u_hat, strict=True))
     pressure = _over(jnp.where(k2 == 0, 1, k2), k_dot_u, grid)
     return jnp.stack([u - k * pressure for k, u in zip(wavenumbers, u_hat, strict=True)])
-
-
-@partial(jax.jit, static_argnames="grid")
-def hermitian(u_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
-    """Make the coefficients of a real field exactly conjugate-symmetric.
-
-    On the plane where the half axis has n = 0 (and on its Nyquist plane, if kept), k and −k are both stored.
-    Transforms to points read only the part û(k) = conj û(−k) of it, so the rest is unseen: a linear part that
-    amplifies it (Kuramoto–Sivashinsky) would let round-off there grow without bound. Gathers that one plane.
-    """
-    if grid.dimensions == 1 or not grid.real:
-        return u_hat
-    half = grid.dimensions - 1
-    position = u_hat.ndim - grid.dimensions + grid.layout.order.index(half)
-    planes = [p for p in (0, grid.layout.nyquist(half)) if p is not None]
-    for plane in planes:
-        at = (slice(None),) * position + (plane,)
-        u_hat = u_hat.at[at].set(_symmetric(u_hat[at], grid))
-    return u_hat
-
-
-def _symmetric(plane: Complex[Array, ...], grid: Grid) -> Complex[Array, ...]:
-    """½(û(k) + conj û(−k)) on a plane that holds k and −k along each of its axes."""
-    mirrored = jnp.conj(plane)
-    axes = [a for a in grid.layout.order if a != grid.dimensions - 1]
-    for i, axis in enumerate(reversed(axes)):
-        stored = plane.shape[plane.ndim - 1 - i]
-        kept = grid.layout.retained[axis]
-        opposite = np.r_[0, kept - 1 : 0 : -1, kept:stored]
-        mirrored = jnp.take(mirrored, opposite, axis=plane.ndim - 1 - i)
-    return 0.5 * (plane + mirrored)
 
 
 def _check_vector(u_hat: Array, grid: Grid) -> None:

@@ -70,7 +70,7 @@ class _AdditiveRK(Stepper):
             if i + 1 < len(self.nodes) or last[i]:
                 changes[i] = equation.nonlinear(stage, t + float(c) * dt if c else t, i)
             moved[i] = linear.apply(stage)
-        return equation.constrain(_sum(stage, dt, [(last, changes)])), changes, moved
+        return _sum(stage, dt, [(last, changes)]), changes, moved
 
 
 def _sum(start: Fields, dt: ArrayLike, parts: Sequence[tuple[Numbers, Mapping[int, Fields]]]) -> Fields:

@@ -88,7 +88,7 @@ class _ETDRK(Stepper):
                 value = {name: value[name] + part[name] for name in value}
             stages.append(value)
             node = row.node
-        return equation.constrain(stages[-1]), history
+        return stages[-1], history
 
 
 def _name(row: Row, key: Weights) -> str:

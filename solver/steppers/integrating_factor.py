@@ -64,14 +64,14 @@ class _ChainRK(_IntegratingFactor):
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         total, _ = self._combined(equation, fields, t, dt, coefficients, ())
-        return equation.constrain(total), history
+        return total, history
 
     def step_with_error(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         differences = [b - e for b, e in zip(self.weights, self.embedded, strict=True)]
         total, error = self._combined(equation, fields, t, dt, coefficients, differences)
-        return equation.constrain(total), history, error
+        return total, history, error
 
     def _combined(
         self,
@@ -94,7 +94,8 @@ class _ChainRK(_IntegratingFactor):
                 stage = self._moved(i, coefficients, axpy(scaled(dt, self.nodes[i + 1]), n, base))
                 base = self._moved(i, coefficients, base)
             total = self._moved(i, coefficients, total)
-            base, total = jax.lax.optimization_barrier((base, total))
+            if i < last:  # what follows the last stage may be fused with it
+                base, total = jax.lax.optimization_barrier((base, total))
             error = self._moved(i, coefficients, error) if other else error
         return total, error
 
@@ -118,7 +119,7 @@ class _LowStorageRK(_IntegratingFactor):
             q = {name: dt * n[name] + (float(a) * q[name] if a else 0) for name in fields}
             fields = self._moved(i, coefficients, axpy(float(b), q, fields))
             q = self._moved(i, coefficients, q) if i + 1 < len(self.nodes) else q
-        return equation.constrain(fields), history
+        return fields, history
 
 
 def _later(t: ArrayLike, dt: ArrayLike, c: Fraction) -> ArrayLike:

@@ -47,22 +47,6 @@ def test_poisson_solves_laplace(grid):
     np.testing.assert_allclose(phi, -(f - 5) / (kx**2 + ky**2), atol=1e-14)
 
 
-@pytest.mark.parametrize("dealias", ["two-thirds", "none"])
-@pytest.mark.parametrize("shape", [(8, 12), (8, 12, 10), (8, 9, 7)], ids=str)
-def test_hermitian_keeps_real_fields_and_removes_the_unseen_part(make_grid, shape, dealias):
-    grid = make_grid(shape, devices=2, dealias=dealias)
-    transform = sw.fft.Transform(grid)
-    honest = transform.forward(jax.random.normal(jax.random.key(0), shape))
-    np.testing.assert_allclose(operators.hermitian(honest, grid), honest, atol=1e-16)
-    kept = jnp.arange(grid.spectral_shape[0]).reshape(-1, *[1] * (grid.dimensions - 1))
-    mask = kept < grid.layout.logical_spectral_shape[0]
-    noise = jax.random.normal(jax.random.key(1), grid.spectral_shape, complex) * mask
-    symmetric = operators.hermitian(honest + noise, grid)
-    assert float(jnp.max(jnp.abs(symmetric - honest - noise))) > 0.1, "the noise must have an unseen part"
-    np.testing.assert_allclose(transform.inverse(symmetric), transform.inverse(honest + noise), atol=1e-13)
-    np.testing.assert_allclose(transform.forward(transform.inverse(symmetric)), symmetric, atol=1e-14)
-
-
 def test_wrong_components_are_refused(grid):
     with pytest.raises(ValueError, match=r"vector field of shape \[2, .*needs \[3, "):
         operators.divergence(field(grid, components=2), grid)
