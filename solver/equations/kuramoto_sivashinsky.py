@@ -11,6 +11,7 @@ from jaxtyping import Array
 from solver.diagnostics import mean_square, weighted_mean_square
 from solver.equations.base import Equation, advection_rate
 from solver.equations.field import Field
+from solver.equations.manifold import without_mean
 from solver.operators import Diagonal, Fields, gradient
 
 
@@ -45,7 +46,7 @@ class KuramotoSivashinsky(Equation):
         return self._changes(slope), advection_rate(slope, self.grid)
 
     def _changes(self, slope: Array) -> Fields:
-        return {"u": self._without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]))}
+        return {"u": without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]), self.grid)}
 
     def rate(self, fields: Fields) -> Array:
         # a crest moves at speed ∇u: differentiate the equation once to see it advect
@@ -60,6 +61,3 @@ class KuramotoSivashinsky(Equation):
 
     def _slope(self, u_hat: Array) -> Array:
         return self.transform.inverse(gradient(u_hat[0], self.grid))
-
-    def _without_mean(self, u_hat: Array) -> Array:
-        return jnp.where(self.grid.k_squared() == 0, 0, u_hat)

@@ -12,7 +12,6 @@ from solver.equations.budget import without_budget
 from solver.equations.driven import Driven
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
-from solver.loop.one_step import take_step
 from solver.operators import Fields
 
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
@@ -51,7 +50,7 @@ def _cfl_steps(
         driven = equation.at_step(forcing, key, step + done)
         driven = driven.knowing(begun) if known else driven
         coefficients = stepper.coefficients(driven, short)
-        field, history = take_step(stepper, driven, field, history, now, short, coefficients)
+        field, history = stepper.step(driven, field, history, now, short, coefficients)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
         return field, history, forcing, jnp.where(last, target, t + dt), usual, done + 1, is_finite
 

@@ -12,7 +12,6 @@ from solver.diagnostics import mean_square
 from solver.equations.budget import without_budget
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
-from solver.loop.one_step import take_step_with_error
 from solver.operators import Fields
 
 SAFETY = 0.9  # of the step that would just meet the tolerance
@@ -58,8 +57,8 @@ def _error_steps(
         advanced = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(advanced, key, step + done)
         coefficients = stepper.coefficients(driven, short)
-        after, carried, error = take_step_with_error(
-            stepper, driven, field, history, t.astype(short.dtype), short, coefficients
+        after, carried, error = stepper.step_with_error(
+            driven, field, history, t.astype(short.dtype), short, coefficients
         )
         ratio = _relative(error, field, after, equation).astype(t.dtype) / tolerance
         accepted = ratio <= 1  # not a number is not accepted

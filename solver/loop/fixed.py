@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.loop.one_step import take_step
 from solver.operators import Fields
 
 
@@ -33,8 +32,7 @@ def _fixed_steps(
         field, history, forcing = carry
         t = t_reference + (counted + i) * dt
         forcing = equation.advance_forcing(forcing, key, step + i, dt)
-        driven = at_step(forcing, i)
-        return *take_step(stepper, driven, field, history, t.astype(dt.dtype), dt, coefficients), forcing
+        return *stepper.step(at_step(forcing, i), field, history, t.astype(dt.dtype), dt, coefficients), forcing
 
     field, history, forcing = jax.lax.fori_loop(0, steps, body, (field, history, forcing))
     return field, history, forcing, is_finite(field)

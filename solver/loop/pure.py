@@ -12,7 +12,6 @@ from jax.typing import ArrayLike
 
 from solver.equations.budget import split_budget, with_budget
 from solver.equations.system import PeriodicSystem
-from solver.loop.one_step import take_step
 from solver.steppers.base import State, Stepper
 
 
@@ -50,7 +49,7 @@ def integrate(equation: PeriodicSystem, stepper: Stepper, state: State, *, step:
             field, history, forcing = carry
             forcing = equation.advance_forcing(forcing, state.key, state.step + start + i, dt)
             driven = equation.at_step(forcing, state.key, state.step + start + i)
-            after = take_step(stepper, driven, field, history, t0 + (start + i) * dt, dt, coefficients)
+            after = stepper.step(driven, field, history, t0 + (start + i) * dt, dt, coefficients)
             return (*after, forcing), None
 
         return jax.lax.scan(body, carry, jnp.arange(count))[0]

@@ -45,7 +45,7 @@ class _AdditiveRK(Stepper):
         """(1 − γ dt L)⁻¹, the same for all stages."""
         return equation.linear().solve(1, float(self.diagonal) * dt)
 
-    def step(
+    def advance(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
         after, _, _ = self._stages(equation, fields, t, dt, coefficients, self._last())
@@ -134,7 +134,7 @@ class IMEXRK3(_AdditiveRK):
         "2193209047091/5459859503100",
     )
 
-    def step_with_error(
+    def advance_with_error(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> tuple[Fields, tuple[()], Fields]:
         """Fields and history one step of size dt later, and the difference to the embedded solution of order 2."""

@@ -70,6 +70,8 @@ class State:
 class Stepper(eqx.Module):
     """One method: `state → state`, in three parts so that what depends on dt alone is computed once.
 
+    A method gives `coefficients` and `advance`, and `start` if it carries something from step to step.
+
     Class attributes:
         name: in run files.
         order: of the error in dt.
@@ -85,6 +87,14 @@ class Stepper(eqx.Module):
     stable_for: ClassVar[frozenset[str]] = frozenset({"real", "complex"})
     stages_held: ClassVar[int]
     error_order: ClassVar[int | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if {"step", "step_with_error"} & vars(cls).keys():
+            raise TypeError(
+                f"stepper {cls.__name__} defines step or step_with_error: advance or advance_with_error is needed, "
+                "since step also keeps fields real and free of divergence"
+            )
 
     def check(self, equation: PeriodicSystem) -> None:
         """Refuse an equation that this method cannot step; touches no device.
@@ -127,14 +137,31 @@ class Stepper(eqx.Module):
         """Arrays that depend on dt alone; computed once where the step is fixed, at every step where it is not."""
 
     @abstractmethod
+    def advance(
+        self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
+    ) -> Any:
+        """The method itself: fields and history one step of size dt later. Called by `step` alone."""
+
+    def advance_with_error(
+        self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
+    ) -> Any:
+        """As `advance`, and the difference to the embedded method of order `error_order`, field by field."""
+        raise NotImplementedError(f"{self.name} has no embedded method")
+
     def step(self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any) -> Any:
-        """Fields and history one step of size dt later."""
+        """Fields and history one step of size dt later, the fields as the equation declares them.
+
+        Every step of every method ends here, so that no state leaves its manifold (`equations.manifold`).
+        """
+        fields, history = self.advance(equation, fields, history, t, dt, coefficients)
+        return equation.to_manifold(fields), history
 
     def step_with_error(
         self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
-        """As `step`, and the difference to the embedded method of order `error_order`, field by field."""
-        raise NotImplementedError(f"{self.name} has no embedded method")
+        """As `step`, and what `advance_with_error` says of the error."""
+        fields, history, error = self.advance_with_error(equation, fields, history, t, dt, coefficients)
+        return equation.to_manifold(fields), history, error
 
 
 def fitting(equation: PeriodicSystem) -> list[str]:

@@ -73,7 +73,7 @@ class _ETDRK(Stepper):
     def _smallest(self) -> float:
         return min(row.over for row in self.rows)
 
-    def step(
+    def advance(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
         stages, node = [fields], 0.0

@@ -61,7 +61,7 @@ class _TwoStep(Stepper):
         """None: they depend on the step before, too."""
         return ()
 
-    def step(
+    def advance(
         self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
         w = self.weights(dt / history["dt"])
@@ -133,7 +133,7 @@ class SBDF3(Stepper):
         """None: they depend on the steps before, too."""
         return ()
 
-    def step(
+    def advance(
         self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
         dt = jnp.asarray(dt, equation.grid.dtype)
@@ -155,7 +155,7 @@ class SBDF3(Stepper):
 
         def begin() -> Fields:
             starter = IMEXRK2()
-            return starter.step(equation, fields, (), t, dt, starter.coefficients(equation, dt))[0]
+            return starter.advance(equation, fields, (), t, dt, starter.coefficients(equation, dt))[0]
 
         after = jax.lax.cond(jnp.isinf(history["last_but_one"]["dt"]), begin, go_on)
         return after, {"last": now, "last_but_one": history["last"]}

@@ -60,13 +60,13 @@ class _ChainRK(_IntegratingFactor):
     weights: ClassVar[tuple[Fraction, ...]]
     embedded: ClassVar[tuple[Fraction, ...]]
 
-    def step(
+    def advance(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         total, _ = self._combined(equation, fields, t, dt, coefficients, ())
         return total, history
 
-    def step_with_error(
+    def advance_with_error(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         differences = [b - e for b, e in zip(self.weights, self.embedded, strict=True)]
@@ -110,7 +110,7 @@ class _LowStorageRK(_IntegratingFactor):
     keep: ClassVar[tuple[Fraction, ...]]
     add: ClassVar[tuple[Fraction, ...]]
 
-    def step(
+    def advance(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
     ) -> Any:
         q: Fields = {}

@@ -32,7 +32,7 @@ class _Composition(Stepper):
     def coefficients(self, equation: SplitEquation, dt: ArrayLike) -> tuple[()]:
         return ()
 
-    def step(
+    def advance(
         self,
         equation: SplitEquation,
         fields: Fields,

@@ -258,7 +258,7 @@ def _with_weights(stepper, weights):
     """The same stages, summed with other weights, in the form that Kennedy and Carpenter print."""
 
     class Other(type(stepper)):
-        def step(self, equation, fields, history, t, dt, coefficients):
+        def advance(self, equation, fields, history, t, dt, coefficients):
             _, changes, moved = self._stages(equation, fields, t, dt, coefficients, self._last())
             return {
                 name: u + dt * sum(float(b) * (changes[j][name] + moved[j][name]) for j, b in enumerate(weights))
