@@ -35,6 +35,8 @@ class Equation(PeriodicSystem):
     annotated attributes, as in a dataclass.
 
     Class attributes:
+        keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
+            so. If not, it is made so wherever steppers use it.
         budgeted: series column → field, for the columns ½⟨|u|²⟩ whose budget the run keeps; by default all of the
             default series, and none of a series of the equation's own.
 
@@ -45,6 +47,7 @@ class Equation(PeriodicSystem):
             evaluation of N, and the memory of one more field.
     """
 
+    keeps_constraints: ClassVar[bool] = False
     budgeted: ClassVar[Mapping[str, str] | None] = None
 
     forcing: Any = eqx.field(default=None, kw_only=True)

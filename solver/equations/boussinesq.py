@@ -59,6 +59,7 @@ class Boussinesq(Equation):
         "velocity": Field("vector", "length/time", solenoidal=True),
         "buoyancy": Field("scalar", "length/time^2"),
     }
+    keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     units: ClassVar[dict[str, str]] = {
         "kinetic_energy": "length^2/time^2",

@@ -15,8 +15,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, Changes, columns, stacked, without_budget
+from solver.equations.manifold import constrained
 from solver.grid import Grid
-from solver.operators import Fields, LinearOperator, project_solenoidal
+from solver.operators import Fields, LinearOperator
 
 SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 
@@ -60,7 +61,7 @@ class Driven(eqx.Module):
         own = without_budget(fields)
         nonlinear = self._known(own, t) if evaluation == 0 else None
         if nonlinear is None:
-            nonlinear = self.on_moved_points(evaluation).nonlinear(own, t)
+            nonlinear = self._constrained(self.on_moved_points(evaluation).nonlinear(own, t))
         forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
         if BUDGET not in fields:
@@ -76,12 +77,16 @@ class Driven(eqx.Module):
         for name, forcing in forcings.items():
             state, grid = self.forcing[name], self.equation.grid_of(name)
             if forcing.responds:
-                force = forcing.respond(state, own[name], linear[name] + nonlinear[name], grid)
+                forces[name] = forcing.respond(state, own[name], linear[name] + nonlinear[name], grid)
             else:
-                force = forcing.force(state, own[name], grid)
-            # within a step, too: stages that are not free of divergence would cost the method its order
-            forces[name] = project_solenoidal(force, grid) if self.equation.fields[name].solenoidal else force
-        return forces
+                forces[name] = forcing.force(state, own[name], grid)
+        return constrained(forces, self.equation.fields, self.grid)
+
+    def _constrained(self, nonlinear: Fields) -> Fields:
+        """N as the fields are declared to be: stages that are not free of divergence would cost a method its order."""
+        if self.equation.keeps_constraints:
+            return nonlinear
+        return constrained(nonlinear, self.equation.fields, self.grid)
 
     def to_manifold(self, fields: Fields) -> Fields:
         """The equation's."""
@@ -100,7 +105,7 @@ class Driven(eqx.Module):
         if self.grid.layout.shifts_phase or not _is_up_to_date(type(equation)):
             return (), self.rate(fields)
         nonlinear, rate = equation.nonlinear_and_rate(own, t)
-        return (own, t, nonlinear), rate
+        return (own, t, self._constrained(nonlinear)), rate
 
     def knowing(self, begun: Any) -> Driven:
         """This, with the first N of the step known."""

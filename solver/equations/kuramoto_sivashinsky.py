@@ -30,6 +30,7 @@ class KuramotoSivashinsky(Equation):
 
     name: ClassVar[str] = "kuramoto-sivashinsky"
     fields: ClassVar[dict[str, Field]] = {"u": Field(units="u", zero_mean=True)}
+    keeps_constraints: ClassVar[bool] = True
     units: ClassVar[dict[str, str]] = {"energy": "u^2", "mean_square_gradient": "u^2/length^2", "cfl": "1"}
     budgeted: ClassVar[dict[str, str]] = {"energy": "u"}
 

@@ -31,9 +31,14 @@ def on_manifold(fields: Fields, declared: Mapping[str, Field], grid: Grid) -> Fi
     Returns:
         The same names, shapes and shardings. Communication: see `operators.hermitian`, once for all fields.
     """
-    kept = {name: _as_declared(u_hat, declared[name], grid) for name, u_hat in fields.items()}
+    kept = constrained(fields, declared, grid)
     real = {name: u_hat for name, u_hat in kept.items() if declared[name].real}
     return {**kept, **hermitian(real, grid.as_real)} if real else kept
+
+
+def constrained(fields: Fields, declared: Mapping[str, Field], grid: Grid) -> Fields:
+    """Fields, or what is added to them, free of divergence and of zero mean where it is declared. No communication."""
+    return {name: _as_declared(u_hat, declared[name], grid) for name, u_hat in fields.items()}
 
 
 def distances(fields: Fields, declared: Mapping[str, Field], grid: Grid) -> dict[str, dict[str, Array]]:

@@ -60,6 +60,7 @@ class MHD(Equation):
         "velocity": Field("vector", "length/time", solenoidal=True),
         "magnetic_field": Field("vector", "length/time", solenoidal=True),
     }
+    keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     units: ClassVar[dict[str, str]] = {
         "kinetic_energy": "length^2/time^2",

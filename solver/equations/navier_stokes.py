@@ -54,6 +54,7 @@ class NavierStokes(Equation):
         {"velocity": Field("vector", "length/time", solenoidal=True)},
         lambda parameters: {name: Field() for name in parameters.get("scalars", ())},
     )
+    keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",

@@ -59,6 +59,7 @@ class TwoLayerQuasiGeostrophic(Equation):
         "upper_pv": Field(units="1/time", zero_mean=True),
         "lower_pv": Field(units="1/time", zero_mean=True),
     }
+    keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2,)
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",

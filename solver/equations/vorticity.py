@@ -53,6 +53,7 @@ class Vorticity(Equation):
 
     name: ClassVar[str] = "vorticity"
     fields: ClassVar[dict[str, Field]] = {"vorticity": Field(units="1/time", zero_mean=True)}
+    keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2,)
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",

@@ -20,6 +20,7 @@ from solver.equations.system import PeriodicSystem
 from solver.loop.by_cfl import cfl_steps, cfl_steps_donating
 from solver.loop.by_error import error_steps, error_steps_donating
 from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, reached, slack
+from solver.loop.first_change import check_first_change
 from solver.loop.fixed import fixed_steps, fixed_steps_donating
 from solver.loop.start import first_step
 from solver.operators import Fields
@@ -67,12 +68,13 @@ def evolve(
 
     Raises:
         ValueError: not exactly one of `step`, `cfl` and `tolerance`, one that is not positive, or `max_step` beside
-            `step`.
+            `step`; an own equation or forcing whose N no real field has.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
     """
     stepper.check(equation)
     Control(end, step, cfl, tolerance, max_step).check(stepper)
+    check_first_change(equation, state)
     for pause in pauses:
         if not pause.suits(step):
             raise ValueError(f"every_time = {pause.every_time}: at least a thousandth of the step, {step}, is needed")

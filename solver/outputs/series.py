@@ -13,10 +13,12 @@ from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
 from solver.equations.budget import imbalance
+from solver.equations.manifold import distances
 from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
+from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
 from solver.steppers.base import State
 
@@ -32,13 +34,17 @@ class Series(Output):
     that is larger: a mean of zero stays one up to round-off (absolute where both are zero). The budget of an energy E
     is a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and `E_imbalance`, what they
     leave unexplained of the change of E relative to the largest of these numbers. Where an error estimate chooses the
-    steps, `rejected` counts those that were taken again. Warnings go to the log, each kind once. All-reduces only.
+    steps, `rejected` counts those that were taken again. Warnings go to the log, each kind once.
+
+    At each row it is checked that every field is what the equation declares it to be: real, free of divergence, of zero
+    mean. More than 1e-6 of a field that is not (1e-3 in float32) is a warning, more than 1e-2 ends the run.
+    All-reduces, and the exchange of `operators.hermitian`.
     """
 
     name: ClassVar[str] = "series"
 
     def check(self, equation: PeriodicSystem) -> None:
-        row, conserved, scales, energies = _traced(equation)
+        row, conserved, scales, energies, _ = _traced(equation)
         units, name = equation.series_units(), type(equation).__name__
         if row.keys() != units.keys():
             raise ValueError(
@@ -67,7 +73,7 @@ class Series(Output):
 
     def write(self, run: Run, state: State) -> None:
         report = _report(run.equation, state.field, np.float64(state.dt))
-        row, conserved, scales, energies = ({name: float(v) for name, v in part.items()} for part in report)
+        row, conserved, scales, energies, astray = jax.tree.map(float, report)
         for name, now in conserved.items():
             before = float(state.conserved[name])
             row[f"{name}_drift"] = (now - before) / (max(abs(before), scales.get(name, 0.0)) or 1.0)
@@ -79,7 +85,12 @@ class Series(Output):
             counted = {"rejected": int(state.rejected)}
             with run.writer.while_waiting():
                 _file(run, conserved, energies, budget).append({**leading, **row, **counted})
-        _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing)])
+        _warn(
+            run,
+            state,
+            [*run.equation.warnings(row), *_open_budgets(missing), *strayed(astray, run.equation.grid.dtype)],
+        )
+        stop_if_wrong(astray, int(state.step), float(state.t))
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
@@ -94,10 +105,13 @@ class Series(Output):
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
-def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Fields, Fields, Fields, Fields]:
-    """A row of the series, what is conserved and of what size, and the energies."""
+def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Any, ...]:
+    """A row of the series, what is conserved and of what size, the energies, and how far fields are from what they
+    are declared to be."""
     energies = equation.energies(fields) if equation.budget_columns() else {}
-    return equation.series(fields, dt), equation.conserved(fields), equation.conserved_scales(fields), energies
+    row, conserved = equation.series(fields, dt), equation.conserved(fields)
+    astray = distances(fields, equation.fields, equation.grid)
+    return row, conserved, equation.conserved_scales(fields), energies, astray
 
 
 def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
@@ -105,7 +119,7 @@ def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
 
 
 def _names(equation: PeriodicSystem) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
-    _, conserved, _, energies = _traced(equation)
+    _, conserved, _, energies, _ = _traced(equation)
     return conserved, energies, equation.budget_columns()
 
 

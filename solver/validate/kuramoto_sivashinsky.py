@@ -39,7 +39,9 @@ class KuramotoSivashinsky22(Case):
         start = jnp.asarray(0.6 * np.cos(2 * np.pi * x / 22) + 0.3 * np.sin(4 * np.pi * x / 22))[None]
         (settled,) = states(equation, stepper, start, [200.0], step=0.1)
         growth, balance = _growth(equation, stepper, settled.field["u"], units)
-        allowed = 0.01 if self.quick else 0.006
+        # three times the scatter between trajectories: twelve that differed by 1e-9 or less at the start had standard
+        # deviations of up to 0.009 over 2000 units
+        allowed = 0.027 if self.quick else 0.009
         found = [
             Finding(f"exponent {i + 1}", float(growth[i]), value, allowed, SOURCE) for i, value in enumerate(PUBLISHED)
         ]
