@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.base import Equation
-from solver.equations.manifold import distances
+from solver.equations.manifold import distances, on_manifold
 from solver.equations.system import PeriodicSystem
 from solver.steppers.base import State
 
@@ -44,6 +44,7 @@ def check_first_change(equation: PeriodicSystem, state: State) -> None:
 @jax.jit
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
     """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
+    fields = on_manifold(fields, equation.fields, equation.grid)  # a state that is not is put back by the first step
     change = equation.at_step(forcing, key, step).nonlinear(fields, t)
     rate = equation.rate(fields)
     found = {}

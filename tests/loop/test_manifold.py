@@ -1,0 +1,162 @@
+"""A state stays where its fields belong: real, free of divergence, of zero mean as they declare, whatever moves it."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_same_bits import REGISTRY, build, pairs
+
+import solver as sw
+from solver.equations.field import Field
+from solver.equations.manifold import distances
+from solver.equations.system import PeriodicSystem
+from solver.loop import BlowUp
+
+
+class Gain(sw.forcing.Forcing):
+    """Adds to every mode what grows by e in a fifth of a time unit, whether transforms see the mode or not."""
+
+    def force(self, state, u_hat, grid):
+        return 5.0 * u_hat
+
+
+def planted(state, equation):
+    """The state, and anything of a millionth of its size added to every mode that is kept."""
+    field = {}
+    for i, (name, u_hat) in enumerate(state.field.items()):
+        noise = jax.random.normal(jax.random.key(i), u_hat.shape, u_hat.dtype)
+        size = jnp.maximum(jnp.sqrt(jnp.mean(jnp.abs(u_hat) ** 2)), 1e-3)
+        field[name] = u_hat + 1e-6 * size * noise * equation.grid_of(name).is_kept()
+    return state.replace(field=field)
+
+
+def how_far(state, equation):
+    found = distances(state.field, equation.fields, equation.grid)
+    return max((float(v) for parts in found.values() for v in parts.values()), default=0.0)
+
+
+def driven(equation):
+    """The same equation, every real field of it under `Gain`."""
+    return replace(equation, forcing={name: Gain() for name, field in equation.fields.items() if field.real})
+
+
+def real_pairs():
+    """Pairs of an equation with a real field and a stepper, each of both at least once."""
+    for equation, stepper in pairs():
+        if any(field.real for field in REGISTRY.find("equation", equation).cls.fields.values()):
+            yield equation, stepper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("equation", "stepper"), sorted(real_pairs()), ids=str)
+def test_what_leaves_the_manifold_is_gone_after_three_steps(tmp_path, equation, stepper):
+    """The forcing amplifies whatever it finds."""
+    run = build(tmp_path, equation, stepper)
+    equation = driven(run.equation)
+    state = planted(sw.initial_state(equation, run.stepper, run.initial_fields(), seed=0), equation)
+    assert how_far(state, equation) > 1e-8
+    after = sw.integrate(equation, run.stepper, state, step=1e-3, steps=3)
+    assert how_far(after, equation) < 1e-15
+
+
+FORCINGS = [
+    sw.forcing.ConstantPower(power=0.1, low=1.0, high=2.0),
+    sw.forcing.FrozenShells(low=1.0, high=1.0),
+    sw.forcing.OrnsteinUhlenbeck(rms=0.3),
+    sw.forcing.Kolmogorov(amplitude=0.3, wavenumber=2),
+    sw.forcing.TaylorGreen(amplitude=0.3),
+    sw.forcing.ABC((0.3, 0.2, 0.1)),
+    Gain(),
+]
+
+
+@pytest.mark.parametrize("forcing", FORCINGS, ids=lambda forcing: forcing.name)
+def test_every_forcing_in_pencils(make_grid, forcing):
+    grid = make_grid((12, 12, 12), mesh_shape=(2, 2))
+    flow, stepper = sw.equations.NavierStokes(grid, viscosity=0.02, forcing=forcing), sw.steppers.IFRK2()
+    state = planted(sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid), seed=0), flow)
+    assert how_far(state, flow) > 1e-8
+    assert how_far(sw.integrate(flow, stepper, state, step=1e-2, steps=3), flow) < 1e-15
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "forcing", [sw.forcing.ConstantPower(power=0.1), sw.forcing.FrozenShells()], ids=lambda f: f.name
+)
+def test_sums_over_modes_are_means_over_points_in_a_long_run(make_grid, forcing, precision):
+    """Some 60 turnover times; without the constraint half of the sum is seen by no transform long before."""
+    grid = make_grid((16, 16), devices=1, precision=precision)
+    flow, stepper = sw.equations.NavierStokes(grid, viscosity=0.03, forcing=forcing), sw.steppers.IFRK3()
+    start = sw.initial.RandomPhase(energy=0.5, peak=2.0)(grid, flow.fields["velocity"], jax.random.key(3))
+    *_, state = sw.evolve(flow, stepper, sw.initial_state(flow, stepper, start), end=200.0, step=0.05)
+    u_hat, at_points = state.field["velocity"], flow.to_physical(state.field)["velocity"].astype(float)
+    allowed = {"float64": 1e-12, "float32": 1e-6}[precision]
+    square = jnp.mean(jnp.sum(at_points**2, axis=0))
+    np.testing.assert_allclose(sw.diagnostics.mean_square(u_hat, grid), square, rtol=allowed)
+    assert how_far(state, flow) < allowed
+
+
+class Unprojected(sw.Equation):
+    """u_t = −∇·(u u) + ν∇²u with a velocity that is declared to be free of divergence, and a pressure left to that."""
+
+    viscosity: float = 0.01
+    wrong: float = 0.0
+
+    fields = {"velocity": Field("vector", solenoidal=True)}  # noqa: RUF012
+
+    def linear(self):
+        return sw.Diagonal({"velocity": -self.viscosity * self.grid.k_squared()})
+
+    def nonlinear(self, fields, t):
+        u = self.transform.inverse(fields["velocity"])
+        flux = [[self.transform.forward(a * b) for b in u] for a in u]
+        change = -jnp.stack([sw.operators.divergence(jnp.stack(row), self.grid) for row in flux])
+        return {"velocity": change + self.wrong * 1j * fields["velocity"]}
+
+    def rate(self, fields):
+        return jnp.max(jnp.abs(self.transform.inverse(fields["velocity"])))
+
+
+def flows(make_grid, **parameters):
+    grid = make_grid((16, 12), devices=2)
+    start = sw.initial.RandomPhase(energy=0.5, peak=2.0)(grid, Unprojected.fields["velocity"], jax.random.key(0))
+    for flow in (Unprojected(grid, **parameters), sw.equations.NavierStokes(grid, viscosity=0.01)):
+        yield flow, sw.initial_state(flow, sw.steppers.IFRK4(), start)
+
+
+def test_an_equation_need_not_project_its_velocity(make_grid):
+    """Stages are projected too: the result is that of Navier–Stokes, not of a method of first order."""
+    ends = [sw.integrate(flow, sw.steppers.IFRK4(), start, step=0.02, steps=5) for flow, start in flows(make_grid)]
+    np.testing.assert_allclose(*[end.field["velocity"] for end in ends], atol=1e-15)
+
+
+def test_a_term_that_no_real_field_has_is_refused_before_the_first_step(make_grid):
+    (flow, start), _ = flows(make_grid, wrong=0.5)
+    with pytest.raises(ValueError, match=r"Unprojected: .* nonlinear\(\) and forcings add to velocity is not real"):
+        next(sw.evolve(flow, sw.steppers.IFRK4(), start, end=1.0, step=0.01))
+
+
+def test_the_watch_warns_and_ends_a_run(make_grid, tmp_path, caplog, monkeypatch):
+    """Where nothing put the state back, a row of the series would say so."""
+    monkeypatch.setattr(PeriodicSystem, "to_manifold", lambda self, fields: fields)
+    grid = make_grid((16, 12), devices=2)
+    flow, stepper = sw.equations.NavierStokes(grid, viscosity=0.01), sw.steppers.IFRK2()
+    start = sw.initial.RandomPhase(energy=0.5, peak=2.0)(grid, flow.fields["velocity"], jax.random.key(0))
+    state = sw.initial_state(flow, stepper, start)
+
+    def run(stray):
+        u_hat = state.field["velocity"].at[:, 0, 1].add(stray)  # one mode of the plane k_y = 0, not its mirror image
+        astray, series = state.replace(field={"velocity": u_hat}), [sw.outputs.Series(every_steps=1)]
+        sw.run(flow, stepper, astray, end=0.02, step=0.02, directory=tmp_path / str(stray), outputs=series)
+
+    run(1e-4)
+    assert sum("the part of velocity that is not real = " in message for message in caplog.messages) == 1
+    with pytest.raises(BlowUp, match=r"velocity is not real by .* at most 0.01 is allowed"):
+        run(0.1)
+
+
+def test_a_stepper_gives_advance_and_not_step():
+    with pytest.raises(TypeError, match="stepper Mine defines step or step_with_error: advance"):
+        type("Mine", (sw.steppers.IFRK2,), {"step": lambda self, *_: None})
