@@ -97,7 +97,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
     except ValueError as error:
         raise ConfigError(f"devices.use: {error}") from None
     require_same(config.to_toml(), "run file")
-    notes += [f"source: {one.path} was imported; {one.copy_name} is its copy" for one in config.sources]
+    notes += [f"source: {line}" for line in config.imported]
     return assemble.Assembly(config, mesh), notes
 
 

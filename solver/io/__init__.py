@@ -16,7 +16,7 @@ from solver.io.checkpoints import hold, load_array, load_checkpoint, save_checkp
 from solver.io.directory import RunDirectory
 from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
-from solver.io.hdf5 import dataset, read_hdf5, verify_data
+from solver.io.hdf5 import dataset, is_sealed, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
 from solver.io.provenance import kept_variables, record_provenance
 from solver.io.read_snapshots import Snapshot, SnapshotVariable, read_slices, read_snapshot
@@ -63,6 +63,7 @@ __all__ = [
     "hold",
     "hold_snapshot",
     "in_words",
+    "is_sealed",
     "keep_newest",
     "kept_variables",
     "list_checkpoints",
