@@ -366,7 +366,7 @@ def test_check_info_verify_plot(finished):
     assert "navier-stokes (viscosity = 0.005)" in done.stdout
     done = slabwave("verify", folder)
     assert done.returncode == 0
-    assert "7 checked, 0 damaged" in done.stdout
+    assert "8 checked, 0 damaged" in done.stdout
     done = slabwave("plot", folder)
     assert done.returncode == 0, done.stderr
     figures = {p.name for p in (folder / "figures").iterdir()}

@@ -45,7 +45,12 @@ def _of_other_outputs(directory: RunDirectory, checked: dict[Path, list[str]]) -
 
 
 def _unsealed(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
-    return [path for path in _others(directory, checked) if path.exists() and not is_sealed(path)]
+    series = [path for path in (directory.series,) if path not in checked]
+    return [path for path in [*series, *_others(directory, checked)] if path.exists() and not _has_checksum(path)]
+
+
+def _has_checksum(path: Path) -> bool:
+    return path.suffix == ".h5" and is_sealed(path)
 
 
 def _others(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
