@@ -113,3 +113,6 @@ def add_address(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--coordinator", metavar="HOST:PORT", help="where they meet; process 0 listens there")
     group.add_argument("--processes", type=int, metavar="N", help="how many there are")
     group.add_argument("--process", type=int, metavar="I", help="which one this is, from 0")
+    parser.add_argument(
+        "--join-limit", type=float, default=300.0, metavar="SECONDS", help="wait so long for the other processes (300)"
+    )

@@ -293,6 +293,14 @@ WRONG = {
     "info of nothing": (["info", "nowhere"], "nowhere holds no run"),
     "overrides where none go": (["info", "nowhere", "a.b=1"], "info takes no overrides"),
     "half an address": (["run", DEMO, "--processes", "2"], "go together; one is missing"),
+    "no such port": (
+        ["run", DEMO, "--coordinator", "n1:99999", "--processes", "2", "--process", "1"],
+        "--coordinator n1:99999: a port from 1 to 65535 is needed",
+    ),
+    "no such host": (
+        ["run", DEMO, "--coordinator", "no-such-host.invalid:8476", "--processes", "2", "--process", "1"],
+        "the host name no-such-host.invalid leads to no address here",
+    ),
     "missing input": (["run", DEMO, "initial={name='file',path='no.h5',datasets=['u']}"], "no.h5: no such file"),
 }
 
