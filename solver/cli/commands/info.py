@@ -13,11 +13,11 @@ from solver.io import (
     DEAD_SECONDS,
     CheckpointError,
     RunDirectory,
+    duration,
     list_checkpoints,
     read_lock,
     read_manifest,
 )
-from solver.simulation import duration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,46 @@
+"""What a run costs, in words."""
+
+from __future__ import annotations
+
+from solver.cluster import machine_memory
+from solver.io.files import in_words
+from solver.plan import Plan
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """The plan in words."""
+    per_step = plan.transforms
+    ways = {True: "forward", False: "inverse"}
+    transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
+    return [
+        f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
+        f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
+        f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
+        f"# transforms:   {transforms} per step",
+        f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
+    ]
+
+
+def memory_lines(plan: Plan, devices: int) -> list[str]:
+    """Exchanges and memory on CPU devices, and whether this machine would do, were all of them virtual ones on it."""
+    lines = [
+        f"# exchanges:    {plan.exchanges} per step",
+        f"# memory:       {in_words(plan.state_bytes)} of state and about {in_words(plan.peak_bytes)} at the peak of a "
+        "step, per device",
+        f"# decomposition: {plan.advice}",
+    ]
+    here = machine_memory()
+    if here is None:
+        return lines
+    needed = plan.peak_bytes * devices
+    verdict = "is enough" if needed < here else "is not enough"
+    held = f"{in_words(here)}, {verdict} for {in_words(needed)} on virtual devices alone"
+    return [*lines, f"# this machine: {held}"]
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
+
+
+def _split(plan: Plan) -> str:
+    return f"{plan.slabs} slabs" if plan.pencils == 1 else f"{plan.slabs} slabs × {plan.pencils} pencils"
