@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
         "equation": _with_parameters(table["equation"]),
         "grid": f"{'×'.join(map(str, grid['shape']))} {grid['dealias']}, {grid['precision']}",
         "start": _start(table["initial"]),
+        **_branch_of(table["initial"]),
         "forcing": _start(table["forcing"]) if "forcing" in table else "none",
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
         "stands at": _standing(directory, time["end"]),
@@ -57,6 +58,12 @@ def _start(table: dict[str, Any]) -> str:
     if "name" in table:
         return _with_parameters(table)
     return "; ".join(f"{field}: {_with_parameters(one)}" for field, one in table.items())
+
+
+def _branch_of(table: dict[str, Any]) -> dict[str, str]:
+    """Where a branch comes from; nothing for other runs."""
+    first = table if "name" in table else next(iter(table.values()))
+    return {"branch of": f"{first['path']}, step {first.get('step')}"} if first.get("keep_time") else {}
 
 
 def _with_parameters(table: dict[str, Any]) -> str:
