@@ -125,7 +125,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
     except ValueError as error:
         raise ConfigError(f"devices.use: {error}") from None
     require_same(config.to_toml(), "run file")
-    notes += [f"source: {line}" for line in config.imported]
+    notes += [*(f"source: {line}" for line in config.imported), *(f"run file: {line}" for line in config.dropped)]
     return assemble.Assembly(config, mesh), notes
 
 

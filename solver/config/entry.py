@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from solver.config.parameters import Parameter
 from solver.config.source import Source
@@ -67,3 +67,14 @@ class Entry:
         """All fields of an equation with these parameters."""
         more = parameters.get(self.fields_by, ()) if self.further is not None else ()
         return {**self.fields, **dict.fromkeys(more, self.further or Declared("scalar", "1"))}
+
+
+@runtime_checkable
+class Schema(Protocol):
+    """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `output`."""
+
+    def names(self, kind: str) -> Sequence[str]:
+        """Names that are known."""
+
+    def find(self, kind: str, name: str) -> Entry:
+        """The class of this name. Raises ConfigError where there is none."""

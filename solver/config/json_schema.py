@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from solver.config.entry import Entry
+from solver.config.entry import Entry, Schema
 from solver.config.parameters import table_model
-from solver.config.runfile import Schema
 from solver.config.sections import SETTINGS, Heading
 
 FROM_ELSEWHERE = {

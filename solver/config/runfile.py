@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import tomli_w
 
-from solver.config.entry import Entry
+from solver.config.entry import Entry, Schema
 from solver.config.errors import ConfigError
 from solver.config.messages import nearest
 from solver.config.parameters import table_model
+from solver.config.renamed import drop_foreign_keys
 from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, TimeSection
 from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
@@ -20,17 +22,6 @@ from solver.config.toml import apply_override, read_toml
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
 SECTIONS = ("title", "reference", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output")
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
-
-
-@runtime_checkable
-class Schema(Protocol):
-    """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `output`."""
-
-    def names(self, kind: str) -> Sequence[str]:
-        """Names that are known."""
-
-    def find(self, kind: str, name: str) -> Entry:
-        """The class of this name. Raises ConfigError where there is none."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +61,7 @@ class Config:
     """A run file with its overrides, validated and resolved: nothing is left open.
 
     `initial` and `forcing` go by field, `outputs` by name; `known` are all kinds of outputs that the run file and
-    the user's files could name.
+    the user's files could name. `dropped` are lines on keys that an override of a name dropped.
     """
 
     heading: Heading
@@ -85,6 +76,7 @@ class Config:
     directory: str
     outputs: Mapping[str, Named]
     known: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
+    dropped: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def known_outputs(self) -> tuple[Any, ...]:
@@ -174,13 +166,14 @@ def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Con
     """
     path = Path(path)
     table = read_toml(path)
-    for override in overrides:
-        apply_override(table, override)
+    before = copy.deepcopy(table)
+    given = {apply_override(table, override) for override in overrides}
+    dropped = drop_foreign_keys(table, before, given, schema)
     output = table.setdefault("output", {})
     if isinstance(output, dict):
         output.setdefault("directory", f"output/{path.stem}")
     try:
-        return parse(table, schema)
+        return replace(parse(table, schema), dropped=tuple(dropped))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 

@@ -51,7 +51,9 @@ def run(options: argparse.Namespace) -> int:
         from solver.cli.on_target import target_lines
 
         more = target_lines(run, plan, target)
-    for line in [*(f"# source:       {line}" for line in config.imported), *plan_lines(plan), *more]:
+    told = [f"# source:       {line}" for line in config.imported]
+    told += [f"# run file:     {line}" for line in config.dropped]
+    for line in [*told, *plan_lines(plan), *more]:
         print(line)
     return 0
 

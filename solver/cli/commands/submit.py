@@ -51,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
     _refuse_overridden(options, scans)
     configs = _configs(options, scans)
     _refuse_other_runs(configs, scans)
+    for line in configs[0].dropped:
+        print(f"slabwave: {line}", file=sys.stderr)
     site = _site(options, configs[0])
     for config in configs:
         _check_platform(config, site, options)
