@@ -3,6 +3,8 @@
 Each measurement is a whole process; it ends when the row of step 1 stands in series.csv. Source trees take turns:
 
     python benchmarks/startup.py [TREE …] [--rounds N]
+
+With --answers it is the whole time of commands that answer from text instead.
 """
 
 from __future__ import annotations
@@ -42,13 +44,51 @@ def first_step(tree: Path, programs: Path) -> float:
             process.wait()
 
 
+ANSWERS = {
+    "list": ["list"],
+    "describe NAME": ["describe", "navier-stokes"],
+    "new EQUATION": ["new", "boussinesq"],
+    "schema": ["schema"],
+    "run --help": ["run", "--help"],
+    "run, a wrong key": ["run", "runs/taylor_green.toml", "equation.viscosit=1"],
+    "info RUN": ["info"],
+    "check": ["check", "runs/taylor_green.toml"],
+}
+
+
+def answer(tree: Path, words: list[str]) -> float:
+    """Seconds that a command takes."""
+    began = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "solver", *words], cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return time.perf_counter() - began
+
+
+def answers(trees: list[Path], rounds: int, run: Path) -> None:
+    """Measure every command in the trees in turn; print medians and spreads."""
+    for name, words in ANSWERS.items():
+        told = [*words, str(run)] if name == "info RUN" else words
+        times: dict[Path, list[float]] = {tree: [] for tree in trees}
+        for number in range(rounds):
+            for tree in trees[:: -1 if number % 2 else 1]:
+                times[tree].append(answer(tree, told))
+        said = (f"{statistics.median(s):.2f} s ({min(s):.2f}–{max(s):.2f})" for s in times.values())
+        print(f"| {name} | {' | '.join(said)} |", flush=True)
+
+
 def main() -> None:
     """Measure the trees in turn; print medians and spreads."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trees", nargs="*", type=Path, default=[ROOT])
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--answers", type=Path, metavar="RUN", help="commands instead; a run that info looks at")
     options = parser.parse_args()
     trees = [tree.resolve() for tree in options.trees]
+    if options.answers is not None:
+        answers(trees, options.rounds, options.answers.resolve())
+        return
     with tempfile.TemporaryDirectory() as programs:
         for tree in trees:  # compiles, and is not counted
             first_step(tree, Path(programs))
