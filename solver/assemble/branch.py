@@ -47,7 +47,7 @@ def with_time(state: State, equation: PeriodicSystem, config: Config, start: Fro
     What the stepper carries, conserved quantities, energy budgets and sums of outputs begin anew. So does a forcing
     that has another name or other static parameters than there.
     """
-    path = start.checkpoint(whole=True).path
+    path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
     value = lambda name: np.asarray(manifest["values"][name]["value"], manifest["values"][name]["dtype"])[()]  # noqa: E731
     t, step = value("t"), value("step")
