@@ -36,7 +36,7 @@ class Equation(PeriodicSystem):
 
     Class attributes:
         keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
-            so. If not, it is made so wherever steppers use it.
+            so. If not, it is made so wherever steppers use it. False again in a subclass with another N.
         budgeted: series column → field, for the columns ½⟨|u|²⟩ whose budget the run keeps; by default all of the
             default series, and none of a series of the equation's own.
 
@@ -53,6 +53,11 @@ class Equation(PeriodicSystem):
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if {"nonlinear", "nonlinear_and_rate"} & vars(cls).keys() and "keeps_constraints" not in vars(cls):
+            cls.keeps_constraints = False  # what a parent's N keeps, another N need not
 
     def __check_init__(self) -> None:
         if BUDGET in self.fields:
