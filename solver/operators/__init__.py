@@ -9,7 +9,7 @@ from solver.operators.derivatives import (
 from solver.operators.elliptic import solve_biharmonic, solve_helmholtz, solve_poisson
 from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
 from solver.operators.phi import phi_functions, phi_matrices
-from solver.operators.symmetry import hermitian
+from solver.operators.symmetry import hermitian, random_modes
 
 __all__ = [
     "Diagonal",
@@ -23,6 +23,7 @@ __all__ = [
     "phi_functions",
     "phi_matrices",
     "project_solenoidal",
+    "random_modes",
     "solve_biharmonic",
     "solve_helmholtz",
     "solve_poisson",
