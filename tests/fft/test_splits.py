@@ -210,8 +210,8 @@ WRONG = {
         r"needs the last axes to be \[9, 16\]",
     ),
     "NumPy's order": (
-        lambda: sw.fft.irfftn(np.fft.rfftn(np.zeros((8, 6, 10))), s=(8, 6, 10)),
-        r"in NumPy's order \(kx, ky, kz\); here they are \(ky, kz, kx\), \[6, 6, 8\]",
+        lambda: sw.fft.irfftn(np.fft.rfftn(np.zeros((8, 8, 12))), s=(8, 8, 12)),
+        r"in NumPy's order \(kx, ky, kz\); here they are \(ky, kz, kx\), \[8, 7, 8\]",
     ),
     "engine": (lambda: sw.fft.rfftn(jnp.zeros((16, 16)), engine="fftw"), "slabwave, shard_map, jaxdecomp are there"),
     "mesh": (
