@@ -12,12 +12,18 @@ from typing import Any
 
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 _remembered: list[str] = []
+_listening: list[StopRequest] = []
 
 
 def remember_signals() -> None:
     """From now on SIGTERM and SIGUSR1 are remembered until a run listens to them, instead of ending the process."""
     for number in (signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, lambda number, frame: _remembered.append(signal.Signals(number).name))
+
+
+def listening() -> StopRequest | None:
+    """The innermost request that listens to signals now."""
+    return _listening[-1] if _listening else None
 
 
 class StopRequest:
@@ -31,12 +37,14 @@ class StopRequest:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopRequest:
+        _listening.append(self)
         if threading.current_thread() is threading.main_thread():  # others cannot have handlers
             self._before = {number: signal.getsignal(number) for number in STOPPING}
             self.listen()
         return self
 
     def __exit__(self, *error: object) -> None:
+        _listening.remove(self)
         for number, handler in self._before.items():
             if handler is not None:  # None: it was installed from C, and cannot be given back
                 signal.signal(number, handler)

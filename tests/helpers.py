@@ -26,6 +26,12 @@ def read_checkpoint(path):
     return arrays, manifest
 
 
+def last_of_each(words):
+    """Words of a command line with the last override of each key alone, so that tests may change a common list."""
+    keys = [word.partition("=")[0] if "=" in word and not word.startswith("-") else None for word in words]
+    return [word for n, word in enumerate(words) if keys[n] is None or keys[n] not in keys[n + 1 :]]
+
+
 def series(equation, state, dt=0.1):
     """A row of the equation's series, in one program: operation by operation each would be compiled alone."""
     row = jax.jit(lambda equation, fields: equation.series(fields, dt))(equation, state.field)

@@ -174,7 +174,7 @@ class _Checkpoint(_Source):
         from solver.assemble.registry import Registry  # which knows this class, too
 
         try:
-            cls = Registry(self.path.parent.parent).find("equation", self.equation).cls
+            cls = Registry(self.path.parent.parent, copies_only=True).find("equation", self.equation).cls
         except ConfigError as error:
             raise ValueError(f"path: {self.path}: its equation {self.equation}: {error}") from None
         return issubclass(cls, SplitEquation)

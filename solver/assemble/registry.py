@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from solver.assemble.from_file import FromFile
 from solver.assemble.from_run import FromRun
-from solver.config import ConfigError, Entry, Source, nearest, parameters_of
+from solver.config import ConfigError, Entry, Source, is_copy, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
 from solver.equations.field import MoreFields, fields_of
@@ -90,9 +90,12 @@ class Registry:
 
     Args:
         folder: that files are relative to: the run file's.
+        copies_only: import nothing but the copies of Python files that the run in `folder` made, whose names end with
+            their checksums.
     """
 
     folder: Path = Path()
+    copies_only: bool = False
     _own: dict[str, dict[str, Entry]] = field(default_factory=lambda: {kind: {} for kind in BASES})
 
     def names(self, kind: str) -> list[str]:
@@ -114,6 +117,10 @@ class Registry:
         place, colon, class_name = name.rpartition(":")
         if not colon:
             raise ConfigError(f"unknown{nearest(name, self.names(kind))}")
+        if self.copies_only and not is_copy(place):
+            raise ConfigError(
+                f"{place} is not imported here: it is no copy that the run made of a Python file of its own"
+            )
         return self._from_elsewhere(kind, place, class_name)
 
     def steppers_of(self, equation: Any) -> list[str]:

@@ -14,13 +14,17 @@ from solver.equations.field import fields_of
 from solver.loop import Control
 
 
-def schema(folder: Path | str = ".") -> Schema:
-    """The classes that a run file in this folder may name, for `solver.config.load`."""
-    return Registry(Path(folder))
+def schema(folder: Path | str = ".", *, copies_only: bool = False) -> Schema:
+    """The classes that a run file in this folder may name, for `solver.config.load`; see `Registry`."""
+    return Registry(Path(folder), copies_only)
 
 
 def read_run_file(
-    path: str | Path, overrides: Sequence[str] = (), *, continues: Callable[[Config], bool] = lambda config: False
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    *,
+    continues: Callable[[Config], bool] = lambda config: False,
+    copies_only: bool = False,
 ) -> Config:
     """A run file with its overrides, checked; every error names the file.
 
@@ -29,25 +33,26 @@ def read_run_file(
         overrides: `section.key=value`.
         continues: whether the run that a run file means goes on from a checkpoint: files that it started from may be
             gone then.
+        copies_only: import no Python but the copies that the run in the file's folder made.
 
     Raises:
         ConfigError: see `config.load` and `resolve`.
     """
     path = Path(path)
-    config = parse_run_file(path, overrides)
+    config = parse_run_file(path, overrides, copies_only=copies_only)
     try:
         return resolve(config, from_start=not continues(config))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
 
 
-def parse_run_file(path: Path, overrides: Sequence[str] = ()) -> Config:
+def parse_run_file(path: Path, overrides: Sequence[str] = (), *, copies_only: bool = False) -> Config:
     """A run file with its overrides; its parts are not checked against each other.
 
     Raises:
         ConfigError: see `config.load`.
     """
-    return load(path, schema(path.parent), overrides)
+    return load(path, schema(path.parent, copies_only=copies_only), overrides)
 
 
 def resolve(config: Config, *, from_start: bool = True) -> Config:

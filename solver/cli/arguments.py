@@ -60,6 +60,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     is_one = [is_override(a) and b not in keyed for a, b in zip(arguments, before, strict=False)]
     overrides = [a for a, one in zip(arguments, is_one, strict=True) if one]
     options = _parser(known, chosen).parse_args([a for a, one in zip(arguments, is_one, strict=True) if not one])
+    _refuse_twice(overrides)
     if overrides and not takes_overrides:
         raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")
     options.overrides = overrides
@@ -70,6 +71,21 @@ def is_override(word: str) -> bool:
     """Whether a word sets a key of the run file; the name of a file may hold an = too."""
     match = OVERRIDE.match(word)
     return match is not None and (bool(match["rest"]) or match["first"] in SECTIONS) and not Path(word).exists()
+
+
+def key_of(override: str) -> str:
+    """The key that an override sets."""
+    match = OVERRIDE.match(override)
+    return "" if match is None else f"{match['first']}{match['rest']}".replace('"', "")
+
+
+def _refuse_twice(overrides: list[str]) -> None:
+    """Raises ConfigError where a key is given two values: one of them would be ignored without a word."""
+    given: dict[str, str] = {}
+    for override in overrides:
+        before = given.setdefault(key_of(override), override)
+        if before != override:
+            raise ConfigError(f"{before!r} and {override!r}: one key with two values; one of them is needed")
 
 
 def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParser:
@@ -97,3 +113,6 @@ def add_address(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--coordinator", metavar="HOST:PORT", help="where they meet; process 0 listens there")
     group.add_argument("--processes", type=int, metavar="N", help="how many there are")
     group.add_argument("--process", type=int, metavar="I", help="which one this is, from 0")
+    parser.add_argument(
+        "--join-limit", type=float, default=300.0, metavar="SECONDS", help="wait so long for the other processes (300)"
+    )

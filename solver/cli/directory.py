@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from solver.assemble.registry import Registry, known_outputs
-from solver.config import ConfigError, parse, read_toml
+from solver.assemble.registry import Registry
+from solver.config import ConfigError, read_toml
 from solver.io import RunDirectory
 from solver.outputs.base import Output
 
@@ -22,14 +25,45 @@ def open_run(path: str) -> RunDirectory:
     return directory
 
 
+def is_of_a_run(path: Path) -> bool:
+    """Whether a run file is the resolved one of a run's directory, which may come from anyone."""
+    directory = RunDirectory(path.parent)
+    others = [name for name in directory.existing_files() if name != directory.run_file.name]
+    return path.name == directory.run_file.name and bool(others or directory.provenance.exists())
+
+
 def outputs_of(directory: RunDirectory) -> tuple[type[Output], ...]:
-    """The kinds of output that may have written into it; without the run's own where its files cannot be imported.
+    """The kinds of output that may have written into a run's directory, those of its own Python files included.
+
+    Imports the copies of them that the run made, and nothing else that its run file names; says both on stderr.
 
     Raises:
         ConfigError: its run file is not TOML.
     """
-    table = read_toml(directory.run_file)
-    try:
-        return parse(table, Registry(directory.path)).known_outputs
-    except ConfigError:
-        return known_outputs()
+    registry, places = Registry(directory.path, copies_only=True), set()
+    for kind, name in _named(read_toml(directory.run_file)):
+        place = name.rpartition(":")[0]
+        if not place or place in places:
+            continue
+        places.add(place)
+        try:
+            registry.find(kind, name)
+            said = f"{directory.path / place} was imported: the run's own copy of its Python"
+        except ConfigError as error:
+            said = str(error)
+        print(f"slabwave: {said}", file=sys.stderr)
+    return tuple(registry.find("output", name).cls for name in registry.names("output"))
+
+
+def _named(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Kind and name of each class that a resolved run file names."""
+    for kind in ("equation", "initial", "forcing"):
+        section = table.get(kind)
+        for one in [section, *(section.values() if isinstance(section, Mapping) else ())]:
+            if isinstance(one, Mapping) and isinstance(one.get("name"), str):
+                yield kind, one["name"]
+    time, output = table.get("time"), table.get("output")
+    if isinstance(time, Mapping) and isinstance(time.get("stepper"), str):
+        yield "stepper", time["stepper"]
+    if isinstance(output, Mapping):
+        yield from (("output", name) for name in output)

@@ -49,7 +49,8 @@ def carry_out(
     """Run or continue what a checked run file says, some of its steps traced; returns the exit code."""
     checkpoints = config.outputs.get("checkpoints")
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
-    launch = find_launch(os.environ, options.coordinator, options.processes, options.process, keep_mpi=by_mpi)
+    address = (options.coordinator, options.processes, options.process)
+    launch = find_launch(os.environ, *address, keep_mpi=by_mpi, join_limit=options.join_limit)
     start_log(quiet=launch.process != 0)
     with StopRequest() as stop:
         assembly, notes = join_job(config, launch)
@@ -97,7 +98,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
     except ValueError as error:
         raise ConfigError(f"devices.use: {error}") from None
     require_same(config.to_toml(), "run file")
-    notes += [f"source: {one.path} was imported; {one.copy_name} is its copy" for one in config.sources]
+    notes += [f"source: {line}" for line in config.imported]
     return assemble.Assembly(config, mesh), notes
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Sequence
 
-from solver.cli.codes import BLEW_UP, FAILED, INTERRUPTED, WRONG_INPUT
+from solver.cli.codes import BLEW_UP, FAILED, INTERRUPTED, STALLED, STOPPED_EARLY, WRONG_INPUT
 from solver.config import ConfigError
 from solver.stop import remember_signals
 
@@ -86,9 +87,13 @@ def exit_code(error: BaseException) -> int:
         return WRONG_INPUT
     if "jax" not in sys.modules:
         return FAILED
-    from solver.cluster import Disagreement, LaunchError
+    from solver.cluster import Disagreement, LaunchError, NotAllThere, StoppedWaiting
     from solver.loop import BlowUp
 
+    if isinstance(error, NotAllThere):
+        return STALLED
+    if isinstance(error, StoppedWaiting):
+        return INTERRUPTED if error.signal == signal.SIGINT else STOPPED_EARLY
     if isinstance(error, LaunchError | Disagreement):
         return WRONG_INPUT
     return BLEW_UP if isinstance(error, BlowUp) else FAILED

@@ -23,7 +23,7 @@ from solver.cluster.devices import (
 )
 from solver.cluster.failure import end_all, on_ending
 from solver.cluster.join import join, meet, mismatches, report
-from solver.cluster.launch import Launch, LaunchError
+from solver.cluster.launch import JOIN_SECONDS, Launch, LaunchError, NotAllThere, StoppedWaiting
 from solver.cluster.launcher import find_launch
 from solver.cluster.log import LOGGER, log_to, start_log
 from solver.cluster.service import service_client
@@ -31,12 +31,15 @@ from solver.cluster.wall import end_of_job, seconds_left
 from solver.cluster.watchdog import Watchdog
 
 __all__ = [
+    "JOIN_SECONDS",
     "LOGGER",
     "Agreement",
     "Disagreement",
     "FailedElsewhere",
     "Launch",
     "LaunchError",
+    "NotAllThere",
+    "StoppedWaiting",
     "Watchdog",
     "any_process",
     "available_cores",

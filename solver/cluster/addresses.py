@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from solver.cluster.launch import LaunchError
@@ -34,6 +34,29 @@ def own_address(others: Sequence[str], resolve: Resolve = socket.getaddrinfo) ->
             continue
         return f"[{address}]" if family == socket.AF_INET6 else address
     return socket.gethostname() if others else "127.0.0.1"
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The two parts of `host:port`, without the brackets of an IPv6 address."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def refuse_unknown_name(
+    coordinator: str, environment: Mapping[str, str], resolve: Resolve = socket.getaddrinfo
+) -> None:
+    """Refuse to wait where nobody can ever meet: at a name that leads nowhere.
+
+    A name in Kubernetes comes to be only when its pod does, so there it may be unknown at first.
+
+    Raises:
+        LaunchError: names the host.
+    """
+    host = host_and_port(coordinator)[0]
+    if not _addresses(host, resolve) and "KUBERNETES_SERVICE_HOST" not in environment:
+        raise LaunchError(
+            f"the processes are to meet at {coordinator}, but the host name {host} leads to no address here"
+        )
 
 
 def refuse_loopback(host: str, others: Sequence[str], resolve: Resolve = socket.getaddrinfo) -> None:

@@ -15,9 +15,10 @@ from solver.cluster.addresses import listening_address
 from solver.cluster.gpus import VISIBLE, refuse_idle_gpus, visible_gpu_ids
 from solver.cluster.launch import Launch, LaunchError
 from solver.cluster.log import LOGGER
+from solver.cluster.roll_call import call_the_roll
 
 HEARTBEAT_SECONDS = 30  # so long after the watchdog could have spoken, JAX gives up a process that is silent
-JOIN_SECONDS = 300
+MEET_SECONDS = 120  # for JAX, once all processes are there
 SET_BY_LAUNCHERS = (
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
@@ -43,6 +44,8 @@ def join(launch: Launch, stall_limit: float) -> None:
     Raises:
         LaunchError: JAX sees another number of processes than the launcher started, no device of the platform, or
             fewer GPUs than Slurm allocated.
+        NotAllThere: processes are missing at the end of `launch.join_limit`.
+        StoppedWaiting: a signal came while they were waited for.
     """
     meet(launch, stall_limit)
     for found in mismatches(launch):
@@ -78,12 +81,14 @@ def mismatches(launch: Launch) -> list[str]:
 def _meet(launch: Launch, stall_limit: float) -> None:
     LOGGER.info("joining: %d processes by %s at %s", launch.processes, launch.by, launch.coordinator or "JAX's choice")
     _forget_proxies()
+    if launch.coordinator is not None:
+        call_the_roll(launch)
     # the preemption service would swallow SIGTERM in C++ before Python sees it
     jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
             **_place(launch),
-            initialization_timeout=JOIN_SECONDS,
+            initialization_timeout=MEET_SECONDS,
             heartbeat_timeout_seconds=int(stall_limit + HEARTBEAT_SECONDS),
         )
     except (RuntimeError, ValueError) as error:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from signal import Signals
+
+JOIN_SECONDS = 300.0
 
 
 class LaunchError(ValueError):
     """Processes that cannot find each other, or a launcher and what it started that disagree."""
+
+
+class NotAllThere(RuntimeError):
+    """Processes of the job that did not come to where they meet; the message names them."""
+
+
+class StoppedWaiting(RuntimeError):
+    """A signal came while processes waited for each other.
+
+    Args:
+        text: for the user.
+        signal: which one.
+    """
+
+    def __init__(self, text: str, signal: Signals) -> None:
+        super().__init__(text)
+        self.signal = signal
 
 
 @dataclass(frozen=True)
@@ -21,6 +41,7 @@ class Launch:
         local_processes: how many share this host, where known.
         local_process: which of those this is.
         cores: that are its own, where the launcher bound it to some; None where nobody asked.
+        join_limit: seconds that the processes wait for each other.
     """
 
     by: str
@@ -30,3 +51,4 @@ class Launch:
     local_processes: int = 1
     local_process: int = 0
     cores: int | None = None
+    join_limit: float = JOIN_SECONDS

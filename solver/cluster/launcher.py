@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from solver.cluster import mpi, slurm, tpu
-from solver.cluster.launch import Launch, LaunchError
+from solver.cluster.addresses import host_and_port
+from solver.cluster.launch import JOIN_SECONDS, Launch, LaunchError
 
 
 def find_launch(
@@ -16,6 +18,7 @@ def find_launch(
     process: int | None = None,
     *,
     keep_mpi: bool = False,
+    join_limit: float = JOIN_SECONDS,
 ) -> Launch:
     """How this process joins its job.
 
@@ -26,13 +29,23 @@ def find_launch(
         environment: of this process.
         coordinator, processes, process: an explicit address.
         keep_mpi: end MPI with the program, where processes meet by it: something else is going to use it.
+        join_limit: seconds that processes wait for each other.
 
     Raises:
-        LaunchError: half an address; an address that contradicts the launcher; several processes started by a
-            launcher that gives them no way to meet (each would run alone, and all would write the same files).
+        LaunchError: half an address, a port out of range, a limit that is not positive; an address that contradicts
+            the launcher; several processes started by a launcher that gives them no way to meet (each would run alone,
+            and all would write the same files).
     """
-    if (coordinator, processes, process) != (None, None, None):
-        return _explicit(environment, coordinator, processes, process)
+    if not join_limit > 0:
+        raise LaunchError(f"--join-limit {join_limit:g}: a positive number of seconds is needed")
+    return replace(_found(environment, (coordinator, processes, process), keep_mpi), join_limit=join_limit)
+
+
+def _found(
+    environment: Mapping[str, str], address: tuple[str | None, int | None, int | None], keep_mpi: bool
+) -> Launch:
+    if address != (None, None, None):
+        return _explicit(environment, *address)
     started = mpi.started(environment)
     if started is not None and started.processes != 1:
         return mpi.meet(started, environment, keep=keep_mpi)
@@ -52,6 +65,8 @@ def _explicit(
         raise LaunchError("--coordinator HOST:PORT, --processes N and --process I go together; one is missing")
     if not re.fullmatch(r".+:\d+", coordinator):
         raise LaunchError(f"--coordinator {coordinator}: HOST:PORT is needed")
+    if not 1 <= host_and_port(coordinator)[1] <= 65535:
+        raise LaunchError(f"--coordinator {coordinator}: a port from 1 to 65535 is needed")
     if not 0 <= process < processes:
         raise LaunchError(f"--process {process} of --processes {processes}: 0 to {processes - 1} is needed")
     started = mpi.started(environment)

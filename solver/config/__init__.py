@@ -6,7 +6,7 @@ from solver.config.messages import describe, nearest
 from solver.config.parameters import REQUIRED, Parameter, argument_descriptions, parameters_of
 from solver.config.runfile import SECTIONS, Config, Entry, Named, Schema, changed_physics, load, parse
 from solver.config.sections import STALL_SECONDS, DevicesSection, GridSection, seconds
-from solver.config.source import Source
+from solver.config.source import Source, is_copy
 from solver.config.toml import apply_override, read_toml
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "argument_descriptions",
     "changed_physics",
     "describe",
+    "is_copy",
     "json_schema",
     "load",
     "nearest",

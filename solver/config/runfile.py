@@ -135,6 +135,13 @@ class Config:
         found = {named.source.copy_name: named.source for named in self.named if named.source is not None}
         return [found[name] for name in sorted(found)]
 
+    @property
+    def imported(self) -> list[str]:
+        """A line for each Python file and module that was imported for the run."""
+        files = [f"{one.path} was imported; {one.copy_name} is its copy" for one in self.sources]
+        modules = {one.name.rpartition(":")[0] for one in self.named if one.source is None and ":" in one.name}
+        return [*files, *(f"the module {name} was imported" for name in sorted(modules))]
+
     def to_toml(self) -> str:
         """The resolved run file."""
         table = self.to_table()

@@ -53,6 +53,11 @@ class Source:
         return f"{original_name(self.path.name).removesuffix('.py')}-{self.checksum[:SHORT]}.py"
 
 
+def is_copy(name: str) -> bool:
+    """Whether this is the name of a copy in a run's own directory: no folder, and a checksum at the end."""
+    return Path(name).name == name and COPY.search(name) is not None
+
+
 def original_name(name: str) -> str:
     """What a name that may be a copy's was before: `waves-0123456789ab.py:Waves` gives `waves.py:Waves`."""
     return COPY.sub(".py", name)

@@ -13,11 +13,12 @@ from solver.io.checkpoint_store import (
     verify,
 )
 from solver.io.checkpoints import hold, load_array, load_checkpoint, save_checkpoint, write_checkpoint
-from solver.io.directory import RunDirectory, record_provenance
+from solver.io.directory import RunDirectory
 from solver.io.fields import describe_field, read_field
 from solver.io.files import DiskError, in_words, make_folder, write_text
-from solver.io.hdf5 import dataset, read_hdf5, verify_data
+from solver.io.hdf5 import dataset, is_sealed, read_hdf5, verify_data
 from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
+from solver.io.provenance import kept_variables, record_provenance
 from solver.io.read_snapshots import Snapshot, SnapshotVariable, read_slices, read_snapshot
 from solver.io.records import TIME, VARIANCE, Axis, Column, Layout, RecordsFile, Row
 from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
@@ -62,7 +63,9 @@ __all__ = [
     "hold",
     "hold_snapshot",
     "in_words",
+    "is_sealed",
     "keep_newest",
+    "kept_variables",
     "list_checkpoints",
     "list_snapshots",
     "load_array",

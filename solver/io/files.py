@@ -109,8 +109,8 @@ def write_text(path: Path, text: str | bytes) -> None:
         raise failure from error
 
 
-def append_line(path: Path, line: str) -> None:
-    """Add a line to a text file, and bring it to the disk.
+def append_line(path: Path, line: str, *, to_disk: bool = True) -> None:
+    """Add a line to a text file, and bring it to the disk unless that can wait for the next `sync`.
 
     Raises:
         DiskError: the file is as it was.
@@ -120,7 +120,8 @@ def append_line(path: Path, line: str) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
             file.flush()
-            os.fsync(file.fileno())
+            if to_disk:
+                os.fsync(file.fileno())
     except OSError as error:
         if path.exists():
             os.truncate(path, before)

@@ -225,15 +225,26 @@ def seal(path: Path) -> None:
         raise disk_error(path, error, path.stat().st_size + TRAILER) from error
 
 
+def is_sealed(path: Path) -> bool:
+    """Whether a file ends in a checksum, right or wrong."""
+    return _trailer(path)[1] is not None
+
+
+def _trailer(path: Path) -> tuple[int, bytes | None]:
+    """Number of bytes before the checksum at a file's end, and that checksum; None where there is none."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size - TRAILER
+        file.seek(max(size, 0))
+        mark, claimed = file.read(len(MARK)), file.read()
+    return size, claimed if size >= 0 and mark == MARK else None
+
+
 def verify_data(path: Path) -> list[str]:
     """What is wrong with a sealed file, as lines; reads every byte."""
     try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size - TRAILER
-            file.seek(max(size, 0))
-            mark, claimed = file.read(len(MARK)), file.read()
-            if size < 0 or mark != MARK:
-                return [f"{path}: has no checksum at its end: it was cut short, or written by another program"]
+        size, claimed = _trailer(path)
+        if claimed is None:
+            return [f"{path}: has no checksum at its end: it was cut short, or written by another program"]
         return [] if checksum(path, size).encode() == claimed else [f"{path}: its checksum does not match"]
     except OSError as error:
         return [f"{path}: {error.strerror}"]

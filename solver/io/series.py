@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from solver.config import ConfigError
-from solver.io.files import append_line, write_text
+from solver.io.files import append_line, sync, write_text
+from solver.io.row_checksums import HEADER_LINES, RowChecksums, is_known, matches
 
 LEADING = {"step": "1", "t": "time", "dt": "time"}
 
@@ -42,6 +43,21 @@ class SeriesFile:
     def begin(self) -> None:
         """Start an empty file."""
         write_text(self.path, self._header)
+        RowChecksums(self.path).begin(self._header)
+
+    def flush(self) -> None:
+        """Bring the checksums of the rows to the disk; the rows are there."""
+        if RowChecksums(self.path).path.exists():
+            sync(RowChecksums(self.path).path)
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether checksums of its rows were kept; runs of older versions have none."""
+        return bool(RowChecksums(self.path).read())
+
+    def verify(self) -> list[str]:
+        """What is wrong with the rows, as lines."""
+        return RowChecksums(self.path).problems()
 
     def check(self) -> None:
         """Raises ValueError where the file has other columns."""
@@ -55,6 +71,7 @@ class SeriesFile:
         """Write one row and bring it to the disk."""
         values = [str(int(row["step"])), *(repr(float(row[name])) for name in list(self.columns)[1:])]
         append_line(self.path, ",".join(values))
+        RowChecksums(self.path).append(",".join(values))
 
 
 def read_columns(path: Path) -> list[str]:
@@ -81,13 +98,22 @@ def read_units(path: Path) -> dict[str, str]:
 
 
 def drop_rows_after(path: Path, step: int) -> None:
-    """Drop the rows after a step, and a last one that was cut short."""
+    """Drop the rows after a step, and a last one that was cut short; damaged ones between others stay as they are."""
+    sums = RowChecksums(path)
+    before = sums.read()
+    sums.drop_after(step)
     if not path.exists():
         return
-    lines = path.read_text(encoding="utf-8").splitlines()
-    columns = len(lines[1].split(",")) if len(lines) > 1 else 0
-    rows = [line for line in lines[2:] if _is_whole(line, columns) and int(line.split(",")[0]) <= step]
-    write_text(path, "".join(f"{line}\n" for line in [*lines[:2], *rows]))
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    head, rows, kept = lines[:HEADER_LINES], lines[HEADER_LINES:], sums.read()
+    columns = len(head[1].split(",")) if len(head) > 1 else 0
+    whole = [_is_whole(row, columns) for row in rows]
+    # a damaged number of a step says nothing of where its row belongs
+    told = [matches(row, before) if before else ok for row, ok in zip(rows, whole, strict=True)]
+    end = next((n for n, row in enumerate(rows) if told[n] and _step(row) > step), len(rows))
+    while end and not (whole[end - 1] and _step(rows[end - 1]) <= step and (not kept or is_known(rows[end - 1], kept))):
+        end -= 1
+    write_text(path, "".join(f"{line}\n" for line in [*head, *rows[:end]]))
 
 
 def _is_whole(line: str, columns: int) -> bool:
@@ -96,3 +122,7 @@ def _is_whole(line: str, columns: int) -> bool:
         return len(entries) == columns and bool([float(entry) for entry in entries])
     except ValueError:
         return False
+
+
+def _step(row: str) -> float:
+    return float(row.partition(",")[0])

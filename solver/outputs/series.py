@@ -66,10 +66,19 @@ class Series(Output):
 
     def resume(self, run: Run) -> None:
         file = _file(run, *_names(run.equation))
-        if file.path.exists() and read_columns(file.path):
+        there = file.path.exists() and bool(read_columns(file.path))
+        damage = file.verify()
+        if damage:
+            LOGGER.warning("%s: %s", file.path.name, "; ".join(damage))
+        if there:
             file.check()
-        else:
-            file.begin()
+            return
+        if not damage:
+            LOGGER.warning("%s: there is none yet, so it has no rows of the steps before", file.path.name)
+        file.begin()
+
+    def flush(self, run: Run) -> None:
+        _file(run, *_names(run.equation)).flush()
 
     def write(self, run: Run, state: State) -> None:
         report = _report(run.equation, state.field, np.float64(state.dt))
@@ -95,6 +104,11 @@ class Series(Output):
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
         drop_rows_after(directory.series, step)
+
+    @classmethod
+    def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
+        file = SeriesFile(directory.series, {})
+        return {file.path: file.verify()} if file.has_checksums else {}
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:

@@ -1,6 +1,6 @@
 """Runs read back: their series, recorded arrays and snapshots as xarray datasets, and how they ended."""
 
-from solver.reading.run import OpenRun, open_run
+from solver.reading.run import OpenRun, open_run, recorded_names
 from solver.reading.standing import Standing, standing
 
-__all__ = ["OpenRun", "Standing", "open_run", "standing"]
+__all__ = ["OpenRun", "Standing", "open_run", "recorded_names", "standing"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from solver.io import list_snapshots
+from solver.io import kept_variables, list_snapshots
 from solver.pictures import Recorded, View
 from solver.pictures.style import in_words, unit
 from solver.report.charts import Charts, budget_charts, records_charts, series_charts
@@ -184,7 +184,7 @@ def _provenance(facts: Facts) -> list[Html]:
     known = facts.provenance
     rows = [(key, str(known[key])) for key in ("time", "host", "python", "git") if known.get(key)]
     rows += [(f"{name}", version) for name, version in known.get("versions", {}).items()]
-    rows += [(key, value) for key, value in known.get("environment", {}).items()]
+    rows += [(key, value) for key, value in kept_variables(known.get("environment", {})).items()]
     rows += [("note", note) for note in known.get("notes", [])]
     if known:
         rows.append(("starts", str(1 + len(known.get("earlier", [])))))

@@ -1,8 +1,10 @@
-"""A scan: one key of the run file with several values, each a run in a directory of its own."""
+"""Scans: keys of the run file with several values each; every combination is a run in a directory of its own."""
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -18,20 +20,51 @@ class Scan:
 
     @property
     def overrides(self) -> list[str]:
-        """`key=value` of each run."""
+        """`key=value` of each value."""
         return [f"{self.key}={value}" for value in self.values]
 
+
+@dataclass(frozen=True)
+class Scans:
+    """The product of scans: a run for each combination of their values, those of the last scan next to each other.
+
+    Raises:
+        ConfigError: a key that is scanned twice.
+    """
+
+    scans: tuple[Scan, ...]
+
+    def __post_init__(self) -> None:
+        keys = [scan.key for scan in self.scans]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"--scan {twice}: given twice; all of its values go into one, {twice}=v1,v2,…")
+
+    @property
+    def runs(self) -> list[tuple[str, ...]]:
+        """The overrides of each run, one for each scan."""
+        return list(itertools.product(*(scan.overrides for scan in self.scans)))
+
     def directories(self, base: str) -> list[str]:
-        """A directory below `base` for each run, named after key and value.
+        """A directory below `base` for each run, named after its keys and values.
 
         Raises:
-            ConfigError: two values give the same name.
+            ConfigError: two runs have the same name.
         """
-        names = [re.sub(r"[^\w.+=-]+", "_", override).strip("_") for override in self.overrides]
+        names = [re.sub(r"[^\w.+=-]+", "_", "_".join(run)).strip("_") for run in self.runs]
         for name in names:
             if names.count(name) > 1:
-                raise ConfigError(f"--scan {self.key}: two runs would write to {PurePosixPath(base) / name}")
+                raise ConfigError(f"--scan: two runs would write to {PurePosixPath(base) / name}")
         return [str(PurePosixPath(base) / name) for name in names]
+
+
+def read_scans(written: Sequence[str]) -> Scans | None:
+    """All `--scan` of a command line; None if there are none.
+
+    Raises:
+        ConfigError: see `read_scan` and `Scans`.
+    """
+    return Scans(tuple(read_scan(one) for one in written)) if written else None
 
 
 def read_scan(written: str) -> Scan:

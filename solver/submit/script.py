@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.submit.scan import Scan
+from solver.submit.scan import Scans
 from solver.submit.site import Site, slurm_folder
 
 PLACE = "# here `slabwave submit` writes the settings of a site, and the run's arguments\n"
@@ -25,7 +25,7 @@ class Job:
         nodes: how many.
         time: limit on the run time in a form that Slurm knows; the partition's default if None.
         requeues: whether it puts itself back in the queue when it stopped early.
-        scan: makes it an array with an element for each value.
+        scans: make it an array with an element for each combination of their values.
         directory: output directory of the run, below which a scan has its own.
         programs: folder of the `slabwave` to run; found by the job if None.
     """
@@ -36,7 +36,7 @@ class Job:
     nodes: int
     time: str | None = None
     requeues: bool = True
-    scan: Scan | None = None
+    scans: Scans | None = None
     directory: str = ""
     programs: Path | None = None
 
@@ -61,7 +61,7 @@ def _directives(job: Job) -> dict[str, str | int | None]:
         "account": site.account,
         "constraint": site.constraint,
         "time": job.time,
-        "array": f"0-{len(job.scan.values) - 1}" if job.scan else None,
+        "array": f"0-{len(job.scans.runs) - 1}" if job.scans else None,
     }
     more: dict[str, str | int | None] = dict(_option(text) for text in site.sbatch)
     return {name: value for name, value in wanted.items() if value is not None} | more | _requeue(job)
@@ -99,15 +99,17 @@ def _settings(job: Job) -> list[str]:
         lines.append(f"srun_options=({_quoted(site.srun)})")
     if not job.requeues:
         lines.append("SLABWAVE_RESTARTS=0")
-    arguments = f"set -- {_quoted([job.file, *job.overrides])}"
-    if job.scan is None:
-        return [*lines, arguments]
-    directories = [f"output.directory={folder}" for folder in job.scan.directories(job.directory)]
+    if job.scans is None:
+        return [*lines, f"set -- {_quoted([job.file, *job.overrides])}"]
+    directories = [f"output.directory={folder}" for folder in job.scans.directories(job.directory)]
+    shared = [word for word in job.overrides if word.partition("=")[0].strip() != "output.directory"]
+    count = len(job.scans.scans)
     return [
         *lines,
-        f"values=({_quoted(job.scan.overrides)})",
+        f"values=({_quoted([word for run in job.scans.runs for word in run])})",
         f"directories=({_quoted(directories)})",
-        f'{arguments} "${{values[SLURM_ARRAY_TASK_ID]}}" "${{directories[SLURM_ARRAY_TASK_ID]}}"',
+        f'set -- {_quoted([job.file, *shared])} "${{values[@]:SLURM_ARRAY_TASK_ID*{count}:{count}}}" '
+        '"${directories[SLURM_ARRAY_TASK_ID]}"',
     ]
 
 

@@ -15,7 +15,8 @@ import solver as sw
 from solver import assemble
 from solver.assemble.cases import cases
 from solver.cli.main import main
-from solver.config import ConfigError, json_schema, load
+from solver.config import ConfigError, Source, json_schema, load
+from solver.io import Axis, Column, Layout, RecordsFile, Row
 
 OWN = """
 import jax.numpy as jnp
@@ -115,6 +116,49 @@ def test_an_equation_and_an_output_from_a_file_run_and_continue(case, tmp_path, 
     assert float(lines[-1][1]) == pytest.approx(0.1353352832366127, rel=1e-12)
     assert main(["verify", str(folder)]) == 0
     assert main(["info", str(folder)]) == 0
+
+
+def test_looking_at_a_run_imports_nothing_but_its_own_copies(tmp_path, capsys, monkeypatch):
+    """Directories are shared: what their config.toml names may be anybody's."""
+    evil = f"open({str(tmp_path / 'was-here')!r}, 'w')\n"
+    (tmp_path / "evil.py").write_text(evil)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "evil.py").write_text(evil)
+    copy = Source(Path("own.py"), OWN.encode()).copy_name
+    (folder / copy).write_text(OWN)
+    (folder / "log.txt").touch()
+    (folder / "series.csv").write_text("# units: step [1], t [time], dt [time], energy [1]\nstep,t,dt,energy\n")
+    text = RUN.format(directory=folder).replace("own.py:Decay", f"{copy}:Decay")
+    monkeypatch.chdir(tmp_path)
+    for name in ("evil.py:X", "evil:X"):
+        (folder / "config.toml").write_text(text.replace('"uniform"', f'"{name}"'))
+        assert main(["verify", "run"]) == 0
+        assert main(["plot", "run"]) == 0
+        said = capsys.readouterr().err
+        assert f"run/{copy} was imported: the run's own copy of its Python" in said
+        assert f"{name[:-2]} is not imported here" in said
+        assert main(["check", "run/config.toml"]) == 2
+        assert f"{name[:-2]} is not imported here" in capsys.readouterr().err
+        assert not (tmp_path / "was-here").exists()
+    (folder / "config.toml").write_text(text)
+    assert main(["check", "run/config.toml"]) == 0
+    assert f"# source:       run/{copy} was imported" in capsys.readouterr().out
+
+
+def test_records_of_outputs_that_are_not_imported_are_verified(tmp_path, capsys):
+    (tmp_path / "config.toml").write_text(RUN.format(directory=tmp_path))
+    records = RecordsFile(tmp_path / "own-record.h5")
+    records.append(Row(0, 0.0, {"size": np.ones(3)}), Layout({"i": Axis(np.arange(3))}, {"size": Column(("i",))}))
+    (tmp_path / "other.h5").write_bytes(b"made by something else")
+    assert main(["verify", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "ok      own-record.h5\nunknown other.h5" in said
+    data = bytearray(records.path.read_bytes())
+    data[100] ^= 1
+    records.path.write_bytes(data)
+    assert main(["verify", str(tmp_path)]) == 1
+    assert "DAMAGED own-record.h5" in capsys.readouterr().out
 
 
 def test_other_contents_of_the_file_are_other_physics(case, tmp_path, capsys):

@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 import pytest
 import xarray
-from helpers import read_checkpoint
+from helpers import last_of_each, read_checkpoint
 
 from solver.cli.main import main
 
@@ -41,7 +41,7 @@ def slabwave(*arguments, environment=None, cwd=None, timeout=240):
 
 
 def run_small(folder, *overrides, **options):
-    return slabwave("run", DEMO, *SMALL, f"output.directory={folder}", *overrides, **options)
+    return slabwave("run", DEMO, *last_of_each([*SMALL, f"output.directory={folder}", *overrides]), **options)
 
 
 @pytest.fixture
@@ -216,7 +216,15 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["SIGTERM", "SIGUSR1"])
 def test_a_signal_stops_early_with_a_checkpoint(tmp_path, number, finished):
-    command = [sys.executable, "-m", "solver", "run", DEMO, *SMALL, "time.end=50", f"output.directory={tmp_path}/run"]
+    command = [
+        sys.executable,
+        "-m",
+        "solver",
+        "run",
+        DEMO,
+        *last_of_each([*SMALL, "time.end=50"]),
+        f"output.directory={tmp_path}/run",
+    ]
     process = subprocess.Popen(
         command, cwd=ROOT, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -285,6 +293,14 @@ WRONG = {
     "info of nothing": (["info", "nowhere"], "nowhere holds no run"),
     "overrides where none go": (["info", "nowhere", "a.b=1"], "info takes no overrides"),
     "half an address": (["run", DEMO, "--processes", "2"], "go together; one is missing"),
+    "no such port": (
+        ["run", DEMO, "--coordinator", "n1:99999", "--processes", "2", "--process", "1"],
+        "--coordinator n1:99999: a port from 1 to 65535 is needed",
+    ),
+    "no such host": (
+        ["run", DEMO, "--coordinator", "no-such-host.invalid:8476", "--processes", "2", "--process", "1"],
+        "the host name no-such-host.invalid leads to no address here",
+    ),
     "missing input": (["run", DEMO, "initial={name='file',path='no.h5',datasets=['u']}"], "no.h5: no such file"),
 }
 
@@ -366,7 +382,7 @@ def test_check_info_verify_plot(finished):
     assert "navier-stokes (viscosity = 0.005)" in done.stdout
     done = slabwave("verify", folder)
     assert done.returncode == 0
-    assert "7 checked, 0 damaged" in done.stdout
+    assert "8 checked, 0 damaged" in done.stdout
     done = slabwave("plot", folder)
     assert done.returncode == 0, done.stderr
     figures = {p.name for p in (folder / "figures").iterdir()}
@@ -464,7 +480,7 @@ WRONG_LINES = {
 @pytest.mark.parametrize("case", WRONG_LINES)
 def test_wrong_input_is_one_line_and_exit_code_two(tmp_path, case, here):
     overrides, message = WRONG_LINES[case]
-    done = here("run", DEMO, "output.directory=made", *overrides, cwd=tmp_path)
+    done = here("run", DEMO, *last_of_each(["output.directory=made", *overrides]), cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.strip().count("\n") == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from helpers import read_checkpoint
+from helpers import last_of_each, read_checkpoint
 
 from solver.cli.main import main
 
@@ -25,7 +25,8 @@ def run(tmp_path, capsys):
     """A run in a folder of its own on two of the eight devices: exit code, folder, lines, errors."""
 
     def one(name, *words):
-        code = main(["run", DEMO, *SMALL, "devices.use=[0,1]", f"output.directory={tmp_path / name}", *words])
+        common = [*SMALL, "devices.use=[0,1]", f"output.directory={tmp_path / name}"]
+        code = main(["run", DEMO, *last_of_each([*common, *words])])
         out, err = capsys.readouterr()
         return code, tmp_path / name, out, err
 

@@ -45,6 +45,7 @@ def test_a_scan_is_read_beside_overrides(capsys):
     assert "#SBATCH --array=0-1" in text
     assert "values=(equation.viscosity=1e-3 equation.viscosity=2e-3)" in text
     assert "output.directory=out/x/equation.viscosity=2e-3" in text
+    assert "output.directory=out/x " not in text, "the run would be given two directories"
 
 
 @pytest.mark.parametrize("words", [[], ["--scan", "equation.viscosity=0.01,0.02"]], ids=["run", "scan"])
@@ -66,6 +67,11 @@ REFUSED = {
     "no nodes": (["--nodes", "0"], "--nodes 0: 1 or more is needed"),
     "no chain": (["--chain", "0"], "--chain 0: 1 or more is needed"),
     "a time": (["--time", "soon"], "--time soon: HH:MM:SS is needed"),
+    "seconds beyond a minute": (["--time", "99:99"], "--time 99:99: HH:MM:SS is needed"),
+    "hours beyond a day": (["--time", "1-24:00:00"], "--time 1-24:00:00: HH:MM:SS is needed"),
+    "a key with two values": (["time.end=1", "time.end=2"], "'time.end=1' and 'time.end=2': one key with two values"),
+    "a key scanned twice": (["--scan", "time.end=1,2", "--scan", "time.end=3"], "--scan time.end: given twice"),
+    "a key scanned and set": (["--scan", "time.end=1,2", "time.end=3"], "an override gives time.end one value"),
     "a partition": (["--partition", "a b"], "--partition 'a b': letters, digits"),
     "a newline": (["title=a\nb"], "the command line 'title=a.nb': one line"),
     "a site": (["--site", "juwel"], "--site juwel: unknown site"),

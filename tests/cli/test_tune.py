@@ -6,6 +6,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
+from helpers import last_of_each
 
 from solver import assemble
 from solver.cli.main import main
@@ -218,7 +219,7 @@ def tune(capsys, monkeypatch):
     monkeypatch.setattr(search, "LAST_ROUNDS", 2)
 
     def run(*words):
-        code = main(["tune", str(DEMO), *SMALL, "devices.use=[0,1]", "--steps", "2", *words])
+        code = main(["tune", str(DEMO), *last_of_each([*SMALL, "devices.use=[0,1]", "--steps", "2", *words])])
         out, err = capsys.readouterr()
         return code, out, err
 

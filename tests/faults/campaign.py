@@ -9,7 +9,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from helpers import read_checkpoint
+from helpers import last_of_each, read_checkpoint
 from zygote import ROOT, Zygote, together
 
 from solver.cli.main import main
@@ -42,7 +42,7 @@ class Campaign:
 
     def start(self, directory: Path, *more: str, **inject: Any) -> list[int]:
         """Start, or continue, a run in a directory; returns its processes' numbers."""
-        words = ["run", *self.words, f"output.directory={directory}", "--resume", *more]
+        words = last_of_each(["run", *self.words, f"output.directory={directory}", "--resume", *more])
         error = self.folder / f"{directory.name}.error"
         if self.processes == 1:
             return [self.zygote.start(words, error, **inject)]

@@ -1,19 +1,60 @@
-"""Rows of series.csv beyond a checkpoint."""
+"""Rows of series.csv beyond a checkpoint, and their checksums."""
 
 import pytest
 
 from solver.io import SeriesFile, drop_rows_after, read_series
 
+STEPS = (0, 2, 4, 6, 7, 8)
+
+
+@pytest.fixture
+def file(tmp_path):
+    made = SeriesFile(tmp_path / "series.csv", {"energy": "1"})
+    made.begin()
+    for n in STEPS:
+        made.append({"step": n, "t": 0.1 * n, "dt": 0.1, "energy": 1.0})
+    return made
+
 
 @pytest.mark.parametrize("step", [-1, 0, 5, 6, 100])
-def test_rows_beyond_a_step_go_and_no_others(tmp_path, step):
-    path = tmp_path / "series.csv"
-    file = SeriesFile(path, {"energy": "1"})
-    file.begin()
-    for n in (0, 2, 4, 6, 7, 8):
-        file.append({"step": n, "t": 0.1 * n, "dt": 0.1, "energy": 1.0})
-    drop_rows_after(path, step)
-    left = [n for n in (0, 2, 4, 6, 7, 8) if n <= step]
-    assert [int(n) for n in read_series(path).get("step", [])] == left
+def test_rows_beyond_a_step_go_and_no_others(file, step):
+    drop_rows_after(file.path, step)
+    left = [n for n in STEPS if n <= step]
+    assert [int(n) for n in read_series(file.path).get("step", [])] == left
     file.append({"step": 9, "t": 0.9, "dt": 0.1, "energy": 1.0})
-    assert [int(n) for n in read_series(path)["step"]] == [*left, 9]
+    assert [int(n) for n in read_series(file.path)["step"]] == [*left, 9]
+    assert file.verify() == []
+
+
+DAMAGE = {
+    "a digit": ("0.4,0.1,1.0", "0.4,0.1,1.5", "line 5 is not as the run wrote it", (0, 2, 4, 6)),
+    "a digit of a step": ("\n4,0.4", "\n94,0.4", "the row of step 4 is missing", (0, 2, 94, 6)),
+    "half a row": ("0.4,0.1,1.0", "0.4,0", "line 5 is not as the run wrote it", (0, 2, 6)),
+    "a row": ("4,0.4,0.1,1.0\n", "", "the row of step 4 is missing", (0, 2, 6)),
+    "a unit": ("energy [1]", "energy [J]", "its units or the names of its columns were changed", (0, 2, 4, 6)),
+    "all": (None, None, "it is missing, and with it 6 rows of steps 0 to 8", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_damage_is_told_and_stays_told_after_rows_beyond_it_went(file, case):
+    old, new, message, left = DAMAGE[case]
+    if old is None:
+        file.path.unlink()
+    else:
+        file.path.write_text(file.path.read_text().replace(old, new, 1))
+    assert message in "; ".join(file.verify())
+    drop_rows_after(file.path, 6)
+    if left is not None:
+        assert tuple(int(n) for n in read_series(file.path)["step"]) == left
+        assert file.verify(), "damage does not get a checksum of its own"
+
+
+def test_a_kill_between_a_row_and_its_checksum_is_no_damage(file):
+    sums = file.path.with_name(".series.csv.sums")
+    sums.write_text("".join(sums.read_text().splitlines(keepends=True)[:-1]))
+    with file.path.open("a") as more:
+        more.write("9,0.9")
+    assert file.verify() == []
+    drop_rows_after(file.path, 6)
+    assert [int(n) for n in read_series(file.path)["step"]] == [0, 2, 4, 6]

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from helpers import read_checkpoint
+from helpers import last_of_each, read_checkpoint
 
 from solver.cli.main import main
 from solver.io import verify
@@ -50,7 +50,7 @@ needs_mpi = pytest.mark.skipif(
 def run_by_mpi(processes, *words):
     more = ["--allow-run-as-root", "--oversubscribe"] if os.geteuid() == 0 else []
     clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
-    command = ["mpiexec", *more, "-n", str(processes), sys.executable, "-m", "solver", *words]
+    command = ["mpiexec", *more, "-n", str(processes), sys.executable, "-m", "solver", *last_of_each(words)]
     environment = {**clean, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
 

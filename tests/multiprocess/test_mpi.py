@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import read_checkpoint
+from helpers import last_of_each, read_checkpoint
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -31,7 +31,7 @@ each = pytest.mark.parametrize("mpi", BOTH, ids=lambda mpi: mpi.name)
 
 
 def run(*words, directory, devices=2):
-    return ["run", *CASE, f"devices.virtual={devices}", f"output.directory={directory}", *words]
+    return ["run", *last_of_each([*CASE, f"devices.virtual={devices}", f"output.directory={directory}", *words])]
 
 
 def finish(started, timeout=120):

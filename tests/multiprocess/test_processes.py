@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from helpers import read_checkpoint
+from helpers import last_of_each, read_checkpoint
 
 from solver.cluster.addresses import free_port
 
@@ -24,12 +24,15 @@ FLAME = [str(RUNS / "kuramoto_sivashinsky.toml"), "grid.shape=[48,40]", "grid.le
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
 
-def start(words, processes=2, devices=2, python=("-m", "solver"), each=lambda i: []):
+def start(words, processes=2, devices=2, python=("-m", "solver"), each=lambda i: [], number=lambda i: i):
     clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
     address = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", str(processes)]
     return [
         subprocess.Popen(
-            [sys.executable, *python, *words, f"devices.virtual={devices}", *each(i), *address, "--process", str(i)],
+            [
+                sys.executable, *python, *last_of_each([*words, f"devices.virtual={devices}", *each(i)]), *address,
+                "--process", str(number(i)),
+            ],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "PYTHONPATH": str(ROOT)},
         )
         for i in range(processes)

@@ -178,6 +178,25 @@ def test_files_that_cannot_be_continued_are_refused_before_anything_is_dropped(t
     assert sorted(path.name for path in (folder / "snapshots").iterdir()) == snapshots
 
 
+def test_rows_of_the_series_that_were_changed_or_removed_are_told(tmp_path, capsys):
+    def run_until(end, resume=True):
+        kinds = [sw.outputs.Series(every_steps=1)]
+        sw.run(*problem(), step=0.05, end=end, outputs=kinds, directory=tmp_path, resume=resume)
+
+    run_until(0.05, resume=False)
+    series = tmp_path / "series.csv"
+    series.write_text(series.read_text().replace("0.125,", "0.126,", 1))
+    assert main(["verify", str(tmp_path)]) == 1
+    assert "DAMAGED series.csv\n        line 3 is not as the run wrote it" in capsys.readouterr().out
+    run_until(0.1)
+    assert "warning: series.csv: line 3 is not as the run wrote it" in capsys.readouterr().out
+    series.unlink()
+    assert main(["verify", str(tmp_path)]) == 1
+    run_until(0.15)
+    assert "warning: series.csv: it is missing, and with it 3 rows of steps 0 to 2" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path)]) == 0
+
+
 def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
     """The run continues from an older checkpoint with another schedule: nothing of the first trajectory is left."""
     folder = tmp_path / "run"

@@ -126,10 +126,14 @@ def test_the_command_does_it_again(finished, tmp_path):
     provenance = json.loads((folder / "provenance.json").read_text())
     first = {"command": ["/usr/bin/slabwave", "run", "my file.toml", "grid.shape=[8,8]", "title='a; b'"]}
     provenance |= {"command": ["/usr/bin/slabwave", "resume", "a run"], "earlier": [first]}
+    provenance["environment"] = {"SLURM_JOB_ID": "4711", "SLURM_JWT": "a credential"}
     (folder / "provenance.json").write_text(json.dumps(provenance))
     config = (folder / "config.toml").read_text()
     assert re.search("^script = ", config, re.MULTILINE)
-    assert Page(report_page(folder)).has("python /usr/bin/slabwave run 'my file.toml'")
+    page = report_page(folder)
+    assert Page(page).has("python /usr/bin/slabwave run 'my file.toml'")
+    assert "4711" in page
+    assert "a credential" not in page
     (folder / "config.toml").write_text(re.sub("^script = .*$", "", config, flags=re.MULTILINE))
     page = Page(report_page(folder))
     assert page.has("slabwave run 'my file.toml' 'grid.shape=[8,8]' 'title='\"'\"'a; b'\"'\"''")

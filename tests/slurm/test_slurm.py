@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import read_checkpoint
+from helpers import last_of_each, read_checkpoint
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "multiprocess"))
@@ -57,7 +57,8 @@ def batch(slurm, tmp_path, *overrides, nodes=2):
     """Through slurm/cpu.sbatch."""
     return slurm.submit(
         export(), f"--nodes={nodes}", "--cpus-per-task=2", f"--output={tmp_path}/out.txt",
-        str(ROOT / "slurm" / "cpu.sbatch"), str(CASE), f"output.directory={tmp_path}/run", *SMALL, *overrides,
+        str(ROOT / "slurm" / "cpu.sbatch"), str(CASE), f"output.directory={tmp_path}/run",
+        *last_of_each([*SMALL, *overrides]),
         cwd=tmp_path,
     )  # fmt: skip
 
@@ -67,7 +68,7 @@ def submit(slurm, tmp_path, *words, nodes=2, **variables):
     (tmp_path / "site.toml").write_text(SITE)
     command = [
         str(SCRIPTS / "slabwave"), "submit", str(CASE), "--nodes", str(nodes), "--site", "site.toml",
-        f"output.directory={tmp_path}/run", *SMALL, *words,
+        *last_of_each([f"output.directory={tmp_path}/run", *SMALL, *words]),
     ]  # fmt: skip
     done = slurm.run(*command, cwd=tmp_path, also={"PYTHONPATH": str(ROOT), **variables})
     assert done.returncode == 0, done.stderr
@@ -82,7 +83,12 @@ def shell(slurm, tmp_path, lines, *options):
 
 def run_command(tmp_path, *overrides, name="run"):
     return " ".join(
-        ["slabwave", "run", str(CASE), *(f"'{w}'" for w in (*SMALL, *overrides, f"output.directory={tmp_path}/{name}"))]
+        [
+            "slabwave",
+            "run",
+            str(CASE),
+            *(f"'{w}'" for w in last_of_each([*SMALL, *overrides, f"output.directory={tmp_path}/{name}"])),
+        ]
     )
 
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from solver import assemble
+from solver.cli.directory import is_of_a_run
 from solver.cli.on_target import target_lines
 from solver.cluster import Launch, available_cores, forced_cpu_devices, machine_memory, set_up_jax
 from solver.config import Config, ConfigError
@@ -30,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the plan for the devices asked for, or for those a run here would use on the CPU."""
     # a target's plug-in looks for its GPUs unless another platform is asked for
     set_up_jax("auto" if options.target is None else "cpu", None)
-    config = assemble.read_run_file(options.file, options.overrides)
+    copies_only = is_of_a_run(Path(options.file))
+    config = assemble.read_run_file(options.file, options.overrides, copies_only=copies_only)
     on_target = options.target is not None
     if not on_target and (options.hosts is not None or options.measured is not None):
         raise ConfigError("--hosts and --measured: they describe a target; --target is needed, such as --target h200")
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     print(config.to_toml())
     more = [*memory_lines(plan, devices)] if target is None else target_lines(run, plan, target)
-    for line in [*plan_lines(plan), *more]:
+    for line in [*(f"# source:       {line}" for line in config.imported), *plan_lines(plan), *more]:
         print(line)
     return 0
 

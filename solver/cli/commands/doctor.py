@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
     directory = Path(options.directory)
     report = Path(options.json) if options.json else directory / "doctor.json"
     try:
-        launch = find_launch(os.environ, options.coordinator, options.processes, options.process)
+        address = (options.coordinator, options.processes, options.process)
+        launch = find_launch(os.environ, *address, join_limit=options.join_limit)
         start_log(quiet=launch.process != 0)
         programs = _join(launch, options)
     except LaunchError as error:

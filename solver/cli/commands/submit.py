@@ -10,16 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from solver import assemble
+from solver.cli.arguments import key_of
 from solver.cli.job import refuse_another_run
 from solver.cluster import set_up_jax
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints
-from solver.submit import DEFAULT_SITES, Job, Scan, Site, read_scan, read_site, script, sites
+from solver.submit import DEFAULT_SITES, Job, Scans, Site, read_scans, read_site, script, sites
 from solver.submit.site import check_line, check_word
 
 OVERRIDES = True
 OPTIONS_OF_KEYS = ("--scan",)  # whose value looks like an override
-TIME = re.compile(r"(\d+-)?\d+(:\d+){0,2}")
+# as Slurm reads them: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, …
+TIME = re.compile(r"\d+(:[0-5]\d)?|\d+:[0-5]?\d:[0-5]\d|\d+-([01]?\d|2[0-3])(:[0-5]\d){0,2}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chain", type=int, default=1, metavar="K", help="K jobs, each after the one before, that continue the run"
     )
     parser.add_argument(
-        "--scan", metavar="KEY=V1,V2,…", help="an array of runs, one for each value, each in a directory of its own"
-    )
+        "--scan", action="append", default=[], metavar="KEY=V1,V2,…",
+        help="an array of runs, one for each value, each in a directory of its own; given several times, one for each "
+        "combination",
+    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the script and submit nothing")
 
 
@@ -45,9 +49,10 @@ def run(options: argparse.Namespace) -> int:
     """Check run file and site, and submit; prints the job's number, one line for each job of a chain."""
     set_up_jax("auto", None)
     _check_options(options)
-    scan = None if options.scan is None else read_scan(options.scan)
-    configs = _configs(options, scan)
-    _refuse_other_runs(configs, scan)
+    scans = read_scans(options.scan)
+    _refuse_overridden(options, scans)
+    configs = _configs(options, scans)
+    _refuse_other_runs(configs, scans)
     site = _site(options, configs[0])
     for config in configs:
         _check_platform(config, site, options)
@@ -59,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         nodes=options.nodes,
         time=options.time,
         requeues=options.chain == 1,
-        scan=scan,
+        scans=scans,
         directory=configs[0].directory,
         programs=Path(sys.executable).parent,
     )
@@ -82,7 +87,7 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ConfigError(f"--time {options.time}: HH:MM:SS is needed, or D-HH:MM:SS")
     for name in ("partition", "account"):
         _check(f"--{name}", getattr(options, name), check_word)
-    for word in (options.file, options.scan, *options.overrides):
+    for word in (options.file, *options.scan, *options.overrides):
         _check("the command line", word, check_line)
 
 
@@ -94,17 +99,25 @@ def _check(what: str, text: str | None, check: Callable[[str], str]) -> None:
         raise ConfigError(f"{what} {text!r}: {error}") from None
 
 
-def _configs(options: argparse.Namespace, scan: Scan | None) -> list[Config]:
-    """The run file, checked; of a scan once for each value, with the directory that all of them share."""
-    more = [[]] if scan is None else [[override] for override in scan.overrides]
+def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None:
+    """Refuse a key that is scanned and has one value on the same command line."""
+    scanned = {scan.key for scan in scans.scans} if scans else set()
+    for key in map(key_of, options.overrides):
+        if key in scanned:
+            raise ConfigError(f"--scan {key}: an override gives {key} one value; one of the two is needed")
+
+
+def _configs(options: argparse.Namespace, scans: Scans | None) -> list[Config]:
+    """The run file, checked; of scans once for each run, with the directory that all of them share."""
+    more: list[tuple[str, ...]] = [()] if scans is None else scans.runs
     return [
         assemble.read_run_file(options.file, [*options.overrides, *one], continues=_has_checkpoints) for one in more
     ]
 
 
-def _refuse_other_runs(configs: list[Config], scan: Scan | None) -> None:
+def _refuse_other_runs(configs: list[Config], scans: Scans | None) -> None:
     """Refuse a directory that holds a run which the job could not continue."""
-    folders = [configs[0].directory] if scan is None else scan.directories(configs[0].directory)
+    folders = [configs[0].directory] if scans is None else scans.directories(configs[0].directory)
     for config, folder in zip(configs, folders, strict=True):
         directory = RunDirectory(Path(folder))
         if directory.run_file.exists():

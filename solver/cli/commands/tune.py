@@ -34,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
     config = assemble.read_run_file(options.file, options.overrides)
     if not config.time.end > 0:
         raise ConfigError(f"time.end = {config.time.end:g}: a run without steps has none to time")
-    launch = find_launch(os.environ, options.coordinator, options.processes, options.process)
+    address = (options.coordinator, options.processes, options.process)
+    launch = find_launch(os.environ, *address, join_limit=options.join_limit)
     start_log(quiet=launch.process != 0)
     assembly, notes = join_job(config, launch, keep_programs=False)
     for line in [*report(launch, list(assembly.mesh.devices.flat)), *notes]:

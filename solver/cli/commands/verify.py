@@ -1,12 +1,15 @@
-"""Compare every checksum in a run's directory."""
+"""Compare every checksum in a run's directory; imports nothing that the run names."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from solver.assemble.registry import known_outputs
 from solver.cli.codes import FAILED, FINISHED
-from solver.cli.directory import open_run, outputs_of
+from solver.cli.directory import open_run
+from solver.io import RecordsFile, RunDirectory, is_sealed
+from solver.reading import recorded_names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,12 +21,39 @@ def run(options: argparse.Namespace) -> int:
     """Read everything that carries a checksum; exit code 1 if anything is damaged."""
     directory = open_run(options.directory)
     checked: dict[Path, list[str]] = {}
-    for kind in outputs_of(directory):
+    for kind in known_outputs():
         checked |= kind.verify(directory)
+    checked |= _of_other_outputs(directory, checked)
     for path, problems in checked.items():
         print(f"{'DAMAGED' if problems else 'ok':8}{path.relative_to(directory.path)}")
         for problem in problems:
             print(f"        {' '.join(problem.split())}")
+    for path in _unsealed(directory, checked):
+        print(f"{'unknown':8}{path.relative_to(directory.path)}: it has no checksum, or was cut short")
     damaged = sum(bool(problems) for problems in checked.values())
     print(f"{len(checked)} checked, {damaged} damaged")
     return FAILED if damaged else FINISHED
+
+
+def _of_other_outputs(directory: RunDirectory, checked: dict[Path, list[str]]) -> dict[Path, list[str]]:
+    """Records of kinds of output that only the run's own Python knows: their files have the same checksums."""
+    found: dict[Path, list[str]] = {}
+    for file in map(RecordsFile, _others(directory, checked)):
+        if not file.path.exists() or is_sealed(file.path):
+            found |= file.verify()
+    return found
+
+
+def _unsealed(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
+    series = [path for path in (directory.series,) if path not in checked]
+    return [path for path in [*series, *_others(directory, checked)] if path.exists() and not _has_checksum(path)]
+
+
+def _has_checksum(path: Path) -> bool:
+    return path.suffix == ".h5" and is_sealed(path)
+
+
+def _others(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
+    """Records that no known kind of output has checked; some may lie in their journal alone."""
+    files = map(RecordsFile, (directory.records(name) for name in recorded_names(directory.path)))
+    return [file.path for file in files if file.path not in checked and file.journal not in checked]
