@@ -12,6 +12,7 @@ from solver.diagnostics import mean_square
 from solver.equations.budget import without_budget
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
+from solver.loop.sums import apart, begin_step, end_step
 from solver.operators import Fields
 
 SAFETY = 0.9  # of the step that would just meet the tolerance
@@ -47,20 +48,22 @@ def _error_steps(
 
     def go_on(carry: tuple[Any, ...]) -> Array:
         _, _, _, t, _, _, done, _, is_finite = carry
-        return (done < steps) & (t < target) & is_finite
+        return (done < steps) & (apart(target, t) > 0) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         field, history, forcing, t, before, proposed, done, rejected, _ = carry
         chosen = jnp.minimum(proposed, longest)
-        dt, last, is_finite = towards(target, t, chosen)
+        dt, later, last, is_finite = towards(target, t, chosen)
         short = dt.astype(equation.grid.dtype)
         advanced = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(advanced, key, step + done)
         coefficients = stepper.coefficients(driven, short)
+        begun, sums = begin_step(field)
         after, carried, error = stepper.step_with_error(
-            driven, field, history, t.astype(short.dtype), short, coefficients
+            driven, begun, history, t[0].astype(short.dtype), short, coefficients
         )
-        ratio = _relative(error, field, after, equation).astype(t.dtype) / tolerance
+        ratio = _relative(error, field, after, equation).astype(dt.dtype) / tolerance
+        after, carried = end_step(stepper, after, carried, sums)
         accepted = ratio <= 1  # not a number is not accepted
         power = -1 / (stepper.error_order + 1)
         factor = jnp.clip(SAFETY * jnp.where(ratio > 0, ratio, 1e-30) ** power, LEAST, MOST)
@@ -69,12 +72,13 @@ def _error_steps(
         proposed = jnp.where(accepted & last, jnp.maximum(wanted, jnp.minimum(chosen, MOST * dt)), wanted)
         taken = lambda new, old: jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)  # noqa: E731
         field, history, forcing = taken((after, carried, advanced), (field, history, forcing))
-        t = taken(jnp.where(last, target, t + dt), t)
+        t = taken(later, t)
         before = taken(jnp.where(jnp.isfinite(chosen), chosen, dt), before)
         return field, history, forcing, t, before, proposed, done + accepted, rejected + ~accepted, is_finite
 
     counts = (jnp.zeros_like(steps), jnp.asarray(rejected), jnp.asarray(True))
-    start = (field, history, forcing, jnp.asarray(t), jnp.asarray(dt), jnp.asarray(proposed), *counts)
+    t, target = jax.tree.map(jnp.asarray, (t, target))
+    start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(proposed), *counts)
     field, history, forcing, t, dt, proposed, done, rejected, is_finite = jax.lax.while_loop(go_on, body, start)
     return field, history, forcing, t, dt, proposed, done, rejected, is_finite & all_finite(field)
 
