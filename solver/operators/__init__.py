@@ -10,12 +10,14 @@ from solver.operators.derivatives import (
 from solver.operators.elliptic import solve_biharmonic, solve_helmholtz, solve_poisson
 from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
 from solver.operators.phi import phi_functions, phi_matrices
+from solver.operators.rotation import Rotation
 
 __all__ = [
     "Diagonal",
     "Fields",
     "LinearOperator",
     "Matrix",
+    "Rotation",
     "curl",
     "divergence",
     "gradient",
