@@ -17,6 +17,7 @@ from solver.operators import Fields
 
 SAFETY = 0.9  # of the step that would just meet the tolerance
 LEAST, MOST = 0.2, 2.0  # factors by which one step may differ from the one before
+FLOOR = 1e-6  # of the largest field, in numbers: a field counts as at least as large
 
 
 def _error_steps(
@@ -38,12 +39,15 @@ def _error_steps(
 ) -> tuple[Any, ...]:
     """At most so many accepted steps towards a target.
 
-    The error of a step is the largest over the fields of ‖e‖/‖u‖, with e the difference to the embedded method of
-    order q and ‖·‖ the root mean square over the box, u before or after the step, whichever is larger. A step with a
-    larger error than the tolerance is taken again, and the next is 0.9 (tolerance/error)^(1/(q+1)) times as long, at
-    least 0.2 and at most 2.
+    The error of a step is the largest over the fields of ‖e‖/S, with e the difference to the embedded method of order q
+    and ‖·‖ the root mean square over the box. S is ‖u‖ before or after the step, whichever is larger, or what the
+    equation's `error_scales` make of it, and at least a millionth of the largest S: without such a floor a field that
+    starts at zero and grows as t² has an error as large as itself after any step, however short. A step with a larger
+    error than the tolerance is taken again, and the next is 0.9 (tolerance/error)^(1/(q+1)) times as long, at least 0.2
+    and at most 2.
 
-    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4.
+    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4; the floor is the Atol of
+    their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
     """
 
     def go_on(carry: tuple[Any, ...]) -> Array:
@@ -85,12 +89,13 @@ def _error_steps(
 
 def _relative(error: Fields, before: Fields, after: Fields, equation: Any) -> Array:
     """Largest relative error of a field. All-reduces only."""
-    found = []
-    for name, e in without_budget(error).items():
-        grid = equation.grid_of(name)
-        size = jnp.maximum(mean_square(before[name], grid), mean_square(after[name], grid))
-        found.append(jnp.sqrt(mean_square(e, grid) / jnp.where(size > 0, size, 1)))
-    return jnp.max(jnp.stack(found))
+    norm = lambda fields, name: jnp.sqrt(mean_square(fields[name], equation.grid_of(name)))  # noqa: E731
+    names = list(without_budget(error))
+    own = {name: jnp.maximum(norm(before, name), norm(after, name)) for name in names}
+    scales = equation.error_scales(own)
+    least = FLOOR * jnp.max(jnp.stack([scales[name] for name in names]))
+    sizes = {name: jnp.maximum(scales[name], least) for name in names}
+    return jnp.max(jnp.stack([norm(error, name) / jnp.where(sizes[name] > 0, sizes[name], 1) for name in names]))
 
 
 error_steps = jax.jit(_error_steps)
