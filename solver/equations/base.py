@@ -25,7 +25,7 @@ from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform
 from solver.grid import Grid
-from solver.operators import Fields, LinearOperator
+from solver.operators import Fields, LinearOperator, Rotation
 
 
 class Equation(PeriodicSystem):
@@ -236,7 +236,7 @@ class SplitEquation(PeriodicSystem):
 
     def kick(self, psi: Array, potential: Array, dt: ArrayLike) -> Array:
         """exp(−i V dt) ψ."""
-        return psi * jnp.exp(-1j * dt * potential)
+        return Rotation.by(-dt * potential).apply(psi)
 
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         shapes = self.physical_shapes()

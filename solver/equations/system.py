@@ -288,6 +288,17 @@ class PeriodicSystem(eqx.Module):
     def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate."""
 
+    def error_scales(self, sizes: Fields) -> Fields:
+        """What the errors of fields are relative to where a tolerance controls the steps, by name.
+
+        Override it where one field drives another that may start at zero, whose own size then says little. No
+        communication.
+
+        Args:
+            sizes: root mean square of each field over the box, of its own units.
+        """
+        return sizes
+
     def check(self) -> None:
         """Trace the dynamics on shapes alone; touches no device. Raises ValueError where they do not fit the fields."""
         return

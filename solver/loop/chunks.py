@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.equations.base import Equation
-from solver.equations.budget import split_budget, with_budget
 from solver.equations.system import PeriodicSystem
 from solver.loop.by_cfl import cfl_steps, cfl_steps_donating
 from solver.loop.by_error import error_steps, error_steps_donating
@@ -23,6 +22,7 @@ from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, reached, s
 from solver.loop.first_change import check_first_change
 from solver.loop.fixed import fixed_steps, fixed_steps_donating
 from solver.loop.start import first_step
+from solver.loop.sums import as_number, as_pair, split_sums, with_sums
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 
@@ -116,7 +116,7 @@ def _to_target_by_count(
         steps, dt = 1, target - float(state.t)
         t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
     field, history, forcing, is_finite = (fixed_steps_donating if donate else fixed_steps)(
-        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps), np.float64(dt),
+        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps), np.float64(dt),
         state.t_reference, state.step - state.step_reference, state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = _moved(
@@ -139,8 +139,8 @@ def _to_target_by_cfl(
     at_start = float(state.dt) == 0 and isinstance(equation, Equation)
     first = np.float64(first_step(equation, state, np.float64(state.t), cfl)) if at_start else np.float64("inf")
     field, history, forcing, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
-        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps), np.float64(cfl),
-        np.float64(state.t), np.float64(state.dt), np.float64(target), longest, first,
+        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps), np.float64(cfl),
+        as_pair(state.t), np.float64(state.dt), as_pair(target), longest, first,
         state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = _moved(
@@ -166,8 +166,8 @@ def _to_target_by_error(
     field, history, forcing, t, dt, proposed, done, rejected, is_finite = (
         error_steps_donating if donate else error_steps
     )(
-        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps),
-        np.float64(tolerance), np.float64(state.t), np.float64(state.dt), np.float64(target), longest, proposed,
+        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps),
+        np.float64(tolerance), as_pair(state.t), np.float64(state.dt), as_pair(target), longest, proposed,
         np.int64(state.rejected), state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = _moved(
@@ -179,13 +179,13 @@ def _to_target_by_error(
 
 def _moved(state: State, fields: Fields, **changes: Any) -> State:
     """A state after steps: `fields` as the stepper moves them, the budget beside them."""
-    field, budget = split_budget(fields, state.budget)
+    field, budget = split_sums(fields, state.budget)
     return state.replace(field=field, budget=budget, **changes)
 
 
 def _on_target(t: Any, target: float) -> np.float64:
-    """Where JAX is limited to 32 bits the target is rounded on the device: reaching it there is reaching it."""
-    return np.float64(target if np.asarray(t) >= np.asarray(target).astype(np.asarray(t).dtype) else t)
+    """A time off the device, where JAX may round the target to 48 bits: reaching that is reaching it."""
+    return np.float64(target if as_number(t) >= as_number(as_pair(target)) else as_number(t))
 
 
 def _own(state: State) -> State:

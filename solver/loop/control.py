@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
+from solver.loop.sums import Pair, apart, plus
 from solver.steppers.base import State, Stepper
 
 TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
@@ -112,15 +114,18 @@ class Control:
         return next(f"{name} = {value:g}" for name, value in controls.items() if value is not None)
 
 
-def towards(target: Any, t: Any, chosen: Any) -> tuple[Any, Any, Any]:
+def towards(target: Pair, t: Pair, chosen: Any) -> tuple[Any, Pair, Any, Any]:
     """A step of the chosen size, or the one that meets the target; inside a compiled chunk.
 
     Returns:
-        Its size, whether it ends at the target, and whether it is one at all: finite, and long enough to change t.
+        Its size, the time after it, whether that is the target, and whether it is a step at all: finite, and long
+        enough to change t.
     """
-    last = t + chosen * (1 + TOLERANCE) >= target
-    dt = jnp.where(last, target - t, chosen)
-    return dt, last, jnp.isfinite(dt) & (t + dt > t)
+    left = apart(target, t)
+    last = chosen * (1 + max(TOLERANCE, 4 * float(jnp.finfo(chosen.dtype).eps))) >= left
+    dt = jnp.where(last, left, chosen)
+    later = jax.tree.map(lambda end, after: jnp.where(last, end, after), target, plus(t, dt))
+    return dt, later, last, jnp.isfinite(dt) & (apart(later, t) > 0)
 
 
 def slack(state: State, step: float | None) -> float:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.loop.sums import begin_step, end_step
 from solver.operators import Fields
 
 
@@ -32,7 +33,9 @@ def _fixed_steps(
         field, history, forcing = carry
         t = t_reference + (counted + i) * dt
         forcing = equation.advance_forcing(forcing, key, step + i, dt)
-        return *stepper.step(at_step(forcing, i), field, history, t.astype(dt.dtype), dt, coefficients), forcing
+        field, sums = begin_step(field)
+        field, history = stepper.step(at_step(forcing, i), field, history, t.astype(dt.dtype), dt, coefficients)
+        return *end_step(stepper, field, history, sums), forcing
 
     field, history, forcing = jax.lax.fori_loop(0, steps, body, (field, history, forcing))
     return field, history, forcing, is_finite(field)

@@ -9,6 +9,7 @@ from solver.operators.derivatives import (
 from solver.operators.elliptic import solve_biharmonic, solve_helmholtz, solve_poisson
 from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
 from solver.operators.phi import phi_functions, phi_matrices
+from solver.operators.rotation import Rotation
 from solver.operators.symmetry import hermitian, random_modes
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Fields",
     "LinearOperator",
     "Matrix",
+    "Rotation",
     "curl",
     "divergence",
     "gradient",

@@ -132,6 +132,22 @@ class Stepper(eqx.Module):
         """History at the start of a run."""
         return ()
 
+    def counted_from(self, history: Any, origin: Fields) -> Any:
+        """A history whose fields are those of the same course less `origin`: to be given where it holds fields.
+
+        Sums in single precision are counted anew at each step, so that they lose nothing; the entries that `origin`
+        names have no linear part and do not enter N.
+
+        Raises:
+            TypeError: a history that holds such an entry, of a stepper that does not say what it is.
+        """
+        named = {getattr(key, "key", None) for path, _ in jax.tree_util.tree_leaves_with_path(history) for key in path}
+        if named & set(origin):
+            raise TypeError(
+                f"stepper {self.name} keeps fields from step to step: in 32 bits it needs a method counted_from"
+            )
+        return history
+
     @abstractmethod
     def coefficients(self, equation: Any, dt: ArrayLike) -> Any:
         """Arrays that depend on dt alone; computed once where the step is fixed, at every step where it is not."""
