@@ -1,6 +1,7 @@
 """Operators on coefficients: derivatives, projection, elliptic solves, and the linear part of an equation."""
 
 from solver.operators.derivatives import (
+    components,
     curl,
     divergence,
     gradient,
@@ -16,6 +17,7 @@ __all__ = [
     "Fields",
     "LinearOperator",
     "Matrix",
+    "components",
     "curl",
     "divergence",
     "gradient",
