@@ -32,6 +32,7 @@ _NAMES = {
     "integrate": "solver.loop",
     "open_run": "solver.reading",
     "register": "solver.assemble",
+    "rollout": "solver.loop",
     "run": "solver.assemble",
     "sample": "solver.grid",
     "show_sharding": "solver.mesh",

@@ -11,12 +11,12 @@ import solver as sw
 
 SOLVER = Path(sw.__file__).parent
 ROOMS = [
-    "stop", "discovery", "config", "submit", "cluster", "mesh", "grid", "fft", "operators", "diagnostics", "equations",
-    "forcing", "initial", "steppers", "io", "doctor", "loop", "reading", "pictures", "outputs", "simulation",
-    "plan", "assemble", "tune", "report", "validate",
+    "stop", "discovery", "config", "submit", "cluster", "static", "mesh", "grid", "fft", "operators", "diagnostics",
+    "equations", "forcing", "initial", "steppers", "io", "doctor", "loop", "reading", "pictures", "outputs",
+    "simulation", "plan", "assemble", "tune", "report", "validate",
     "cli",
 ]  # fmt: skip
-NUMERICAL = ROOMS[ROOMS.index("mesh") : ROOMS.index("steppers") + 1]
+NUMERICAL = ROOMS[ROOMS.index("static") : ROOMS.index("steppers") + 1]
 KEPT_OUT = {"config", "submit", "cluster", "io"}
 
 

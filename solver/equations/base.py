@@ -193,7 +193,7 @@ class Equation(PeriodicSystem):
             ValueError: a linear part of the wrong size, or a right-hand side of other names, shapes or dtypes.
         """
         given = self.field_shapes()
-        linear = jax.eval_shape(type(self).linear, self)
+        linear = jax.eval_shape(lambda: self.linear())
         if not isinstance(linear, LinearOperator):
             raise ValueError(f"{_who(self)}: linear() gives {type(linear).__name__}; a Diagonal or Matrix is needed")
         try:

@@ -27,6 +27,7 @@ from solver.equations.manifold import on_manifold
 from solver.fft import Method, Transform
 from solver.grid import Grid
 from solver.operators import Fields
+from solver.static import Program
 
 
 class PeriodicSystem(eqx.Module):
@@ -302,6 +303,32 @@ class PeriodicSystem(eqx.Module):
     def check(self) -> None:
         """Trace the dynamics on shapes alone; touches no device. Raises ValueError where they do not fit the fields."""
         return
+
+
+def compiled(fn: Callable[..., Any], **options: Any) -> Program:
+    """`jax.jit` of a function of equations, steppers and arrays: what is no array in them is static, and the numbers of
+    an equation are in the precision of its grid. `options` are those of `jax.jit`."""
+    return Program(fn, in_precision, **options)
+
+
+def in_precision(module: Any) -> Any:
+    """An equation whose floating-point and complex arrays have the precision of its grid; another module as it is.
+
+    Python's own numbers stay as they are: they take the precision of what they meet.
+    """
+    if not isinstance(module, PeriodicSystem):
+        return module
+    grid = module.grid
+
+    def cast(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct):
+            return leaf
+        for kind, dtype in ((jnp.complexfloating, grid.complex_dtype), (jnp.floating, grid.dtype)):
+            if jnp.issubdtype(leaf.dtype, kind) and leaf.dtype != dtype:
+                return jax.ShapeDtypeStruct(leaf.shape, dtype) if not hasattr(leaf, "astype") else leaf.astype(dtype)
+        return leaf
+
+    return jax.tree.map(cast, module)
 
 
 def require(name: str, value: Any, needed: str, least: float = -math.inf, above: float = -math.inf) -> None:

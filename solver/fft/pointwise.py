@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.fft.stages import AnyArray
+from solver.static import opened
 
 UNUSUAL_SIDES = (37, 41, 43, 47, 53, 59, 61, 67)  # of the grid that functions are traced on
 AT_EACH_POINT = """
@@ -70,7 +71,7 @@ class PointFunction:
         rest = operands
         for structure in (self.parameters, self.at_points):
             if structure is not None:
-                arguments.append(jax.tree.unflatten(structure, rest[: structure.num_leaves]))
+                arguments.append(opened(jax.tree.unflatten(structure, rest[: structure.num_leaves])))
                 rest = rest[structure.num_leaves :]
         return self.fn(*arguments)
 

@@ -18,6 +18,7 @@ from solver.fft.engines import Method
 from solver.fft.pointwise import PointFunction, over_points, stack
 from solver.fft.stages import AnyArray, as_dtype, check_shape
 from solver.grid import Grid
+from solver.static import sealed
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class Transform:
                 module, not a lambda, so that `jit` recognises it.
             fields: coefficients `(component, *grid.spectral_shape)`, with one component axis or none; or a dict of
                 such arrays by name. u holds the values `(component, x, y, z)`, by the same names if it is a dict.
-            parameters: any tree of numbers and small arrays, on which `fn` depends everywhere alike.
+            parameters: any tree of numbers, small arrays, and what is static (a network with its activation, a word),
+                on which `fn` depends everywhere alike.
             at_points: any tree of arrays whose last axes broadcast against the points, `(…, x, y, z)`, each of these
                 axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with as
                 many axes in space, to be combined with u by broadcasting.
@@ -135,7 +137,7 @@ class Transform:
         for part in parts:
             check_shape("coefficients", part.shape, grid.spectral_shape)  # type: ignore[union-attr]
         u_hat = parts[0] if names is None else stack(parts, grid.dimensions)
-        numbers, inputs = jax.tree.flatten(parameters)
+        numbers, inputs = jax.tree.flatten(sealed(parameters))
         arrays, maps = jax.tree.flatten(at_points)
         given = lambda argument, structure: None if argument is None else structure  # noqa: E731
         function = PointFunction(fn, grid.dimensions, names, given(parameters, inputs), given(at_points, maps))

@@ -10,6 +10,7 @@ from jaxtyping import Array
 
 from solver.equations.budget import without_budget
 from solver.equations.driven import Driven
+from solver.equations.system import compiled
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
 from solver.loop.sums import apart, begin_step, end_step
@@ -63,5 +64,5 @@ def _cfl_steps(
     return field, history, forcing, t, dt, done, is_finite & all_finite(field)
 
 
-cfl_steps = jax.jit(_cfl_steps)
-cfl_steps_donating = jax.jit(_cfl_steps, donate_argnums=(2, 3))
+cfl_steps = compiled(_cfl_steps)
+cfl_steps_donating = compiled(_cfl_steps, donate_argnums=(2, 3))

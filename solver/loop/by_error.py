@@ -10,6 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.budget import without_budget
+from solver.equations.system import compiled
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
 from solver.loop.sums import apart, begin_step, end_step
@@ -98,5 +99,5 @@ def _relative(error: Fields, before: Fields, after: Fields, equation: Any) -> Ar
     return jnp.max(jnp.stack([norm(error, name) / jnp.where(sizes[name] > 0, sizes[name], 1) for name in names]))
 
 
-error_steps = jax.jit(_error_steps)
-error_steps_donating = jax.jit(_error_steps, donate_argnums=(2, 3))
+error_steps = compiled(_error_steps)
+error_steps_donating = compiled(_error_steps, donate_argnums=(2, 3))

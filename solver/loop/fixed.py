@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.equations.system import compiled
 from solver.loop.sums import begin_step, end_step
 from solver.operators import Fields
 
@@ -41,8 +42,8 @@ def _fixed_steps(
     return field, history, forcing, is_finite(field)
 
 
-fixed_steps = jax.jit(_fixed_steps)
-fixed_steps_donating = jax.jit(_fixed_steps, donate_argnums=(2, 3))
+fixed_steps = compiled(_fixed_steps)
+fixed_steps_donating = compiled(_fixed_steps, donate_argnums=(2, 3))
 
 
 def is_finite(fields: Fields) -> Array:

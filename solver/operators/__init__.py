@@ -1,6 +1,7 @@
 """Operators on coefficients: derivatives, projection, elliptic solves, and the linear part of an equation."""
 
 from solver.operators.derivatives import (
+    components,
     curl,
     divergence,
     gradient,
@@ -18,6 +19,7 @@ __all__ = [
     "LinearOperator",
     "Matrix",
     "Rotation",
+    "components",
     "curl",
     "divergence",
     "gradient",

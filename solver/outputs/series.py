@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 from solver.cluster import LOGGER, is_first
 from solver.equations.budget import imbalance
 from solver.equations.manifold import distances
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
@@ -22,7 +22,7 @@ from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
 from solver.steppers.base import State
 
-_report = jax.jit(lambda equation, fields, dt: _reported(equation, fields, dt))
+_report = compiled(lambda equation, fields, dt: _reported(equation, fields, dt))
 CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 
 

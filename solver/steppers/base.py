@@ -20,7 +20,7 @@ from jaxtyping import Array
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation
 from solver.equations.budget import with_budget
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import Fields, LinearOperator
 
 
@@ -192,7 +192,7 @@ def spectrum_of(equation: PeriodicSystem) -> str | None:
     """Where the eigenvalues of the linear part can lie; None for an equation that has none, or a wrong one."""
     if not isinstance(equation, Equation):
         return None
-    linear = jax.eval_shape(type(equation).linear, equation)
+    linear = jax.eval_shape(lambda: equation.linear())
     return linear.spectrum if isinstance(linear, LinearOperator) else None  # `Equation.check` says what is wrong
 
 
@@ -245,29 +245,33 @@ def initial_state(
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
             right-hand side that does not fit the fields; points that move at random, without a seed.
     """
-    stepper.check(equation)
     if equation.grid.dealias == "phase-shift-random" and seed is None:
         raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
     values = _by_name(u, equation)
-    equation.check()
-
-    budget = dict.fromkeys(equation.budget_columns(), np.float64(0))
-
-    def make(equation: Any, values: Fields, budget: dict[str, Any]) -> dict[str, Any]:
-        shapes = equation.physical_shapes()
-        fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
-        return {
-            "field": fields,
-            "history": stepper.start(equation, with_budget(fields, budget)),
-            "conserved": equation.conserved(fields),
-            "energies": equation.energies(fields) if budget else {},
-            "budget": {name: jnp.asarray(value) for name, value in budget.items()},
-        }
-
-    made = jax.jit(make)(equation, values, budget)
     key = () if seed is None else jax.random.key(seed)
-    forcing = jax.jit(lambda equation, key, fields: equation.start_forcing(key, fields))(equation, key, made["field"])
+    made = _start(equation, stepper, values)
+    forcing = _start_forcing(equation, key, made["field"])
     return State(**made, key=key, forcing=forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
+
+
+def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
+    """What of a state depends on its fields. Equation and stepper are checked while this is traced: once."""
+    stepper.check(equation)
+    equation.check()
+    columns, shapes = equation.budget_columns(), equation.physical_shapes()
+    fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
+    budget = {name: jnp.asarray(np.float64(0)) for name in columns}
+    return {
+        "field": fields,
+        "history": stepper.start(equation, with_budget(fields, budget)),
+        "conserved": equation.conserved(fields),
+        "energies": equation.energies(fields) if budget else {},
+        "budget": budget,
+    }
+
+
+_start = compiled(_make_start)
+_start_forcing = compiled(lambda equation, key, fields: equation.start_forcing(key, fields))
 
 
 def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:
