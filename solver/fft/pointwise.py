@@ -45,6 +45,7 @@ class PointFunction:
         dimensions: of space.
         fields: names, and the axes of each before those in space; None if u is one array.
         parameters, at_points: structure of each of these arguments; None where `fn` has no such argument.
+        code: of the user's own that `fn` runs: programs are kept for it, too.
     """
 
     fn: Callable[..., Any]
@@ -52,6 +53,7 @@ class PointFunction:
     fields: tuple[tuple[str, tuple[int, ...]], ...] | None = None
     parameters: Any = None
     at_points: Any = None
+    code: tuple[Any, ...] = ()
 
     @property
     def name(self) -> str:

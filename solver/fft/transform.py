@@ -18,7 +18,7 @@ from solver.fft.engines import Method
 from solver.fft.pointwise import PointFunction, over_points, stack
 from solver.fft.stages import AnyArray, as_dtype, check_shape
 from solver.grid import Grid
-from solver.static import sealed
+from solver.static import own_code, sealed
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,8 @@ class Transform:
         numbers, inputs = jax.tree.flatten(sealed(parameters))
         arrays, maps = jax.tree.flatten(at_points)
         given = lambda argument, structure: None if argument is None else structure  # noqa: E731
-        function = PointFunction(fn, grid.dimensions, names, given(parameters, inputs), given(at_points, maps))
+        structures = given(parameters, inputs), given(at_points, maps)
+        function = PointFunction(fn, grid.dimensions, names, *structures, own_code(fn))
         beside = None if largest is None else dataclasses.replace(function, fn=largest)
         arrays = [over_points(self._in_precision(v), grid.physical_shape) for v in arrays]
         numbers = [self._in_precision(v) for v in numbers]
