@@ -144,6 +144,8 @@ def _is_of_a_library(value: Any) -> bool:
 @functools.cache
 def _is_library(package: str) -> bool:
     """Whether a package is Slabwave's, Python's own or an installed one: its code does not change while it is used."""
+    if package == "__main__":  # a notebook, or a program that pytest and others start from where they are installed
+        return False
     if package == "solver" or package in sys.stdlib_module_names:
         return True
     return "site-packages" in (getattr(sys.modules.get(package), "__file__", None) or "")
