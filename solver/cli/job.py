@@ -28,7 +28,9 @@ from solver.cluster import (
 )
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory
+from solver.loop import BlowUp
 from solver.mesh import device_mesh
+from solver.reading import AFTER_BLOW_UP, standing
 from solver.simulation import EarlyStop, Profile, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
 from solver.steppers.base import State
 from solver.stop import StopRequest
@@ -41,6 +43,16 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
         directory, before, config.to_table(), free="the end and the limits of [time], [devices] and output schedules"
     )
     refuse_earlier_end(directory, config.time.end)
+
+
+def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
+    """Raises BlowUp, and with it exit code 3, where the run blew up and nothing of its run file was changed since.
+
+    For batch jobs: each one of a chain would compute from the last checkpoint to the same blow-up.
+    """
+    before = standing(directory)
+    if before.how == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml():
+        raise BlowUp(f"{directory.path}: {before.said}; the same run file would lead there again: {AFTER_BLOW_UP}")
 
 
 def carry_out(

@@ -27,7 +27,7 @@ from solver.cluster.launch import JOIN_SECONDS, Launch, LaunchError, NotAllThere
 from solver.cluster.launcher import find_launch
 from solver.cluster.log import LOGGER, log_to, start_log
 from solver.cluster.service import service_client
-from solver.cluster.wall import end_of_job, seconds_left
+from solver.cluster.wall import end_of_job, ends_by_limit, seconds_left
 from solver.cluster.watchdog import Watchdog
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "bound_cores",
     "end_all",
     "end_of_job",
+    "ends_by_limit",
     "find_launch",
     "forced_cpu_devices",
     "is_first",

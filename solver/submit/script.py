@@ -25,6 +25,7 @@ class Job:
         nodes: how many.
         time: limit on the run time in a form that Slurm knows; the partition's default if None.
         requeues: whether it puts itself back in the queue when it stopped early.
+        retries: how often it does so after a process was killed or crashed.
         scans: make it an array with an element for each combination of their values.
         directory: output directory of the run, below which a scan has its own.
         programs: folder of the `slabwave` to run; found by the job if None.
@@ -36,6 +37,7 @@ class Job:
     nodes: int
     time: str | None = None
     requeues: bool = True
+    retries: int = 0
     scans: Scans | None = None
     directory: str = ""
     programs: Path | None = None
@@ -99,6 +101,8 @@ def _settings(job: Job) -> list[str]:
         lines.append(f"srun_options=({_quoted(site.srun)})")
     if not job.requeues:
         lines.append("SLABWAVE_RESTARTS=0")
+    if job.retries:
+        lines.append(f"SLABWAVE_RETRIES={job.retries}")
     if job.scans is None:
         return [*lines, f"set -- {_quoted([job.file, *job.overrides])}"]
     directories = [f"output.directory={folder}" for folder in job.scans.directories(job.directory)]

@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chain", type=int, default=1, metavar="K", help="K jobs, each after the one before, that continue the run"
     )
     parser.add_argument(
+        "--retries", type=int, default=0, metavar="N", help="go on at most N times after a process was killed (0)"
+    )
+    parser.add_argument(
         "--scan", action="append", default=[], metavar="KEY=V1,V2,…",
         help="an array of runs, one for each value, each in a directory of its own; given several times, one for each "
         "combination",
@@ -64,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
         nodes=options.nodes,
         time=options.time,
         requeues=options.chain == 1,
+        retries=options.retries,
         scans=scans,
         directory=configs[0].directory,
         programs=Path(sys.executable).parent,
@@ -83,6 +87,10 @@ def _check_options(options: argparse.Namespace) -> None:
     for name in ("nodes", "chain"):
         if getattr(options, name) < 1:
             raise ConfigError(f"--{name} {getattr(options, name)}: 1 or more is needed")
+    if options.retries < 0:
+        raise ConfigError(f"--retries {options.retries}: 0 or more is needed")
+    if options.retries and options.chain > 1:
+        raise ConfigError(f"--retries {options.retries}: the next link of a chain goes on anyway; use --chain alone")
     if options.time is not None and not TIME.fullmatch(options.time):
         raise ConfigError(f"--time {options.time}: HH:MM:SS is needed, or D-HH:MM:SS")
     for name in ("partition", "account"):
