@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 
 import jax
 
@@ -63,7 +64,7 @@ def carry_out(
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     address = (options.coordinator, options.processes, options.process)
     launch = find_launch(os.environ, *address, keep_mpi=by_mpi, join_limit=options.join_limit)
-    start_log(quiet=launch.process != 0)
+    start_log(quiet=launch.process != 0, times="SLURM_JOB_ID" in os.environ and not sys.stdout.isatty())
     with StopRequest() as stop:
         assembly, notes = join_job(config, launch)
         devices = list(assembly.mesh.devices.flat)

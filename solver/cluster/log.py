@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time as clock
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,15 +13,18 @@ from pathlib import Path
 LOGGER = logging.getLogger("slabwave")
 
 
-def start_log(quiet: bool) -> None:
-    """Send the log to standard output; `quiet` (every process but the first) keeps only errors."""
+def start_log(quiet: bool, times: bool = False) -> None:
+    """Send the log to standard output; `quiet` (every process but the first) keeps only errors.
+
+    `times` puts the time before each line: for the output of batch jobs.
+    """
     LOGGER.setLevel(logging.ERROR if quiet else logging.INFO)
     LOGGER.propagate = False
     logging.raiseExceptions = False  # a log that cannot be written must not end what is logged
     for handler in list(LOGGER.handlers):
         LOGGER.removeHandler(handler)
     handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(_Plain())
+    handler.setFormatter(_Plain("%Y-%m-%d %H:%M:%S " if times else ""))
     LOGGER.addHandler(handler)
     logging.captureWarnings(True)
     warnings.simplefilter("default")
@@ -40,6 +44,11 @@ def log_to(path: Path) -> Iterator[None]:
 
 
 class _Plain(logging.Formatter):
+    def __init__(self, time: str) -> None:
+        super().__init__()
+        self._time = time
+
     def format(self, record: logging.LogRecord) -> str:
+        time = clock.strftime(self._time, clock.localtime(record.created)) if self._time else ""
         prefix = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
-        return prefix + record.getMessage()
+        return time + prefix + record.getMessage()

@@ -20,6 +20,7 @@ from solver.io import (
     remove_leftovers,
     write_text,
 )
+from solver.loop import BlowUp
 
 
 def refuse_occupied(directory: RunDirectory) -> None:
@@ -101,7 +102,17 @@ def taken_directory(
                     write_text(directory.path / source.copy_name, source.content)
                 write_text(directory.run_file, run_file)
                 record_provenance(directory.provenance, devices, notes)
-        yield lock
+        try:
+            yield lock
+        except BaseException as error:
+            _say(lock, "blown up" if isinstance(error, BlowUp) else "failed")
+            raise
+        _say(lock, "finished" if lock is None or lock.state == "running" else lock.state)
+
+
+def _say(lock: DirectoryLock | None, state: str) -> None:
+    if lock is not None:
+        lock.say(state=state)
 
 
 def _take(directory: RunDirectory) -> DirectoryLock:

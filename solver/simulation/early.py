@@ -85,6 +85,8 @@ class EarlyStop:
     def report(self, step: int) -> None:
         """Say why, once the checkpoint is written."""
         cause = self._cause or "a signal to another process"
+        if self.lock is not None:
+            self.lock.say(state="stopped")
         LOGGER.warning("stopped early by %s at step %d; its checkpoint continues the run", cause, step)
 
     def obeyed(self) -> None:

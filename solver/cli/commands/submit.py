@@ -34,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", metavar="HH:MM:SS", help="time limit of the job")
     parser.add_argument("--partition", help="instead of the site's")
     parser.add_argument("--account", help="instead of the site's")
+    parser.add_argument("--qos", help="quality of service, as of sbatch")
+    parser.add_argument("--output", metavar="FILE", help="where the job's output goes, as of sbatch (slurm-%%j.out)")
+    parser.add_argument("--mail", metavar="ADDRESS", help="who is told when the job ends or fails")
+    parser.add_argument(
+        "--cpus-per-task", type=int, metavar="N", help="cores of a process, instead of the site's share"
+    )
     parser.add_argument(
         "--chain", type=int, default=1, metavar="K", help="K jobs, each after the one before, that continue the run"
     )
@@ -68,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
         time=options.time,
         requeues=options.chain == 1,
         retries=options.retries,
+        options=_sbatch_options(options),
         scans=scans,
         directory=configs[0].directory,
         programs=Path(sys.executable).parent,
@@ -93,7 +100,9 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ConfigError(f"--retries {options.retries}: the next link of a chain goes on anyway; use --chain alone")
     if options.time is not None and not TIME.fullmatch(options.time):
         raise ConfigError(f"--time {options.time}: HH:MM:SS is needed, or D-HH:MM:SS")
-    for name in ("partition", "account"):
+    if options.cpus_per_task is not None and options.cpus_per_task < 1:
+        raise ConfigError(f"--cpus-per-task {options.cpus_per_task}: 1 or more is needed")
+    for name in ("partition", "account", "qos", "output", "mail"):
         _check(f"--{name}", getattr(options, name), check_word)
     for word in (options.file, *options.scan, *options.overrides):
         _check("the command line", word, check_line)
@@ -105,6 +114,12 @@ def _check(what: str, text: str | None, check: Callable[[str], str]) -> None:
             check(text)
     except ValueError as error:
         raise ConfigError(f"{what} {text!r}: {error}") from None
+
+
+def _sbatch_options(options: argparse.Namespace) -> dict[str, str]:
+    mail = {"mail-user": options.mail, "mail-type": "END,FAIL"} if options.mail else {}
+    asked = {"qos": options.qos, "output": options.output, **mail}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None:
@@ -141,7 +156,10 @@ def _site(options: argparse.Namespace, config: Config) -> Site:
     if options.site is None and platform not in DEFAULT_SITES:
         raise ConfigError(f"devices.platform = {platform!r}: Slurm's scripts are for cpu and gpu")
     chosen = options.site or DEFAULT_SITES[platform]
-    return read_site(chosen, partition=options.partition, account=options.account)
+    site = read_site(chosen, partition=options.partition, account=options.account)
+    if options.cpus_per_task is None:
+        return site
+    return site.model_copy(update={"cores_per_node": options.cpus_per_task * site.tasks_per_node})
 
 
 def _check_platform(config: Config, site: Site, options: argparse.Namespace) -> None:
