@@ -19,6 +19,7 @@ from solver.cluster import (
     join,
     keep_compiled_programs,
     keep_freed_memory,
+    keep_output_to_python,
     machine_memory,
     refuse_double_precision,
     report,
@@ -64,6 +65,8 @@ def carry_out(
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     address = (options.coordinator, options.processes, options.process)
     launch = find_launch(os.environ, *address, keep_mpi=by_mpi, join_limit=options.join_limit)
+    if launch.processes > 1 and will_be_cpu(config.devices.platform):
+        keep_output_to_python()
     start_log(quiet=launch.process != 0, times="SLURM_JOB_ID" in os.environ and not sys.stdout.isatty())
     with StopRequest() as stop:
         assembly, notes = join_job(config, launch)

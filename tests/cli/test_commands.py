@@ -487,6 +487,11 @@ WRONG_LINES = {
         ["random.seed=12345678901234567890"],
         "random.seed = 12345678901234567890: a number below 9223372036854775808 is needed",
     ),
+    "two lines as title": (['title="a\\nb"'], "title = 'a\\nb': one line of printable characters is needed"),
+    "two lines as folder": (
+        ['output.directory="a\\nb"'],
+        "output.directory = 'a\\nb': one line of printable characters is needed",
+    ),
     "no folder": (["output.directory=''"], "output.directory = '': the name of a folder is needed"),
     "device": (["devices.use=[55]"], "devices.use: devices [55] were asked for"),
 }

@@ -14,9 +14,10 @@ from solver.cli.arguments import key_of
 from solver.cli.job import refuse_another_run
 from solver.cluster import set_up_jax
 from solver.config import Config, ConfigError
+from solver.config.sections import check_line
 from solver.io import RunDirectory, list_checkpoints
 from solver.submit import DEFAULT_SITES, Job, Scans, Site, read_scans, read_site, script, sites
-from solver.submit.site import check_line, check_word
+from solver.submit.site import check_word
 
 OVERRIDES = True
 OPTIONS_OF_KEYS = ("--scan",)  # whose value looks like an override
