@@ -383,12 +383,13 @@ def test_the_same_run_split_otherwise(finished, tmp_path, case):
 
 def test_check_info_verify_plot(finished):
     folder, _ = finished
-    done = slabwave("check", DEMO, "--devices", "8")
+    done = slabwave("check", DEMO, "--devices", "8", "--resolved")
     assert done.returncode == 0, done.stderr
     said = re.sub(r" +", " ", done.stdout)
     assert "12 inverse, 20 forward per step\n" in said
     assert "# exchanges: 8 per step" in said
     assert tomllib.loads(done.stdout)["grid"]["shape"] == [64, 64, 64], "the output is itself a run file"
+    assert done.stdout.startswith("# devices:"), "the answer comes first"
     done = slabwave("check", DEMO, "devices.decomposition='pencil'", "--devices", "128")
     assert "16 slabs × 8 pencils" in done.stdout
     assert "# exchanges:    16 per step" in done.stdout
