@@ -194,11 +194,25 @@ class RandomSection(Section):
     seed: int = Field(0, ge=0, lt=2**63, description="of everything random in the run")
 
 
+def check_line(text: str) -> str:
+    """A text that goes into lines of the log.
+
+    Raises:
+        ValueError: it is more than one line, or holds other control characters.
+    """
+    if not text.isprintable():
+        raise ValueError("one line of printable characters is needed")
+    return text
+
+
+Line = Annotated[str, AfterValidator(check_line)]
+
+
 class Heading(Section):
     """The keys above the first section."""
 
-    title: str = ""
-    reference: str = ""
+    title: Line = ""
+    reference: Line = ""
 
 
 # the tables of settings by key; every other section names classes

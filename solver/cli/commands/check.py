@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from pathlib import Path
 
@@ -21,6 +22,7 @@ OVERRIDES = True
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`FILE [--devices N] [--target NAME [--hosts N] [--measured FILE]]`."""
     parser.add_argument("file", help="run file (TOML)")
+    parser.add_argument("--resolved", action="store_true", help="print the run file too, with every default")
     parser.add_argument("--devices", type=int, metavar="N", help="plan for so many devices")
     parser.add_argument("--target", metavar="NAME", help="compile for GPUs that are not here: h200, a100, …, or a file")
     parser.add_argument("--hosts", type=int, metavar="N", help="that the target's devices are spread over evenly")
@@ -45,10 +47,11 @@ def run(options: argparse.Namespace) -> int:
     target = _target(options, devices) if on_target else None
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
-    print(config.to_toml())
     more = [*memory_lines(plan, devices)] if target is None else target_lines(run, plan, target)
     for line in [*(f"# source:       {line}" for line in config.imported), *plan_lines(plan), *more]:
         print(line)
+    if options.resolved:
+        print(f"\n{config.to_toml()}")
     return 0
 
 
@@ -81,8 +84,21 @@ def plan_lines(plan: Plan) -> list[str]:
         f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
         f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
         f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
+        *_idle(plan),
         f"# transforms:   {transforms} per step",
         f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
+    ]
+
+
+def _idle(plan: Plan) -> list[str]:
+    """What says that some devices hold no modes, since rows are dealt out in equal numbers."""
+    rows, each = plan.spectral[0], plan.spectral_block[0]
+    filled = math.ceil(rows / each)
+    if plan.pencils > 1 or filled == plan.slabs:
+        return []
+    return [
+        f"# idle:         {plan.slabs - filled} of {plan.slabs} devices hold no modes: {rows} rows of ky, {each} to a "
+        f"device, fill {filled}"
     ]
 
 

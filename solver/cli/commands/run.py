@@ -7,7 +7,7 @@ from pathlib import Path
 
 from solver import assemble
 from solver.cli.arguments import add_address
-from solver.cli.job import carry_out, refuse_another_run
+from solver.cli.job import carry_out, refuse_another_run, refuse_blow_up_again
 from solver.cluster import set_up_jax
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints, newest_time
@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
         refuse_occupied(directory)
     elif directory.run_file.exists():
         refuse_another_run(directory, config)
+        refuse_blow_up_again(directory, config)
     return carry_out(config, directory, options, _profile(config, directory, options.profile))
 
 
