@@ -68,5 +68,5 @@ def integrate(equation: PeriodicSystem, stepper: Stepper, state: State, *, step:
     t = jnp.asarray(state.t) + steps * jnp.asarray(step)
     return state.replace(
         field=field, history=history, budget=budget, forcing=forcing, t=t, dt=jnp.asarray(step),
-        step=state.step + steps, t_reference=t, step_reference=state.step + steps,
+        taken=jnp.asarray(step), step=state.step + steps, t_reference=t, step_reference=state.step + steps,
     )  # fmt: skip
