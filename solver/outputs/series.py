@@ -35,8 +35,8 @@ class Series(Output):
     stays one up to round-off (absolute where both are zero). The budget of an energy E is a column `E_from_CAUSE` for
     each cause, its contribution since the start of the run, and `E_imbalance`, what they leave unexplained of the
     change of E relative to the largest of these numbers. Where an error estimate chooses the steps, `rejected` counts
-    those that were taken again. Warnings go to the log, each kind once; one of them for every field whose spectrum does not
-    fall off towards k_max. All-reduces only.
+    those that were taken again. Warnings go to the log, each kind once; one of them for every field whose spectrum does
+    not fall off towards k_max. All-reduces only.
     """
 
     name: ClassVar[str] = "series"
