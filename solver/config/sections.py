@@ -73,6 +73,8 @@ def seconds(written: float | str) -> float:
     if match is None:
         raise ValueError(f"{written!r} is not a time; seconds, 'HH:MM:SS' or 'D-HH:MM:SS' is needed")
     days, hours, minutes, rest = (int(part or 0) for part in match.groups())
+    if minutes > 59 or rest > 59:
+        raise ValueError(f"{written!r} is not a time; minutes and seconds of at most 59 are needed")
     return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 

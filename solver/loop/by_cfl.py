@@ -36,11 +36,11 @@ def _cfl_steps(
     step: Any,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
-        _, _, _, t, _, done, is_finite = carry
+        _, _, _, t, _, _, done, is_finite = carry
         return (done < steps) & (apart(target, t) > 0) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        field, history, forcing, t, before, done, _ = carry
+        field, history, forcing, t, before, _, done, _ = carry
         driven, now = equation.at_step(forcing, key, step + done), t[0].astype(equation.grid.dtype)
         field, sums = begin_step(field)
         known = isinstance(driven, Driven)
@@ -56,12 +56,12 @@ def _cfl_steps(
         field, history = stepper.step(driven, field, history, now, short, coefficients)
         field, history = end_step(stepper, field, history, sums)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
-        return field, history, forcing, later, usual, done + 1, is_finite
+        return field, history, forcing, later, usual, dt, done + 1, is_finite
 
     t, target = jax.tree.map(jnp.asarray, (t, target))
-    start = (field, history, forcing, t, jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
-    field, history, forcing, t, dt, done, is_finite = jax.lax.while_loop(go_on, body, start)
-    return field, history, forcing, t, dt, done, is_finite & all_finite(field)
+    start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
+    field, history, forcing, t, dt, taken, done, is_finite = jax.lax.while_loop(go_on, body, start)
+    return field, history, forcing, t, dt, taken, done, is_finite & all_finite(field)
 
 
 cfl_steps = compiled(_cfl_steps)

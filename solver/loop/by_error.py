@@ -52,11 +52,11 @@ def _error_steps(
     """
 
     def go_on(carry: tuple[Any, ...]) -> Array:
-        _, _, _, t, _, _, done, _, is_finite = carry
+        _, _, _, t, _, _, _, done, _, is_finite = carry
         return (done < steps) & (apart(target, t) > 0) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        field, history, forcing, t, before, proposed, done, rejected, _ = carry
+        field, history, forcing, t, before, last_taken, proposed, done, rejected, _ = carry
         chosen = jnp.minimum(proposed, longest)
         dt, later, last, is_finite = towards(target, t, chosen)
         short = dt.astype(equation.grid.dtype)
@@ -78,14 +78,27 @@ def _error_steps(
         taken = lambda new, old: jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)  # noqa: E731
         field, history, forcing = taken((after, carried, advanced), (field, history, forcing))
         t = taken(later, t)
+        last_taken = taken(dt, last_taken)
         before = taken(jnp.where(jnp.isfinite(chosen), chosen, dt), before)
-        return field, history, forcing, t, before, proposed, done + accepted, rejected + ~accepted, is_finite
+        return (
+            field,
+            history,
+            forcing,
+            t,
+            before,
+            last_taken,
+            proposed,
+            done + accepted,
+            rejected + ~accepted,
+            is_finite,
+        )
 
     counts = (jnp.zeros_like(steps), jnp.asarray(rejected), jnp.asarray(True))
     t, target = jax.tree.map(jnp.asarray, (t, target))
-    start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(proposed), *counts)
-    field, history, forcing, t, dt, proposed, done, rejected, is_finite = jax.lax.while_loop(go_on, body, start)
-    return field, history, forcing, t, dt, proposed, done, rejected, is_finite & all_finite(field)
+    start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(dt), jnp.asarray(proposed), *counts)
+    carry = jax.lax.while_loop(go_on, body, start)
+    field, history, forcing, t, dt, last_taken, proposed, done, rejected, is_finite = carry
+    return field, history, forcing, t, dt, last_taken, proposed, done, rejected, is_finite & all_finite(field)
 
 
 def _relative(error: Fields, before: Fields, after: Fields, equation: Any) -> Array:

@@ -18,7 +18,7 @@ from solver.equations.base import Equation
 from solver.equations.system import PeriodicSystem
 from solver.loop.by_cfl import cfl_steps, cfl_steps_donating
 from solver.loop.by_error import error_steps, error_steps_donating
-from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, reached, slack
+from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, multiple, reached, slack
 from solver.loop.first_change import check_first_change
 from solver.loop.fixed import fixed_steps, fixed_steps_donating
 from solver.loop.start import first_step
@@ -110,8 +110,7 @@ def _to_target_by_count(
     if full >= 1:
         steps = min(steps, full)
         dt, t_reference, step_reference = step, state.t_reference, state.step_reference
-        counted = state.step + steps - step_reference
-        t = t_reference + counted * np.float64(step)
+        t = np.float64(multiple(int(state.step + steps - step_reference), step, float(t_reference)))
     else:
         steps, dt = 1, target - float(state.t)
         t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
@@ -121,7 +120,7 @@ def _to_target_by_count(
     )  # fmt: skip
     after = _moved(
         state, field, history=history, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
-        t_reference=t_reference, step_reference=step_reference,
+        taken=np.float64(dt), t_reference=t_reference, step_reference=step_reference,
     )  # fmt: skip
     return _checked(after, bool(is_finite), before=state)
 
@@ -138,14 +137,14 @@ def _to_target_by_cfl(
 ) -> State:
     at_start = float(state.dt) == 0 and isinstance(equation, Equation)
     first = np.float64(first_step(equation, state, np.float64(state.t), cfl)) if at_start else np.float64("inf")
-    field, history, forcing, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
+    field, history, forcing, t, dt, taken, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
         equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps), np.float64(cfl),
         as_pair(state.t), np.float64(state.dt), as_pair(target), longest, first,
         state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = _moved(
         state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
-        step=state.step + np.int64(done),
+        taken=np.float64(taken), step=state.step + np.int64(done),
     )  # fmt: skip
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 
@@ -163,7 +162,7 @@ def _to_target_by_error(
     proposed = np.float64(state.proposed)
     if not proposed > 0:  # no step was controlled so before
         proposed = np.float64(first_step(equation, state, np.float64(state.t), np.float64(1)))
-    field, history, forcing, t, dt, proposed, done, rejected, is_finite = (
+    field, history, forcing, t, dt, taken, proposed, done, rejected, is_finite = (
         error_steps_donating if donate else error_steps
     )(
         equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps),
@@ -172,7 +171,8 @@ def _to_target_by_error(
     )  # fmt: skip
     after = _moved(
         state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
-        step=state.step + np.int64(done), proposed=np.float64(proposed), rejected=np.int64(rejected),
+        taken=np.float64(taken), step=state.step + np.int64(done), proposed=np.float64(proposed),
+        rejected=np.int64(rejected),
     )  # fmt: skip
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 

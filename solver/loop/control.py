@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import jax
@@ -51,7 +52,7 @@ class Schedule:
             return True
         if not self.every_time:
             return False
-        nearest = round(float(state.t) / self.every_time) * self.every_time
+        nearest = multiple(round(float(state.t) / self.every_time), self.every_time)
         return abs(float(state.t) - nearest) <= TOLERANCE * max(float(state.dt), 0.0)
 
     def steps_left(self, step: int) -> int | None:
@@ -62,10 +63,10 @@ class Schedule:
         """The next multiple in time that lies beyond `t`."""
         if not self.every_time:
             return math.inf
-        multiple = math.floor(t / self.every_time)
-        while multiple * self.every_time <= t + tolerance:
-            multiple += 1
-        return multiple * self.every_time
+        count = math.floor(t / self.every_time)
+        while multiple(count, self.every_time) <= t + tolerance:
+            count += 1
+        return multiple(count, self.every_time)
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,16 @@ class Control:
         """What decides the steps, as run files have it: `cfl = 0.5`."""
         controls = {"step": self.step, "cfl": self.cfl, "tolerance": self.tolerance}
         return next(f"{name} = {value:g}" for name, value in controls.items() if value is not None)
+
+
+def multiple(count: int, size: float, start: float = 0.0) -> float:
+    """start + count · size, in decimal numbers if that is the shorter one to write.
+
+    7 · 0.1 is 0.7 and not 0.7000000000000001, which it is in binary numbers; 3 · (1/3) is 1 in those alone.
+    """
+    binary = start + count * size
+    decimal = float(Decimal(repr(start)) + count * Decimal(repr(size)))
+    return min(binary, decimal, key=lambda t: len(repr(t)))
 
 
 def towards(target: Pair, t: Pair, chosen: Any) -> tuple[Any, Pair, Any, Any]:

@@ -79,7 +79,7 @@ def integrate(
     t, number = state.t + count * step, state.step + count
     return state.replace(
         field=field, history=history, forcing=forcing, **begun,
-        t=t, dt=_number(step), step=number, t_reference=t, step_reference=number,
+        t=t, dt=_number(step), taken=_number(step), step=number, t_reference=t, step_reference=number,
     )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ class State:
         statistics: what outputs sum up over time, by the name of the output.
         t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
         dt: size of the last full step; 0 at the start of a run.
+        taken: size of the last step, which may have been shortened to meet a time; 0 where there was none.
         step: number of steps done.
         t_reference, step_reference: where the counting of times began.
         proposed: size of the next step, where an error estimate chooses it; 0 where nothing has yet.
@@ -56,6 +57,7 @@ class State:
     statistics: dict[str, Any] = field(default_factory=dict)
     t: Any = 0.0
     dt: Any = 0.0
+    taken: Any = 0.0
     step: Any = 0
     t_reference: Any = 0.0
     step_reference: Any = 0
@@ -282,7 +284,7 @@ def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) 
 
 def _counters() -> dict[str, Any]:
     counts = {name: np.int64(0) for name in ("step", "step_reference", "rejected")}
-    return {"dt": np.float64(0), "proposed": np.float64(0), **counts}
+    return {**{name: np.float64(0) for name in ("dt", "taken", "proposed")}, **counts}
 
 
 def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
