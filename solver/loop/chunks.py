@@ -24,6 +24,7 @@ from solver.loop.fixed import fixed_steps, fixed_steps_donating
 from solver.loop.start import first_step
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
+from solver.steppers.suits import check_history, check_state
 
 
 def evolve(
@@ -67,11 +68,13 @@ def evolve(
 
     Raises:
         ValueError: not exactly one of `step`, `cfl` and `tolerance`, one that is not positive, or `max_step` beside
-            `step`.
+            `step`; a state of another grid, equation or stepper.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
     """
     stepper.check(equation)
+    check_state(equation, state)
+    check_history(equation, stepper, state.history)
     Control(end, step, cfl, tolerance, max_step).check(stepper)
     for pause in pauses:
         if not pause.suits(step):
