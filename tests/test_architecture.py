@@ -70,6 +70,16 @@ def test_rooms_without_jax(room):
     assert run_python(f"import solver.{room}, sys; print('jax' in sys.modules)") == "False"
 
 
+def test_editors_see_every_public_name():
+    seen = {
+        alias.name
+        for node in ast.walk(ast.parse(Path(sw.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("solver")
+        for alias in node.names
+    }
+    assert seen == set(sw.__all__) == {*sw._NAMES, *sw._ROOMS}
+
+
 def test_public_names_exist():
     assert len(sw.__all__) >= 12
     for name in sw.__all__:

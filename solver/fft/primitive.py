@@ -25,7 +25,7 @@ from jaxtyping import Array
 
 from solver.fft.engines import Method, pointwise_operation, transform_operation
 from solver.fft.pointwise import Leading, PointFunction, check_pointwise, on_sides, unstack
-from solver.fft.stages import AnyArray, fit
+from solver.fft.stages import EXPORTING, AnyArray, fit
 from solver.grid.layout import Layout
 from solver.mesh import (
     AnyMesh,
@@ -240,11 +240,21 @@ def _register(primitive: Primitive, operation: Callable[..., Callable[..., Array
     """Evaluation, lowering and batching, from what makes the operation on global arrays."""
 
     def lowered(on_cpu: bool) -> Callable[..., Any]:
-        def run(*operands: Array, **parameters: Any) -> Any:
+        def run(*operands: Array, method: Method, **parameters: Any) -> Any:
             given = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in operands]
-            return operation(given=given, on_cpu=on_cpu, **parameters)(*operands)
+            method = method.for_export() if EXPORTING.get() else method
+            return operation(given=given, on_cpu=on_cpu, method=method, **parameters)(*operands)
 
-        return mlir.lower_fun(run, multiple_results=primitive.multiple_results)
+        def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
+            before = EXPORTING.set(context.module_context.lowering_parameters.for_export)
+            try:
+                return mlir.lower_fun(run, multiple_results=primitive.multiple_results)(
+                    context, *operands, **parameters
+                )
+            finally:
+                EXPORTING.reset(before)
+
+        return lower
 
     primitive.def_impl(lambda *operands, **parameters: _compiled(primitive.bind, **parameters)(*operands))
     dispatch.prim_requires_devices_during_lowering.add(primitive)

@@ -25,6 +25,7 @@ from solver.loop.start import first_step
 from solver.loop.sums import as_number, as_pair, split_sums, with_sums
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
+from solver.steppers.suits import check_history, check_state
 
 
 def evolve(
@@ -68,11 +69,13 @@ def evolve(
 
     Raises:
         ValueError: not exactly one of `step`, `cfl` and `tolerance`, one that is not positive, or `max_step` beside
-            `step`; an own equation or forcing whose N no real field has.
+            `step`; a state of another grid, equation or stepper; an own equation or forcing whose N no real field has.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
     """
     stepper.check(equation)
+    check_state(equation, state)
+    check_history(equation, stepper, state.history)
     Control(end, step, cfl, tolerance, max_step).check(stepper)
     check_first_change(equation, state)
     for pause in pauses:

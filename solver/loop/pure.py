@@ -33,6 +33,7 @@ from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled, require
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
+from solver.steppers.suits import check_history, check_state
 
 CHECKPOINTS = ("none", "steps", "sqrt")
 
@@ -68,10 +69,11 @@ def integrate(
 
     Raises:
         ValueError: a number of steps that is not a whole number, zero or more; a step that is not positive; a state of
-            another grid; another `checkpoint`.
+            another grid, equation or stepper; another `checkpoint`.
         TypeError: an equation that the stepper cannot step.
     """
     count = _checked(step, steps, checkpoint)
+    check_state(equation, state)
     start = (state.field, state.history, state.forcing)
     clock = (state.key, state.step, state.t, step)
     field, history, forcing = _advanced(equation, stepper, start, *clock, count, checkpoint)
@@ -115,6 +117,7 @@ def rollout(
     count, apart = _checked(step, steps, checkpoint), _whole(every)
     if not apart or count % apart:
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
+    check_state(equation, state)
     start = (state.field, shorn(state.history), state.forcing)
     clock = (state.key, state.step, state.t, step)
     values = _rolled(equation, stepper, start, *clock, count, apart, checkpoint)
@@ -167,6 +170,7 @@ _begin_budget = compiled(_new_budget, static_argnums=2)
 def _one_step(equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t: Any, step: Any) -> Advance:
     """One step of this size; what depends on the size alone is worked out once."""
     stepper.check(equation)
+    check_history(equation, stepper, start[1])
     dt, t0 = jnp.asarray(step, equation.grid.dtype), jnp.asarray(t, equation.grid.dtype)
     coefficients = stepper.coefficients(equation.at_step(start[2], key, first), dt)
 

@@ -21,6 +21,7 @@ from solver.discovery import ClassName, modules
 from solver.equations.base import Equation
 from solver.equations.budget import with_budget
 from solver.equations.system import PeriodicSystem, compiled
+from solver.grid import Box
 from solver.operators import Fields, LinearOperator
 
 
@@ -45,6 +46,8 @@ class State:
         t_reference, step_reference: where the counting of times began.
         proposed: size of the next step, where an error estimate chooses it; 0 where nothing has yet.
         rejected: number of steps that the error estimate made the run take again.
+        box: the grid that the fields belong to, without its devices; static, so part of the pytree's structure. None
+            for a state made by hand, whose grid nobody checks.
     """
 
     field: Any
@@ -63,10 +66,30 @@ class State:
     step_reference: Any = 0
     proposed: Any = 0.0
     rejected: Any = 0
+    box: Box | None = field(default=None, metadata={"static": True})
 
     def replace(self, **changes: Any) -> State:
         """A copy with some entries changed."""
         return replace(self, **changes)
+
+
+class Prepared(eqx.Module):
+    """What `Stepper.coefficients` has worked out for one size of step."""
+
+    dt: ArrayLike
+    values: Any
+
+    def of(self, dt: ArrayLike) -> Any:
+        """The values, for a step of this size.
+
+        Raises:
+            ValueError: both sizes are known, not traced, and differ.
+        """
+        if not any(isinstance(size, jax.core.Tracer) for size in (dt, self.dt)) and np.any(
+            np.asarray(dt, self.dt.dtype) != np.asarray(self.dt)
+        ):
+            raise ValueError(f"coefficients of dt = {self.dt} for a step of dt = {dt}: the same dt is needed in both")
+        return self.values
 
 
 class Stepper(eqx.Module):
@@ -184,10 +207,14 @@ class Stepper(eqx.Module):
 
 def fitting(equation: PeriodicSystem) -> list[str]:
     """Names of the steppers that can step an equation, your own classes included."""
-    modules("solver.steppers")  # imports them all, so that each is a known subclass
     spectrum = spectrum_of(equation)
-    fit = [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes)]
-    return sorted({cls.name for cls in fit if spectrum is None or spectrum in cls.stable_for})
+    return sorted({cls.name for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for})
+
+
+def fitting_classes(equation: PeriodicSystem) -> list[type[Stepper]]:
+    """Steppers that take an equation of this form, stable or not."""
+    modules("solver.steppers")  # imports them all, so that each is a known subclass
+    return [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes)]
 
 
 def spectrum_of(equation: PeriodicSystem) -> str | None:
@@ -253,7 +280,8 @@ def initial_state(
     key = () if seed is None else jax.random.key(seed)
     made = _start(equation, stepper, values)
     forcing = _start_forcing(equation, key, made["field"])
-    return State(**made, key=key, forcing=forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
+    begin = {"t": np.float64(t), "t_reference": np.float64(t), **_counters()}
+    return State(**made, key=key, forcing=forcing, box=equation.grid.box, **begin)
 
 
 def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:

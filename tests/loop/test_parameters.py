@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -100,3 +101,15 @@ def test_double_precision_numbers_on_a_grid_of_single_precision(viscosity):
         assert end.field["velocity"].dtype == np.complex64
     several = jax.vmap(lambda nu: sw.integrate(Burgers(grid, nu), stepper, state, step=0.1, steps=2).field["velocity"])
     np.testing.assert_allclose(several(jnp.full(2, 0.1))[1], final.field["velocity"], atol=1e-7)
+
+
+@pytest.mark.parametrize("devices", [1, 8])
+def test_a_program_is_exported(devices):
+    grid = sw.Grid((8, 24), mesh=sw.device_mesh(range(devices)))
+    flow, stepper = sw.equations.NavierStokes(grid, 0.1), IFRK2()
+    state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid))
+    run = jax.jit(lambda fields: sw.integrate(flow, stepper, state.replace(field=fields), step=0.1, steps=2).field)
+    exported = jax.export.export(run)(state.field)
+    assert "custom_partitioning" not in exported.mlir_module().lower()
+    found = jax.jit(exported.call)(state.field)["velocity"]
+    np.testing.assert_allclose(found, run(state.field)["velocity"], atol=1e-15)
