@@ -13,6 +13,7 @@ from solver.equations.driven import Driven
 from solver.equations.system import compiled
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
+from solver.loop.kept import coefficients_for, nothing_kept
 from solver.loop.sums import apart, begin_step, end_step
 from solver.operators import Fields
 
@@ -36,11 +37,11 @@ def _cfl_steps(
     step: Any,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
-        _, _, _, t, _, _, done, is_finite = carry
+        _, _, _, t, _, _, done, is_finite, _ = carry
         return (done < steps) & (apart(target, t) > 0) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        field, history, forcing, t, before, _, done, _ = carry
+        field, history, forcing, t, before, _, done, _, kept = carry
         driven, now = equation.at_step(forcing, key, step + done), t[0].astype(equation.grid.dtype)
         field, sums = begin_step(field)
         known = isinstance(driven, Driven)
@@ -52,15 +53,17 @@ def _cfl_steps(
         forcing = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(forcing, key, step + done)
         driven = driven.knowing(begun) if known else driven
-        coefficients = stepper.coefficients(driven, short)
+        coefficients, kept = coefficients_for(stepper, driven, short, kept)
         field, history = stepper.step(driven, field, history, now, short, coefficients)
         field, history = end_step(stepper, field, history, sums)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
-        return field, history, forcing, later, usual, dt, done + 1, is_finite
+        return field, history, forcing, later, usual, dt, done + 1, is_finite, kept
 
     t, target = jax.tree.map(jnp.asarray, (t, target))
-    start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
-    field, history, forcing, t, dt, taken, done, is_finite = jax.lax.while_loop(go_on, body, start)
+    kept = nothing_kept(stepper, equation.at_step(forcing, key, step), jnp.asarray(0, equation.grid.dtype))
+    counts = (jnp.zeros_like(steps), jnp.asarray(True), kept)
+    start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(dt), *counts)
+    field, history, forcing, t, dt, taken, done, is_finite, _ = jax.lax.while_loop(go_on, body, start)
     return field, history, forcing, t, dt, taken, done, is_finite & all_finite(field)
 
 

@@ -13,6 +13,7 @@ from solver.equations.budget import without_budget
 from solver.equations.system import compiled
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
+from solver.loop.kept import coefficients_for, nothing_kept
 from solver.loop.sums import apart, begin_step, end_step
 from solver.operators import Fields
 
@@ -52,17 +53,17 @@ def _error_steps(
     """
 
     def go_on(carry: tuple[Any, ...]) -> Array:
-        _, _, _, t, _, _, _, done, _, is_finite = carry
+        _, _, _, t, _, _, _, done, _, is_finite, _ = carry
         return (done < steps) & (apart(target, t) > 0) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        field, history, forcing, t, before, last_taken, proposed, done, rejected, _ = carry
+        field, history, forcing, t, before, last_taken, proposed, done, rejected, _, kept = carry
         chosen = jnp.minimum(proposed, longest)
         dt, later, last, is_finite = towards(target, t, chosen)
         short = dt.astype(equation.grid.dtype)
         advanced = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(advanced, key, step + done)
-        coefficients = stepper.coefficients(driven, short)
+        coefficients, kept = coefficients_for(stepper, driven, short, kept)
         begun, sums = begin_step(field)
         after, carried, error = stepper.step_with_error(
             driven, begun, history, t[0].astype(short.dtype), short, coefficients
@@ -80,24 +81,15 @@ def _error_steps(
         t = taken(later, t)
         last_taken = taken(dt, last_taken)
         before = taken(jnp.where(jnp.isfinite(chosen), chosen, dt), before)
-        return (
-            field,
-            history,
-            forcing,
-            t,
-            before,
-            last_taken,
-            proposed,
-            done + accepted,
-            rejected + ~accepted,
-            is_finite,
-        )
+        counts = (done + accepted, rejected + ~accepted, is_finite, kept)
+        return field, history, forcing, t, before, last_taken, proposed, *counts
 
-    counts = (jnp.zeros_like(steps), jnp.asarray(rejected), jnp.asarray(True))
+    kept = nothing_kept(stepper, equation.at_step(forcing, key, step), jnp.asarray(0, equation.grid.dtype))
+    counts = (jnp.zeros_like(steps), jnp.asarray(rejected), jnp.asarray(True), kept)
     t, target = jax.tree.map(jnp.asarray, (t, target))
     start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(dt), jnp.asarray(proposed), *counts)
     carry = jax.lax.while_loop(go_on, body, start)
-    field, history, forcing, t, dt, last_taken, proposed, done, rejected, is_finite = carry
+    field, history, forcing, t, dt, last_taken, proposed, done, rejected, is_finite, _ = carry
     return field, history, forcing, t, dt, last_taken, proposed, done, rejected, is_finite & all_finite(field)
 
 

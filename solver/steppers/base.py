@@ -175,7 +175,7 @@ class Stepper(eqx.Module):
 
     @abstractmethod
     def coefficients(self, equation: Any, dt: ArrayLike) -> Any:
-        """Arrays that depend on dt alone; computed once where the step is fixed, at every step where it is not."""
+        """Arrays that depend on dt alone; computed once where the step is fixed, else where its size changes."""
 
     @abstractmethod
     def advance(

@@ -208,6 +208,53 @@ def test_a_flow_from_rest_is_not_crossed_in_one_step(make_grid):
     assert np.all(sizes[1:-1] <= 1.5 * sizes[:-2] * (1 + 1e-12))
 
 
+class Turning(sw.Equation):
+    """u_t = v, v_t = −u, as one matrix per mode."""
+
+    name = "turning"
+    fields = {name: sw.equations.field.Field() for name in "uv"}  # noqa: RUF012
+
+    def linear(self):
+        one = jnp.ones(self.grid.spectral_shape)
+        return sw.Matrix(jnp.stack([jnp.stack([0 * one, one]), jnp.stack([-one, 0 * one])]), ("u", "v"))
+
+    def nonlinear(self, fields, t):
+        return {name: 0 * u for name, u in fields.items()}
+
+    def rate(self, fields):
+        return jnp.ones(())
+
+
+class Counting(sw.steppers.IMEXRK2):
+    """Says how often its coefficients are worked out."""
+
+    name = "counting"
+    seen = []  # noqa: RUF012
+
+    def coefficients(self, equation, dt):
+        jax.debug.callback(lambda dt: self.seen.append(float(dt)), dt)
+        return super().coefficients(equation, dt)
+
+
+def test_coefficients_are_kept_while_a_step_stays(make_grid):
+    """At the longest step that is allowed; they are worked out once a chunk, and where one ends changes no bit."""
+    equation, stepper = Turning(make_grid((8,), devices=1)), Counting()
+    start = sw.initial_state(equation, stepper, {name: jnp.ones((1, 8)) for name in "uv"})
+    control = {"end": 2.0, "cfl": 0.5, "max_step": 0.05}
+    ends = []
+    for chunk in (1000, 7):
+        stepper.seen.clear()
+        *_, last = sw.evolve(equation, stepper, start, chunk=chunk, **control)
+        jax.effects_barrier()
+        ends.append(jax.tree.map(np.asarray, last.field))
+        if chunk == 1000:
+            assert 2 < len(stepper.seen) < int(last.step) / 2
+            assert stepper.seen.count(0.05) == 1
+    jax.tree.map(np.testing.assert_array_equal, *ends)
+    exact = np.cos(2.0) + np.sin(2.0)
+    assert float(last.field["u"][0, 0].real) == pytest.approx(exact, rel=1e-2)
+
+
 def test_no_step_is_longer_than_the_longest(flow):
     states = list(sw.evolve(*flow, end=1.0, cfl=0.5, max_step=0.03, chunk=1))
     sizes = np.diff([float(s.t) for s in states])
