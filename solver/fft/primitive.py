@@ -110,7 +110,7 @@ def _composed(
     """What `pointwise_p` gives, as separate transforms and the functions between them; operands have no padding."""
     u, given = inverse(u_hat, layout, mesh, method, 1.0), [jnp.asarray(v) for v in operands]
     # of all that its derivative needs, the backward pass keeps the fields alone
-    f = jax.checkpoint(fn, prevent_cse=False)(u, *given)
+    f = jax.checkpoint(fn)(u, *given)
     f_hat = forward(f, layout, mesh, method, 1 / math.prod(layout.points))
     if largest is None:
         return [f_hat]
