@@ -199,3 +199,8 @@ def test_impossible_fields_are_refused_in_one_line(make_grid, case):
     with pytest.raises(ValueError, match=message) as refusal:
         make(grid)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_key_in_the_place_of_the_field_is_told(make_grid):
+    with pytest.raises(TypeError, match=r"random-phase\(grid, field, key\): field is of type .*; a Field, or key=…"):
+        sw.initial.RandomPhase()(make_grid((8, 8), devices=1), jax.random.key(0))
