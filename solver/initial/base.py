@@ -67,7 +67,8 @@ class Initial(eqx.Module):
         """
         field = Field(self.ranks[0]) if field is None else field
         if not isinstance(field, Field):
-            raise TypeError(f"{self.name}(grid, field, key): field is of type {type(field).__name__}; a Field, or key=…")
+            given = type(field).__name__
+            raise TypeError(f"{self.name}(grid, field, key): field is of type {given}; a Field, or key=…")
         if field.rank not in self.ranks:
             raise ValueError(f"{self.name} for a {field.rank}: it makes fields of rank {' or '.join(self.ranks)}")
         if grid.dimensions not in self.dimensions:
