@@ -30,6 +30,12 @@ from solver.operators import Fields
 from solver.static import Program
 
 
+def _need_grid(given: Any) -> Grid:
+    if not isinstance(given, Grid):
+        raise TypeError(f"an equation on {given!r}: a grid is needed, such as solver.Grid((64, 64))")
+    return given
+
+
 class PeriodicSystem(eqx.Module):
     """Shared by all equations; not subclassed directly by users.
 
@@ -44,7 +50,7 @@ class PeriodicSystem(eqx.Module):
         method: how the equation's transforms are carried out: engine, what shares an exchange. Changes round-off only.
     """
 
-    grid: Grid = eqx.field(static=True)
+    grid: Grid = eqx.field(static=True, converter=_need_grid)
     method: Method = eqx.field(default=Method(), static=True, kw_only=True)
 
     name: ClassVar[Any] = ClassName()

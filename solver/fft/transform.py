@@ -123,6 +123,12 @@ class Transform:
                 anything but one real number for each point; arrays over points while the points are shifted.
         """
         grid = self.grid
+        if jax.tree.leaves(getattr(fn, "__self__", None)):
+            holder = type(fn.__self__).__name__  # type: ignore[attr-defined]
+            raise ValueError(
+                f"{getattr(fn, '__name__', fn)} is a method of {holder}, and holds its parameters; a function of a "
+                "module is needed, which gets them through `parameters`"
+            )
         if self.shift is not None and at_points is not None:
             raise ValueError(
                 f"dealias {grid.dealias!r}: arrays over points cannot follow the points as they move; two-thirds, "

@@ -334,7 +334,9 @@ def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
     return {name: u[name] for name in names}
 
 
-def _check_field(name: str, u: Array, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
+def _check_field(name: str, u: Any, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
+    if not hasattr(u, "shape"):
+        raise ValueError(f"initial field {name} is of type {type(u).__name__}; an array {list(needed)} is needed")
     shape = tuple(u.shape)
     if shape != needed and (1, *shape) != needed:
         raise ValueError(

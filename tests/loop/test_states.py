@@ -91,3 +91,23 @@ def test_a_mesh_of_more_devices_than_are_here_is_refused():
     with pytest.raises(ValueError, match=r"'slab': 16\} was stored on 16 devices, and 8 are here: .*_DEVICES=16 gives"):
         mesh_from([("slab", 16)], ["Auto"], "cpu", range(16))
     assert mesh_from([("slab", 2)], ["Auto"], "cpu", [9, 8]).devices.tolist() == jax.devices()[:2]
+
+
+class Reacting(NavierStokes):
+    def react(self, u):
+        return -self.viscosity * u
+
+    def nonlinear(self, fields, t):
+        return {"velocity": self.transform.pointwise(self.react, fields["velocity"])}
+
+
+def test_what_is_no_grid_no_field_and_no_function_is_said(steady):
+    grid = steady[0].grid
+    with pytest.raises(
+        ValueError, match="react is a method of Reacting, and holds its parameters; a function of a mod"
+    ):
+        Reacting(grid, 0.1).check()
+    with pytest.raises(ValueError, match=r"initial field velocity is of type list; an array \[2, 8, 12\] is needed"):
+        sw.steppers.base._by_name({"velocity": [1.0]}, steady[0])
+    with pytest.raises(TypeError, match=r"an equation on \(16, 16\): a grid is needed, such as solver.Grid"):
+        NavierStokes((16, 16), 0.1)
