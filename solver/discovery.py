@@ -1,10 +1,13 @@
-"""Finding the classes that a folder of the package holds, so that a new file needs no entry in any list."""
+"""Finding what a folder of the package holds: classes by the files they stand in, names only when they are used."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
+from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -65,3 +68,27 @@ def public_class(package: str, base: type, name: str) -> Any:
         known = ", ".join(public_names(package, base))
         raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {known}")
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+
+def imported_when_used(package: str, file: str) -> Callable[[str], Any]:
+    """A package's `__getattr__` that imports a name from where its `if TYPE_CHECKING:` says, when it is first used.
+
+    So a package offers all its names without importing the files that they stand in, and type checkers see them.
+
+    Args:
+        package: its dotted name.
+        file: of its `__init__.py`, whose imports under `if TYPE_CHECKING:` are read.
+    """
+    places: dict[str, str] = {}
+    for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
+            places.update(dict.fromkeys((alias.name for alias in node.names), str(node.module)))
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(places[name]), name)
+        setattr(importlib.import_module(package), name, value)
+        return value
+
+    return get

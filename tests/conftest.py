@@ -27,7 +27,7 @@ jax.config.update("jax_platforms", "cpu")
 jax.devices()  # eight from now on, whatever a command asks for that a test runs in this process
 
 with jaxtyping.install_import_hook("solver", "typecheck.check"):
-    from solver.assemble.registry import BASES, built_in
+    from solver.assemble.classes import BASES, built_in
 
     for kind in BASES:
         built_in(kind)  # imports every file of its room

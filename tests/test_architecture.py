@@ -1,6 +1,7 @@
 """The house itself: import directions, nothing done at import, the public names."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,14 @@ def test_editors_see_every_public_name():
         for alias in node.names
     }
     assert seen == set(sw.__all__) == {*sw._NAMES, *sw._ROOMS}
+
+
+def test_names_that_are_imported_when_used_are_not_those_of_files():
+    """A file of that name, once imported, would stand in the name's place."""
+    for room in ("assemble", "io", "pictures", "reading"):
+        package = importlib.import_module(f"solver.{room}")
+        assert all(getattr(package, name) is not None for name in package.__all__)
+        assert not {path.stem for path in (SOLVER / room).glob("*.py")} & set(package.__all__)
 
 
 def test_public_names_exist():

@@ -4,19 +4,28 @@ Everything that could refuse a run file does so before a device is touched: the 
 abstract mesh.
 """
 
-from solver.assemble.devices import (
-    check_device_count,
-    layout_of,
-    least_memory,
-    mesh_shape,
-    method_of,
-    preferred_device_count,
-)
-from solver.assemble.objects import Assembly, abstract_assembly, dry_run
-from solver.assemble.on_target import assembly_on, kind_of, programs_on
-from solver.assemble.python import StoppedEarly, run
-from solver.assemble.registry import BASES, Registry, register
-from solver.assemble.resolve import parse_run_file, read_run_file, resolve, schema
+from typing import TYPE_CHECKING
+
+from solver.discovery import imported_when_used
+
+if TYPE_CHECKING:
+    from solver.assemble.classes import BASES, register
+    from solver.assemble.consistent import resolve
+    from solver.assemble.devices import (
+        check_device_count,
+        layout_of,
+        least_memory,
+        mesh_shape,
+        method_of,
+        preferred_device_count,
+    )
+    from solver.assemble.objects import Assembly, abstract_assembly, dry_run
+    from solver.assemble.on_target import assembly_on, kind_of, programs_on
+    from solver.assemble.python import StoppedEarly, run
+    from solver.assemble.registry import Registry
+    from solver.assemble.run_files import parse_run_file, read_run_file, schema
+
+__getattr__ = imported_when_used(__name__, __file__)
 
 __all__ = [
     "BASES",

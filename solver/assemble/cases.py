@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import solver
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
-from solver.equations.base import SplitEquation
 
-STEP = {True: "strang", False: "ifrk4"}
+SPLIT = "solver.equations.base.SplitEquation"
 
 
 def cases() -> dict[str, Path]:
@@ -25,30 +23,30 @@ def cases() -> dict[str, Path]:
 def new_run_file(entry: Entry, name: str) -> str:
     """A commented run file for an equation: every parameter with its description, fields at rest or the like."""
     registry = Registry()
-    dimensions = max(entry.cls.dimensions)
+    dimensions = max(entry.dimensions)
     lines = [
         f'title = "{name}"',
-        f'reference = "{_source(entry.cls)}"',
+        f'reference = "{_source(entry.text)}"',
         "",
         "[grid]",
         f"shape = {[64] * dimensions}",
         f"lengths = {['2 pi'] * dimensions}".replace("'", '"'),
         "",
-        *(f"# {line}".rstrip() for line in _summary(entry.cls)),
+        *(f"# {line}".rstrip() for line in _summary(entry.text)),
         "[equation]",
         f'name = "{name}"',
         *_parameter_lines(entry.parameters),
     ]
-    for field, declared in entry.cls.fields.items():
+    for field, declared in entry.fields.items():
         section = "initial" if len(entry.fields) == 1 else f"initial.{field}"
         fit = [other for other in registry.initials_of(declared.rank) if other != "file"]
         chosen = "random-phase" if "random-phase" in fit else fit[0]
         lines += ["", f"[{section}]  # {field}, a {declared.rank} [{declared.units}], starts from {', '.join(fit)}"]
         lines += [f'name = "{chosen}"', *_parameter_lines(registry.find("initial", chosen).parameters)]
-    stepper = STEP[issubclass(entry.cls, SplitEquation)]
+    stepper = "strang" if SPLIT in entry.classes else "ifrk4"
     lines += [
         "",
-        f"[time]  # steppers that take this equation: {', '.join(registry.steppers_of(entry.cls))}",
+        f"[time]  # steppers that take this equation: {', '.join(registry.steppers_of(entry))}",
         f'stepper = "{stepper}"',
         "step = 0.01    # or cfl = 0.5, or tolerance = 1e-6",
         "end = 1.0",
@@ -63,14 +61,13 @@ def new_run_file(entry: Entry, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _source(cls: type) -> str:
-    text = inspect.cleandoc(cls.__doc__ or "")
+def _source(text: str) -> str:
     _, marker, source = text.partition("Source: ")
     return " ".join(source.split()).replace('"', "'") if marker else ""
 
 
-def _summary(cls: type) -> list[str]:
-    paragraphs = inspect.cleandoc(cls.__doc__ or "").split("\n\n")
+def _summary(text: str) -> list[str]:
+    paragraphs = text.split("\n\n")
     good = [p for p in paragraphs[1:] if p.startswith("Good values")]
     return [line for p in [paragraphs[0], *good] for line in textwrap.wrap(" ".join(p.split()), 100)]
 

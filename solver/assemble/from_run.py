@@ -32,18 +32,21 @@ from solver.io import (
     step_of,
     variables_in,
 )
+from solver.io.checkpoint_store import verify_together
 
 
 class FromRun(Initial):
     """Where another run stood, on this grid: spectral interpolation to more modes, truncation to fewer.
 
-    The box must be that of the other run; the grid, its dealiasing, precision and devices may be others. Time starts
-    anew. In a run file `[initial]` with this name starts every field of an equation from its own in the other run.
+    The box must be that of the other run; the grid, its dealiasing, precision and devices may be others. In a run file
+    `[initial]` with this name starts every field of an equation from its own in the other run.
 
     Args:
         path: the other run's directory, whose newest whole checkpoint is taken; or one of its snapshots, a .h5 file.
         step: of the checkpoint to be taken instead.
         field: of the other run; the field's own name if None.
+        keep_time: whether the run goes on at the other's time and step number, with the state of its forcings where
+            these are of the same kind, instead of at t = 0. Every field must come from the same checkpoint then.
 
     Returns:
         When called: `(component, *grid.physical_shape)`; each device reads its own part.
@@ -56,6 +59,7 @@ class FromRun(Initial):
     path: str = eqx.field(static=True)
     step: int | None = eqx.field(static=True, default=None)
     field: str | None = eqx.field(static=True, default=None)
+    keep_time: bool = eqx.field(static=True, default=False)
 
     name: ClassVar[str] = "run"
     ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
@@ -75,7 +79,18 @@ class FromRun(Initial):
         return [f"{self.field}: from {there.path}, t = {there.t:.6g}, on {shape}"]
 
     def for_equation(self, equation: Any, field: str) -> FromRun:
-        return FromRun(self.path, self.step, self.field or field)
+        return FromRun(self.path, self.step, self.field or field, self.keep_time)
+
+    def checkpoint(self, *, whole: bool = False) -> _Source:
+        """The checkpoint that it starts from; checked if `whole`, which is collective.
+
+        Raises:
+            ValueError: there is none, or a snapshot is named, which knows of no forcing.
+        """
+        found = self._found(whole=whole)
+        if not isinstance(found, _Checkpoint):
+            raise ValueError(f"path: {self.path}: with keep_time the directory of a run is needed")
+        return found
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.field is None:
@@ -97,6 +112,8 @@ class FromRun(Initial):
             chosen = [one for one in chosen if step_of(one) == self.step]
             if not chosen:
                 raise ValueError(f"step: {path} has no checkpoint of step {self.step}; it has {known}")
+            if whole and (problems := verify_together(chosen[0])):
+                raise ValueError(f"step: {path}: the checkpoint of step {self.step} is damaged: {'; '.join(problems)}")
         elif whole:
             newest, _ = newest_valid(folder)
             chosen = [] if newest is None else [newest]

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 from jaxtyping import Array
 
+from solver.assemble.branch import kept_start, with_time
 from solver.assemble.devices import abstract_mesh, method_of
 from solver.config import Config, ConfigError, Named, seconds
 from solver.equations.system import PeriodicSystem
@@ -105,7 +106,9 @@ class Assembly:
 
     def start(self) -> State:
         """State at the start of the run."""
-        return initial_state(self.equation, self.stepper, self.initial_fields(), seed=self.config.random.seed)
+        state = initial_state(self.equation, self.stepper, self.initial_fields(), seed=self.config.random.seed)
+        kept = kept_start(self.config)
+        return state if kept is None else with_time(state, self.equation, self.config, kept)
 
     def state_shapes(self) -> State:
         """Shapes of that state, with what outputs sum up; computes nothing."""
@@ -156,6 +159,8 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
     for name, begun in assembly.initials.items() if from_start else ():
         with _key_in_full(config.key_of("initial", name), config.initial[name]):
             begun.check(equation, name)
+    if from_start:
+        kept_start(config)
     for output in assembly.outputs.all:
         output.check(equation)
         output.check_times(assembly.control)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import tomli_w
 
-from solver.assemble.registry import FROM_THE_RUN, known_outputs
+from solver.assemble.classes import FROM_THE_RUN, known_outputs
 from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.system import PeriodicSystem

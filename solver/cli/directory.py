@@ -10,7 +10,6 @@ from typing import Any
 from solver.assemble.registry import Registry
 from solver.config import ConfigError, read_toml
 from solver.io import RunDirectory
-from solver.outputs.base import Output
 
 
 def open_run(path: str) -> RunDirectory:
@@ -32,7 +31,7 @@ def is_of_a_run(path: Path) -> bool:
     return path.name == directory.run_file.name and bool(others or directory.provenance.exists())
 
 
-def outputs_of(directory: RunDirectory) -> tuple[type[Output], ...]:
+def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:
     """The kinds of output that may have written into a run's directory, those of its own Python files included.
 
     Imports the copies of them that the run made, and nothing else that its run file names; says both on stderr.

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import jax
 
 from solver import assemble
+from solver.assemble.branch import kept_start, record_there
 from solver.cli.codes import FINISHED, STOPPED_EARLY
 from solver.cluster import (
     LOGGER,
@@ -29,7 +32,7 @@ from solver.cluster import (
     will_be_cpu,
 )
 from solver.config import Config, ConfigError
-from solver.io import RunDirectory
+from solver.io import RunDirectory, list_checkpoints
 from solver.loop import BlowUp
 from solver.mesh import device_mesh
 from solver.reading import AFTER_BLOW_UP, standing
@@ -42,7 +45,11 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
     """Raises ConfigError where a run file cannot continue the run in a directory: other physics, or an earlier end."""
     before = assemble.parse_run_file(directory.run_file).to_table()
     refuse_other_physics(
-        directory, before, config.to_table(), free="the end and the limits of [time], [devices] and output schedules"
+        directory,
+        before,
+        config.to_table(),
+        free="the end and the limits of [time], [devices] and output schedules",
+        otherwise=f"; slabwave resume {directory.path} --branch NEW key=value … goes on with others in a directory NEW",
     )
     refuse_earlier_end(directory, config.time.end)
 
@@ -82,18 +89,37 @@ def carry_out(
             limits = assembly.limits
             early = EarlyStop(stop, directory.path, lock, limits.wall)
             run, control = assembly.run, assembly.control
-            _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits, profile)
+            with _way_on(directory):
+                _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits, profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY
 
 
+@contextmanager
+def _way_on(directory: RunDirectory) -> Iterator[None]:
+    """A blow-up names the command that goes on from the last checkpoint."""
+    try:
+        yield
+    except BlowUp as error:
+        if not list_checkpoints(directory.checkpoints):
+            raise
+        raise BlowUp(
+            f"{error}; slabwave resume {directory.path} --branch NEW time.step=… goes on from the last checkpoint with "
+            "another step"
+        ) from error
+
+
 def _start(assembly: assemble.Assembly) -> State:
     LOGGER.info("starting from %s", ", ".join(start.name for start in assembly.config.initial.values()))
     try:
-        return assembly.start()
+        state = assembly.start()
     except ValueError as error:
         raise ConfigError(f"initial: {error}") from error
+    kept = kept_start(assembly.config)
+    if kept is not None:
+        record_there(assembly.config, kept)
+    return state
 
 
 def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> tuple[assemble.Assembly, list[str]]:
@@ -114,7 +140,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
     except ValueError as error:
         raise ConfigError(f"devices.use: {error}") from None
     require_same(config.to_toml(), "run file")
-    notes += [f"source: {line}" for line in config.imported]
+    notes += [*(f"source: {line}" for line in config.imported), *(f"run file: {line}" for line in config.dropped)]
     return assemble.Assembly(config, mesh), notes
 
 

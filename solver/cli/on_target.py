@@ -10,12 +10,11 @@ import jax
 from solver import assemble
 from solver.config import Config
 from solver.fft import has_few_points
-from solver.io.files import in_words
+from solver.io.files import duration, in_words
 from solver.plan import NoCompiler, Part, Plan, Target, largest
 from solver.plan.recorded import compiler, recorded_words
 from solver.plan.target import POOL
 from solver.plan.timing import better_split, step_of, transform_time
-from solver.simulation import duration
 
 
 def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str]:

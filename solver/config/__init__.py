@@ -1,10 +1,11 @@
 """Run file and overrides to frozen, validated objects. Imports no JAX."""
 
+from solver.config.entry import Declared, Entry, Schema
 from solver.config.errors import ConfigError
 from solver.config.json_schema import json_schema
 from solver.config.messages import describe, nearest
 from solver.config.parameters import REQUIRED, Parameter, argument_descriptions, parameters_of
-from solver.config.runfile import SECTIONS, Config, Entry, Named, Schema, changed_physics, load, parse
+from solver.config.runfile import SECTIONS, Config, Named, changed_physics, load, parse
 from solver.config.sections import STALL_SECONDS, DevicesSection, GridSection, seconds
 from solver.config.source import Source, is_copy
 from solver.config.toml import apply_override, read_toml
@@ -15,6 +16,7 @@ __all__ = [
     "STALL_SECONDS",
     "Config",
     "ConfigError",
+    "Declared",
     "DevicesSection",
     "Entry",
     "GridSection",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from solver.config.entry import Entry, Schema
 from solver.config.parameters import table_model
-from solver.config.runfile import Entry, Schema
 from solver.config.sections import SETTINGS, Heading
 
 FROM_ELSEWHERE = {
@@ -55,7 +55,7 @@ def _table(entry: Entry, *, named: bool) -> dict[str, Any]:
 def _fields_of(equation: Entry) -> dict[str, Any]:
     """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several."""
     named: dict[str, Any] = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
-    if equation.fields_with is not None:  # which of both it is, the parameters decide
+    if equation.fields_by:  # which of both it is, the parameters decide
         named = {k: {"anyOf": [ref, {"type": "object", "additionalProperties": ref}]} for k, ref in named.items()}
     elif len(equation.fields) > 1:
         by_field = {

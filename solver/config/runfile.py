@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import tomli_w
 
+from solver.config.entry import Entry, Schema
 from solver.config.errors import ConfigError
 from solver.config.messages import nearest
-from solver.config.parameters import Parameter, table_model
+from solver.config.parameters import table_model
+from solver.config.renamed import drop_foreign_keys
 from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, TimeSection
 from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
@@ -22,52 +25,22 @@ WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, 
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One class that a run file may name.
-
-    Args:
-        name: that stands for it in a resolved run file.
-        cls: the class.
-        parameters: that a run file may set.
-        fields: of an equation: names of its fields, of those that are always there.
-        fields_with: of an equation whose parameters decide how many there are: their names for parameters.
-        dealias: of an equation: the rule that suits it.
-        source: the user's file that it comes from, if any.
-    """
-
-    name: str
-    cls: Any
-    parameters: Mapping[str, Parameter]
-    fields: tuple[str, ...] = ()
-    fields_with: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
-    dealias: str = "two-thirds"
-    source: Source | None = None
-
-    @property
-    def summary(self) -> str:
-        """The first line of the class's docstring; empty if it has none."""
-        return (self.cls.__doc__ or "").strip().partition("\n")[0].rstrip()
-
-
-@runtime_checkable
-class Schema(Protocol):
-    """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `output`."""
-
-    def names(self, kind: str) -> Sequence[str]:
-        """Names that are known."""
-
-    def find(self, kind: str, name: str) -> Entry:
-        """The class of this name. Raises ConfigError where there is none."""
-
-
-@dataclass(frozen=True)
 class Named:
     """A class that a run file names, and the parameters that go with it."""
 
     name: str
     parameters: dict[str, Any]
-    cls: Any = field(default=None, compare=False, repr=False)
-    source: Source | None = field(default=None, compare=False, repr=False)
+    entry: Entry = field(compare=False, repr=False)
+
+    @property
+    def cls(self) -> Any:
+        """The class; our own are imported when this is first asked for."""
+        return self.entry.cls
+
+    @property
+    def source(self) -> Source | None:
+        """The user's file that it comes from, if any."""
+        return self.entry.source
 
     def make(self, *arguments: Any, **also: Any) -> Any:
         """An object of the class."""
@@ -87,8 +60,8 @@ class Named:
 class Config:
     """A run file with its overrides, validated and resolved: nothing is left open.
 
-    `initial` and `forcing` go by field, `outputs` by name; `known_outputs` are all classes of outputs that the run file
-    and the user's files could name.
+    `initial` and `forcing` go by field, `outputs` by name; `known` are all kinds of outputs that the run file and
+    the user's files could name. `dropped` are lines on keys that an override of a name dropped.
     """
 
     heading: Heading
@@ -102,7 +75,13 @@ class Config:
     random: RandomSection
     directory: str
     outputs: Mapping[str, Named]
-    known_outputs: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    known: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
+    dropped: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def known_outputs(self) -> tuple[Any, ...]:
+        """Classes of all kinds of outputs that are known."""
+        return tuple(entry.cls for entry in self.known)
 
     @property
     def title(self) -> str:
@@ -187,13 +166,14 @@ def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Con
     """
     path = Path(path)
     table = read_toml(path)
-    for override in overrides:
-        apply_override(table, override)
+    before = copy.deepcopy(table)
+    given = {apply_override(table, override) for override in overrides}
+    dropped = drop_foreign_keys(table, before, given, schema)
     output = table.setdefault("output", {})
     if isinstance(output, dict):
         output.setdefault("directory", f"output/{path.stem}")
     try:
-        return parse(table, schema)
+        return replace(parse(table, schema), dropped=tuple(dropped))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -212,7 +192,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
             raise ConfigError(f"{key}: unknown key{nearest(key, SECTIONS)}")
     equation = _found(table.get("equation", {}), "equation", "equation", schema)
     solved = _named(table.get("equation", {}), equation, "equation")
-    fields = equation.fields if equation.fields_with is None else equation.fields_with(solved.parameters)
+    fields = list(equation.fields_with(solved.parameters))
     started = _by_field(table.get("initial", {}), "initial", fields, needed=fields)
     forced = _by_field(table.get("forcing", {}), "forcing", fields, needed=())
     grid = GridSection.read(_table(table, "grid"), "grid")
@@ -221,20 +201,22 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     initial = {name: _read(entry, "initial", path, schema) for name, (entry, path) in started.items()}
     forcing = {name: _read(entry, "forcing", path, schema) for name, (entry, path) in forced.items()}
     directory, outputs = _outputs(_table(table, "output"), schema)  # last: the files read so far may define some
-    return Config(
+    config = Config(
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
         grid=grid if grid.dealias else grid.model_copy(update={"dealias": equation.dealias}),
         equation=solved,
         initial=initial,
         forcing=forcing,
         time=time.model_copy(update={"stepper": stepper.name}),
-        stepper=Named(stepper.name, {}, stepper.cls, stepper.source),
+        stepper=Named(stepper.name, {}, stepper),
         devices=DevicesSection.read(_table(table, "devices"), "devices"),
         random=RandomSection.read(_table(table, "random"), "random"),
         directory=directory,
         outputs=outputs,
-        known_outputs=tuple(schema.find("output", name).cls for name in schema.names("output")),
+        known=tuple(schema.find("output", name) for name in schema.names("output")),
     )
+    _check_values(outputs)  # last, since it imports them
+    return config
 
 
 def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -292,7 +274,7 @@ def _find(schema: Schema, kind: str, name: Any, key: str) -> Entry:
 def _named(table: Mapping[str, Any], entry: Entry, path: str) -> Named:
     values = {key: value for key, value in table.items() if key != "name"}
     read = table_model(entry.name, entry.parameters, named=False).read(values, path)
-    return Named(entry.name, dict(read), entry.cls, entry.source)
+    return Named(entry.name, dict(read), entry)
 
 
 def _outputs(table: Mapping[str, Any], schema: Schema) -> tuple[str, dict[str, Named]]:
@@ -315,13 +297,18 @@ def _outputs(table: Mapping[str, Any], schema: Schema) -> tuple[str, dict[str, N
         if not isinstance(value, Mapping):
             raise ConfigError(f"{path} = {value!r}: a table is needed, such as {{ every_steps = 100 }}, or false")
         outputs[entry.name] = _named(value, entry, path)
-        try:
-            outputs[entry.name].make()
-        except ValueError as error:
-            raise ConfigError(f"{path}.{error}") from None
-        except Exception as error:
-            raise ConfigError(f"{path}: {outputs[entry.name].described}: {type(error).__name__}: {error}") from error
     return directory, outputs
+
+
+def _check_values(outputs: Mapping[str, Named]) -> None:
+    """Raises ConfigError where an output refuses its parameters; imports its class, and with it JAX."""
+    for name, output in outputs.items():
+        try:
+            output.make()
+        except ValueError as error:
+            raise ConfigError(f"output.{name}.{error}") from None
+        except Exception as error:
+            raise ConfigError(f"output.{name}: {output.described}: {type(error).__name__}: {error}") from error
 
 
 # ---- continuing a run -------------------------------------------------------------------------------------------

@@ -30,11 +30,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 
-def apply_override(table: dict[str, Any], override: str) -> None:
+def apply_override(table: dict[str, Any], override: str) -> tuple[str, ...]:
     """Set one key in place, as `section.key=value`.
 
-    Of `time.step`, `time.cfl` and `time.tolerance`, setting one drops the others. Another name of an equation, initial
-    field or forcing drops the parameters of the one before.
+    Of `time.step`, `time.cfl` and `time.tolerance`, setting one drops the others.
+
+    Returns:
+        The key, part by part.
 
     Raises:
         ConfigError: not of the form `section.key=value`, or through something that is no table.
@@ -51,12 +53,11 @@ def apply_override(table: dict[str, Any], override: str) -> None:
         if not isinstance(inner, dict):
             raise ConfigError(f"{override!r}: {key!r} is not a table")
     value = _toml_value(text.strip())
-    if keys[0] in ("equation", "initial", "forcing") and keys[-1] == "name" and inner.get("name") != value:
-        inner.clear()
     inner[keys[-1]] = value
     if keys[0] == "time" and len(keys) == 2 and keys[1] in EXCLUSIVE:
         for other in set(EXCLUSIVE) - {keys[1]}:
             inner.pop(other, None)
+    return tuple(keys)
 
 
 def _toml_value(text: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,24 +47,26 @@ class Field:
 
 @dataclass(frozen=True)
 class MoreFields:
-    """A class attribute `fields` whose number the equation's parameters decide.
+    """A class attribute `fields` with more of them where a parameter of the equation names them.
 
     Of the class it is the fields that are always there, of an equation those with the others: a mapping in both cases.
 
     Args:
         always: name → field.
-        more: from the parameters by name to the other fields.
+        by: the parameter that lists the names of the others.
+        each: what each of those is.
     """
 
     always: Mapping[str, Field]
-    more: Callable[[Mapping[str, Any]], Mapping[str, Field]]
+    by: str
+    each: Field
 
     def __get__(self, equation: Any, cls: type) -> Mapping[str, Field]:
         return self.always if equation is None else self.given(vars(equation))
 
     def given(self, parameters: Mapping[str, Any]) -> dict[str, Field]:
         """All fields of an equation with these parameters."""
-        return {**self.always, **self.more(parameters)}
+        return {**self.always, **dict.fromkeys(parameters.get(self.by, ()), self.each)}
 
 
 def fields_of(cls: Any, parameters: Mapping[str, Any]) -> Mapping[str, Field]:

@@ -51,8 +51,7 @@ class NavierStokes(Equation):
 
     name: ClassVar[str] = "navier-stokes"
     fields: ClassVar[Any] = MoreFields(
-        {"velocity": Field("vector", "length/time", solenoidal=True)},
-        lambda parameters: {name: Field() for name in parameters.get("scalars", ())},
+        {"velocity": Field("vector", "length/time", solenoidal=True)}, by="scalars", each=Field()
     )
     keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)

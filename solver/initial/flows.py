@@ -98,8 +98,9 @@ class Beltrami(Initial):
 
 
 class OrszagTang(Initial):
-    """Orszag–Tang vortex: u = A (−sin y, sin x), and b = A (−sin y, sin 2x) if `magnetic`; in 3-D u = A (−2 sin y,
-    2 sin x, 0) and b = A (−2 sin 2y + sin z, 2 sin x + sin z, sin x + sin y).
+    """Orszag–Tang vortex: u = A (−sin y, sin x), or b = A (−sin y, sin 2x) if `magnetic`; alike in 3-D.
+
+    In 3-D u = A (−2 sin y, 2 sin x, 0) and b = A (−2 sin 2y + sin z, 2 sin x + sin z, sin x + sin y).
 
     Coordinates in units of L/2π. With A = 1 for u and 0.8 for b the two fields of 3-D have about the same energy.
 

@@ -1,39 +1,36 @@
 """Files: checkpoints, snapshots, series, spectra, and fields read in. HDF5, CSV, VTKHDF."""
 
-from solver.io.checkpoint_store import (
-    CheckpointError,
-    keep_newest,
-    list_checkpoints,
-    newest_time,
-    newest_valid,
-    read_manifest,
-    remove_leftovers,
-    set_aside,
-    step_of,
-    verify,
-)
-from solver.io.checkpoints import hold, load_array, load_checkpoint, save_checkpoint, write_checkpoint
-from solver.io.directory import RunDirectory
-from solver.io.fields import describe_field, read_field
-from solver.io.files import DiskError, in_words, make_folder, write_text
-from solver.io.hdf5 import dataset, is_sealed, read_hdf5, verify_data
-from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
-from solver.io.provenance import kept_variables, record_provenance
-from solver.io.read_snapshots import Snapshot, SnapshotVariable, read_slices, read_snapshot
-from solver.io.records import TIME, VARIANCE, Axis, Column, Layout, RecordsFile, Row
-from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
-from solver.io.snapshots import (
-    COMPONENT,
-    Variable,
-    drop_snapshots,
-    hold_snapshot,
-    list_snapshots,
-    snapshot_path,
-    variables_in,
-    write_snapshot,
-)
-from solver.io.vtkhdf_series import series_path, update_series
-from solver.io.writer import Job, Writer
+from typing import TYPE_CHECKING
+
+from solver.discovery import imported_when_used
+
+if TYPE_CHECKING:
+    from solver.io.checkpoint_store import keep_newest, newest_valid, remove_leftovers, set_aside, verify
+    from solver.io.checkpoints import hold, load_array, load_checkpoint, save_checkpoint, write_checkpoint
+    from solver.io.directory import RunDirectory
+    from solver.io.fields import describe_field, read_field
+    from solver.io.files import DiskError, duration, in_words, make_folder, write_text
+    from solver.io.hdf5 import dataset, is_sealed, read_hdf5, verify_data
+    from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
+    from solver.io.manifest import CheckpointError, list_checkpoints, newest_time, read_manifest, step_of
+    from solver.io.provenance import kept_variables, record_provenance
+    from solver.io.read_snapshots import Snapshot, SnapshotVariable, read_slices, read_snapshot
+    from solver.io.records import TIME, VARIANCE, Axis, Column, Layout, RecordsFile, Row
+    from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
+    from solver.io.snapshots import (
+        COMPONENT,
+        Variable,
+        drop_snapshots,
+        hold_snapshot,
+        list_snapshots,
+        snapshot_path,
+        variables_in,
+        write_snapshot,
+    )
+    from solver.io.vtkhdf_series import series_path, update_series
+    from solver.io.writer import Job, Writer
+
+__getattr__ = imported_when_used(__name__, __file__)
 
 __all__ = [
     "COMPONENT",
@@ -60,6 +57,7 @@ __all__ = [
     "describe_field",
     "drop_rows_after",
     "drop_snapshots",
+    "duration",
     "hold",
     "hold_snapshot",
     "in_words",

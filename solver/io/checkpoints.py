@@ -28,10 +28,11 @@ from solver.cluster import Agreement, is_first
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.io import shared_file
-from solver.io.checkpoint_store import FORMAT, MANIFEST, CheckpointError, digest, read_manifest, verify_together
+from solver.io.checkpoint_store import verify_together
 from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
 from solver.io.hdf5 import dataset, new_hdf5, read_hdf5
 from solver.io.host import host_copy
+from solver.io.manifest import FORMAT, MANIFEST, CheckpointError, digest, read_manifest
 from solver.steppers.base import State, Stepper, state_shapes
 
 OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")

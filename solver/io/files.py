@@ -136,3 +136,13 @@ def checksum(path: Path, size: int | None = None) -> str:
             found.update(part)
             left -= len(part)
     return found.hexdigest()
+
+
+def duration(seconds: float) -> str:
+    """In words: `41 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

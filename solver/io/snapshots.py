@@ -17,11 +17,11 @@ import numpy as np
 
 from solver.cluster import Agreement, is_first
 from solver.grid import Grid
-from solver.io.checkpoint_store import step_of
 from solver.io.cuts import AXES, Cut
 from solver.io.files import make_folder, partial_path, publish
 from solver.io.hdf5 import create, edit_hdf5, in_the_file_itself, new_hdf5, seal
 from solver.io.host import host_copy
+from solver.io.manifest import step_of
 from solver.io.vtkhdf import write_vtkhdf
 from solver.io.vtkhdf_series import update_series
 

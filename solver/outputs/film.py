@@ -9,7 +9,8 @@ import numpy as np
 
 from solver.io import Snapshot, read_snapshot
 from solver.outputs.drawn_slices import cut_of, panels_of, told
-from solver.pictures import Colours, View, colours_of, slices_figure, style, update_slices
+from solver.pictures import Colours, View, colours_of, slices_figure, update_slices
+from solver.pictures.style import style
 
 SAMPLE = 10_000  # values of each frame and panel that colours are chosen by
 DPI = 150

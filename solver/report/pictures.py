@@ -8,7 +8,8 @@ from typing import Any
 
 from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
 from solver.outputs.drawn_slices import cut_of, panels_of, told
-from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure, style
+from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure
+from solver.pictures.style import style
 from solver.pictures.times import chosen_times
 from solver.reading.optional import is_installed
 from solver.report.html import Html, element, picture

@@ -3,7 +3,6 @@
 from solver.simulation.directory import refuse_earlier_end, refuse_occupied, refuse_other_physics, taken_directory
 from solver.simulation.early import EarlyStop
 from solver.simulation.profile import Profile
-from solver.simulation.progress import duration
 from solver.simulation.stepping import Limits, OutputList, simulate
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "Limits",
     "OutputList",
     "Profile",
-    "duration",
     "refuse_earlier_end",
     "refuse_occupied",
     "refuse_other_physics",

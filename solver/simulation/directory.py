@@ -44,19 +44,22 @@ def refuse_earlier_end(directory: RunDirectory, end: float) -> None:
         )
 
 
-def refuse_other_physics(directory: RunDirectory, before: Mapping[str, Any], now: Mapping[str, Any], free: str) -> None:
+def refuse_other_physics(
+    directory: RunDirectory, before: Mapping[str, Any], now: Mapping[str, Any], free: str, otherwise: str = ""
+) -> None:
     """Raises ConfigError where the run in a directory differs in more than a continued one may.
 
     Args:
         directory: of the run.
         before, now: tables of its resolved run file, as it is there and as it would become.
         free: what may differ, for the message.
+        otherwise: how to go on with other physics, for its end.
     """
     changed = changed_physics(before, now)
     if changed:
         raise ConfigError(
             f"{directory.path} holds a run of other physics ({'; '.join(changed)}); only {free} may change when it is "
-            "continued"
+            f"continued{otherwise}"
         )
 
 

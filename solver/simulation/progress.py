@@ -8,6 +8,7 @@ import sys
 import time
 
 from solver.cluster import LOGGER, mpi
+from solver.io import duration
 from solver.steppers import State
 
 LINE_SECONDS = 5.0
@@ -98,13 +99,3 @@ class Progress:
         done = (float(state.t) - self._begin[2]) / whole if whole > 0 else 1.0
         filled = int(width * min(1.0, done))
         return f"[{'█' * filled}{'·' * (width - filled)}] {100 * done:3.0f} %"
-
-
-def duration(seconds: float) -> str:
-    """In words: `41 s`, `3 min 05 s`, `2 h 10 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -15,13 +15,13 @@ import jax.numpy as jnp
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
 from solver.config import STALL_SECONDS, ConfigError
 from solver.equations.system import PeriodicSystem, compiled
-from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
+from solver.io import CheckpointError, RunDirectory, duration, load_checkpoint, newest_valid, set_aside
 from solver.loop import BlowUp, Control, Schedule, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
 from solver.simulation.early import EarlyStop
 from solver.simulation.profile import Profile
-from solver.simulation.progress import Pace, Progress, duration
+from solver.simulation.progress import Pace, Progress
 from solver.steppers.base import State, Stepper
 
 PATIENCE = 2.0  # seconds for what is being written when the other processes may have died

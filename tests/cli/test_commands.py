@@ -209,6 +209,7 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path, here):
     assert done.returncode == 3, done.stdout + done.stderr
     assert "blew up between step" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+    assert "--branch NEW time.step=… goes on from the last checkpoint" in done.stderr
     assert "blew up between step" in (tmp_path / "run" / "log.txt").read_text()
     assert slabwave("verify", tmp_path / "run").returncode == 0
     last = max((tmp_path / "run" / "checkpoints").iterdir())

@@ -236,11 +236,36 @@ def test_a_name_that_is_no_string_is_refused():
         demo("equation={name=[]}")
 
 
-def test_another_name_drops_the_parameters_of_the_one_before():
-    assert demo("initial={name='random-phase', peak=2.0}", "initial.name=beltrami").initial["velocity"].parameters == {
-        "coefficients": (1.0, 1.0, 1.0),
-        "wavenumber": 1,
-    }
+RENAMED = [
+    (
+        "initial.name=gaussian-random",
+        {"peak": 8.0, "slope": 2.0, "rms": 1.0},
+        ["initial.name = 'gaussian-random' has no initial.energy: dropped"],
+    ),
+    (
+        "initial.name=beltrami",
+        {"wavenumber": 1},
+        ["initial.name = 'beltrami' has no initial.energy, initial.peak, initial.slope: dropped"],
+    ),
+    ("equation.name=burgers", {"viscosity": 0.5}, ["equation.name = 'burgers' has no equation.scalars: dropped"]),
+    ("initial.name=random-phase", {"energy": 0.3}, []),
+]
+
+
+@pytest.mark.parametrize(("override", "kept", "dropped"), RENAMED, ids=[one[0] for one in RENAMED])
+def test_another_name_keeps_the_keys_that_its_class_has_and_says_which_go(tmp_path, override, kept, dropped):
+    text = DEMO.read_text().replace("viscosity = 5e-3", "viscosity = 0.5\nscalars = []")
+    text = text.replace('name = "taylor-green"', 'name = "random-phase"\nenergy = 0.3\npeak = 8\nslope = 2')
+    (tmp_path / "run.toml").write_text(text)
+    config = load(tmp_path / "run.toml", assemble.schema(), [override])
+    parameters = {**config.equation.parameters, **config.initial["velocity"].parameters}
+    assert parameters.items() >= kept.items()
+    assert list(config.dropped) == dropped
+
+
+def test_keys_given_beside_another_name_are_refused_where_it_has_none():
+    with pytest.raises(ConfigError, match=r"initial.peak: unknown key"):
+        demo("initial.name=beltrami", "initial.peak=8")
 
 
 def test_an_equation_of_several_fields_starts_each_from_its_table():

@@ -9,7 +9,7 @@ import pytest
 
 from solver.assemble import Registry
 from solver.assemble.cases import cases
-from solver.assemble.resolve import read_run_file
+from solver.assemble.run_files import read_run_file
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "images" / "gallery"

@@ -141,7 +141,7 @@ def _wait(pid: int, timeout: float) -> int:
 
 
 def _serve() -> None:
-    from solver.assemble.registry import BASES, built_in
+    from solver.assemble.classes import BASES, built_in
 
     for kind in BASES:
         built_in(kind)

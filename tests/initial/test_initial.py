@@ -8,7 +8,7 @@ from helpers import VELOCITY
 
 import solver as sw
 from solver import initial, operators
-from solver.assemble.registry import built_in
+from solver.assemble.classes import built_in
 from solver.diagnostics import mean_square, shell_spectrum, shell_wavenumbers
 from solver.equations import SchroedingerPoisson
 

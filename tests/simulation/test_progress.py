@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
+from solver.io import duration
 from solver.simulation import progress
-from solver.simulation.progress import Pace, Progress, duration
+from solver.simulation.progress import Pace, Progress
 from solver.steppers import State
 
 

@@ -9,7 +9,7 @@ import pytest
 from jax.typing import ArrayLike
 
 import solver as sw
-from solver.assemble.registry import built_in
+from solver.assemble.classes import built_in
 from solver.equations import Boussinesq, Equation, Field, NavierStokes, SchroedingerPoisson, SplitEquation
 from solver.equations.budget import with_budget, without_budget
 from solver.steppers import ETDRK4, IFRK2, IFRK4, IMEXRK2, IMEXRK3, SBDF3, fitting

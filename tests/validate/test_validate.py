@@ -32,7 +32,7 @@ def test_a_number_that_is_off_ends_with_1(capsys, monkeypatch):
         def run(self):
             return [Finding("pi", 3.0, 3.14159, 0.01, "exact")]
 
-    monkeypatch.setattr("solver.cli.commands.validate.cases", lambda: {"wrong": Wrong})
+    monkeypatch.setattr("solver.validate.cases", lambda: {"wrong": Wrong})
     assert main(["validate", "wrong", "--quick"]) == 1
     assert "| wrong | pi | 3 | 3.14159 | 0.01 | FAILS | exact |" in capsys.readouterr().out
 
@@ -44,7 +44,7 @@ def test_a_case_that_blows_up_is_a_number_that_is_off(capsys, monkeypatch):
         def run(self):
             raise BlowUp("at step 3")
 
-    monkeypatch.setattr("solver.cli.commands.validate.cases", lambda: {"wild": Wild})
+    monkeypatch.setattr("solver.validate.cases", lambda: {"wild": Wild})
     assert main(["validate", "wild"]) == 1
     assert "| wild | blew up: at step 3 | nan |" in capsys.readouterr().out
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from solver.cli.view import needs
 from solver.io import write_text
-from solver.report import comparison_page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the page and print its name."""
+    from solver.report import comparison_page
+
     with needs("compare"):
         write_text(Path(options.output), comparison_page([Path(path) for path in options.directories]))
     print(options.output)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 
 from solver.assemble.cases import cases
+from solver.assemble.index import KINDS
 from solver.assemble.reference import reference
-from solver.assemble.registry import BASES, Registry
+from solver.assemble.registry import Registry
 from solver.config import REQUIRED, ConfigError, Entry, Parameter, nearest
 
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     found = {kind: registry.find(kind, name) for kind in _kinds(registry, name)}
     case = cases().get(name)
     if not found and case is None:
-        known = [*(n for kind in BASES for n in registry.names(kind)), *cases()]
+        known = [*(n for kind in KINDS for n in registry.names(kind)), *cases()]
         raise ConfigError(f"{name!r}: unknown name{nearest(name, set(known))}")
     blocks = [_text(kind, entry) for kind, entry in found.items()]
     if case is not None:
@@ -37,9 +37,9 @@ def run(options: argparse.Namespace) -> int:
 def _kinds(registry: Registry, name: str) -> list[str]:
     """Kinds in which the name stands for something; of a class elsewhere, the one that it belongs to."""
     if ":" not in name:
-        return [kind for kind in BASES if name in registry.names(kind)]
+        return [kind for kind in KINDS if name in registry.names(kind)]
     errors = []
-    for kind in BASES:
+    for kind in KINDS:
         try:
             registry.find(kind, name)
         except ConfigError as error:
@@ -50,12 +50,12 @@ def _kinds(registry: Registry, name: str) -> list[str]:
 
 
 def _text(kind: str, entry: Entry) -> str:
-    lines = [f"{kind} {entry.name}  ({entry.cls.__module__}.{entry.cls.__qualname__})", ""]
+    lines = [f"{kind} {entry.name}  ({entry.place})", ""]
     if entry.source is not None:
         lines[0] = f"{kind} {entry.name}  ({entry.source.path})"
-    lines += [inspect.cleandoc(entry.cls.__doc__ or ""), ""]
+    lines += [entry.text, ""]
     if kind == "equation":
-        lines += ["fields:", *(f"  {n}: a {f.rank} [{f.units}]" for n, f in entry.cls.fields.items()), ""]
+        lines += ["fields:", *(f"  {n}: a {f.rank} [{f.units}]" for n, f in entry.fields.items()), ""]
     if entry.parameters:
         lines += ["keys of a run file:", *(f"  {key}: {_key(p)}" for key, p in entry.parameters.items())]
     return "\n".join(lines)

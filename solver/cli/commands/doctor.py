@@ -6,24 +6,11 @@ import argparse
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 from solver.cli.arguments import add_address
 from solver.cli.codes import FAILED, FINISHED
-from solver.cluster import (
-    LOGGER,
-    Launch,
-    LaunchError,
-    available_cores,
-    find_launch,
-    forced_cpu_devices,
-    keep_compiled_programs,
-    keep_freed_memory,
-    meet,
-    set_up_jax,
-    start_log,
-)
 from solver.config import ConfigError
-from solver.doctor import Check, examine
 from solver.stop import StopRequest
 
 STALL_SECONDS = 60.0
@@ -42,6 +29,9 @@ def run(options: argparse.Namespace) -> int:
     """Examine it; returns 1 if a check failed, as what a launcher did wrong does too."""
     if options.devices is not None and options.devices < 1:
         raise ConfigError(f"--devices {options.devices}: one or more are needed")
+    from solver.cluster import LOGGER, LaunchError, find_launch, start_log
+    from solver.doctor import Check, examine
+
     before = dict(os.environ)
     directory = Path(options.directory)
     with contextlib.suppress(OSError):  # the check of the disk says why it cannot be made
@@ -65,8 +55,18 @@ def run(options: argparse.Namespace) -> int:
     return FINISHED if healthy else FAILED
 
 
-def _join(launch: Launch, options: argparse.Namespace) -> Path | None:
+def _join(launch: Any, options: argparse.Namespace) -> Path | None:
     """Choose devices as `run` does, and meet; the folder of compiled programs."""
+    from solver.cluster import (
+        LOGGER,
+        available_cores,
+        forced_cpu_devices,
+        keep_compiled_programs,
+        keep_freed_memory,
+        meet,
+        set_up_jax,
+    )
+
     forced = forced_cpu_devices(os.environ)
     wanted = options.devices or available_cores(os.environ, launch)
     if forced is not None and options.devices is not None:

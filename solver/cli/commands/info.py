@@ -14,12 +14,12 @@ from solver.io import (
     DEAD_SECONDS,
     CheckpointError,
     RunDirectory,
+    duration,
     list_checkpoints,
     read_lock,
     read_manifest,
 )
 from solver.reading import AFTER_BLOW_UP, device_hours, standing
-from solver.simulation import duration
 
 FORMAT = 1
 
@@ -104,6 +104,7 @@ def _print_run(directory: RunDirectory) -> None:
         "equation": _with_parameters(table["equation"]),
         "grid": f"{'×'.join(map(str, grid['shape']))} {grid['dealias']}, {grid['precision']}",
         "start": _start(table["initial"]),
+        **_branch_of(table["initial"]),
         "forcing": _start(table["forcing"]) if "forcing" in table else "none",
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
         "stands at": _standing(directory, time["end"]),
@@ -125,6 +126,12 @@ def _start(table: dict[str, Any]) -> str:
     if "name" in table:
         return _with_parameters(table)
     return "; ".join(f"{field}: {_with_parameters(one)}" for field, one in table.items())
+
+
+def _branch_of(table: dict[str, Any]) -> dict[str, str]:
+    """Where a branch comes from; nothing for other runs."""
+    first = table if "name" in table else next(iter(table.values()))
+    return {"branch of": f"{first['path']}, step {first.get('step')}"} if first.get("keep_time") else {}
 
 
 def _with_parameters(table: dict[str, Any]) -> str:

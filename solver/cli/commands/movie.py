@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from solver.cli.directory import open_run
 from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
-from solver.io import RunDirectory, list_snapshots, read_slices
-from solver.outputs.drawn_parts import film_part, reader_of
-from solver.outputs.film import frames
-from solver.pictures import View, has_ffmpeg, pyplot, write_movie
+from solver.io import RunDirectory
+from solver.pictures import View
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the film and print its name."""
+    from solver.pictures import has_ffmpeg, pyplot, write_movie
+
     with needs("movie"):
         pyplot()
         directory, view = open_run(options.directory), view_of(options)
@@ -41,13 +40,17 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[np.ndarray]:
+def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[Any]:
     """Of the snapshots; of one plane of the slices where that is asked for, or where there are no snapshots.
 
     Raises:
         ConfigError: the run has neither.
         ValueError: the view asks for what the files do not have.
     """
+    from solver.io import list_snapshots, read_slices
+    from solver.outputs.drawn_parts import film_part, reader_of
+    from solver.outputs.film import frames
+
     snapshots, parts = list_snapshots(directory.snapshots), list_snapshots(directory.slices)
     if of_slices and not parts:
         raise ConfigError(f"{directory.path}: the run has no slices; [output.slices] writes them")

@@ -11,17 +11,10 @@ from pathlib import Path
 from solver.cli.directory import open_run, outputs_of
 from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
-from solver.io import RunDirectory, list_snapshots, read_snapshot
-from solver.outputs.base import Output
-from solver.outputs.drawn_slices import chosen_snapshots
-from solver.outputs.slices import Slices
-from solver.outputs.snapshots import Snapshots
-from solver.outputs.statistics import Statistics
-from solver.outputs.volume import draw_volume
-from solver.pictures import FORMATS, View, pyplot
+from solver.io import RunDirectory
+from solver.pictures import FORMATS, View
 
 FIGURES = "figures"
-FIELDS: tuple[type[Output], ...] = (Snapshots, Slices, Statistics)  # what holds fields at points
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the figures and print the names of their files; slices alone where the options choose some."""
+    from solver.pictures import pyplot
+
     with needs("figures"):
         pyplot()
         view = view_of(options)
@@ -78,8 +73,10 @@ def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
         ConfigError: the run has none of these files.
         ValueError: none of them has it.
     """
+    from solver.outputs import Slices, Snapshots, Statistics
+
     drawn, errors = [], []
-    for kind in FIELDS:
+    for kind in (Snapshots, Slices, Statistics):  # what holds fields at points
         try:
             drawn += kind.draw(directory, folder, view)
         except ValueError as error:
@@ -94,6 +91,10 @@ def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
 
 def _draw_volume(directory: RunDirectory, name: str, folder: Path, view: View) -> None:
     """Of the snapshot of the view's time, or of the last one."""
+    from solver.io import list_snapshots, read_snapshot
+    from solver.outputs.drawn_slices import chosen_snapshots
+    from solver.outputs.volume import draw_volume
+
     snapshots = chosen_snapshots(list_snapshots(directory.snapshots), view)
     if not snapshots:
         raise ConfigError(f"{directory.path}: the run has no snapshots to draw {name} of")

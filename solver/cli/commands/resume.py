@@ -1,33 +1,74 @@
-"""Continue a run from its directory alone."""
+"""Continue a run from its directory alone; with --branch in a new one, with other physics."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import replace
+from pathlib import Path
 
 from solver import assemble
 from solver.cli.arguments import add_address
 from solver.cli.directory import open_run
-from solver.cli.job import carry_out, refuse_another_run
-from solver.cluster import set_up_jax
-from solver.io import list_checkpoints
+from solver.cli.settings import jax_for
+from solver.config import ConfigError
+from solver.io import RunDirectory, list_checkpoints, step_of
 
 OVERRIDES = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`DIR`, and the address of a job."""
+    """`DIR [--branch NEW [--from-step N]]`, and the address of a job."""
     parser.add_argument("directory", help="a run's directory")
+    parser.add_argument(
+        "--branch", metavar="NEW", help="go on in a new directory, with another step, stepper, parameter or resolution"
+    )
+    parser.add_argument("--from-step", type=int, metavar="N", help="step of the checkpoint that a branch starts from")
     add_address(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Continue it; returns the exit code."""
-    set_up_jax("auto", None)
     directory = open_run(options.directory)
+    if options.branch is not None:
+        return _branch(directory, options)
+    if options.from_step is not None:
+        raise ConfigError(f"--from-step {options.from_step}: it chooses where a branch starts; --branch NEW is needed")
     there = bool(list_checkpoints(directory.checkpoints))
-    config = assemble.read_run_file(directory.run_file, options.overrides, continues=lambda config: there)
+    config = assemble.read_run_file(
+        directory.run_file, options.overrides, continues=lambda config: there, prepare=jax_for("auto")
+    )
+    from solver.cli.job import carry_out, refuse_another_run
+
     # the directory may have been moved since: what was named now is where the run goes on
     config = replace(config, directory=str(directory.path))
     refuse_another_run(directory, config)
     return carry_out(config, directory, options)
+
+
+def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
+    """A new run whose fields, time and forcing are those of a checkpoint."""
+    config = assemble.read_run_file(
+        directory.run_file, [*options.overrides, *_start(directory, options)], prepare=jax_for("auto")
+    )
+    from solver.cli.job import carry_out
+    from solver.simulation import refuse_occupied
+
+    new = RunDirectory(Path(config.directory))
+    refuse_occupied(new)
+    options.resume = False
+    return carry_out(config, new, options)
+
+
+def _start(directory: RunDirectory, options: argparse.Namespace) -> list[str]:
+    """What a branch changes in the run file, whatever else is changed."""
+    for override in options.overrides:
+        if override.startswith(("initial", "output.directory")):
+            raise ConfigError(f"{override!r}: a branch starts where {directory.path} stood, in {options.branch}")
+    steps = [step_of(path) for path in list_checkpoints(directory.checkpoints)]
+    if not steps:
+        raise ConfigError(f"{directory.path} has no checkpoint that a branch could start from")
+    step = steps[-1] if options.from_step is None else options.from_step
+    place = json.dumps(str(directory.path.resolve()), ensure_ascii=False)
+    start = f"initial={{ name = 'run', path = {place}, step = {step}, keep_time = true }}"
+    return [start, f"output.directory={json.dumps(options.branch, ensure_ascii=False)}"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from solver import assemble
 from solver.cli.arguments import add_address
-from solver.cli.job import carry_out, refuse_another_run, refuse_blow_up_again
-from solver.cluster import set_up_jax
+from solver.cli.settings import jax_for
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints, newest_time
-from solver.simulation import Profile, refuse_occupied
 
 OVERRIDES = True
 
@@ -26,10 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    set_up_jax("auto", None)
     config = assemble.read_run_file(
-        options.file, options.overrides, continues=lambda config: options.resume and _has_checkpoints(config)
+        options.file,
+        options.overrides,
+        continues=lambda config: options.resume and _has_checkpoints(config),
+        prepare=jax_for("auto"),
     )
+    from solver.cli.job import carry_out, refuse_another_run, refuse_blow_up_again
+    from solver.simulation import refuse_occupied
+
     directory = RunDirectory(Path(config.directory))
     if not options.resume:
         refuse_occupied(directory)
@@ -39,11 +43,14 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(config, directory, options, _profile(config, directory, options.profile))
 
 
-def _profile(config: Config, directory: RunDirectory, steps: int | None) -> Profile | None:
+def _profile(config: Config, directory: RunDirectory, steps: int | None) -> Any:
+    """The `solver.simulation.Profile` that was asked for; None if none was."""
     if steps is None:
         return None
     if steps < 1:
         raise ConfigError(f"--profile {steps}: 1 or more steps are needed")
+    from solver.simulation import Profile
+
     profile, time = Profile(directory.path, steps), config.time
     profile.refuse_too_many(time.end, time.step, newest_time(directory.checkpoints) or 0.0)
     return profile

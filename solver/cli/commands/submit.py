@@ -11,8 +11,7 @@ from pathlib import Path
 
 from solver import assemble
 from solver.cli.arguments import key_of
-from solver.cli.job import refuse_another_run
-from solver.cluster import set_up_jax
+from solver.cli.settings import jax_for
 from solver.config import Config, ConfigError
 from solver.config.sections import check_line
 from solver.io import RunDirectory, list_checkpoints
@@ -57,12 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check run file and site, and submit; prints the job's number, one line for each job of a chain."""
-    set_up_jax("auto", None)
     _check_options(options)
     scans = read_scans(options.scan)
     _refuse_overridden(options, scans)
     configs = _configs(options, scans)
     _refuse_other_runs(configs, scans)
+    for line in configs[0].dropped:
+        print(f"slabwave: {line}", file=sys.stderr)
     site = _site(options, configs[0])
     for config in configs:
         _check_platform(config, site, options)
@@ -135,12 +135,17 @@ def _configs(options: argparse.Namespace, scans: Scans | None) -> list[Config]:
     """The run file, checked; of scans once for each run, with the directory that all of them share."""
     more: list[tuple[str, ...]] = [()] if scans is None else scans.runs
     return [
-        assemble.read_run_file(options.file, [*options.overrides, *one], continues=_has_checkpoints) for one in more
+        assemble.read_run_file(
+            options.file, [*options.overrides, *one], continues=_has_checkpoints, prepare=jax_for("auto")
+        )
+        for one in more
     ]
 
 
 def _refuse_other_runs(configs: list[Config], scans: Scans | None) -> None:
     """Refuse a directory that holds a run which the job could not continue."""
+    from solver.cli.job import refuse_another_run
+
     folders = [configs[0].directory] if scans is None else scans.directories(configs[0].directory)
     for config, folder in zip(configs, folders, strict=True):
         directory = RunDirectory(Path(folder))

@@ -8,10 +8,8 @@ import os
 from solver import assemble
 from solver.cli.arguments import add_address
 from solver.cli.codes import FAILED, FINISHED
-from solver.cli.job import join_job
-from solver.cluster import LOGGER, find_launch, report, set_up_jax, start_log
+from solver.cli.settings import jax_for
 from solver.config import ConfigError
-from solver.tune import lines_of, run_file_lines, tune
 
 OVERRIDES = True
 STEPS = 10
@@ -28,13 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Try them, and print a table and the lines for the run file; returns 1 if nothing could be timed."""
-    set_up_jax("auto", None)
     if options.steps < 1:
         raise ConfigError(f"--steps {options.steps}: 1 or more are needed")
-    config = assemble.read_run_file(options.file, options.overrides)
+    config = assemble.read_run_file(options.file, options.overrides, prepare=jax_for("auto"))
     if not config.time.end > 0:
         raise ConfigError(f"time.end = {config.time.end:g}: a run without steps has none to time")
     address = (options.coordinator, options.processes, options.process)
+    from solver.cli.job import join_job
+    from solver.cluster import LOGGER, find_launch, report, start_log
+    from solver.tune import lines_of, run_file_lines, tune
+
     launch = find_launch(os.environ, *address, join_limit=options.join_limit)
     start_log(quiet=launch.process != 0)
     assembly, notes = join_job(config, launch, keep_programs=False)

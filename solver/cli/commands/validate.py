@@ -5,13 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
-import jax
-
 from solver.cli.codes import FAILED, FINISHED
-from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
 from solver.config import ConfigError, nearest
-from solver.validate import cases, judge, table
-from solver.validate.table import HEAD
 
 OVERRIDES = False
 
@@ -25,6 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a table; returns 1 if a number is not what it must be."""
+    import jax
+
+    from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
+    from solver.validate import cases, judge, table
+    from solver.validate.table import HEAD
+
     known = cases()
     for name in options.names:
         if name not in known:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from solver.assemble.registry import known_outputs
+from solver import io
 from solver.cli.codes import FAILED, FINISHED
 from solver.cli.directory import open_run
-from solver.io import RecordsFile, RunDirectory, is_sealed
-from solver.reading import recorded_names
+from solver.io import RunDirectory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read everything that carries a checksum; exit code 1 if anything is damaged."""
+    from solver.assemble.classes import known_outputs
+
     directory = open_run(options.directory)
     checked: dict[Path, list[str]] = {}
     for kind in known_outputs():
@@ -38,8 +39,8 @@ def run(options: argparse.Namespace) -> int:
 def _of_other_outputs(directory: RunDirectory, checked: dict[Path, list[str]]) -> dict[Path, list[str]]:
     """Records of kinds of output that only the run's own Python knows: their files have the same checksums."""
     found: dict[Path, list[str]] = {}
-    for file in map(RecordsFile, _others(directory, checked)):
-        if not file.path.exists() or is_sealed(file.path):
+    for file in map(io.RecordsFile, _others(directory, checked)):
+        if not file.path.exists() or io.is_sealed(file.path):
             found |= file.verify()
     return found
 
@@ -50,10 +51,12 @@ def _unsealed(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[P
 
 
 def _has_checksum(path: Path) -> bool:
-    return path.suffix == ".h5" and is_sealed(path)
+    return path.suffix == ".h5" and io.is_sealed(path)
 
 
 def _others(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
     """Records that no known kind of output has checked; some may lie in their journal alone."""
-    files = map(RecordsFile, (directory.records(name) for name in recorded_names(directory.path)))
+    from solver.reading import recorded_names
+
+    files = map(io.RecordsFile, (directory.records(name) for name in recorded_names(directory.path)))
     return [file.path for file in files if file.path not in checked and file.journal not in checked]

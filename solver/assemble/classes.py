@@ -1,0 +1,205 @@
+"""Our own classes and the user's, imported: those of the package, of a user's file, of a module, of Python."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from solver.assemble import registry
+from solver.assemble.from_file import FromFile
+from solver.assemble.from_run import FromRun
+from solver.config import ConfigError, Declared, Entry, Source, parameters_of
+from solver.discovery import concrete_classes
+from solver.equations.base import Equation, SplitEquation
+from solver.equations.field import MoreFields
+from solver.equations.system import PeriodicSystem
+from solver.forcing.base import Forcing
+from solver.initial.base import Initial
+from solver.initial.functions import from_function
+from solver.outputs.base import Output
+from solver.steppers.base import Stepper
+
+C = TypeVar("C", bound=type)
+
+BASES: dict[str, Any] = {
+    "equation": PeriodicSystem,
+    "stepper": Stepper,
+    "initial": Initial,
+    "forcing": Forcing,
+    "output": Output,
+}
+ROOMS = {
+    "equation": "solver.equations",
+    "stepper": "solver.steppers",
+    "initial": "solver.initial",
+    "forcing": "solver.forcing",
+    "output": "solver.outputs",
+}
+ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Output}
+FROM_THE_RUN = ("grid", "forcing", "method")  # attributes that other sections of a run file decide
+
+
+def register(cls: C) -> C:
+    """Make a class known to run files under its `name`; usable as a decorator.
+
+    Args:
+        cls: a subclass of `Equation`, `Stepper`, `Initial`, `Forcing` or `Output`.
+
+    Raises:
+        ValueError: a class of another kind, or a name that another class has.
+    """
+    kind, name = kind_of(cls), getattr(cls, "name", "")
+    if kind is None:
+        kinds = ", ".join(base.__name__ for base in BASES.values())
+        raise ValueError(f"register({getattr(cls, '__name__', cls)}): a subclass of one of {kinds} is needed")
+    known = built_in(kind).get(name) or registry.REGISTERED[kind].get(name)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"{cls.__name__}: the name {name!r} is {known.__module__}.{known.__qualname__}'s")
+    registry.REGISTERED[kind][name] = cls
+    return cls
+
+
+def kind_of(cls: Any) -> str | None:
+    """What a class is; None if it is nothing that a run file may name."""
+    return next((kind for kind, base in BASES.items() if isinstance(cls, type) and issubclass(cls, base)), None)
+
+
+@cache
+def built_in(kind: str) -> dict[str, Any]:
+    """Our own classes of a kind, by name."""
+    found = concrete_classes(ROOMS[kind], BASES[kind])
+    reading = {cls.name: cls for cls in (FromFile, FromRun)} if kind == "initial" else {}
+    return dict(sorted({**found, **reading}.items()))
+
+
+def of_module(kind: str, place: str, class_name: str) -> Entry:
+    """A class of a module that Python finds, or that lies in the working directory."""
+    return entry_of(f"{place}:{class_name}", _class_of(kind, _import_module(place), place, class_name))
+
+
+def of_file(kind: str, path: Path, class_name: str) -> tuple[Entry, list[tuple[str, str, Entry]]]:
+    """A class of a user's file; and kind, name and entry of each class there, to be known by its own name."""
+    module, source = _import_file(path)
+    cls = _class_of(kind, module, str(source.path), class_name)
+    there = [(known_as, c) for c in vars(module).values() if (known_as := kind_of(c)) and _is_defined_in(module, c)]
+    others = [(known_as, other.name, _known_by_name(known_as, other, source)) for known_as, other in there]
+    return entry_of(f"{source.copy_name}:{cls.__name__}", cls, source), others
+
+
+def _known_by_name(kind: str, cls: Any, source: Source) -> Entry:
+    if cls.name in built_in(kind):
+        raise ConfigError(f"{source.path}: {cls.__name__} has the name {cls.name!r}, one of Slabwave's own")
+    return entry_of(cls.name if kind == "output" else f"{source.copy_name}:{cls.__name__}", cls, source)
+
+
+def _import_module(name: str) -> ModuleType:
+    """A module that Python finds, or that lies in the working directory."""
+    sys.path.append(os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{name}: {_said(error)}") from error
+    finally:
+        sys.path.remove(os.getcwd())
+
+
+def _import_file(path: Path) -> tuple[ModuleType, Source]:
+    """The module of a user's file, made from the very bytes that its copy in a run's directory will have."""
+    source = Source.read(path)
+    key = f"slabwave_file_{source.checksum}"
+    if key in sys.modules:
+        return sys.modules[key], source
+    module = ModuleType(key)
+    module.__file__ = str(path)
+    sys.modules[key] = module
+    try:
+        exec(compile(source.content, path, "exec"), vars(module))
+    except (Exception, SystemExit) as error:
+        del sys.modules[key]
+        raise ConfigError(f"{path}: cannot be imported: {_said(error)}") from error
+    return module, source
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any:
+    """The class of this name, or an initial field made from the function of this name."""
+    base = BASES[kind]
+    cls: Any = getattr(module, class_name, None)
+    if kind_of(cls) == kind and cls not in ABSTRACT:
+        if inspect.isabstract(cls):
+            missing = ", ".join(sorted(cls.__abstractmethods__))
+            raise ConfigError(f"{where}: {class_name} does not define {missing}")
+        if kind == "equation" and not getattr(cls, "fields", None):
+            raise ConfigError(f"{where}: {class_name} needs a class attribute fields: name → solver.Field")
+        return cls
+    if kind == "initial" and callable(cls) and not isinstance(cls, type):
+        return from_function(cls)
+    fit = sorted(n for n, c in vars(module).items() if kind_of(c) == kind and _is_defined_in(module, c))
+    base_name = "Equation" if kind == "equation" else base.__name__
+    found = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
+    there = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
+    if kind == "initial":
+        own = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
+        there += f"; functions: {', '.join(own) or 'none'}"
+    raise ConfigError(f"{where}: {class_name}: {found}; {there}")
+
+
+def _is_defined_in(module: ModuleType, cls: Any) -> bool:
+    return bool(cls.__module__ == module.__name__) and not inspect.isabstract(cls)
+
+
+def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
+    """What a run file is told of a class.
+
+    Raises:
+        ConfigError: its parameters cannot be read.
+    """
+    try:
+        parameters = parameters_of(cls, leave_out=FROM_THE_RUN)
+    except Exception as error:
+        where = cls.__module__ if source is None else source.path
+        raise ConfigError(f"{where}: {cls.__name__}: its parameters cannot be read: {_said(error)}") from error
+    own = [key for key, hint in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(hint)]
+    if issubclass(cls, Output) and not parameters.keys() >= set(own):
+        raise ConfigError(f"{cls.__module__}: {cls.__name__} has parameters: it must be a @dataclass(frozen=True)")
+    more = inspect.getattr_static(cls, "fields", None)
+    has_more = isinstance(more, MoreFields)
+    return Entry(
+        name=name,
+        load=lambda: cls,
+        place=_place(cls),
+        text=inspect.cleandoc(cls.__doc__ or ""),
+        parameters=parameters,
+        fields={name: _declared(field) for name, field in dict(getattr(cls, "fields", {})).items()},
+        dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
+        dimensions=tuple(getattr(cls, "dimensions", ())),
+        ranks=tuple(getattr(cls, "ranks", ())),
+        classes=tuple(_place(base) for base in cls.__mro__ if issubclass(base, PeriodicSystem)),
+        takes=_place(cls.takes) if issubclass(cls, Stepper) else "",
+        source=source,
+        fields_by=more.by if has_more else "",
+        further=_declared(more.each) if has_more else None,
+    )
+
+
+def _declared(field: Any) -> Declared:
+    """What is not a `Field` is refused where the equation is made."""
+    return Declared(getattr(field, "rank", "scalar"), getattr(field, "units", "1"))
+
+
+def _place(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def known_outputs() -> tuple[type[Output], ...]:
+    """Our own kinds of output and those registered: what may have written into a run's directory."""
+    return tuple(dict.fromkeys([*built_in("output").values(), *registry.REGISTERED["output"].values()]))

@@ -1,0 +1,61 @@
+"""What a run costs, in words."""
+
+from __future__ import annotations
+
+import math
+
+from solver.cluster import machine_memory
+from solver.io.files import in_words
+from solver.plan import Plan
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """The plan in words."""
+    per_step = plan.transforms
+    ways = {True: "forward", False: "inverse"}
+    transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
+    return [
+        f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
+        f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
+        f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
+        *_idle(plan),
+        f"# transforms:   {transforms} per step",
+        f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
+    ]
+
+
+def _idle(plan: Plan) -> list[str]:
+    """What says that some devices hold no modes, since rows are dealt out in equal numbers."""
+    rows, each = plan.spectral[0], plan.spectral_block[0]
+    filled = math.ceil(rows / each)
+    if plan.pencils > 1 or filled == plan.slabs:
+        return []
+    return [
+        f"# idle:         {plan.slabs - filled} of {plan.slabs} devices hold no modes: {rows} rows of ky, {each} to a "
+        f"device, fill {filled}"
+    ]
+
+
+def memory_lines(plan: Plan, devices: int) -> list[str]:
+    """Exchanges and memory on CPU devices, and whether this machine would do, were all of them virtual ones on it."""
+    lines = [
+        f"# exchanges:    {plan.exchanges} per step",
+        f"# memory:       {in_words(plan.state_bytes)} of state and about {in_words(plan.peak_bytes)} at the peak of a "
+        "step, per device",
+        f"# decomposition: {plan.advice}",
+    ]
+    here = machine_memory()
+    if here is None:
+        return lines
+    needed = plan.peak_bytes * devices
+    verdict = "is enough" if needed < here else "is not enough"
+    held = f"{in_words(here)}, {verdict} for {in_words(needed)} on virtual devices alone"
+    return [*lines, f"# this machine: {held}"]
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
+
+
+def _split(plan: Plan) -> str:
+    return f"{plan.slabs} slabs" if plan.pencils == 1 else f"{plan.slabs} slabs × {plan.pencils} pencils"

@@ -1,0 +1,64 @@
+"""Which checkpoints a run has, and what their manifests say. Imports no JAX."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+FORMAT = 3
+NAME = re.compile(r"step-(\d{8,})")
+MANIFEST = "manifest.json"
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that cannot be written, read, or believed."""
+
+
+def list_checkpoints(folder: Path | str) -> list[Path]:
+    """Complete checkpoints, oldest first; not checked."""
+    folder = Path(folder)
+    found = [p for p in folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()] if folder.is_dir() else []
+    return sorted(found, key=step_of)
+
+
+def step_of(path: Path) -> int:
+    """Step in the name of a checkpoint, or of another file called after a step."""
+    match = NAME.fullmatch(path.stem)
+    assert match is not None
+    return int(match[1])
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A checkpoint's manifest.
+
+    Raises:
+        CheckpointError: missing, unreadable, altered, or of a format this version does not know.
+    """
+    try:
+        body = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        claimed = body.pop("sha256")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise CheckpointError(f"{path / MANIFEST}: {type(error).__name__}: {error}") from error
+    if digest(body) != claimed:
+        raise CheckpointError(f"{path / MANIFEST}: its checksum does not match")
+    if body["format"] != FORMAT:
+        raise CheckpointError(f"{path / MANIFEST}: format {body['format']}; this version reads {FORMAT}")
+    return body
+
+
+def newest_time(folder: Path | str) -> float | None:
+    """Time of the newest checkpoint whose manifest can be read; None if there is none."""
+    for path in reversed(list_checkpoints(folder)):
+        try:
+            return float(read_manifest(path)["t"])
+        except CheckpointError:
+            continue
+    return None
+
+
+def digest(body: dict[str, Any]) -> str:
+    """Checksum of a manifest without its own."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,108 @@
+"""A run that goes on in a directory of its own, with other physics: time and forcing go on."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from solver.cli.main import main
+from solver.io import list_checkpoints, read_manifest, read_series
+
+RUN_FILE = """
+[grid]
+shape = [8, 8]
+[equation]
+name = "navier-stokes"
+viscosity = 0.05
+[initial]
+name = "random-phase"
+[forcing]
+name = "ornstein-uhlenbeck"
+rms = 1.0
+largest = 1
+[time]
+stepper = "ifrk2"
+step = 0.05
+end = 0.1
+[devices]
+use = [0]
+[output]
+directory = "first"
+series = { every_steps = 1 }
+"""
+
+
+def newest(folder):
+    return read_manifest(list_checkpoints(folder / "checkpoints")[-1])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A finished run of two steps in `first`."""
+    folder = tmp_path_factory.mktemp("branch")
+    (folder / "flow.toml").write_text(RUN_FILE)
+    assert main(["run", str(folder / "flow.toml"), f"output.directory={folder}/first"]) == 0
+    return folder
+
+
+@pytest.fixture
+def first(made, tmp_path, monkeypatch):
+    """The folder of a copy of it, as the working directory."""
+    shutil.copytree(made / "first", tmp_path / "first")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys, *words):
+    code = main(words)
+    return code, capsys.readouterr().err
+
+
+def test_a_branch_goes_on_with_time_and_forcing(first, capsys):
+    assert main(["resume", "first", "--branch", "same", "time.end=0.2"]) == 0
+    assert main(["resume", "first", "time.end=0.2"]) == 0
+    whole, branch = (read_series(first / name / "series.csv") for name in ("first", "same"))
+    assert list(branch["step"]) == [2, 3, 4]
+    np.testing.assert_allclose(branch["t"], [0.1, 0.15, 0.2], rtol=1e-14)
+    np.testing.assert_allclose(branch["energy"], whole["energy"][2:], rtol=1e-12)
+    assert abs(whole["energy"][4] / whole["energy"][2] - 1) > 1e-3
+    forcing = [newest(first / name)["values"]["forcing/velocity"] for name in ("first", "same")]
+    assert forcing[0] == forcing[1]
+    assert "branch: same goes on from" in (first / "first" / "log.txt").read_text()
+    capsys.readouterr()
+    assert main(["info", "same"]) == 0
+    assert f"branch of:   {first / 'first'}, step 2" in capsys.readouterr().out
+
+
+def test_a_branch_takes_another_stepper_and_resolution_and_continues(first, capsys):
+    changes = ["grid.shape=[12, 10]", "time.stepper=sbdf2", "time.step=0.02", "equation.viscosity=0.1"]
+    code, errors = said(capsys, "resume", "first", *changes)
+    assert code == 2
+    assert "grid.shape: [8, 8] → [12, 10]" in errors
+    assert "slabwave resume first --branch NEW" in errors
+    assert main(["resume", "first", "--branch", "other", *changes, "time.end=0.14"]) == 0
+    assert main(["resume", "other", "time.end=0.16"]) == 0
+    before, rows = (read_series(first / name / "series.csv") for name in ("first", "other"))
+    np.testing.assert_allclose(rows["t"], [0.1, 0.12, 0.14, 0.16], rtol=1e-12)
+    assert rows["energy"][0] == pytest.approx(before["energy"][-1], rel=1e-12)
+    assert newest(first / "other")["values"]["step"]["value"] == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--branch", "new"], "time.end = 0.1: the run goes on from t = 0.1; a later end is needed"),
+        (["--branch", "first", "time.end=1"], "first already holds a run"),
+        (["--branch", "new", "time.end=1", "--from-step", "7"], "no checkpoint of step 7; it has 2"),
+        (["--branch", "new", "time.end=1", "initial.peak=3"], "a branch starts where first stood"),
+        (["--branch", "new", "time.end=1", "grid.lengths=[1, 1]"], "its box is"),
+        (["--from-step", "2"], "--branch NEW is needed"),
+    ],
+)
+def test_what_a_branch_cannot_be_is_one_line(first, capsys, words, line):
+    capsys.readouterr()
+    code, errors = said(capsys, "resume", "first", *words)
+    assert code == 2
+    assert line in errors
+    assert len(errors.splitlines()) == 1
+    assert not (first / "new").exists()
