@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import textwrap
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,12 @@ from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
 
 SPLIT = "solver.equations.base.SplitEquation"
+OUTPUTS: dict[str, dict[str, Any]] = {
+    "series": {"every_steps": 10},
+    "spectra": {"every_time": 0.5},
+    "snapshots": {"every_time": 0.5},
+    "checkpoints": {"every_steps": 200, "keep": 3},
+}
 
 
 def cases() -> dict[str, Path]:
@@ -21,44 +31,74 @@ def cases() -> dict[str, Path]:
 
 
 def new_run_file(entry: Entry, name: str) -> str:
-    """A commented run file for an equation: every parameter with its description, fields at rest or the like."""
-    registry = Registry()
-    dimensions = max(entry.dimensions)
+    """A commented run file for an equation: every parameter with its description, and the values of a case if any."""
+    registry, (case, table) = Registry(), _case_of(entry)
+    told = f"  # values of the case {case}" if case else ""
+    d = max(entry.dimensions)
+    grid = {"shape": [64] * d, "lengths": ["2 pi"] * d, **table.get("grid", {})}
+    time = {"stepper": "strang" if SPLIT in entry.classes else "ifrk4", **table.get("time", {"step": 0.01, "end": 1.0})}
     lines = [
         f'title = "{name}"',
         f'reference = "{_source(entry.text)}"',
         "",
-        "[grid]",
-        f"shape = {[64] * dimensions}",
-        f"lengths = {['2 pi'] * dimensions}".replace("'", '"'),
+        f"[grid]{told}",
+        *_lines(grid),
         "",
         *(f"# {line}".rstrip() for line in _summary(entry.text)),
         "[equation]",
         f'name = "{name}"',
-        *_parameter_lines(entry.parameters),
+        *_parameter_lines(entry.parameters, table.get("equation", {})),
     ]
-    for field, declared in entry.fields.items():
-        section = "initial" if len(entry.fields) == 1 else f"initial.{field}"
+    fields = entry.fields_with(table.get("equation", {}))
+    for field, declared in fields.items():
         fit = [other for other in registry.initials_of(declared.rank) if other != "file"]
-        chosen = "random-phase" if "random-phase" in fit else fit[0]
-        lines += ["", f"[{section}]  # {field}, a {declared.rank} [{declared.units}], starts from {', '.join(fit)}"]
-        lines += [f'name = "{chosen}"', *_parameter_lines(registry.find("initial", chosen).parameters)]
-    stepper = "strang" if SPLIT in entry.classes else "ifrk4"
+        start = _of_field(table.get("initial", {}), field) or {"name": "random-phase"}
+        about = f"  # {field}, a {declared.rank} [{declared.units}], starts from {', '.join(fit)}"
+        lines += _named_lines(registry, "initial", fields, field, start, about)
+        forced = _of_field(table.get("forcing", {}), field)
+        lines += _named_lines(registry, "forcing", fields, field, forced, "") if forced else []
     lines += [
         "",
         f"[time]  # steppers that take this equation: {', '.join(registry.steppers_of(entry))}",
-        f'stepper = "{stepper}"',
-        "step = 0.01    # or cfl = 0.5, or tolerance = 1e-6",
-        "end = 1.0",
+        *_lines(time),
+        "# one of step, cfl (such as 0.5) and tolerance (such as 1e-6)",
         "",
         "[output]",
         f'directory = "output/{name.rpartition(":")[2]}"',
-        "series = { every_steps = 10 }",
-        "spectra = { every_time = 0.5 }",
-        "snapshots = { every_time = 0.5 }",
-        "checkpoints = { every_steps = 200, keep = 3 }",
+        *_lines({key: value for key, value in table.get("output", OUTPUTS).items() if key != "directory"}),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _case_of(entry: Entry) -> tuple[str, dict[str, Any]]:
+    """The simplest case of an equation: without forcing or passive scalars, of few points; empty if there is none."""
+    tables = {case: tomllib.loads(path.read_text(encoding="utf-8")) for case, path in cases().items()}
+    fit = [case for case, table in tables.items() if table["equation"]["name"] == entry.name]
+
+    def effort(case: str) -> tuple[bool, int, int]:
+        table = tables[case]
+        fields = entry.fields_with(table["equation"])
+        return "forcing" in table, len(fields), math.prod(table["grid"]["shape"])
+
+    chosen = min(fit, key=effort, default="")
+    return chosen, tables.get(chosen, {})
+
+
+def _of_field(section: dict[str, Any], field: str) -> dict[str, Any] | None:
+    """A field's table in `[section]` or `[section.FIELD]`."""
+    return section if "name" in section else section.get(field)
+
+
+def _named_lines(
+    registry: Registry, section: str, fields: Mapping[str, Any], field: str, table: dict[str, Any], about: str
+) -> list[str]:
+    path = section if len(fields) == 1 else f"{section}.{field}"
+    parameters = registry.find(section, table["name"]).parameters
+    return ["", f"[{path}]{about}", f'name = "{table["name"]}"', *_parameter_lines(parameters, table)]
+
+
+def _lines(table: dict[str, Any]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in table.items()]
 
 
 def _source(text: str) -> str:
@@ -72,14 +112,15 @@ def _summary(text: str) -> list[str]:
     return [line for p in [paragraphs[0], *good] for line in textwrap.wrap(" ".join(p.split()), 100)]
 
 
-def _parameter_lines(parameters: dict[str, Parameter] | Any) -> list[str]:
+def _parameter_lines(parameters: Mapping[str, Parameter], given: Mapping[str, Any]) -> list[str]:
     lines = []
     for key, parameter in parameters.items():
         told = f"  # {parameter.description}" if parameter.description else ""
-        if parameter.default is REQUIRED:
+        value = given.get(key, parameter.default)
+        if value is REQUIRED:
             lines.append(f"{key} = {_example(parameter)}{told}")
         else:
-            shown = _toml(parameter.default)
+            shown = _toml(value)
             lines.append(f"{'# ' if shown is None else ''}{key} = {shown or '…'}{told}")
     return lines
 
@@ -95,5 +136,7 @@ def _toml(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f'"{value}"'
-    return str(list(value)) if isinstance(value, tuple) else str(value)
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_toml(inner)}' for key, inner in value.items())} }}" if value else "{}"
+    return f"[{', '.join(str(_toml(one)) for one in value)}]" if isinstance(value, list | tuple) else str(value)

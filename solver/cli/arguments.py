@@ -107,12 +107,13 @@ def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParse
         description="Distributed Fourier spectral solver for partial differential equations.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument("--version", action="version", version=_versions(), help="print versions, and leave")
     below = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in known.items():
-        one = below.add_parser(name, help=text, description=text)
+        one = below.add_parser(name, help=text, description=text, allow_abbrev=False)
         one.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         if name == chosen:
             command(name).add_arguments(one)

@@ -19,6 +19,7 @@ from solver.config.sections import Section
 
 REQUIRED = dataclasses.MISSING
 PLAIN = (int, float, str, bool)
+STATIC = re.compile(r"[,;] static(?=[.,;:]|$)")
 ARGUMENT = re.compile(r"(\w+(?:, \w+)*): (.*)")
 
 
@@ -46,7 +47,8 @@ def parameters_of(cls: type, leave_out: Sequence[str] = ()) -> dict[str, Paramet
         if field.name in leave_out or not field.init:
             continue
         default = field.default_factory() if field.default_factory is not REQUIRED else field.default
-        found[field.name] = Parameter(in_run_file(hints[field.name]), default, descriptions.get(field.name, ""))
+        told = for_run_files(descriptions.get(field.name, ""))
+        found[field.name] = Parameter(in_run_file(hints[field.name]), default, told)
     return found
 
 
@@ -91,6 +93,11 @@ def argument_descriptions(cls: type) -> dict[str, str]:
     for base in reversed(cls.__mro__[:-1]):
         found.update(_arguments(inspect.cleandoc(base.__doc__ or "")))
     return found
+
+
+def for_run_files(description: str) -> str:
+    """A description without Python's words: nothing in a run file is static or None."""
+    return re.sub(r"\bif None\b", "if not given", STATIC.sub("", description))
 
 
 def _arguments(text: str) -> dict[str, str]:

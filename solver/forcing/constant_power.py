@@ -22,7 +22,8 @@ class ConstantPower(Forcing):
     Nothing is forced while these shells hold no energy: start from a field that has some. One all-reduce per stage.
 
     Args:
-        power: P, the energy injected per time [length²/time³ for a velocity].
+        power: P, by which half the mean square of the field grows per time [units of the field, squared, per time]: the
+            power of a force on a velocity [length²/time³], the enstrophy injected into a vorticity [1/time³].
         low, high: wavenumbers of the shells [1/length].
 
     Raises:

@@ -24,13 +24,14 @@ LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold
 class RandomPhase(Initial):
     """Random phases under the shell spectrum E(k) ∝ k^s exp(−(s/2)(k/k_p)²), which peaks at k_p.
 
-    White noise is drawn at the points, transformed, and each shell is scaled to the energy prescribed: the
-    symmetry of a real field comes with the noise, and every shell holds its energy exactly. The noise is
+    White noise is drawn at the points, transformed, and each shell is scaled to the E prescribed: the symmetry
+    of a real field comes with the noise, and every shell holds its share exactly. The noise is
     counter-based: a key gives the same field on any number of devices. A solenoidal field is projected to be free of
     divergence.
 
     Args:
-        energy: ½⟨|u|²⟩ in all.
+        energy: half the mean square of the field, ½⟨|f|²⟩ [units of the field, squared]: the energy of a velocity, the
+            enstrophy of a vorticity.
         peak: k_p [1/length].
         slope: s.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -31,8 +31,9 @@ class Spectra(Records):
     def layout(self, equation: PeriodicSystem) -> Layout:
         k = Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")
         names = jax.eval_shape(lambda fields: equation.spectra(fields), equation.field_shapes())
-        about = {name: f"half the mean square of the {name} in each shell" for name in names}
-        return Layout({"k": k}, {name: Column(("k",), long_name=text) for name, text in about.items()})
+        return Layout(
+            {"k": k}, {name: Column(("k",), long_name=text) for name, text in _about(equation, names).items()}
+        )
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         return equation.spectra(fields)
@@ -46,6 +47,21 @@ class Spectra(Records):
         power = _power(directory) if view.compensate is None else view.compensate
         figure = spectra_figure(recorded.axis("k"), recorded.t, recorded.values, view, power)
         return [] if figure is None else save(figure, folder, cls.name, view)
+
+
+def _about(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, str]:
+    """What each spectrum is of."""
+    if type(equation).spectra is PeriodicSystem.spectra:  # one of each field, whatever it is called
+        return {name: _half(field) for name, field in zip(names, equation.fields, strict=True)}
+    summed = equation.series_units()
+    return {
+        name: f"{name} in each shell: the sum of all shells is that of the series" if name in summed else _half(name)
+        for name in names
+    }
+
+
+def _half(name: str) -> str:
+    return f"half the mean square of {name} in each shell"
 
 
 def _power(directory: RunDirectory) -> float | None:

@@ -34,3 +34,9 @@ def _rules(entry):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_listed_are_whole_sentences(kind):
     assert [entry.summary for entry in indexed(kind).values() if not entry.summary.endswith(".")] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_of_a_run_file_are_described_in_its_own_words(kind):
+    told = [parameter.description for entry in indexed(kind).values() for parameter in entry.parameters.values()]
+    assert [text for text in told if "static" in text or "if None" in text] == []

@@ -277,6 +277,21 @@ def test_a_new_run_file_passes_check(name, capsys, tmp_path):
     assemble.read_run_file(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [("boussinesq", "internal-waves"), ("two-layer-quasi-geostrophic", "baroclinic-turbulence")],
+)
+def test_a_new_run_file_has_the_values_of_a_case(name, case, capsys):
+    """Not defaults with which nothing happens, or the run blows up."""
+    assert main(["new", name]) == 0
+    new, expected = tomllib.loads(capsys.readouterr().out), tomllib.loads(cases()[case].read_text())
+    assert new["equation"].items() >= expected["equation"].items()
+    assert new["time"] == expected["time"]
+    assert new["grid"].items() >= expected["grid"].items()
+    for field, start in expected["initial"].items():
+        assert new["initial"][field].items() >= start.items()
+
+
 def test_unknown_names(capsys):
     assert said(capsys, "new", "navier-stoke") == (
         2,

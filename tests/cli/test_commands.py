@@ -288,6 +288,7 @@ WRONG = {
     "no command": ([], "required: COMMAND"),
     "unknown command": (["rnu", "x"], "'rnu': unknown command; did you mean 'run'?"),
     "unknown option": (["run", DEMO, "--foo"], "unrecognized arguments: --foo"),
+    "abbreviated option": (["run", DEMO, "--resum"], "unrecognized arguments: --resum"),
     "stray word": (["run", DEMO, "foo"], "unrecognized arguments: foo"),
     "missing file": (["run", "nowhere.toml"], "nowhere.toml: no such run file"),
     "misspelt key": (["run", DEMO, "grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),

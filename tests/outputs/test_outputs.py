@@ -264,6 +264,20 @@ def test_an_output_of_ones_own_is_described(tmp_path):
     assert not (tmp_path / "run" / "series.csv").exists()
 
 
+def test_what_a_spectrum_is_of(make_grid):
+    """That of a field whose equation has another energy is no energy; nothing is the mean square of an energy."""
+    flow = make_grid((8, 8), devices=1)
+    told = lambda equation: {  # noqa: E731
+        name: column.long_name for name, column in sw.outputs.Spectra().layout(equation).columns.items()
+    }
+    assert told(sw.equations.KortewegDeVries(make_grid((16,), devices=1))) == {
+        "energy": "half the mean square of u in each shell"
+    }
+    summed = "{0} in each shell: the sum of all shells is that of the series"
+    expected = {name: summed.format(name) for name in ("energy", "enstrophy")}
+    assert told(sw.equations.Vorticity(flow)) == expected
+
+
 @pytest.mark.parametrize("made", [sw.outputs.Series, sw.outputs.Checkpoints])
 def test_intervals_are_checked(made):
     with pytest.raises(ValueError, match="every_steps = 0: a positive number is needed"):

@@ -34,7 +34,8 @@ def test_spectra_have_axes_with_units(finished):
         np.testing.assert_array_equal(run.spectra["energy"], file["energy"])
     assert run.spectra["energy"].dims == ("t", "k")
     assert run.spectra["k"].attrs == {"units": "1/length", "long_name": "centre of the shell"}
-    assert "half the mean square" in run.spectra["energy"].attrs["long_name"]
+    told = run.spectra["energy"].attrs["long_name"]
+    assert told == "energy in each shell: the sum of all shells is that of the series"
 
 
 @pytest.mark.parametrize("with_dask", [True, False])

@@ -63,5 +63,6 @@ def _text(kind: str, entry: Entry) -> str:
 
 def _key(parameter: Parameter) -> str:
     default = "needed" if parameter.default is REQUIRED else f"default {parameter.default}"
+    default = "not needed" if parameter.default is None else default
     told = f"; {parameter.description}" if parameter.description else ""
     return f"{parameter}, {default}{told}"
