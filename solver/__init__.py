@@ -6,7 +6,18 @@ Importing this package touches no device, sets no JAX flag, and does not even im
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for editors and type checkers, which do not run `__getattr__`
+    from solver import diagnostics, equations, fft, forcing, initial, io, operators, outputs, steppers
+    from solver.assemble import StoppedEarly, register, run
+    from solver.equations import Equation, Field, SplitEquation
+    from solver.grid import Grid, from_device_pieces, from_global, from_process_local, gather, sample
+    from solver.loop import Schedule, evolve, integrate, rollout
+    from solver.mesh import MEMBER, device_mesh, show_sharding
+    from solver.operators import Diagonal, Matrix
+    from solver.reading import open_run
+    from solver.steppers import State, initial_state
 
 __version__ = "0.1.0"
 
@@ -32,13 +43,48 @@ _NAMES = {
     "integrate": "solver.loop",
     "open_run": "solver.reading",
     "register": "solver.assemble",
+    "rollout": "solver.loop",
     "run": "solver.assemble",
     "sample": "solver.grid",
     "show_sharding": "solver.mesh",
 }
 _ROOMS = ("diagnostics", "equations", "fft", "forcing", "initial", "io", "operators", "outputs", "steppers")
 
-__all__ = sorted([*_NAMES, *_ROOMS])
+__all__ = [
+    "MEMBER",
+    "Diagonal",
+    "Equation",
+    "Field",
+    "Grid",
+    "Matrix",
+    "Schedule",
+    "SplitEquation",
+    "State",
+    "StoppedEarly",
+    "device_mesh",
+    "diagnostics",
+    "equations",
+    "evolve",
+    "fft",
+    "forcing",
+    "from_device_pieces",
+    "from_global",
+    "from_process_local",
+    "gather",
+    "initial",
+    "initial_state",
+    "integrate",
+    "io",
+    "open_run",
+    "operators",
+    "outputs",
+    "register",
+    "rollout",
+    "run",
+    "sample",
+    "show_sharding",
+    "steppers",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -68,6 +68,39 @@ def device_mesh(
     return Mesh(np.array(devices).reshape(tuple(axes.values())), tuple(axes), axis_types=(axis_type,) * len(axes))
 
 
+def mesh_description(mesh: AnyMesh) -> tuple[Any, ...]:
+    """A mesh by its layout: axes, their types, and where its devices stand in JAX's list of a platform's devices."""
+    layout = (tuple(mesh.shape.items()), tuple(axis.name for axis in mesh.axis_types))
+    if not isinstance(mesh, Mesh):
+        return *layout, "", ()
+    platform = mesh.devices.flat[0].platform
+    places = {device: i for i, device in enumerate(jax.devices(platform))}
+    return *layout, platform, tuple(places[device] for device in mesh.devices.flat)
+
+
+def mesh_from(axes: Sequence[tuple[str, int]], types: Sequence[str], platform: str, places: Sequence[int]) -> AnyMesh:
+    """The mesh of a description, on the devices that are here: the same places, or the first ones if these are fewer.
+
+    Raises:
+        ValueError: fewer devices than the mesh has.
+    """
+    names, sizes = zip(*axes, strict=True)
+    axis_types = tuple(AxisType[name] for name in types)
+    if not places:
+        return AbstractMesh(sizes, names, axis_types=axis_types)
+    try:
+        here = jax.devices(platform)
+    except RuntimeError:  # none of that platform
+        here = jax.devices()
+    if len(places) > len(here):
+        raise ValueError(
+            f"a mesh of {dict(axes)} was stored on {len(places)} devices, and {len(here)} are here: as many are needed "
+            f"(on a CPU JAX_NUM_CPU_DEVICES={len(places)} gives virtual ones), or a grid that is made for these"
+        )
+    places = places if max(places) < len(here) else range(len(places))
+    return Mesh(np.array([here[i] for i in places]).reshape(sizes), names, axis_types=axis_types)
+
+
 def mesh_axes(devices: int, shape: Sequence[int] | None) -> dict[str, int]:
     """Names and sizes of the mesh's axes.
 

@@ -52,6 +52,18 @@ def make_grid():
     return make
 
 
+_compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, *_, **__: _compiled.append(event) if event.endswith("backend_compile_duration") else None
+)
+
+
+@pytest.fixture
+def programs_compiled():
+    """How many programs this process has compiled, as a function."""
+    return lambda: len(_compiled)
+
+
 def pytest_collection_modifyitems(items):
     """Fast tests first."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)

@@ -163,6 +163,7 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
         kept_start(config)
     for output in assembly.outputs.all:
         output.check(equation)
+        output.check_times(assembly.control)
     shapes = assembly.state_shapes()
     if from_start and all(start.traceable for start in assembly.initials.values()):
         return jax.eval_shape(assembly.start).replace(statistics=shapes.statistics)

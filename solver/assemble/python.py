@@ -101,6 +101,7 @@ def run(
     control.check(stepper)
     for output in listed.all:
         output.check(equation)
+        output.check_times(control)
     table = _description(equation, stepper, control, listed, there, title)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:

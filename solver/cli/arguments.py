@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import platform
 import re
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
@@ -88,6 +90,17 @@ def _refuse_twice(overrides: list[str]) -> None:
             raise ConfigError(f"{before!r} and {override!r}: one key with two values; one of them is needed")
 
 
+def _versions() -> str:
+    """Of the package and of what its numbers depend on; imports nothing."""
+    found = []
+    for name in ("slabwave", "jax", "jaxlib", "numpy"):
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            found.append(f"{name} not installed")
+    return f"{', '.join(found)}, Python {platform.python_version()}"
+
+
 def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="slabwave",
@@ -97,6 +110,7 @@ def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParse
         allow_abbrev=False,
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--version", action="version", version=_versions(), help="print versions, and leave")
     below = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in known.items():
         one = below.add_parser(name, help=text, description=text, allow_abbrev=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,6 +22,7 @@ from solver.cluster import (
     join,
     keep_compiled_programs,
     keep_freed_memory,
+    keep_output_to_python,
     machine_memory,
     refuse_double_precision,
     report,
@@ -33,6 +35,7 @@ from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints
 from solver.loop import BlowUp
 from solver.mesh import device_mesh
+from solver.reading import AFTER_BLOW_UP, standing
 from solver.simulation import EarlyStop, Profile, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
 from solver.steppers.base import State
 from solver.stop import StopRequest
@@ -51,6 +54,16 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
     refuse_earlier_end(directory, config.time.end)
 
 
+def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
+    """Raises BlowUp, and with it exit code 3, where the run blew up and nothing of its run file was changed since.
+
+    For batch jobs: each one of a chain would compute from the last checkpoint to the same blow-up.
+    """
+    before = standing(directory)
+    if before.how == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml():
+        raise BlowUp(f"{directory.path}: {before.said}; the same run file would lead there again: {AFTER_BLOW_UP}")
+
+
 def carry_out(
     config: Config, directory: RunDirectory, options: argparse.Namespace, profile: Profile | None = None
 ) -> int:
@@ -59,7 +72,9 @@ def carry_out(
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     address = (options.coordinator, options.processes, options.process)
     launch = find_launch(os.environ, *address, keep_mpi=by_mpi, join_limit=options.join_limit)
-    start_log(quiet=launch.process != 0)
+    if launch.processes > 1 and will_be_cpu(config.devices.platform):
+        keep_output_to_python()
+    start_log(quiet=launch.process != 0, times="SLURM_JOB_ID" in os.environ and not sys.stdout.isatty())
     with StopRequest() as stop:
         assembly, notes = join_job(config, launch)
         devices = list(assembly.mesh.devices.flat)

@@ -14,7 +14,7 @@ from solver.io.files import duration, in_words
 from solver.plan import NoCompiler, Part, Plan, Target, largest
 from solver.plan.recorded import compiler, recorded_words
 from solver.plan.target import POOL
-from solver.plan.timing import better_split, step_of
+from solver.plan.timing import better_split, step_of, transform_time
 
 
 def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str]:
@@ -47,7 +47,8 @@ def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str
     ]
     if target.devices > 1 and len(plan.physical) == 3:
         step = step_of(steps, point / word, word, sum(plan.transforms.values()), time)
-        lines.append(f"# split:        {better_split(rates, run.grid.layout, step, word)}")
+        choice = better_split(rates, run.grid.layout, step, word, known=time.total)
+        lines.append(f"# split:        {choice}")
     return lines
 
 
@@ -99,7 +100,16 @@ def _formulas(config: Config, plan: Plan, target: Target, word: int) -> list[str
     verdict = "fits" if needed <= target.memory else "does not fit"
     return [
         f"# memory:       about {in_words(needed)} per device of {in_words(target.memory)} ({which}): {verdict}",
+        f"# time:         {1e3 * _of_transforms(plan, target, word):.4g} ms per step at least: that of its transforms, "
+        "nothing overlapped, by a model of published timings; the rest of a step is read off the compiled program",
     ]
+
+
+def _of_transforms(plan: Plan, target: Target, word: int) -> float:
+    """Seconds of the transforms of a step."""
+    split = {"slabs": plan.slabs, "pencils": plan.pencils}
+    one = transform_time(target.rates, plan.physical, 2 * word, real=True, **split)
+    return sum(plan.transforms.values()) * one
 
 
 def _steps_of(config: Config) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from solver.cluster import machine_memory
 from solver.io.files import in_words
 from solver.plan import Plan
@@ -16,8 +18,21 @@ def plan_lines(plan: Plan) -> list[str]:
         f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
         f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
         f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
+        *_idle(plan),
         f"# transforms:   {transforms} per step",
         f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
+    ]
+
+
+def _idle(plan: Plan) -> list[str]:
+    """What says that some devices hold no modes, since rows are dealt out in equal numbers."""
+    rows, each = plan.spectral[0], plan.spectral_block[0]
+    filled = math.ceil(rows / each)
+    if plan.pencils > 1 or filled == plan.slabs:
+        return []
+    return [
+        f"# idle:         {plan.slabs - filled} of {plan.slabs} devices hold no modes: {rows} rows of ky, {each} to a "
+        f"device, fill {filled}"
     ]
 
 

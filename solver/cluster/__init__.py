@@ -25,9 +25,9 @@ from solver.cluster.failure import end_all, on_ending
 from solver.cluster.join import join, meet, mismatches, report
 from solver.cluster.launch import JOIN_SECONDS, Launch, LaunchError, NotAllThere, StoppedWaiting
 from solver.cluster.launcher import find_launch
-from solver.cluster.log import LOGGER, log_to, start_log
+from solver.cluster.log import LOGGER, keep_output_to_python, log_to, start_log
 from solver.cluster.service import service_client
-from solver.cluster.wall import end_of_job, seconds_left
+from solver.cluster.wall import end_of_job, ends_by_limit, seconds_left
 from solver.cluster.watchdog import Watchdog
 
 __all__ = [
@@ -47,12 +47,14 @@ __all__ = [
     "bound_cores",
     "end_all",
     "end_of_job",
+    "ends_by_limit",
     "find_launch",
     "forced_cpu_devices",
     "is_first",
     "join",
     "keep_compiled_programs",
     "keep_freed_memory",
+    "keep_output_to_python",
     "largest",
     "log_to",
     "machine_memory",

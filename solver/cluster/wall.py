@@ -32,6 +32,11 @@ def end_of_job(environment: Mapping[str, str]) -> float | None:
         return None
 
 
+def ends_by_limit(limit: float | None, job_ends: float | None) -> bool:
+    """Whether the given limit comes before the end of the job."""
+    return limit is not None and (job_ends is None or STARTED + limit < job_ends)
+
+
 def seconds_left(limit: float | None, job_ends: float | None) -> float | None:
     """Until the earlier of the given limit, counted from the start of this process, and the end of the job."""
     now = time.time()

@@ -22,6 +22,7 @@ from typing import Any
 import jax
 
 from solver.cluster.failure import end_all, on_ending
+from solver.cluster.log import open_log
 from solver.cluster.service import service_client
 
 STALLED = 70  # the exit code
@@ -145,7 +146,7 @@ class Watchdog:
     def _write_stacks(self) -> None:
         where = f"process {jax.process_index()} ({os.getpid()} on {socket.gethostname()})"
         try:
-            with self.log.open("a", encoding="utf-8") as file:
+            with open_log(self.log) as file:
                 file.write(f"{where} is ended; Python stacks of its threads:\n")
                 file.flush()
                 faulthandler.dump_traceback(file, all_threads=True)

@@ -282,6 +282,8 @@ def _outputs(table: Mapping[str, Any], schema: Schema) -> tuple[str, dict[str, N
     directory = table.get("directory")
     if not isinstance(directory, str) or not directory.strip():
         raise ConfigError(f"output.directory = {directory!r}: the name of a folder is needed")
+    if not directory.isprintable():
+        raise ConfigError(f"output.directory = {directory!r}: one line of printable characters is needed")
     asked = {**WRITTEN_BY_DEFAULT, **{name: value for name, value in table.items() if name != "directory"}}
     outputs = {}
     for name, value in asked.items():

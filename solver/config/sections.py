@@ -73,6 +73,8 @@ def seconds(written: float | str) -> float:
     if match is None:
         raise ValueError(f"{written!r} is not a time; seconds, 'HH:MM:SS' or 'D-HH:MM:SS' is needed")
     days, hours, minutes, rest = (int(part or 0) for part in match.groups())
+    if minutes > 59 or rest > 59:
+        raise ValueError(f"{written!r} is not a time; minutes and seconds of at most 59 are needed")
     return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 
@@ -194,11 +196,25 @@ class RandomSection(Section):
     seed: int = Field(0, ge=0, lt=2**63, description="of everything random in the run")
 
 
+def check_line(text: str) -> str:
+    """A text that goes into lines of the log.
+
+    Raises:
+        ValueError: it is more than one line, or holds other control characters.
+    """
+    if not text.isprintable():
+        raise ValueError("one line of printable characters is needed")
+    return text
+
+
+Line = Annotated[str, AfterValidator(check_line)]
+
+
 class Heading(Section):
     """The keys above the first section."""
 
-    title: str = ""
-    reference: str = ""
+    title: Line = ""
+    reference: Line = ""
 
 
 # the tables of settings by key; every other section names classes

@@ -8,7 +8,7 @@ from jaxtyping import Array, Complex
 
 from solver.diagnostics.gradients import longitudinal
 from solver.diagnostics.probability import ratio
-from solver.diagnostics.spectra import mean_square, weighted_mean_square
+from solver.diagnostics.spectra import weighted_mean_square
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.operators import gradient
@@ -29,11 +29,12 @@ def integral_scale(u_hat: Complex[Array, "d ..."], grid: Grid) -> Array:
 
 
 def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity: ArrayLike | None) -> dict[str, Array]:
-    """Numbers that describe a turbulent flow.
+    """Numbers that describe the fluctuations of a turbulent flow, u without its mean.
 
     - `energy` ½⟨|u|²⟩; `rms_velocity` u' = (⟨|u|²⟩/d)^½ of one component;
     - `integral_scale` L, see there; `turnover_time` L/u';
-    - `taylor_scale` λ = (Σ⟨u_i²⟩ / Σ⟨(∂_i u_i)²⟩)^½, the transverse one of an isotropic flow;
+    - `taylor_scale` λ = (2(d − 1)/(d + 1) · Σ⟨u_i²⟩ / Σ⟨(∂_i u_i)²⟩)^½, the transverse one of an isotropic solenoidal
+      flow, g(r) = 1 − r²/λ² + … with g = f + r f'/(d − 1): the factor is 1 in 3-D and 2/3 in 2-D;
     - `gradient_skewness` and `gradient_flatness` of ∂_i u_i, all i together: ⟨g³⟩/⟨g²⟩^(3/2), ⟨g⁴⟩/⟨g²⟩²;
 
     and with a viscosity ν
@@ -54,12 +55,13 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
     Source: Pope, Turbulent Flows (2000), sections 6.3 to 6.5; Frisch, Turbulence (1995), section 5.3.
     """
     grid = transform.grid
-    u2 = mean_square(u_hat, grid)
+    u2 = weighted_mean_square(u_hat, (grid.k_squared() > 0).astype(grid.dtype), grid)
     rms = jnp.sqrt(u2 / grid.dimensions)
     size = integral_scale(u_hat, grid)
     g = longitudinal_gradients(u_hat, transform)
     g2 = jnp.mean(g**2)
-    taylor = jnp.sqrt(ratio(u2, grid.dimensions * g2))
+    isotropic = 2 * (grid.dimensions - 1) / (grid.dimensions + 1)
+    taylor = jnp.sqrt(ratio(isotropic * u2, grid.dimensions * g2))
     found = {
         "energy": 0.5 * u2,
         "rms_velocity": rms,

@@ -25,7 +25,7 @@ from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform
 from solver.grid import Grid
-from solver.operators import Fields, LinearOperator
+from solver.operators import Fields, LinearOperator, Rotation
 
 
 class Equation(PeriodicSystem):
@@ -36,7 +36,7 @@ class Equation(PeriodicSystem):
 
     Class attributes:
         keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
-            so. If not, it is made so wherever steppers use it.
+            so. If not, it is made so wherever steppers use it. False again in a subclass with another N.
         budgeted: series column → field, for the columns ½⟨|u|²⟩ whose budget the run keeps; by default all of the
             default series, and none of a series of the equation's own.
 
@@ -53,6 +53,11 @@ class Equation(PeriodicSystem):
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if {"nonlinear", "nonlinear_and_rate"} & vars(cls).keys() and "keeps_constraints" not in vars(cls):
+            cls.keeps_constraints = False  # what a parent's N keeps, another N need not
 
     def __check_init__(self) -> None:
         if BUDGET in self.fields:
@@ -188,7 +193,7 @@ class Equation(PeriodicSystem):
             ValueError: a linear part of the wrong size, or a right-hand side of other names, shapes or dtypes.
         """
         given = self.field_shapes()
-        linear = jax.eval_shape(type(self).linear, self)
+        linear = jax.eval_shape(lambda: self.linear())
         if not isinstance(linear, LinearOperator):
             raise ValueError(f"{_who(self)}: linear() gives {type(linear).__name__}; a Diagonal or Matrix is needed")
         try:
@@ -231,7 +236,7 @@ class SplitEquation(PeriodicSystem):
 
     def kick(self, psi: Array, potential: Array, dt: ArrayLike) -> Array:
         """exp(−i V dt) ψ."""
-        return psi * jnp.exp(-1j * dt * potential)
+        return Rotation.by(-dt * potential).apply(psi)
 
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         shapes = self.physical_shapes()

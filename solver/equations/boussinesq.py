@@ -166,6 +166,11 @@ class Boussinesq(Equation):
     def rate(self, fields: Fields) -> Array:
         return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
 
+    def error_scales(self, sizes: Fields) -> Fields:
+        """Buoyancy and velocity count alike in energy: errors of b are relative to ‖b‖ or N‖u‖, whichever is larger."""
+        driven = self.buoyancy_frequency * sizes["velocity"]
+        return {**sizes, "buoyancy": jnp.maximum(sizes["buoyancy"], driven)}
+
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         u_hat, b_hat = fields["velocity"], fields["buoyancy"]
         return {

@@ -69,3 +69,18 @@ def split_budget(fields: Fields, like: Mapping[str, Any]) -> tuple[Fields, dict[
     """Inverse of `with_budget`, with the names of the budget before."""
     integrals = dict(zip(sorted(like), fields[BUDGET], strict=True)) if like else {}
     return without_budget(fields), integrals
+
+
+def rates_in(history: Any) -> Array | None:
+    """The rates of a budget in an earlier step that a stepper's history holds; None if it holds none."""
+    if not isinstance(history, Mapping):
+        return None
+    found = [entry if name == BUDGET else rates_in(entry) for name, entry in history.items()]
+    return next((rates for rates in found if rates is not None), None)
+
+
+def shorn(history: Any) -> Any:
+    """A stepper's history without the entries of a budget."""
+    if not isinstance(history, Mapping):
+        return history
+    return {name: shorn(entry) for name, entry in history.items() if name != BUDGET}

@@ -38,22 +38,34 @@ def require_damping(grid: Grid, order: int, **coefficients: ArrayLike) -> None:
             names the parameter, its value and what is possible.
     """
     require("hyper_order", order, "one or more", least=1)
+    require_power(grid, "hyper_order", order, **coefficients)
+
+
+def require_power(grid: Grid, name: str, order: ArrayLike, **coefficients: ArrayLike) -> None:
+    """As `require_damping`, for a power p of k² that is called `name` and need not be whole; traced values pass.
+
+    Raises:
+        ValueError: a negative coefficient, or a number that overflows or vanishes.
+    """
+    for coefficient, value in coefficients.items():
+        require(coefficient, value, "zero or more", least=0)
+    if isinstance(order, jax.core.Tracer):
+        return
     numbers = np.finfo(jnp.result_type(float))  # in which ν_h and K^(2p) are held
-    power = 2 * order * math.log(grid.k_corner)
+    power = 2 * float(np.max(order)) * math.log(grid.k_corner)
     if abs(power) > math.log(float(numbers.max)):
         raise ValueError(
-            f"hyper_order {order}: {numbers.dtype} cannot hold |k|^{2 * order} of the largest |k| = {grid.k_corner:.4g}"
+            f"{name} {order}: {numbers.dtype} cannot hold |k|^{2 * order} of the largest |k| = {grid.k_corner:.4g}"
             + (HOW if numbers.dtype == np.float32 else "")
         )
     possible = float(np.finfo(grid.dtype).max) * math.exp(-power)
-    for name, value in coefficients.items():
-        require(name, value, "zero or more", least=0)
+    for coefficient, value in coefficients.items():
         for entry in jax.tree.leaves(value):
             given = 0.0 if isinstance(entry, jax.core.Tracer) else np.asarray(entry, float)
             if np.any(given > possible):
                 raise ValueError(
-                    f"{name} {value} with hyper_order {order}: at most {possible:.3g} is needed, or {grid.precision} "
+                    f"{coefficient} {value} with {name} {order}: at most {possible:.3g} is needed, or {grid.precision} "
                     f"cannot hold the damping of the largest |k| = {grid.k_corner:.4g}"
                 )
             if np.any((given > 0) & (given < float(numbers.tiny))):
-                raise ValueError(f"{name} {value}: {numbers.dtype} cannot hold it" + HOW)
+                raise ValueError(f"{coefficient} {value}: {numbers.dtype} cannot hold it" + HOW)

@@ -17,7 +17,7 @@ from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field, MoreFields
 from solver.equations.system import require
 from solver.grid import Grid
-from solver.operators import Diagonal, Fields, curl, divergence, project_solenoidal
+from solver.operators import Diagonal, Fields, components, curl, divergence, project_solenoidal
 
 
 def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
@@ -215,18 +215,20 @@ def flux_divergence(flux_hat: Array, grid: Grid) -> Array:
     """i k_j T̂_ij of a symmetric, trace-free tensor, from the components that `trace_free_flux` stacks."""
     k = grid.derivative_wavenumbers()
     if grid.dimensions == 2:
-        (kx, ky), (xx, xy) = k, flux_hat
+        (kx, ky), (xx, xy) = k, components(flux_hat)
         return 1j * jnp.stack([kx * xx + ky * xy, kx * xy])
-    (kx, ky, kz), (xx, yy, xy, xz, yz) = k, flux_hat
+    (kx, ky, kz), (xx, yy, xy, xz, yz) = k, components(flux_hat)
     return 1j * jnp.stack([kx * xx + ky * xy + kz * xz, kx * xy + ky * yy + kz * yz, kx * xz + ky * yz])
 
 
 def trace_free_flux(u: Array) -> Array:
     """u_i u_j − δ_ij u_d u_d (d the last direction): xx, xy in 2-D; xx, yy, xy, xz, yz in 3-D."""
     if len(u) == 2:
-        return jnp.stack([u[0] * u[0] - u[1] * u[1], u[0] * u[1]])
-    last = u[2] * u[2]
-    return jnp.stack([u[0] * u[0] - last, u[1] * u[1] - last, u[0] * u[1], u[0] * u[2], u[1] * u[2]])
+        x, y = components(u)
+        return jnp.stack([x * x - y * y, x * y])
+    x, y, z = components(u)
+    last = z * z
+    return jnp.stack([x * x - last, y * y - last, x * y, x * z, y * z])
 
 
 def kolmogorov_length(viscosity: ArrayLike, dissipation: Array) -> Array:

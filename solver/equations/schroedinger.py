@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
@@ -16,9 +17,15 @@ class SchroedingerEquation(SplitEquation):
     """i ψ_t = −½∇²ψ + V ψ: a subclass gives `potential` and its series."""
 
     def drift(self, psi: Complex[Array, "1 ..."], dt: ArrayLike) -> Complex[Array, "1 ..."]:
-        """exp(i dt ∇²/2) ψ, exactly. One complex transform each way."""
-        phase = jnp.exp(-0.5j * dt * self.grid.k_squared())
-        return self.transform.inverse(phase * self.transform.forward(psi))
+        """exp(i dt ∇²/2) ψ, exactly. One complex transform each way.
+
+        Formed as ψ + F⁻¹ (exp(iθ) − 1) F ψ, with exp(iθ) − 1 = −2 sin²(θ/2) + i sin θ. There and back, the numbers in a
+        transform are rounded in the same way at every step, so that ‖F⁻¹ F ψ‖ is (1 ± 1e-7) ‖ψ‖ in single precision;
+        here only what a step adds is transformed.
+        """
+        angle = -0.5 * dt * self.grid.k_squared()
+        change = jax.lax.complex(-2 * jnp.sin(0.5 * angle) ** 2, jnp.sin(angle))
+        return psi + self.transform.inverse(change * self.transform.forward(psi))
 
     def rate(self, fields: Fields) -> Array:
         """Largest phase turned per unit time, by kinetic energy or potential, over π: CFL 1 is half a turn."""

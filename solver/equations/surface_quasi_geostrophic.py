@@ -12,6 +12,7 @@ from jaxtyping import Array
 from solver.diagnostics import shell_spectrum, weighted_mean_square
 from solver.equations.base import Equation, advection_rate, crossings
 from solver.equations.budget import Budget, Changes
+from solver.equations.damping import require_power
 from solver.equations.field import Field
 from solver.equations.system import require
 from solver.equations.vorticity import stream_velocity
@@ -34,6 +35,9 @@ class SurfaceQuasiGeostrophic(Equation):
         diffusivity: κ ≥ 0 [length^(2α)/time].
         exponent: α > 0, need not be whole.
 
+    Raises:
+        ValueError: a diffusion κ|k|^(2α) that the grid's precision cannot hold.
+
     Source: Held, Pierrehumbert, Garner & Swanson, J. Fluid Mech. 282 (1995) 1; Constantin, Majda & Tabak, Nonlinearity
     7 (1994) 1495.
     """
@@ -52,8 +56,8 @@ class SurfaceQuasiGeostrophic(Equation):
     }
 
     def __check_init__(self) -> None:
-        require("diffusivity", self.diffusivity, "zero or more", least=0)
         require("exponent", self.exponent, "a positive number", above=0)
+        require_power(self.grid, "exponent", self.exponent, diffusivity=self.diffusivity)
 
     def linear(self) -> Diagonal:
         return Diagonal({"buoyancy": -self._damping()})
@@ -107,9 +111,11 @@ class SurfaceQuasiGeostrophic(Equation):
         return {"variance": shell_spectrum(fields["buoyancy"], self.grid)}
 
     def _damping(self) -> Array:
+        """κ|k|^(2α), formed as κ K^(2α) (|k|/K)^(2α) with K the largest |k|: see `damping.hyper_damping`."""
         k2 = self.grid.k_squared()
-        safe = jnp.where(k2 > 0, k2, 1)  # the derivative of 0^α in α is not finite
-        return self.diffusivity * jnp.where(k2 > 0, safe**self.exponent, 0)
+        safe = jnp.where(k2 > 0, k2 / self.grid.k_corner**2, 1)  # the derivative of 0^α in α is not finite
+        strongest = self.diffusivity * self.grid.k_corner ** (2 * self.exponent)
+        return jnp.where(k2 > 0, jnp.asarray(strongest, self.grid.dtype) * safe**self.exponent, 0)
 
     def _weights(self) -> dict[str, Array]:
         """Weight of |θ̂|² in twice each conserved quantity."""

@@ -42,7 +42,12 @@ class SwiftHohenberg(Equation):
 
     name: ClassVar[str] = "swift-hohenberg"
     fields: ClassVar[dict[str, Field]] = {"u": Field(units="1/time^(1/2)")}
-    units: ClassVar[dict[str, str]] = {"mean_square": "1/time", "max_u": "u", "free_energy": "1/time^2", "cfl": "1"}
+    units: ClassVar[dict[str, str]] = {
+        "mean_square": "1/time",
+        "max_u": "1/time^(1/2)",
+        "free_energy": "1/time^2",
+        "cfl": "1",
+    }
 
     def __check_init__(self) -> None:
         require("growth", self.growth, "a finite number")

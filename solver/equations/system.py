@@ -27,6 +27,13 @@ from solver.equations.manifold import on_manifold
 from solver.fft import Method, Transform
 from solver.grid import Grid
 from solver.operators import Fields
+from solver.static import Program
+
+
+def _need_grid(given: Any) -> Grid:
+    if not isinstance(given, Grid):
+        raise TypeError(f"an equation on {given!r}: a grid is needed, such as solver.Grid((64, 64))")
+    return given
 
 
 class PeriodicSystem(eqx.Module):
@@ -43,7 +50,7 @@ class PeriodicSystem(eqx.Module):
         method: how the equation's transforms are carried out: engine, what shares an exchange. Changes round-off only.
     """
 
-    grid: Grid = eqx.field(static=True)
+    grid: Grid = eqx.field(static=True, converter=_need_grid)
     method: Method = eqx.field(default=Method(), static=True, kw_only=True)
 
     name: ClassVar[Any] = ClassName()
@@ -288,9 +295,46 @@ class PeriodicSystem(eqx.Module):
     def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate."""
 
+    def error_scales(self, sizes: Fields) -> Fields:
+        """What the errors of fields are relative to where a tolerance controls the steps, by name.
+
+        Override it where one field drives another that may start at zero, whose own size then says little. No
+        communication.
+
+        Args:
+            sizes: root mean square of each field over the box, of its own units.
+        """
+        return sizes
+
     def check(self) -> None:
         """Trace the dynamics on shapes alone; touches no device. Raises ValueError where they do not fit the fields."""
         return
+
+
+def compiled(fn: Callable[..., Any], **options: Any) -> Program:
+    """`jax.jit` of a function of equations, steppers and arrays: what is no array in them is static, and the numbers of
+    an equation are in the precision of its grid. `options` are those of `jax.jit`."""
+    return Program(fn, in_precision, **options)
+
+
+def in_precision(module: Any) -> Any:
+    """An equation whose floating-point and complex arrays have the precision of its grid; another module as it is.
+
+    Python's own numbers stay as they are: they take the precision of what they meet.
+    """
+    if not isinstance(module, PeriodicSystem):
+        return module
+    grid = module.grid
+
+    def cast(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct):
+            return leaf
+        for kind, dtype in ((jnp.complexfloating, grid.complex_dtype), (jnp.floating, grid.dtype)):
+            if jnp.issubdtype(leaf.dtype, kind) and leaf.dtype != dtype:
+                return jax.ShapeDtypeStruct(leaf.shape, dtype) if not hasattr(leaf, "astype") else leaf.astype(dtype)
+        return leaf
+
+    return jax.tree.map(cast, module)
 
 
 def require(name: str, value: Any, needed: str, least: float = -math.inf, above: float = -math.inf) -> None:

@@ -31,7 +31,7 @@ class Vorticity(Equation):
     exchanges. Ideal flow conserves the energy ½⟨|u|²⟩ and the enstrophy ½⟨ω²⟩.
 
     Good values: ν = 1e-3 for decay from |k| = 6 at 256²; in forced turbulence a hyperviscosity with p = 4 such that
-    ν_h k_max^8 is a few times the r.m.s. vorticity, and μ = 0.01 to 0.1 turnovers, to stop the inverse cascade.
+    ν_h k_max^8 is a few times the r.m.s. vorticity, and μ = 0.01 to 0.1 per turnover, to stop the inverse cascade.
 
     Args:
         grid: two dimensions, real fields.

@@ -15,7 +15,7 @@ import hashlib
 import importlib.util
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -95,6 +95,11 @@ class Method:
         else:
             wanted = self.waves
         return min(wanted, layout.padded_points[0] // layout.slabs)
+
+    def for_export(self) -> Method:
+        """This method for a program that `jax.export` writes down: a `custom_partitioning` operation is an address in
+        this process, and the same local pipeline in a manual region is not."""
+        return replace(self, engine="shard_map") if self.engine == "slabwave" else self
 
     def check(self, layout: Layout, mesh: AnyMesh) -> None:
         """Raises ValueError where this method cannot transform this layout on this mesh; the message names what can."""

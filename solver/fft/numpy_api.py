@@ -33,7 +33,9 @@ def rfftn(
     mesh: Mesh | None = None,
     engine: str = "slabwave",
 ) -> Array:
-    """All modes of real fields, as `numpy.fft.rfftn`, in the transposed layout; split over the devices.
+    """All modes of real fields, in the order (ky, kz, kx), which is not NumPy's; values as `numpy.fft.rfftn`.
+
+    Wavenumbers in this order: `rfftfreq`. In NumPy's: `jnp.moveaxis(u_hat, -1, -3)` in three dimensions, -2 in two.
 
     Args:
         a: real fields `(..., x, y, z)` or `(..., x, y)`.
@@ -63,10 +65,12 @@ def irfftn(
     mesh: Mesh | None = None,
     engine: str = "slabwave",
 ) -> Array:
-    """Inverse of `rfftn`, from its layout `(batch..., ky, kz, kx)` to real fields `(batch..., x, y, z)`.
+    """Inverse of `rfftn`, from its order (ky, kz, kx), which is not NumPy's, to real fields `(batch..., x, y, z)`.
 
     Args:
-        a: coefficients, as `rfftn` returns them.
+        a: coefficients, as `rfftn` returns them. Those of `numpy.fft.rfftn` are refused where their shape tells; of a
+            square or a cube it does not, and the result would be wrong: `jnp.moveaxis(a, -3, -1)` reorders them (-2 in
+            two dimensions).
         s: points of the field; if None, an even last side 2(kz − 1), as NumPy assumes.
         axes: number of transformed axes only: they must be the last ones. The last len(s), or all but at most three.
         norm, mesh, engine: as in `rfftn`.
@@ -83,7 +87,7 @@ def fftn(
     mesh: Mesh | None = None,
     engine: str = "slabwave",
 ) -> Array:
-    """All modes of complex fields, as `numpy.fft.fftn`, in the layout `(batch..., ky, kz, kx)`. See `rfftn`."""
+    """All modes of complex fields, in the order (ky, kz, kx), which is not NumPy's; wavenumbers: `fftfreq`."""
     return _transformed(True, False, a, s, axes, norm, mesh, engine)
 
 
@@ -96,7 +100,7 @@ def ifftn(
     mesh: Mesh | None = None,
     engine: str = "slabwave",
 ) -> Array:
-    """Inverse of `fftn`: from `(batch..., ky, kz, kx)` to `(batch..., x, y, z)`. See `irfftn`."""
+    """Inverse of `fftn`: from its order (ky, kz, kx), which is not NumPy's, to `(batch..., x, y, z)`. See `irfftn`."""
     return _transformed(False, False, a, s, axes, norm, mesh, engine)
 
 
@@ -115,11 +119,22 @@ def _transformed(
     method.check(layout, mesh)
     factor = _factor(norm, is_forward, math.prod(points))
     if not is_forward:
+        _refuse_other_order(a.shape, layout)
         check_shape("coefficients", a.shape, layout.logical_spectral_shape)
     dtype = a.dtype if jnp.issubdtype(a.dtype, jnp.inexact) else jnp.result_type(float)
     a = as_dtype(a, dtype if is_forward and real else jnp.result_type(dtype, jnp.complex64))
     transform = primitive.forward if is_forward else primitive.inverse
     return transform(a, layout, mesh, method, factor, padded=False)
+
+
+def _refuse_other_order(shape: Sequence[int], layout: Layout) -> None:
+    """Raises ValueError where coefficients have the shape of NumPy's, and no other."""
+    ours, given = layout.logical_spectral_shape, tuple(shape[len(shape) - layout.dimensions :])
+    if given == layout.retained != ours:
+        raise ValueError(
+            f"coefficients of shape {list(given)} in NumPy's order (kx, ky, kz); here they are (ky, kz, kx), "
+            f"{list(ours)}: jnp.moveaxis(a, {-layout.dimensions}, -1) reorders them"
+        )
 
 
 def _whole_numbers(s: Sequence[int]) -> tuple[int, ...]:

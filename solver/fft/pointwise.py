@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.fft.stages import AnyArray
+from solver.static import opened
 
 UNUSUAL_SIDES = (37, 41, 43, 47, 53, 59, 61, 67)  # of the grid that functions are traced on
 AT_EACH_POINT = """
@@ -44,6 +45,7 @@ class PointFunction:
         dimensions: of space.
         fields: names, and the axes of each before those in space; None if u is one array.
         parameters, at_points: structure of each of these arguments; None where `fn` has no such argument.
+        code: of the user's own that `fn` runs: programs are kept for it, too.
     """
 
     fn: Callable[..., Any]
@@ -51,6 +53,7 @@ class PointFunction:
     fields: tuple[tuple[str, tuple[int, ...]], ...] | None = None
     parameters: Any = None
     at_points: Any = None
+    code: tuple[Any, ...] = ()
 
     @property
     def name(self) -> str:
@@ -70,7 +73,7 @@ class PointFunction:
         rest = operands
         for structure in (self.parameters, self.at_points):
             if structure is not None:
-                arguments.append(jax.tree.unflatten(structure, rest[: structure.num_leaves]))
+                arguments.append(opened(jax.tree.unflatten(structure, rest[: structure.num_leaves])))
                 rest = rest[structure.num_leaves :]
         return self.fn(*arguments)
 

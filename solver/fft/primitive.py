@@ -25,7 +25,7 @@ from jaxtyping import Array
 
 from solver.fft.engines import Method, pointwise_operation, transform_operation
 from solver.fft.pointwise import Leading, PointFunction, check_pointwise, on_sides, unstack
-from solver.fft.stages import AnyArray, fit
+from solver.fft.stages import EXPORTING, AnyArray, fit
 from solver.grid.layout import Layout
 from solver.mesh import (
     AnyMesh,
@@ -79,22 +79,13 @@ def pointwise(
             shapes = ", ".join(str([*one.shape, *"xyz"[:d]]) for one in jax.tree.leaves(found))
             raise ValueError(f"{largest.name} is to give one number for each point; it gives {shapes}")
 
-    def composed(v: AnyArray, *operands: AnyArray) -> list[Array]:
-        u, given = inverse(v, layout, mesh, method, 1.0), [jnp.asarray(w) for w in operands]
-        f_hat = forward(fn(u, *given), layout, mesh, method, 1 / math.prod(layout.points))
-        return [f_hat] if largest is None else [f_hat, jnp.max(largest(u, *given))]
-
-    @jax.custom_jvp
     def whole(v: AnyArray, *operands: AnyArray) -> list[Array]:
         padded = [fit(w, on_sides(w.shape, layout.points, layout.padded_points)[-d:]) for w in operands[count:]]
         operands = (*operands[:count], *padded)
         options = {"fn": fn, "parameters": count, "method": method, "largest": largest}
         return _bind(pointwise_p, v, layout, mesh, operands=operands, **options)
 
-    @whole.defjvp
-    def derivative(primals: Any, tangents: Any) -> tuple[list[Array], list[Array]]:
-        return whole(*primals), jax.jvp(composed, primals, tangents)[1]
-
+    composed = functools.partial(_composed, fn, largest, layout, mesh, method)
     count = len(parameters)
     one_wave = method.waves_on(layout, across_hosts(mesh)) == 1
     separate = one_wave and (method.most_fields(layout, on_gpu(mesh)) is not None or method.chunks > 1)
@@ -105,6 +96,26 @@ def pointwise(
     if not jax.tree_util.treedef_is_leaf(structure):
         f_hat = jax.tree.unflatten(structure, unstack(f_hat, [leaf.shape for leaf in leaves], d))
     return f_hat if largest is None else (f_hat, most[0])
+
+
+def _composed(
+    fn: Callable[..., Array],
+    largest: Callable[..., Array] | None,
+    layout: Layout,
+    mesh: AnyMesh,
+    method: Method,
+    u_hat: AnyArray,
+    *operands: AnyArray,
+) -> list[Array]:
+    """What `pointwise_p` gives, as separate transforms and the functions between them; operands have no padding."""
+    u, given = inverse(u_hat, layout, mesh, method, 1.0), [jnp.asarray(v) for v in operands]
+    # of all that its derivative needs, the backward pass keeps the fields alone
+    f = jax.checkpoint(fn)(u, *given)
+    f_hat = forward(f, layout, mesh, method, 1 / math.prod(layout.points))
+    if largest is None:
+        return [f_hat]
+    values = largest(u, *given)
+    return [f_hat, jnp.max(values, axis=tuple(range(values.ndim - layout.dimensions, values.ndim)))]
 
 
 def _apply(
@@ -229,11 +240,21 @@ def _register(primitive: Primitive, operation: Callable[..., Callable[..., Array
     """Evaluation, lowering and batching, from what makes the operation on global arrays."""
 
     def lowered(on_cpu: bool) -> Callable[..., Any]:
-        def run(*operands: Array, **parameters: Any) -> Any:
+        def run(*operands: Array, method: Method, **parameters: Any) -> Any:
             given = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in operands]
-            return operation(given=given, on_cpu=on_cpu, **parameters)(*operands)
+            method = method.for_export() if EXPORTING.get() else method
+            return operation(given=given, on_cpu=on_cpu, method=method, **parameters)(*operands)
 
-        return mlir.lower_fun(run, multiple_results=primitive.multiple_results)
+        def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
+            before = EXPORTING.set(context.module_context.lowering_parameters.for_export)
+            try:
+                return mlir.lower_fun(run, multiple_results=primitive.multiple_results)(
+                    context, *operands, **parameters
+                )
+            finally:
+                EXPORTING.reset(before)
+
+        return lower
 
     primitive.def_impl(lambda *operands, **parameters: _compiled(primitive.bind, **parameters)(*operands))
     dispatch.prim_requires_devices_during_lowering.add(primitive)
@@ -323,5 +344,35 @@ def _inverse_transpose(
     return [jnp.conj(_bind(forward_p, jnp.conj(ct), layout, mesh, method=method, factor=factor))]
 
 
+def _pointwise_jvp(
+    primals: Any,
+    tangents: Any,
+    *,
+    fn: Callable[..., Array],
+    parameters: int,
+    layout: Layout,
+    mesh: AnyMesh,
+    method: Method,
+    largest: Callable[..., Array] | None,
+) -> tuple[list[Array], list[Array]]:
+    """Derivative of a function of fields: its fields exist as arrays, since the backward pass needs them.
+
+    A rule of the primitive, not a `custom_jvp` around it: where JAX differentiates a part of a scan it keeps the
+    operations inside of a `custom_jvp` and drops the rule.
+    """
+    d = layout.dimensions
+    moves = [type(t) is not ad.Zero and t.dtype != jax.dtypes.float0 for t in tangents]
+
+    def composed(*moving: Array) -> list[Array]:
+        new = iter(moving)
+        u_hat, *given = [next(new) if m else v for v, m in zip(primals, moves, strict=True)]
+        over_points = [fit(v, on_sides(v.shape[-d:], layout.padded_points, layout.points)) for v in given[parameters:]]
+        return _composed(fn, largest, layout, mesh, method, u_hat, *given[:parameters], *over_points)
+
+    moving = [(v, t) for v, t, m in zip(primals, tangents, moves, strict=True) if m]
+    return jax.jvp(composed, *zip(*moving, strict=True))
+
+
+ad.primitive_jvps[pointwise_p] = _pointwise_jvp
 ad.deflinear2(forward_p, _forward_transpose)
 ad.deflinear2(inverse_p, _inverse_transpose)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import jax
@@ -20,6 +21,7 @@ from jaxtyping import Array
 from solver.grid.layout import Layout
 
 AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
+EXPORTING: ContextVar[bool] = ContextVar("EXPORTING", default=False)  # whether `jax.export` lowers what is traced
 LARGEST_CALL = 2**31  # elements: from here on XLA left GPU FFTs unscaled, without a word (openxla/xla issue 45009)
 
 # ---- transforms -------------------------------------------------------------------------------------------------
@@ -81,7 +83,10 @@ def _row_major(transform: Callable[[Array], Array], u: Array) -> Array:
 
 
 def _held(u: Array) -> Array:
-    """The same array, row-major in memory."""
+    """The same array, row-major in memory; while a program is exported, which may not hold constraints of layouts, only
+    apart from what surrounds it."""
+    if EXPORTING.get():
+        return jax.lax.optimization_barrier(u)
     return with_layout_constraint(u, ArrayLayout(major_to_minor=tuple(range(u.ndim))))
 
 

@@ -18,6 +18,7 @@ from solver.fft.engines import Method
 from solver.fft.pointwise import PointFunction, over_points, stack
 from solver.fft.stages import AnyArray, as_dtype, check_shape
 from solver.grid import Grid
+from solver.static import own_code, sealed
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class Transform:
                 module, not a lambda, so that `jit` recognises it.
             fields: coefficients `(component, *grid.spectral_shape)`, with one component axis or none; or a dict of
                 such arrays by name. u holds the values `(component, x, y, z)`, by the same names if it is a dict.
-            parameters: any tree of numbers and small arrays, on which `fn` depends everywhere alike.
+            parameters: any tree of numbers, small arrays, and what is static (a network with its activation, a word),
+                on which `fn` depends everywhere alike.
             at_points: any tree of arrays whose last axes broadcast against the points, `(…, x, y, z)`, each of these
                 axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with as
                 many axes in space, to be combined with u by broadcasting.
@@ -121,6 +123,12 @@ class Transform:
                 anything but one real number for each point; arrays over points while the points are shifted.
         """
         grid = self.grid
+        if jax.tree.leaves(getattr(fn, "__self__", None)):
+            holder = type(fn.__self__).__name__  # type: ignore[attr-defined]
+            raise ValueError(
+                f"{getattr(fn, '__name__', fn)} is a method of {holder}, and holds its parameters; a function of a "
+                "module is needed, which gets them through `parameters`"
+            )
         if self.shift is not None and at_points is not None:
             raise ValueError(
                 f"dealias {grid.dealias!r}: arrays over points cannot follow the points as they move; two-thirds, "
@@ -135,10 +143,11 @@ class Transform:
         for part in parts:
             check_shape("coefficients", part.shape, grid.spectral_shape)  # type: ignore[union-attr]
         u_hat = parts[0] if names is None else stack(parts, grid.dimensions)
-        numbers, inputs = jax.tree.flatten(parameters)
+        numbers, inputs = jax.tree.flatten(sealed(parameters))
         arrays, maps = jax.tree.flatten(at_points)
         given = lambda argument, structure: None if argument is None else structure  # noqa: E731
-        function = PointFunction(fn, grid.dimensions, names, given(parameters, inputs), given(at_points, maps))
+        structures = given(parameters, inputs), given(at_points, maps)
+        function = PointFunction(fn, grid.dimensions, names, *structures, own_code(fn))
         beside = None if largest is None else dataclasses.replace(function, fn=largest)
         arrays = [over_points(self._in_precision(v), grid.physical_shape) for v in arrays]
         numbers = [self._in_precision(v) for v in numbers]

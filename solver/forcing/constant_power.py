@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.forcing.base import Forcing, in_shells
+from solver.equations.system import PeriodicSystem, require
+from solver.forcing.base import Forcing, has_modes, in_shells
 from solver.grid import Grid
 
 
@@ -23,6 +26,10 @@ class ConstantPower(Forcing):
             power of a force on a velocity [length²/time³], the enstrophy injected into a vorticity [1/time³].
         low, high: wavenumbers of the shells [1/length].
 
+    Raises:
+        ValueError: a power that is negative or not finite; when the equation is made: no mode of the grid in the
+            shells.
+
     Source: Ghosal, Lund, Moin & Akselvoll, J. Fluid Mech. 286 (1995) 229.
     """
 
@@ -31,6 +38,19 @@ class ConstantPower(Forcing):
     high: ArrayLike = 2.0
 
     name: ClassVar[str] = "constant-power"
+
+    def __check_init__(self) -> None:
+        require("constant-power with power", self.power, "zero or more", least=0)
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        if any(isinstance(bound, jax.core.Tracer) for bound in (self.low, self.high)):
+            return
+        grid, bounds = equation.grid_of(field), (float(np.min(self.low)), float(np.max(self.high)))
+        if not has_modes(grid, *bounds):
+            raise ValueError(
+                f"constant-power with low {self.low} and high {self.high}: no mode of this grid lies between; its "
+                f"|k| are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
+            )
 
     def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
         driven = u_hat * in_shells(grid, self.low, self.high)

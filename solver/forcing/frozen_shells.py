@@ -35,8 +35,7 @@ class FrozenShells(Forcing):
         ValueError: low above high, or a time that is not positive; when the equation is made: no shell between, or one
             that the grid does not keep as a whole.
 
-    Source: Sullivan, Mahalingam & Kerr, Phys. Fluids 6 (1994) 1612, there for all shells together; Chen & Shan, Phys.
-    Fluids A 4 (1992) 194, each shell by itself, there by rescaling after each step.
+    Source: Sullivan, Mahalingam & Kerr, Phys. Fluids 6 (1994) 1612, there for all shells together.
     """
 
     low: float = eqx.field(static=True, default=1.0)

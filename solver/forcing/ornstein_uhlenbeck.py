@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.system import require
 from solver.forcing.base import Forcing
 from solver.grid import Grid
 from solver.operators import project_solenoidal
@@ -29,6 +30,9 @@ class OrnsteinUhlenbeck(Forcing):
         correlation_time: τ [time].
         largest: largest forced |n|, static: it decides the shape of the state.
 
+    Raises:
+        ValueError: an rms that is negative, a time that is not positive, or a `largest` below one.
+
     Source: Eswaran & Pope, Comput. Fluids 16 (1988) 257.
     """
 
@@ -42,6 +46,8 @@ class OrnsteinUhlenbeck(Forcing):
     def __check_init__(self) -> None:
         if self.largest < 1:
             raise ValueError(f"ornstein-uhlenbeck with largest {self.largest}: one or more is needed")
+        require("ornstein-uhlenbeck with rms", self.rms, "zero or more", least=0)
+        require("ornstein-uhlenbeck with correlation_time", self.correlation_time, "a positive time", above=0)
 
     def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Array:
         """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""

@@ -30,7 +30,7 @@ class TaylorGreen(Forcing):
         ValueError: a wavenumber below 1; when the equation is made: one dimension, unequal sides in x and y, or a
             wavenumber that the grid does not resolve.
 
-    Source: Nore, Abid & Brachet, Phys. Fluids 9 (1997) 3644, for a flow forced so.
+    Source: Mininni, Ponty, Montgomery, Pinton, Politano & Pouquet, arXiv:astro-ph/0412071 (2004), for flows forced so.
     """
 
     amplitude: ArrayLike

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,29 @@ from jax.sharding import NamedSharding
 from jaxtyping import Array
 
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, device_mesh, mesh_parts, padded_sharding, unpadded_sharding
+from solver.mesh import (
+    AnyMesh,
+    device_mesh,
+    mesh_description,
+    mesh_from,
+    mesh_parts,
+    padded_sharding,
+    unpadded_sharding,
+)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A periodic box and its points, wherever they live: as `Grid`, without real or complex and without a mesh."""
+
+    shape: tuple[int, ...]
+    lengths: tuple[float, ...]
+    dealias: str
+    precision: str
+
+    def __str__(self) -> str:
+        lengths = ", ".join(f"{length:.6g}" for length in self.lengths)
+        return f"{list(self.shape)} points on [{lengths}], {self.dealias}, {self.precision}"
 
 
 @dataclass(frozen=True)
@@ -62,12 +85,22 @@ class Grid:
             store("mesh", device_mesh([0]) if len(self.shape) == 1 else device_mesh())
         _ = self.layout
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with the layout of its mesh: see `solver.mesh.mesh_from` for the devices where it is loaded."""
+        described = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "mesh"}
+        return _grid_on_these_devices, (described, mesh_description(self.mesh))
+
     # ---- what it is -------------------------------------------------------------------------------------------
 
     @cached_property
     def layout(self) -> Layout:
         """Modes and shapes, as whole numbers."""
         return Layout(self.shape, self.dealias, self.real, *mesh_parts(self.mesh))
+
+    @property
+    def box(self) -> Box:
+        """What a state knows of its grid: all but its devices."""
+        return Box(self.shape, self.lengths, self.dealias, self.precision)  # type: ignore[arg-type]
 
     @cached_property
     def as_real(self) -> Grid:
@@ -261,6 +294,10 @@ class Grid:
             values = np.concatenate([values, np.zeros(self.spectral_shape[position] - len(values))])
         shape[position] = len(values)
         return values.astype(self.dtype).reshape(shape)
+
+
+def _grid_on_these_devices(described: dict[str, Any], mesh: tuple[Any, ...]) -> Grid:
+    return Grid(**described, mesh=mesh_from(*mesh))
 
 
 def _whole_numbers(shape: Sequence[int]) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ class Initial(eqx.Module):
         """What differs on this grid from what was asked for, as lines for the log: a velocity that was rounded."""
         return []
 
-    def __call__(self, grid: Grid, field: Field | None = None, key: Array | None = None) -> Array:
+    def __call__(self, grid: Grid, field: Any = None, key: Array | None = None) -> Array:
         """Values at the points.
 
         Args:
@@ -61,10 +61,14 @@ class Initial(eqx.Module):
             `(component, *grid.physical_shape)`, real, or complex for a wavefunction; each device fills its own block.
 
         Raises:
+            TypeError: a key, or anything else, in the place of the field.
             ValueError: a field of a rank, or a grid of a dimension, in which this initial field does not exist;
                 parameters that do not fit the grid.
         """
         field = Field(self.ranks[0]) if field is None else field
+        if not isinstance(field, Field):
+            given = type(field).__name__
+            raise TypeError(f"{self.name}(grid, field, key): field is of type {given}; a Field, or key=…")
         if field.rank not in self.ranks:
             raise ValueError(f"{self.name} for a {field.rank}: it makes fields of rank {' or '.join(self.ranks)}")
         if grid.dimensions not in self.dimensions:

@@ -23,8 +23,8 @@ class QuantisedVortices(Initial):
 
     θ is the phase of Π ϑ₁(π(z − z_j)/L_x), z = x + i y, conjugate for a clockwise vortex, and a uniform flow that makes
     it periodic, the slowest there is: this is the flow of point vortices and all their periodic images. R is the Padé
-    approximant of a vortex's profile; r_j is measured to the nearest image. A pair at the distance d moves with 1/d
-    (ħ/m = 1), or turns about its middle if both have the same sign.
+    approximant of a vortex's profile; r_j is measured to the nearest image. A pair of opposite signs at the
+    distance d moves with 1/d (ħ/m = 1) and what its images add, π d/A in a square box of area A.
 
     Args:
         centres: of the vortices, (x, y) each [length]; a pair that moves along x, a quarter of the box apart, if None.

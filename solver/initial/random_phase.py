@@ -10,13 +10,15 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers
+from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers, shell_width
 from solver.equations.field import Field
 from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
 from solver.operators import project_solenoidal
+
+LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold
 
 
 class RandomPhase(Initial):
@@ -37,7 +39,8 @@ class RandomPhase(Initial):
         When called: `(component, *grid.physical_shape)`, mean zero, as many components as the field has.
 
     Raises:
-        ValueError: parameters that are not positive; when called: no key, or a spectrum that leaves every shell empty.
+        ValueError: parameters that are not positive; when called: no key, or a spectrum of which the grid holds less
+            than 1 %.
 
     Source: method of Rogallo, NASA TM-81315 (1981), with the noise drawn in space.
     """
@@ -57,9 +60,10 @@ class RandomPhase(Initial):
         if key is None:
             raise ValueError("random-phase without a key: one from jax.random.key is needed")
         wanted = _prescribed(shell_wavenumbers(grid), self.peak, self.slope)
-        if not isinstance(wanted, jax.core.Tracer) and not wanted.sum() > 0:
+        if not isinstance(wanted, jax.core.Tracer) and not _share(wanted, grid, self.peak, self.slope) > LEAST_SHARE:
             raise ValueError(
-                f"random-phase with peak={self.peak}: no shell of this grid (k ≤ {grid.k_max:.4g}) has energy"
+                f"random-phase with peak {self.peak}: less than {LEAST_SHARE:.0%} of its spectrum lies within the "
+                f"grid's |k|, {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
         transform = Transform(grid)
 
@@ -77,6 +81,14 @@ class RandomPhase(Initial):
             return transform.inverse(u_hat * jnp.sqrt(self.energy / total))
 
         return make(key)
+
+
+def _share(wanted: np.ndarray | Array, grid: Grid, peak: ArrayLike, slope: ArrayLike) -> float:
+    """Part of the spectrum, as a sum over shells of any |k|, that the grid's shells hold."""
+    farthest = 5 * float(np.max(peak)) + 5 * grid.k_corner
+    width = max(shell_width(grid), farthest / 10_000)
+    everywhere = _prescribed(np.arange(int(farthest / width)) * width, peak, slope)
+    return float(np.sum(wanted) * shell_width(grid) / (np.sum(everywhere) * width or 1))
 
 
 def _prescribed(k: np.ndarray, peak: ArrayLike, slope: ArrayLike) -> np.ndarray | Array:

@@ -39,7 +39,7 @@ def disk_error(path: Path, error: OSError, needed: int | None = None) -> DiskErr
 def in_words(size: float) -> str:
     """A number of bytes: `3.2 MiB`."""
     for unit in UNITS:
-        if size < 1024 or unit == UNITS[-1]:
+        if size < 999.5 or unit == UNITS[-1]:  # above, three digits would be written as 1.01e+03
             break
         size /= 1024
     return f"{size:.3g} {unit}"

@@ -143,7 +143,7 @@ def dataset(file: h5py.File, name: str) -> h5py.Dataset:
     Raises:
         ValueError: there is none of this name, or it is, or lies behind, a link; or its values lie in other files.
     """
-    found = _in_the_file_itself(file, name)
+    found = in_the_file_itself(file, name)
     if found.dtype.kind not in "iufc":
         raise ValueError(f"{file.filename}: {name!r} holds {found.dtype}; numbers are needed")
     return found
@@ -151,13 +151,14 @@ def dataset(file: h5py.File, name: str) -> h5py.Dataset:
 
 def words(file: h5py.File, name: str) -> list[str]:
     """Words of a data set that lies in the file itself, such as labels of components; as `dataset`."""
-    found = _in_the_file_itself(file, name)
+    found = in_the_file_itself(file, name)
     if h5py.check_string_dtype(found.dtype) is None:
         raise ValueError(f"{file.filename}: {name!r} holds {found.dtype}; words are needed")
     return [str(word) for word in found.asstr()[:]]
 
 
-def _in_the_file_itself(file: h5py.File, name: str) -> h5py.Dataset:
+def in_the_file_itself(file: h5py.File, name: str) -> h5py.Dataset:
+    """A data set of any kind that lies in the file itself; raises ValueError as `dataset` does."""
     here: Any = file
     for part in filter(None, name.split("/")):
         link = here.get(part, getlink=True) if isinstance(here, h5py.Group) and part in here else None

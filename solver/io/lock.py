@@ -23,6 +23,7 @@ BEAT_SECONDS = 4.0
 DEAD_SECONDS = 15.0  # without a beat
 LEASE_SECONDS = 150.0  # so long a server may hold the lock of a host that died
 RECORD = 4096  # bytes of the file: written in place, so that no reader finds it empty
+STATUS = "status.json"
 
 
 class TakenError(RuntimeError):
@@ -50,10 +51,12 @@ class DirectoryLock:
             "job": environment.get("SLURM_JOB_ID"),
             "restarts": int(environment.get("SLURM_RESTART_COUNT") or 0),
             "released": False,
+            "state": "running",
         }
         self._lost = False
         self._over = threading.Event()
         self._descriptor = self._take()
+        self._status = _open_status(folder / STATUS)
         self._beat()
         self._thread = threading.Thread(target=self._keep_beating, name="slabwave-lock", daemon=True)
         self._thread.start()
@@ -63,9 +66,14 @@ class DirectoryLock:
         """Whether another run has taken the directory: this one was thought dead, and must not write any more."""
         return self._lost
 
-    def say(self, **standing: float) -> None:
+    def say(self, **standing: float | str) -> None:
         """What the file is to tell about the run from the next beat on."""
         self._content = {**self._content, **standing}
+
+    @property
+    def state(self) -> str:
+        """How the run stands, as it was said last: `running` at first."""
+        return str(self._content["state"])
 
     def release(self) -> None:
         """Leave the directory to others."""
@@ -75,6 +83,8 @@ class DirectoryLock:
             self.say(released=True)
             self._beat()
         os.close(self._descriptor)
+        if self._status is not None:
+            os.close(self._status)
 
     def _take(self) -> int:
         existed = self.path.exists()
@@ -123,13 +133,28 @@ class DirectoryLock:
             self._beat()
 
     def _beat(self) -> None:
-        text = json.dumps({**self._content, "time": time.time()})
+        content = {**self._content, "time": time.time()}
+        public = {name: value for name, value in content.items() if name not in ("token", "released", "restarts")}
         try:
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            os.write(self._descriptor, text.encode().ljust(RECORD))
+            _write_record(self._descriptor, json.dumps(content))
             os.fdatasync(self._descriptor)
+            if self._status is not None:
+                _write_record(self._status, json.dumps(public))
         except OSError:
             pass  # a full disk is noticed by those that write what counts
+
+
+def _open_status(path: Path) -> int | None:
+    """The file for those who monitor runs; None where it cannot be made, or is a link to somewhere else."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except OSError:
+        return None
+
+
+def _write_record(descriptor: int, text: str) -> None:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, text.encode().ljust(RECORD - 1) + b"\n")
 
 
 def read_lock(path: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from solver.cluster import Agreement, is_first
 from solver.grid import Grid
 from solver.io.cuts import AXES, Cut
 from solver.io.files import make_folder, partial_path, publish
-from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal
+from solver.io.hdf5 import create, edit_hdf5, in_the_file_itself, new_hdf5, seal
 from solver.io.host import host_copy
 from solver.io.manifest import step_of
 from solver.io.vtkhdf import write_vtkhdf
@@ -270,5 +270,9 @@ def _write_by_planes(data: h5py.Dataset, index: tuple[slice, ...], values: np.nd
 
 
 def variables_in(file: h5py.File) -> list[str]:
-    """Names of a snapshot's fields, without axes, labels and time."""
-    return [name for name in file if name != "time" and not file[name].is_scale]
+    """Names of a snapshot's fields, without axes, labels and time.
+
+    Raises:
+        ValueError: something in the file is no data set, or a link to another file.
+    """
+    return [name for name in file if name != "time" and not in_the_file_itself(file, name).is_scale]

@@ -10,8 +10,11 @@ from jaxtyping import Array
 
 from solver.equations.budget import without_budget
 from solver.equations.driven import Driven
+from solver.equations.system import compiled
 from solver.loop.control import towards
 from solver.loop.fixed import is_finite as all_finite
+from solver.loop.kept import coefficients_for, nothing_kept
+from solver.loop.sums import apart, begin_step, end_step
 from solver.operators import Fields
 
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
@@ -34,30 +37,35 @@ def _cfl_steps(
     step: Any,
 ) -> tuple[Any, ...]:
     def go_on(carry: tuple[Any, ...]) -> Array:
-        _, _, _, t, _, done, is_finite = carry
-        return (done < steps) & (t < target) & is_finite
+        _, _, _, t, _, _, done, is_finite, _ = carry
+        return (done < steps) & (apart(target, t) > 0) & is_finite
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        field, history, forcing, t, before, done, _ = carry
-        driven, now = equation.at_step(forcing, key, step + done), t.astype(equation.grid.dtype)
+        field, history, forcing, t, before, _, done, _, kept = carry
+        driven, now = equation.at_step(forcing, key, step + done), t[0].astype(equation.grid.dtype)
+        field, sums = begin_step(field)
         known = isinstance(driven, Driven)
         begun, rate = driven.begin(field, now) if known else ((), equation.rate(without_budget(field)))
-        chosen = jnp.minimum(cfl / rate.astype(t.dtype), longest)
+        chosen = jnp.minimum(cfl / rate.astype(before.dtype), longest)
         chosen = jnp.minimum(chosen, jnp.where(before > 0, GROWTH * before, first))
-        dt, last, is_finite = towards(target, t, chosen)
+        dt, later, _, is_finite = towards(target, t, chosen)
         short = dt.astype(equation.grid.dtype)
         forcing = equation.advance_forcing(forcing, key, step + done, short)
         driven = equation.at_step(forcing, key, step + done)
         driven = driven.knowing(begun) if known else driven
-        coefficients = stepper.coefficients(driven, short)
+        coefficients, kept = coefficients_for(stepper, driven, short, kept)
         field, history = stepper.step(driven, field, history, now, short, coefficients)
+        field, history = end_step(stepper, field, history, sums)
         usual = jnp.where(jnp.isfinite(chosen), chosen, dt)  # a field at rest allows any step
-        return field, history, forcing, jnp.where(last, target, t + dt), usual, done + 1, is_finite
+        return field, history, forcing, later, usual, dt, done + 1, is_finite, kept
 
-    start = (field, history, forcing, jnp.asarray(t), jnp.asarray(dt), jnp.zeros_like(steps), jnp.asarray(True))
-    field, history, forcing, t, dt, done, is_finite = jax.lax.while_loop(go_on, body, start)
-    return field, history, forcing, t, dt, done, is_finite & all_finite(field)
+    t, target = jax.tree.map(jnp.asarray, (t, target))
+    kept = nothing_kept(stepper, equation.at_step(forcing, key, step), jnp.asarray(0, equation.grid.dtype))
+    counts = (jnp.zeros_like(steps), jnp.asarray(True), kept)
+    start = (field, history, forcing, t, jnp.asarray(dt), jnp.asarray(dt), *counts)
+    field, history, forcing, t, dt, taken, done, is_finite, _ = jax.lax.while_loop(go_on, body, start)
+    return field, history, forcing, t, dt, taken, done, is_finite & all_finite(field)
 
 
-cfl_steps = jax.jit(_cfl_steps)
-cfl_steps_donating = jax.jit(_cfl_steps, donate_argnums=(2, 3))
+cfl_steps = compiled(_cfl_steps)
+cfl_steps_donating = compiled(_cfl_steps, donate_argnums=(2, 3))

@@ -15,16 +15,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.equations.base import Equation
-from solver.equations.budget import split_budget, with_budget
 from solver.equations.system import PeriodicSystem
 from solver.loop.by_cfl import cfl_steps, cfl_steps_donating
 from solver.loop.by_error import error_steps, error_steps_donating
-from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, reached, slack
+from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, multiple, reached, slack
 from solver.loop.first_change import check_first_change
 from solver.loop.fixed import fixed_steps, fixed_steps_donating
 from solver.loop.start import first_step
+from solver.loop.sums import as_number, as_pair, split_sums, with_sums
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
+from solver.steppers.suits import check_history, check_state
 
 
 def evolve(
@@ -68,11 +69,13 @@ def evolve(
 
     Raises:
         ValueError: not exactly one of `step`, `cfl` and `tolerance`, one that is not positive, or `max_step` beside
-            `step`; an own equation or forcing whose N no real field has.
+            `step`; a state of another grid, equation or stepper; an own equation or forcing whose N no real field has.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
     """
     stepper.check(equation)
+    check_state(equation, state)
+    check_history(equation, stepper, state.history)
     Control(end, step, cfl, tolerance, max_step).check(stepper)
     check_first_change(equation, state)
     for pause in pauses:
@@ -110,18 +113,17 @@ def _to_target_by_count(
     if full >= 1:
         steps = min(steps, full)
         dt, t_reference, step_reference = step, state.t_reference, state.step_reference
-        counted = state.step + steps - step_reference
-        t = t_reference + counted * np.float64(step)
+        t = np.float64(multiple(int(state.step + steps - step_reference), step, float(t_reference)))
     else:
         steps, dt = 1, target - float(state.t)
         t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
     field, history, forcing, is_finite = (fixed_steps_donating if donate else fixed_steps)(
-        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps), np.float64(dt),
+        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps), np.float64(dt),
         state.t_reference, state.step - state.step_reference, state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = _moved(
         state, field, history=history, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
-        t_reference=t_reference, step_reference=step_reference,
+        taken=np.float64(dt), t_reference=t_reference, step_reference=step_reference,
     )  # fmt: skip
     return _checked(after, bool(is_finite), before=state)
 
@@ -138,14 +140,14 @@ def _to_target_by_cfl(
 ) -> State:
     at_start = float(state.dt) == 0 and isinstance(equation, Equation)
     first = np.float64(first_step(equation, state, np.float64(state.t), cfl)) if at_start else np.float64("inf")
-    field, history, forcing, t, dt, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
-        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps), np.float64(cfl),
-        np.float64(state.t), np.float64(state.dt), np.float64(target), longest, first,
+    field, history, forcing, t, dt, taken, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
+        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps), np.float64(cfl),
+        as_pair(state.t), np.float64(state.dt), as_pair(target), longest, first,
         state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = _moved(
         state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
-        step=state.step + np.int64(done),
+        taken=np.float64(taken), step=state.step + np.int64(done),
     )  # fmt: skip
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 
@@ -163,29 +165,30 @@ def _to_target_by_error(
     proposed = np.float64(state.proposed)
     if not proposed > 0:  # no step was controlled so before
         proposed = np.float64(first_step(equation, state, np.float64(state.t), np.float64(1)))
-    field, history, forcing, t, dt, proposed, done, rejected, is_finite = (
+    field, history, forcing, t, dt, taken, proposed, done, rejected, is_finite = (
         error_steps_donating if donate else error_steps
     )(
-        equation, stepper, with_budget(state.field, state.budget), state.history, np.int64(steps),
-        np.float64(tolerance), np.float64(state.t), np.float64(state.dt), np.float64(target), longest, proposed,
+        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps),
+        np.float64(tolerance), as_pair(state.t), np.float64(state.dt), as_pair(target), longest, proposed,
         np.int64(state.rejected), state.forcing, state.key, np.int64(state.step),
     )  # fmt: skip
     after = _moved(
         state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
-        step=state.step + np.int64(done), proposed=np.float64(proposed), rejected=np.int64(rejected),
+        taken=np.float64(taken), step=state.step + np.int64(done), proposed=np.float64(proposed),
+        rejected=np.int64(rejected),
     )  # fmt: skip
     return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
 
 
 def _moved(state: State, fields: Fields, **changes: Any) -> State:
     """A state after steps: `fields` as the stepper moves them, the budget beside them."""
-    field, budget = split_budget(fields, state.budget)
+    field, budget = split_sums(fields, state.budget)
     return state.replace(field=field, budget=budget, **changes)
 
 
 def _on_target(t: Any, target: float) -> np.float64:
-    """Where JAX is limited to 32 bits the target is rounded on the device: reaching it there is reaching it."""
-    return np.float64(target if np.asarray(t) >= np.asarray(target).astype(np.asarray(t).dtype) else t)
+    """A time off the device, where JAX may round the target to 48 bits: reaching that is reaching it."""
+    return np.float64(target if as_number(t) >= as_number(as_pair(target)) else as_number(t))
 
 
 def _own(state: State) -> State:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
+from solver.loop.sums import Pair, apart, plus
 from solver.steppers.base import State, Stepper
 
 TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
@@ -49,7 +52,7 @@ class Schedule:
             return True
         if not self.every_time:
             return False
-        nearest = round(float(state.t) / self.every_time) * self.every_time
+        nearest = multiple(round(float(state.t) / self.every_time), self.every_time)
         return abs(float(state.t) - nearest) <= TOLERANCE * max(float(state.dt), 0.0)
 
     def steps_left(self, step: int) -> int | None:
@@ -60,10 +63,10 @@ class Schedule:
         """The next multiple in time that lies beyond `t`."""
         if not self.every_time:
             return math.inf
-        multiple = math.floor(t / self.every_time)
-        while multiple * self.every_time <= t + tolerance:
-            multiple += 1
-        return multiple * self.every_time
+        count = math.floor(t / self.every_time)
+        while multiple(count, self.every_time) <= t + tolerance:
+            count += 1
+        return multiple(count, self.every_time)
 
 
 @dataclass(frozen=True)
@@ -112,15 +115,28 @@ class Control:
         return next(f"{name} = {value:g}" for name, value in controls.items() if value is not None)
 
 
-def towards(target: Any, t: Any, chosen: Any) -> tuple[Any, Any, Any]:
+def multiple(count: int, size: float, start: float = 0.0) -> float:
+    """start + count · size, in decimal numbers if that is the shorter one to write.
+
+    7 · 0.1 is 0.7 and not 0.7000000000000001, which it is in binary numbers; 3 · (1/3) is 1 in those alone.
+    """
+    binary = start + count * size
+    decimal = float(Decimal(repr(start)) + count * Decimal(repr(size)))
+    return min(binary, decimal, key=lambda t: len(repr(t)))
+
+
+def towards(target: Pair, t: Pair, chosen: Any) -> tuple[Any, Pair, Any, Any]:
     """A step of the chosen size, or the one that meets the target; inside a compiled chunk.
 
     Returns:
-        Its size, whether it ends at the target, and whether it is one at all: finite, and long enough to change t.
+        Its size, the time after it, whether that is the target, and whether it is a step at all: finite, and long
+        enough to change t.
     """
-    last = t + chosen * (1 + TOLERANCE) >= target
-    dt = jnp.where(last, target - t, chosen)
-    return dt, last, jnp.isfinite(dt) & (t + dt > t)
+    left = apart(target, t)
+    last = chosen * (1 + max(TOLERANCE, 4 * float(jnp.finfo(chosen.dtype).eps))) >= left
+    dt = jnp.where(last, left, chosen)
+    later = jax.tree.map(lambda end, after: jnp.where(last, end, after), target, plus(t, dt))
+    return dt, later, last, jnp.isfinite(dt) & (apart(later, t) > 0)
 
 
 def slack(state: State, step: float | None) -> float:

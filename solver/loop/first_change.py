@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.base import Equation
 from solver.equations.manifold import distances, on_manifold
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.steppers.base import State
 
 # shares of N, and of what the fields change at their own rate: beyond both it is no round-off
@@ -41,7 +40,7 @@ def check_first_change(equation: PeriodicSystem, state: State) -> None:
                 )
 
 
-@jax.jit
+@compiled
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
     """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
     fields = on_manifold(fields, equation.fields, equation.grid)  # a state that is not is put back by the first step

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.equations.system import compiled
+from solver.loop.sums import begin_step, end_step
 from solver.operators import Fields
 
 
@@ -32,14 +34,16 @@ def _fixed_steps(
         field, history, forcing = carry
         t = t_reference + (counted + i) * dt
         forcing = equation.advance_forcing(forcing, key, step + i, dt)
-        return *stepper.step(at_step(forcing, i), field, history, t.astype(dt.dtype), dt, coefficients), forcing
+        field, sums = begin_step(field)
+        field, history = stepper.step(at_step(forcing, i), field, history, t.astype(dt.dtype), dt, coefficients)
+        return *end_step(stepper, field, history, sums), forcing
 
     field, history, forcing = jax.lax.fori_loop(0, steps, body, (field, history, forcing))
     return field, history, forcing, is_finite(field)
 
 
-fixed_steps = jax.jit(_fixed_steps)
-fixed_steps_donating = jax.jit(_fixed_steps, donate_argnums=(2, 3))
+fixed_steps = compiled(_fixed_steps)
+fixed_steps_donating = compiled(_fixed_steps, donate_argnums=(2, 3))
 
 
 def is_finite(fields: Fields) -> Array:

@@ -1,72 +1,238 @@
-"""A pure function of steps of one size, for gradients and ensembles."""
+"""Pure functions of steps of one size, for gradients and ensembles: `integrate` and `rollout`.
+
+What the backward pass of a gradient keeps of the forward pass is the caller's choice, `checkpoint`. For n steps, with S
+the memory of a state and R that of what the derivative of a step needs, the fields at the points of each stage:
+
+==========  ===================  ================================================
+checkpoint  memory               steps that are taken
+==========  ===================  ================================================
+`none`      n R                  n forward, and n transposed ones
+`steps`     n S + R              n once more, each just before it is transposed
+`sqrt`      2 √n S + R           n twice more, all but the last of each block
+==========  ===================  ================================================
+
+A transposed step costs one to two of forward ones. Without a gradient all of them cost the same.
+
+Source: Griewank, Optim. Methods Softw. 1 (1992) 35, for `sqrt`, with one level of checkpoints.
+"""
 
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import Any
+import operator
+from collections.abc import Callable
+from typing import Any, SupportsIndex
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
-from solver.equations.budget import split_budget, with_budget
-from solver.equations.system import PeriodicSystem
+from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
+from solver.equations.system import PeriodicSystem, compiled, require
+from solver.operators import Fields
 from solver.steppers.base import State, Stepper
+from solver.steppers.suits import check_history, check_state
+
+CHECKPOINTS = ("none", "steps", "sqrt")
 
 
-def integrate(equation: PeriodicSystem, stepper: Stepper, state: State, *, step: ArrayLike, steps: int) -> State:
+def integrate(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    *,
+    step: ArrayLike,
+    steps: SupportsIndex,
+    checkpoint: str = "sqrt",
+) -> State:
     """The state after a number of equal steps: a pure function, for `jit`, `grad`, `jvp`, `vmap` and `scan`.
 
-    Differentiable with respect to the fields of `state`, the parameters of `equation` and `stepper`, and `step`. The
-    backward pass keeps √steps states and computes the steps between them once more; it is split over the devices as
-    the forward pass is.
+    Differentiable any number of times with respect to the fields of `state`, the parameters of `equation` and
+    `stepper`, and `step`; the backward pass is split over the devices as the forward pass is. Compiled once for each
+    class of equation, grid, shapes and number of steps, also outside of `jit`: other parameters, fields and sizes of
+    step compile nothing. What is no array in the equation (a function, a word, a whole number, a flag) is static.
 
     Args:
         equation, stepper: as in `evolve`.
         state: from `initial_state` or a checkpoint.
         step: size of every step [time]; may be traced.
         steps: how many, zero or more.
+        checkpoint: what a gradient keeps: `none` keeps what the derivative of each step needs, and costs least time;
+            `steps` keeps the state at each step, and takes each step once more; `sqrt` keeps 2 √steps states, and takes
+            each step twice more. Makes no difference without a gradient.
 
     Returns:
-        The state at t + steps · step. Nothing is checked for being finite: that would need the values.
+        The state at t + steps · step. Its energy budget begins anew there, since nothing reads it on the way: `evolve`
+        goes on from it. Nothing is checked for being finite: that would need the values.
 
     Raises:
-        ValueError: a negative number of steps.
+        ValueError: a number of steps that is not a whole number, zero or more; a step that is not positive; a state of
+            another grid, equation or stepper; another `checkpoint`.
         TypeError: an equation that the stepper cannot step.
-
-    Source: Griewank, Optim. Methods Softw. 1 (1992) 35, with one level of checkpoints.
     """
-    if steps < 0:
-        raise ValueError(f"integrate over {steps} steps: zero or more are needed")
-    stepper.check(equation)
-    dt = jnp.asarray(step, equation.grid.dtype)
-    t0 = jnp.asarray(state.t, equation.grid.dtype)
-
-    def advance(carry: Any, start: Any, count: int, coefficients: Any) -> Any:
-        @partial(jax.checkpoint, prevent_cse=False)  # or each of its stages' fields at the points would be kept
-        def body(carry: Any, i: Any) -> Any:
-            field, history, forcing = carry
-            forcing = equation.advance_forcing(forcing, state.key, state.step + start + i, dt)
-            driven = equation.at_step(forcing, state.key, state.step + start + i)
-            after = stepper.step(driven, field, history, t0 + (start + i) * dt, dt, coefficients)
-            return (*after, forcing), None
-
-        return jax.lax.scan(body, carry, jnp.arange(count))[0]
-
-    advance_again = jax.checkpoint(advance, static_argnums=2)
-    coefficients = stepper.coefficients(equation.at_step(state.forcing, state.key, state.step), dt)
-    carry = (with_budget(state.field, state.budget), state.history, state.forcing)
-    inner = max(1, math.isqrt(steps))
-    outer, rest = divmod(steps, inner)
-    block = lambda carry, j: (advance_again(carry, j * inner, inner, coefficients), None)  # noqa: E731
-    carry = jax.lax.scan(block, carry, jnp.arange(outer))[0]
-    if rest:
-        carry = advance_again(carry, outer * inner, rest, coefficients)
-    fields, history, forcing = carry
-    field, budget = split_budget(fields, state.budget)
-    t = jnp.asarray(state.t) + steps * jnp.asarray(step)
+    count = _checked(step, steps, checkpoint)
+    check_state(equation, state)
+    start = (state.field, state.history, state.forcing)
+    clock = (state.key, state.step, state.t, step)
+    field, history, forcing = _advanced(equation, stepper, start, *clock, count, checkpoint)
+    begun = _begin_budget(equation, field, tuple(state.budget)) if state.budget else {}
+    t, number = state.t + count * step, state.step + count
     return state.replace(
-        field=field, history=history, budget=budget, forcing=forcing, t=t, dt=jnp.asarray(step),
-        step=state.step + steps, t_reference=t, step_reference=state.step + steps,
+        field=field, history=history, forcing=forcing, **begun,
+        t=t, dt=_number(step), taken=_number(step), step=number, t_reference=t, step_reference=number,
     )  # fmt: skip
+
+
+def rollout(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    *,
+    step: ArrayLike,
+    steps: SupportsIndex,
+    every: SupportsIndex = 1,
+    checkpoint: str = "sqrt",
+) -> tuple[Array, Fields]:
+    """A trajectory as arrays: the fields at the points at the start and after every so many equal steps.
+
+    A pure function, as `integrate` is: for `jit`, `grad`, `jvp` and `vmap`, compiled once for equal shapes. What it
+    returns is as large as steps/every + 1 states at the points, whatever `checkpoint` is.
+
+    Args:
+        equation, stepper, state, step: as in `integrate`.
+        steps: how many in all, a multiple of `every`.
+        every: number of steps from one time to the next.
+        checkpoint: what a gradient keeps: `none` and `steps` as in `integrate`; `sqrt` keeps a state at each returned
+            time and at each step between two of them, and takes each step twice more (once, if `every` is 1).
+
+    Returns:
+        Times `(time,)`, and by field name the values `(time, component, x, y, z)`, split over the devices as fields at
+        the points are.
+
+    Raises:
+        ValueError, TypeError: as `integrate`; also a number of steps that is no multiple of `every`.
+    """
+    count, apart = _checked(step, steps, checkpoint), _whole(every)
+    if not apart or count % apart:
+        raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
+    check_state(equation, state)
+    start = (state.field, shorn(state.history), state.forcing)
+    clock = (state.key, state.step, state.t, step)
+    values = _rolled(equation, stepper, start, *clock, count, apart, checkpoint)
+    return jnp.asarray(state.t + apart * np.arange(count // apart + 1) * step), values
+
+
+Carry = tuple[Fields, Any, Any]  # fields, history of the stepper, states of the forcings
+Advance = Callable[[Carry, Any], Carry]  # from the start of step number i, counted from the first, to its end
+
+
+def _integrate(
+    equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t: Any, step: Any, steps: int, checkpoint: str
+) -> Carry:
+    fields, history, forcing = start
+    rates = rates_in(history)  # of a budget, which a stepper with a history goes on with
+    start = (fields if rates is None else {**fields, BUDGET: jnp.zeros_like(rates)}, history, forcing)
+    one_step = _one_step(equation, stepper, start, key, first, t, step)
+    fields, history, forcing = _advance(one_step, start, 0, steps, checkpoint)
+    return without_budget(fields), history, forcing
+
+
+def _rollout(
+    equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t: Any, step: Any, steps: int, every: int,
+    checkpoint: str,
+) -> Fields:  # fmt: skip
+    one_step = _one_step(equation, stepper, start, key, first, t, step)
+    within = checkpoint if checkpoint != "sqrt" else "steps" if every > 1 else "none"
+    to_next = lambda carry, begin: _advance(one_step, carry, begin, every, within)  # noqa: E731
+    to_next = jax.checkpoint(to_next, prevent_cse=False) if checkpoint == "sqrt" else to_next
+
+    def body(carry: Carry, i: Any) -> tuple[Carry, Fields]:
+        carry = to_next(carry, i * every)
+        return carry, equation.to_physical(carry[0])
+
+    _, values = jax.lax.scan(body, start, jnp.arange(steps // every))
+    at_start = equation.to_physical(start[0])
+    return {name: jnp.concatenate([at_start[name][None], values[name]]) for name in values}
+
+
+def _new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> dict[str, Any]:
+    zeros = {name: jnp.asarray(np.float64(0)) for name in columns}
+    return {"budget": zeros, "energies": equation.energies(fields)}
+
+
+_advanced = compiled(_integrate, static_argnums=(7, 8))
+_rolled = compiled(_rollout, static_argnums=(7, 8, 9))
+_begin_budget = compiled(_new_budget, static_argnums=2)
+
+
+def _one_step(equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t: Any, step: Any) -> Advance:
+    """One step of this size; what depends on the size alone is worked out once."""
+    stepper.check(equation)
+    check_history(equation, stepper, start[1])
+    dt, t0 = jnp.asarray(step, equation.grid.dtype), jnp.asarray(t, equation.grid.dtype)
+    coefficients = stepper.coefficients(equation.at_step(start[2], key, first), dt)
+
+    def advance(carry: Carry, i: Any) -> Carry:
+        fields, history, forcing = carry
+        forcing = equation.advance_forcing(forcing, key, first + i, dt)
+        driven = equation.at_step(forcing, key, first + i)
+        return *stepper.step(driven, fields, history, t0 + i * dt, dt, coefficients), forcing
+
+    return advance
+
+
+def _advance(one_step: Advance, carry: Carry, begin: Any, steps: int, checkpoint: str) -> Carry:
+    """A number of steps from number `begin` on, with so much kept for the backward pass."""
+    if checkpoint == "sqrt":
+        return _in_blocks(one_step, carry, begin, steps)
+    if checkpoint == "steps":
+        one_step = jax.checkpoint(one_step, prevent_cse=False)
+    body = lambda carry, i: (one_step(carry, i), None)  # noqa: E731
+    return jax.lax.scan(body, carry, begin + jnp.arange(steps))[0]
+
+
+def _in_blocks(one_step: Advance, carry: Carry, begin: Any, steps: int) -> Carry:
+    """About √steps blocks of as many steps, each block and each step in it checkpointed."""
+    length = _block_length(steps)
+    blocks, rest = divmod(steps, length)
+    # each step, too: or the fields at the points of each of its stages would be kept
+    block = lambda carry, i, count: _advance(one_step, carry, begin + i * length, count, "steps")  # noqa: E731
+    block = jax.checkpoint(block, static_argnums=2)
+    carry = jax.lax.scan(lambda carry, i: (block(carry, i, length), None), carry, jnp.arange(blocks))[0]
+    return block(carry, blocks, rest) if rest else carry
+
+
+def _block_length(steps: int) -> int:
+    """A divisor near √steps if there is one, so that all blocks are one program; √steps if not."""
+    root = max(1, math.isqrt(steps))
+    near = [n for n in range(root, max(1, root // 2) - 1, -1) if steps % n == 0]
+    return near[0] if near else root
+
+
+def _checked(step: Any, steps: Any, checkpoint: str) -> int:
+    """The number of steps; raises ValueError where it, the size of a step or `checkpoint` is none."""
+    count = _whole(steps)
+    if count is None:
+        raise ValueError(f"integrate over {steps} steps: zero or more are needed, a whole number")
+    if np.ndim(step) != 0:
+        raise ValueError(f"step of shape {list(np.shape(step))}: one number is needed; vmap takes several")
+    require("step", step, "a positive number", above=0)
+    if checkpoint not in CHECKPOINTS:
+        raise ValueError(f"checkpoint = {checkpoint!r}: {', '.join(CHECKPOINTS)} are there")
+    return count
+
+
+def _whole(number: Any) -> int | None:
+    """A whole number that is not negative; None if it is none. A flag is none."""
+    try:
+        count = operator.index(number)
+    except TypeError:
+        return None
+    return None if isinstance(number, bool) or count < 0 else count
+
+
+def _number(value: Any) -> Any:
+    """A Python number as a state has it; arrays as they are."""
+    return np.float64(value) if isinstance(value, int | float) else value

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
+from solver.equations.system import compiled
 from solver.steppers.base import State
 
 
-@jax.jit
+@compiled
 def first_step(equation: Any, state: State, t: Any, cfl: Any) -> Array:
     """A hundredth of the time ‖u‖/‖u_t‖ in which the fields change; from rest, the time in which the acceleration
     alone would reach a tenth of the CFL number; infinite where nothing changes.

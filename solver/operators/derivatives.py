@@ -93,9 +93,19 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
     _check_vector(u_hat, grid)
     wavenumbers = grid.derivative_wavenumbers()
     k2 = sum(k * k for k in map(jnp.asarray, wavenumbers))
-    k_dot_u = sum(k * u for k, u in zip(wavenumbers, u_hat, strict=True))
+    parts = components(u_hat)
+    k_dot_u = sum(k * u for k, u in zip(wavenumbers, parts, strict=True))
     pressure = _over(jnp.where(k2 == 0, 1, k2), k_dot_u, grid)
-    return jnp.stack([u - k * pressure for k, u in zip(wavenumbers, u_hat, strict=True)])
+    return jnp.stack([u - k * pressure for k, u in zip(wavenumbers, parts, strict=True)])
+
+
+def components(u: Array) -> list[Array]:
+    """The components `(x, y, z)` of fields `(component, x, y, z)`.
+
+    As one operation, whose transpose is one concatenation: that of `u[0]`, `u[1]`, … is a sum of arrays padded with
+    zeros, which costs a gradient a fifth more time.
+    """
+    return [part[0] for part in jnp.split(u, len(u))]
 
 
 def _check_vector(u_hat: Array, grid: Grid) -> None:

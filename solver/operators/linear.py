@@ -17,6 +17,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.operators.phi import phi_functions, phi_matrices
+from solver.operators.rotation import Rotation
 
 Fields: TypeAlias = dict[str, Array]  # coefficients `(component, *modes)` by field name
 
@@ -54,16 +55,22 @@ class Diagonal(LinearOperator):
     """One number per mode for each field, real or complex: viscosity, dispersion, growth.
 
     Args:
-        entries: field name → L(k) [1/time], which broadcasts against coefficients `(component, *modes)`.
+        entries: field name → L(k) [1/time], which broadcasts against coefficients `(component, *modes)`; in what `exp`
+            of a complex L gives, a `Rotation`, which keeps the modulus of what only turns.
     """
 
     entries: dict[str, Any]
 
     def apply(self, fields: Fields) -> Fields:
-        return {name: self.entries[name] * field for name, field in fields.items()}
+        return {name: _times(self.entries[name], field) for name, field in fields.items()}
 
     def exp(self, t: ArrayLike) -> Diagonal:
-        return self._map(lambda entry: jnp.exp(t * entry))
+        def grown(entry: Array) -> Any:
+            if jnp.iscomplexobj(entry):
+                return Rotation.by(t * jnp.imag(entry), times=jnp.exp(t * jnp.real(entry)))
+            return jnp.exp(t * entry)
+
+        return self._map(grown)
 
     def phi(self, weights: Mapping[int, float], t: ArrayLike) -> Diagonal:
         def combined(entry: Array) -> Array:
@@ -158,6 +165,10 @@ class Matrix(LinearOperator):
             return dict(zip(self.names, rows, strict=True))
         ends = np.cumsum([len(fields[name]) for name in self.names])
         return dict(zip(self.names, jnp.split(rows, ends[:-1]), strict=True))
+
+
+def _times(entry: Any, field: Array) -> Array:
+    return entry.apply(field) if isinstance(entry, Rotation) else entry * field
 
 
 def _weighted(terms: Sequence[Array], weights: Sequence[float]) -> Array:

@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.equations.base import SplitEquation
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.fft import resample
 from solver.grid import Grid
 from solver.io import COMPONENT, Variable
@@ -127,7 +127,7 @@ def variables(
     return found
 
 
-_values = jax.jit(lambda selection, equation, fields: selection.values(equation, fields), static_argnums=0)
+_values = compiled(lambda selection, equation, fields: selection.values(equation, fields), static_argnums=0)
 
 
 def trace_values(selection: Selection, equation: PeriodicSystem, fields: Any) -> Any:

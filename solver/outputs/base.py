@@ -27,6 +27,7 @@ class Run:
         run_file: the resolved run file, as text.
         control: what decides its steps and its end.
         warned: kinds of warnings that the log has already.
+        tails: of the spectra in the row before, by field: `outputs.resolution`.
         writer: writes large files while stepping goes on.
         kept: steps whose states have a checkpoint, or are getting one.
     """
@@ -37,6 +38,7 @@ class Run:
     run_file: str = ""
     control: Control | None = None
     warned: set[str] = field(default_factory=set)
+    tails: dict[str, float] = field(default_factory=dict)
     writer: Writer = field(default_factory=Writer)
     kept: set[int] = field(default_factory=set)
 
@@ -86,6 +88,14 @@ class Output(ABC):
 
     def check(self, equation: PeriodicSystem) -> None:
         """Refuse, before the run starts, an equation that it cannot be written for. Touches no device.
+
+        Raises:
+            ValueError: the message says what is needed.
+        """
+        return
+
+    def check_times(self, control: Control) -> None:
+        """Refuse, before the run starts, times that it does not reach.
 
         Raises:
             ValueError: the message says what is needed.

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.moments import add_to_mean, add_to_squares
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import Fields
 
 
@@ -52,7 +52,7 @@ def _zeros(shape: tuple[int, ...], dtype: str, sharding: Any) -> Callable[[], Ar
     return jax.jit(lambda: jnp.zeros(shape, dtype), out_shardings=sharding)
 
 
-@jax.jit
+@compiled
 def add_fields(equation: PeriodicSystem, sums: Any, fields: Fields, weight: Array, total: Array) -> Any:
     """The sums with one state more, of a weight; `total` has it in. One inverse transform of each field."""
     weight, total = (jnp.asarray(value, equation.grid.dtype) for value in (weight, total))
@@ -65,7 +65,7 @@ def add_fields(equation: PeriodicSystem, sums: Any, fields: Fields, weight: Arra
     return added
 
 
-@jax.jit
+@compiled
 def means_and_variances(equation: PeriodicSystem, sums: Any, total: Array) -> dict[str, Array]:
     """`FIELD_mean` and `FIELD_variance` at the points. One inverse transform of each field."""
     found = {}

@@ -14,14 +14,14 @@ from jaxtyping import Array
 
 from solver.cluster import is_first
 from solver.config import ConfigError
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.io import TIME, Layout, RecordsFile, Row, RunDirectory, verify_data
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.pictures import Recorded, View, records_figure, save
 from solver.steppers.base import State
 
-_values = jax.jit(lambda output, equation, fields: output.values(equation, fields), static_argnums=0)
+_values = compiled(lambda output, equation, fields: output.values(equation, fields), static_argnums=0)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
 
 COLUMNS = {
-    "energy": ("length^2/time^2", "half the mean square velocity"),
-    "rms_velocity": ("length/time", "root mean square of one velocity component"),
+    "energy": ("length^2/time^2", "half the mean square of the velocity without its mean"),
+    "rms_velocity": ("length/time", "root mean square of one velocity component, without its mean"),
     "integral_scale": ("length", "integral of the longitudinal correlation, from the spectrum"),
     "turnover_time": ("time", "integral scale over r.m.s. velocity"),
     "taylor_scale": ("length", "transverse Taylor scale, from the longitudinal gradients"),
@@ -38,8 +38,9 @@ VISCOUS = {
 class Scales(Records):
     """Rms velocity, integral and Taylor scales, Re_λ, Kolmogorov's scales, skewness and flatness of gradients.
 
-    Of the equation's velocity, its first vector field; `diagnostics.flow_scales` has the formulas. What needs a
-    viscosity is left out where the equation has none. Costs one inverse transform of d components; all-reduces only.
+    Of the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has the
+    formulas. What needs a viscosity is left out where the equation has none. Costs one inverse transform of d
+    components; all-reduces only.
 
     Source: Pope, Turbulent Flows (2000), sections 6.3 to 6.5.
     """

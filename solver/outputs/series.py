@@ -14,15 +14,17 @@ from jax.typing import ArrayLike
 from solver.cluster import LOGGER, is_first
 from solver.equations.budget import imbalance
 from solver.equations.manifold import distances
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
+from solver.outputs.resolution import tails, unresolved
 from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
 from solver.steppers.base import State
 
-_report = jax.jit(lambda equation, fields, dt: _reported(equation, fields, dt))
+_report = compiled(lambda equation, fields, dt: _reported(equation, fields, dt))
+_tails = compiled(tails)
 CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 
 
@@ -30,11 +32,13 @@ CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 class Series(Output):
     """One row of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
 
-    Drift is the change since the start of the run, relative to the value there, or to the size of the quantity where
-    that is larger: a mean of zero stays one up to round-off (absolute where both are zero). The budget of an energy E
-    is a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and `E_imbalance`, what they
-    leave unexplained of the change of E relative to the largest of these numbers. Where an error estimate chooses the
-    steps, `rejected` counts those that were taken again. Warnings go to the log, each kind once.
+    dt is the size of the last step as it was taken, at the start that of the one to come. Drift is the change since the
+    start of the run, relative to the value there, or to the size of the quantity where that is larger: a mean of zero
+    stays one up to round-off (absolute where both are zero). The budget of an energy E is a column `E_from_CAUSE` for
+    each cause, its contribution since the start of the run, and `E_imbalance`, what they leave unexplained of the
+    change of E relative to the largest of these numbers. Where an error estimate chooses the steps, `rejected` counts
+    those that were taken again. Warnings go to the log, each kind once; one of them for every field whose spectrum does
+    not fall off towards k_max.
 
     At each row it is checked that every field is what the equation declares it to be: real, free of divergence, of zero
     mean. More than 1e-6 of a field that is not (1e-3 in float32) is a warning, more than 1e-2 ends the run.
@@ -59,7 +63,8 @@ class Series(Output):
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
-        return {"series": _report.trace(equation, state.field, np.float64(1))}
+        traced = _report.trace(equation, state.field, np.float64(1))
+        return {"series": traced, "resolution": _tails.trace(equation, state.field)}
 
     def begin(self, run: Run) -> None:
         _file(run, *_names(run.equation)).begin()
@@ -81,7 +86,8 @@ class Series(Output):
         _file(run, *_names(run.equation)).flush()
 
     def write(self, run: Run, state: State) -> None:
-        report = _report(run.equation, state.field, np.float64(state.dt))
+        dt = np.float64(state.taken or state.dt)  # before the first step, the one to come
+        report = _report(run.equation, state.field, dt)
         row, conserved, scales, energies, astray = jax.tree.map(float, report)
         for name, now in conserved.items():
             before = float(state.conserved[name])
@@ -90,15 +96,12 @@ class Series(Output):
         missing = {name: imbalance(name, float(state.energies[name]), now, budget) for name, now in energies.items()}
         row |= budget | {f"{name}_imbalance": value for name, value in missing.items()}
         if is_first():
-            leading = {"step": int(state.step), "t": float(state.t), "dt": float(state.dt)}
+            leading = {"step": int(state.step), "t": float(state.t), "dt": float(dt)}
             counted = {"rejected": int(state.rejected)}
             with run.writer.while_waiting():
                 _file(run, conserved, energies, budget).append({**leading, **row, **counted})
-        _warn(
-            run,
-            state,
-            [*run.equation.warnings(row), *_open_budgets(missing), *strayed(astray, run.equation.grid.dtype)],
-        )
+        left = strayed(astray, run.equation.grid.dtype)
+        _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing), *_unresolved(run, state), *left])
         stop_if_wrong(astray, int(state.step), float(state.t))
 
     @classmethod
@@ -145,6 +148,14 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
     missing = {f"{name}_imbalance": "1" for name in energies}
     rejected = {"rejected": "1"} if run.control is not None and run.control.tolerance is not None else {}
     return SeriesFile(run.directory.series, {**units, **drifts, **integrals, **missing, **rejected})
+
+
+def _unresolved(run: Run, state: State) -> list[str]:
+    """Warnings of fields whose spectra do not fall off; compared with those of the row before."""
+    now = {name: float(tail) for name, tail in _tails(run.equation, state.field).items()}
+    found = unresolved(now, run.tails, run.equation.grid)
+    run.tails.update(now)
+    return found
 
 
 def _open_budgets(missing: dict[str, float]) -> list[str]:

@@ -166,6 +166,10 @@ class StepTime:
         """Work and exchanges less what is done at the same time [s]."""
         return self.work + self.exchange - self.hidden
 
+    def times(self, factor: float) -> StepTime:
+        """The same split, with all seconds multiplied."""
+        return replace(self, work=factor * self.work, exchange=factor * self.exchange, hidden=factor * self.hidden)
+
     def __str__(self) -> str:
         return f"{self.slabs} × {self.pencils}: {1e3 * self.total:.3g} ms a step, {1e3 * self.exchange:.3g} exchanging"
 
@@ -228,14 +232,20 @@ class Choice:
         return f"{'; '.join(ways)} (predicted: {self.basis})"
 
 
-def better_split(rates: Rates, layout: Layout, step: Step, itemsize: int, devices: int | None = None) -> Choice:
+def better_split(
+    rates: Rates, layout: Layout, step: Step, itemsize: int, devices: int | None = None, known: float | None = None
+) -> Choice:
     """Slabs or pencils, and how many of each, for a number of devices; by default the layout's own.
+
+    `known` is what the layout's own split takes [s], predicted from its compiled program: the others are then as much
+    faster or slower than that as the model says.
 
     Raises:
         ValueError: the grid cannot be split over that many devices.
     """
     devices = layout.devices if devices is None else devices
-    times = [step_time(rates, each, step, itemsize) for each in _splits(layout, devices)]
+    factor = 1.0 if known is None else known / step_time(rates, layout, step, itemsize).total
+    times = [step_time(rates, each, step, itemsize).times(factor) for each in _splits(layout, devices)]
     if not times:
         most = layout.max_slabs * layout.max_pencils
         raise ValueError(f"{devices} devices for the grid {list(layout.shape)}, which can use up to {most}")

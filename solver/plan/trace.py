@@ -14,6 +14,7 @@ from solver.equations import PeriodicSystem
 from solver.equations.budget import with_budget
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
+from solver.static import opened, sealed
 from solver.steppers import State, Stepper
 
 
@@ -71,18 +72,18 @@ def transforms_in_step(equation: PeriodicSystem, stepper: Stepper, state: State)
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
 
     def step(equation: Any, state: Any, dt: Any) -> Any:
-        driven = equation.at_step(state.forcing, state.key, state.step)
+        driven = opened(equation).at_step(state.forcing, state.key, state.step)
         fields = with_budget(state.field, state.budget)
         return stepper.step(driven, fields, state.history, dt, dt, stepper.coefficients(driven, dt))
 
-    return transforms_in(jax.make_jaxpr(step)(equation, state, dt))
+    return transforms_in(jax.make_jaxpr(step)(sealed(equation), state, dt))
 
 
 def _peak_bytes(equation: PeriodicSystem, stepper: Stepper, state: State, calls: list[Call]) -> int:
     """State and the stepper's stages and coefficients, and the largest transform under way, for all devices."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
-    prepare = lambda e, s, dt: stepper.coefficients(e.at_step(s.forcing, s.key, s.step), dt)  # noqa: E731
-    coefficients = jax.eval_shape(prepare, equation, state, dt)
+    prepare = lambda e, s, dt: stepper.coefficients(opened(e).at_step(s.forcing, s.key, s.step), dt)  # noqa: E731
+    coefficients = jax.eval_shape(prepare, sealed(equation), state, dt)
     held = _bytes((state.history, coefficients)) + (1 + stepper.stages_held) * _bytes(state.field)
     return held + max((call.working_bytes for call in calls), default=0)
 

@@ -1,6 +1,14 @@
 """Runs read back: their series, recorded arrays and snapshots as xarray datasets, and how they ended."""
 
-from solver.reading.run import OpenRun, open_run, recorded_names
-from solver.reading.standing import Standing, standing
+from typing import TYPE_CHECKING
 
-__all__ = ["OpenRun", "Standing", "open_run", "recorded_names", "standing"]
+from solver.discovery import imported_when_used
+
+if TYPE_CHECKING:
+    from solver.reading.hours import device_hours
+    from solver.reading.outcome import AFTER_BLOW_UP, Standing, standing
+    from solver.reading.run import OpenRun, open_run, recorded_names
+
+__getattr__ = imported_when_used(__name__, __file__)
+
+__all__ = ["AFTER_BLOW_UP", "OpenRun", "Standing", "device_hours", "open_run", "recorded_names", "standing"]

@@ -13,7 +13,7 @@ from solver.io import RecordsFile, RunDirectory, list_snapshots, read_series, re
 from solver.reading.datasets import records_dataset, series_dataset
 from solver.reading.lazy_snapshots import snapshots_dataset
 from solver.reading.optional import needed
-from solver.reading.standing import Standing, standing
+from solver.reading.outcome import Standing, standing
 
 FIELDS = "fields"  # of the mean fields among the statistics
 

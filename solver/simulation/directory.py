@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from solver.io import (
     remove_leftovers,
     write_text,
 )
+from solver.loop import BlowUp
 
 
 def refuse_occupied(directory: RunDirectory) -> None:
@@ -97,6 +99,7 @@ def taken_directory(
                 stack.callback(lock.release)
                 if not continues:
                     refuse_occupied(directory)  # again: now nobody else can begin one
+                _refuse_link(directory.log)
                 stack.enter_context(log_to(directory.log))
                 for folder in directory.folders:
                     remove_leftovers(folder)
@@ -104,7 +107,23 @@ def taken_directory(
                     write_text(directory.path / source.copy_name, source.content)
                 write_text(directory.run_file, run_file)
                 record_provenance(directory.provenance, devices, notes)
-        yield lock
+        try:
+            yield lock
+        except BaseException as error:
+            _say(lock, "blown up" if isinstance(error, BlowUp) else "failed")
+            raise
+        _say(lock, "finished" if lock is None or lock.state == "running" else lock.state)
+
+
+def _refuse_link(path: Path) -> None:
+    """Raises ConfigError where a file that is appended to is a link: it may lead to a file outside of the run."""
+    if path.is_symlink():
+        raise ConfigError(f"{path} is a symbolic link, which is not followed; remove it")
+
+
+def _say(lock: DirectoryLock | None, state: str) -> None:
+    if lock is not None:
+        lock.say(state=state)
 
 
 def _take(directory: RunDirectory) -> DirectoryLock:

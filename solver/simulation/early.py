@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jax
 
-from solver.cluster import LOGGER, end_of_job, is_first, seconds_left
+from solver.cluster import LOGGER, end_of_job, ends_by_limit, is_first, seconds_left
 from solver.io import DirectoryLock, TakenError, Writer
 from solver.simulation.progress import Progress
 from solver.steppers.base import State
@@ -42,6 +42,12 @@ class EarlyStop:
         arrays = [leaf for leaf in jax.tree.leaves(state) if isinstance(leaf, jax.Array)]
         self._guess = sum(shard.data.nbytes for leaf in arrays for shard in leaf.addressable_shards) / FIRST_GUESS
         self._writer = writer
+        left = seconds_left(self.wall_limit, None)
+        if is_first() and left is not None and left < 2 * self._needed():
+            LOGGER.warning(
+                "time.wall_limit = %g s: of the %.0f s that are left, %.0f s are kept to write a checkpoint and leave",
+                self.wall_limit, max(left, 0), self._needed(),
+            )  # fmt: skip
 
     def learn(self, seconds: float) -> None:
         """Take in what a chunk took."""
@@ -66,7 +72,9 @@ class EarlyStop:
         elif is_first() and self.file.exists():
             self._cause = f"the file {self.file}"
         elif advanced and (left := seconds_left(self.wall_limit, self._job_ends)) is not None and left < self._needed():
-            self._cause = f"the clock, {max(left, 0):.0f} s before the end of the job"
+            limited = ends_by_limit(self.wall_limit, self._job_ends)
+            what = f"time.wall_limit = {self.wall_limit:g} s" if limited else "the end of the job"
+            self._cause = f"the clock, {max(left, 0):.0f} s before {what}"
         return bool(self._cause)
 
     def _needed(self) -> float:
@@ -77,6 +85,8 @@ class EarlyStop:
     def report(self, step: int) -> None:
         """Say why, once the checkpoint is written."""
         cause = self._cause or "a signal to another process"
+        if self.lock is not None:
+            self.lock.say(state="stopped")
         LOGGER.warning("stopped early by %s at step %d; its checkpoint continues the run", cause, step)
 
     def obeyed(self) -> None:

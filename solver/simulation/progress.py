@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
 
-from solver.cluster import LOGGER
+from solver.cluster import LOGGER, mpi
 from solver.io import duration
 from solver.steppers import State
 
@@ -49,7 +50,8 @@ class Progress:
 
     def __init__(self, end: float, start: State, active: bool) -> None:
         self.end, self.active = end, active
-        self.live = active and sys.stdout.isatty()
+        # mpiexec gives its processes a terminal although its own output may go to a file
+        self.live = active and sys.stdout.isatty() and mpi.started(os.environ) is None
         self._begin = self._mark = (time.monotonic(), int(start.step), float(start.t))
         self._printed = time.monotonic()
         self._started = False

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
 from solver.config import STALL_SECONDS, ConfigError
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.io import CheckpointError, RunDirectory, duration, load_checkpoint, newest_valid, set_aside
 from solver.loop import BlowUp, Control, Schedule, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
@@ -25,7 +25,7 @@ from solver.simulation.progress import Pace, Progress
 from solver.steppers.base import State, Stepper
 
 PATIENCE = 2.0  # seconds for what is being written when the other processes may have died
-_energy = jax.jit(energy_of_all)
+_energy = compiled(energy_of_all)
 _finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
 
 

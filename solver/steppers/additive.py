@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from solver.equations.budget import without_budget
 from solver.equations.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Stepper, fractions
+from solver.steppers.base import Prepared, Stepper, fractions
 
 Numbers = tuple[Any, ...]  # fractions, or floats where the numbers are irrational
 
@@ -41,14 +42,15 @@ class _AdditiveRK(Stepper):
     diagonal: ClassVar[Any]
     weights: ClassVar[Numbers]
 
-    def coefficients(self, equation: Driven, dt: ArrayLike) -> LinearOperator:
+    def coefficients(self, equation: Driven, dt: ArrayLike) -> Prepared:
         """(1 − γ dt L)⁻¹, the same for all stages."""
-        return equation.linear().solve(1, float(self.diagonal) * dt)
+        solve = equation.linear().solve(1, float(self.diagonal) * dt)
+        return Prepared(jnp.asarray(dt, equation.grid.dtype), solve)
 
     def advance(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
-        after, _, _ = self._stages(equation, fields, t, dt, coefficients, self._last())
+        after, _, _ = self._stages(equation, fields, t, dt, coefficients.of(dt), self._last())
         return after, history
 
     def _last(self) -> Numbers:
@@ -138,7 +140,7 @@ class IMEXRK3(_AdditiveRK):
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> tuple[Fields, tuple[()], Fields]:
         """Fields and history one step of size dt later, and the difference to the embedded solution of order 2."""
-        after, changes, moved = self._stages(equation, fields, t, dt, coefficients, self._last())
+        after, changes, moved = self._stages(equation, fields, t, dt, coefficients.of(dt), self._last())
         differences = tuple(b - other for b, other in zip(self.weights, self.embedded, strict=True))
         nothing = {name: 0 * u for name, u in fields.items()}
         error = _sum(nothing, dt, [(differences, changes), (differences, moved)])

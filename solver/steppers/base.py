@@ -20,7 +20,8 @@ from jaxtyping import Array
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation
 from solver.equations.budget import with_budget
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
+from solver.grid import Box
 from solver.operators import Fields, LinearOperator
 
 
@@ -40,10 +41,13 @@ class State:
         statistics: what outputs sum up over time, by the name of the output.
         t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
         dt: size of the last full step; 0 at the start of a run.
+        taken: size of the last step, which may have been shortened to meet a time; 0 where there was none.
         step: number of steps done.
         t_reference, step_reference: where the counting of times began.
         proposed: size of the next step, where an error estimate chooses it; 0 where nothing has yet.
         rejected: number of steps that the error estimate made the run take again.
+        box: the grid that the fields belong to, without its devices; static, so part of the pytree's structure. None
+            for a state made by hand, whose grid nobody checks.
     """
 
     field: Any
@@ -56,15 +60,36 @@ class State:
     statistics: dict[str, Any] = field(default_factory=dict)
     t: Any = 0.0
     dt: Any = 0.0
+    taken: Any = 0.0
     step: Any = 0
     t_reference: Any = 0.0
     step_reference: Any = 0
     proposed: Any = 0.0
     rejected: Any = 0
+    box: Box | None = field(default=None, metadata={"static": True})
 
     def replace(self, **changes: Any) -> State:
         """A copy with some entries changed."""
         return replace(self, **changes)
+
+
+class Prepared(eqx.Module):
+    """What `Stepper.coefficients` has worked out for one size of step."""
+
+    dt: ArrayLike
+    values: Any
+
+    def of(self, dt: ArrayLike) -> Any:
+        """The values, for a step of this size.
+
+        Raises:
+            ValueError: both sizes are known, not traced, and differ.
+        """
+        if not any(isinstance(size, jax.core.Tracer) for size in (dt, self.dt)) and np.any(
+            np.asarray(dt, self.dt.dtype) != np.asarray(self.dt)
+        ):
+            raise ValueError(f"coefficients of dt = {self.dt} for a step of dt = {dt}: the same dt is needed in both")
+        return self.values
 
 
 class Stepper(eqx.Module):
@@ -132,9 +157,25 @@ class Stepper(eqx.Module):
         """History at the start of a run."""
         return ()
 
+    def counted_from(self, history: Any, origin: Fields) -> Any:
+        """A history whose fields are those of the same course less `origin`: to be given where it holds fields.
+
+        Sums in single precision are counted anew at each step, so that they lose nothing; the entries that `origin`
+        names have no linear part and do not enter N.
+
+        Raises:
+            TypeError: a history that holds such an entry, of a stepper that does not say what it is.
+        """
+        named = {getattr(key, "key", None) for path, _ in jax.tree_util.tree_leaves_with_path(history) for key in path}
+        if named & set(origin):
+            raise TypeError(
+                f"stepper {self.name} keeps fields from step to step: in 32 bits it needs a method counted_from"
+            )
+        return history
+
     @abstractmethod
     def coefficients(self, equation: Any, dt: ArrayLike) -> Any:
-        """Arrays that depend on dt alone; computed once where the step is fixed, at every step where it is not."""
+        """Arrays that depend on dt alone; computed once where the step is fixed, else where its size changes."""
 
     @abstractmethod
     def advance(
@@ -166,17 +207,21 @@ class Stepper(eqx.Module):
 
 def fitting(equation: PeriodicSystem) -> list[str]:
     """Names of the steppers that can step an equation, your own classes included."""
-    modules("solver.steppers")  # imports them all, so that each is a known subclass
     spectrum = spectrum_of(equation)
-    fit = [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes)]
-    return sorted({cls.name for cls in fit if spectrum is None or spectrum in cls.stable_for})
+    return sorted({cls.name for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for})
+
+
+def fitting_classes(equation: PeriodicSystem) -> list[type[Stepper]]:
+    """Steppers that take an equation of this form, stable or not."""
+    modules("solver.steppers")  # imports them all, so that each is a known subclass
+    return [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes)]
 
 
 def spectrum_of(equation: PeriodicSystem) -> str | None:
     """Where the eigenvalues of the linear part can lie; None for an equation that has none, or a wrong one."""
     if not isinstance(equation, Equation):
         return None
-    linear = jax.eval_shape(type(equation).linear, equation)
+    linear = jax.eval_shape(lambda: equation.linear())
     return linear.spectrum if isinstance(linear, LinearOperator) else None  # `Equation.check` says what is wrong
 
 
@@ -229,29 +274,34 @@ def initial_state(
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
             right-hand side that does not fit the fields; points that move at random, without a seed.
     """
-    stepper.check(equation)
     if equation.grid.dealias == "phase-shift-random" and seed is None:
         raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
     values = _by_name(u, equation)
-    equation.check()
-
-    budget = dict.fromkeys(equation.budget_columns(), np.float64(0))
-
-    def make(equation: Any, values: Fields, budget: dict[str, Any]) -> dict[str, Any]:
-        shapes = equation.physical_shapes()
-        fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
-        return {
-            "field": fields,
-            "history": stepper.start(equation, with_budget(fields, budget)),
-            "conserved": equation.conserved(fields),
-            "energies": equation.energies(fields) if budget else {},
-            "budget": {name: jnp.asarray(value) for name, value in budget.items()},
-        }
-
-    made = jax.jit(make)(equation, values, budget)
     key = () if seed is None else jax.random.key(seed)
-    forcing = jax.jit(lambda equation, key, fields: equation.start_forcing(key, fields))(equation, key, made["field"])
-    return State(**made, key=key, forcing=forcing, t=np.float64(t), t_reference=np.float64(t), **_counters())
+    made = _start(equation, stepper, values)
+    forcing = _start_forcing(equation, key, made["field"])
+    begin = {"t": np.float64(t), "t_reference": np.float64(t), **_counters()}
+    return State(**made, key=key, forcing=forcing, box=equation.grid.box, **begin)
+
+
+def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
+    """What of a state depends on its fields. Equation and stepper are checked while this is traced: once."""
+    stepper.check(equation)
+    equation.check()
+    columns, shapes = equation.budget_columns(), equation.physical_shapes()
+    fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
+    budget = {name: jnp.asarray(np.float64(0)) for name in columns}
+    return {
+        "field": fields,
+        "history": stepper.start(equation, with_budget(fields, budget)),
+        "conserved": equation.conserved(fields),
+        "energies": equation.energies(fields) if budget else {},
+        "budget": budget,
+    }
+
+
+_start = compiled(_make_start)
+_start_forcing = compiled(lambda equation, key, fields: equation.start_forcing(key, fields))
 
 
 def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:
@@ -262,7 +312,7 @@ def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) 
 
 def _counters() -> dict[str, Any]:
     counts = {name: np.int64(0) for name in ("step", "step_reference", "rejected")}
-    return {"dt": np.float64(0), "proposed": np.float64(0), **counts}
+    return {**{name: np.float64(0) for name in ("dt", "taken", "proposed")}, **counts}
 
 
 def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
@@ -284,7 +334,9 @@ def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
     return {name: u[name] for name in names}
 
 
-def _check_field(name: str, u: Array, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
+def _check_field(name: str, u: Any, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
+    if not hasattr(u, "shape"):
+        raise ValueError(f"initial field {name} is of type {type(u).__name__}; an array {list(needed)} is needed")
     shape = tuple(u.shape)
     if shape != needed and (1, *shape) != needed:
         raise ValueError(

@@ -18,11 +18,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from solver.equations.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Stepper
+from solver.steppers.base import Prepared, Stepper
 
 Weights = tuple[tuple[int, float], ...]  # (k, a_k): Σ a_k φ_k
 
@@ -59,16 +60,16 @@ class _ETDRK(Stepper):
 
     rows: ClassVar[tuple[Row, ...]]
 
-    def coefficients(self, equation: Driven, dt: ArrayLike) -> dict[str, LinearOperator]:
+    def coefficients(self, equation: Driven, dt: ArrayLike) -> Prepared:
         """exp(w L dt) for the smallest w (others are powers of it), and w dt Σ_k a_k φ_k(w L dt) by combination."""
         linear = equation.linear()
-        found = {"exp": linear.exp(self._smallest() * dt)}
+        found: dict[str, LinearOperator] = {"exp": linear.exp(self._smallest() * dt)}
         for row in self.rows:
             for key in row.grouped:
                 if _name(row, key) not in found:
                     phi = linear.phi(dict(key), row.over * dt)
                     found[_name(row, key)] = jax.tree.map(lambda a, over=row.over: over * dt * a, phi)
-        return found
+        return Prepared(jnp.asarray(dt, equation.grid.dtype), found)
 
     def _smallest(self) -> float:
         return min(row.over for row in self.rows)
@@ -76,6 +77,7 @@ class _ETDRK(Stepper):
     def advance(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
+        coefficients = coefficients.of(dt)
         stages, node = [fields], 0.0
         evaluated: list[Fields] = []
         for row in self.rows:

@@ -53,6 +53,9 @@ class _TwoStep(Stepper):
         before = {"nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
         return {**before, "field": nothing} if self._holds_field else before
 
+    def counted_from(self, history: Any, origin: Fields) -> Any:
+        return _less(history, origin)
+
     @property
     def _holds_field(self) -> bool:
         return bool(self.weights(1.0).a[2])
@@ -129,6 +132,9 @@ class SBDF3(Stepper):
         entry = {"field": nothing, "nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
         return {"last": entry, "last_but_one": entry}
 
+    def counted_from(self, history: Any, origin: Fields) -> Any:
+        return {name: _less(entry, origin) for name, entry in history.items()}
+
     def coefficients(self, equation: Driven, dt: ArrayLike) -> tuple[()]:
         """None: they depend on the steps before, too."""
         return ()
@@ -159,6 +165,14 @@ class SBDF3(Stepper):
 
         after = jax.lax.cond(jnp.isinf(history["last_but_one"]["dt"]), begin, go_on)
         return after, {"last": now, "last_but_one": history["last"]}
+
+
+def _less(entry: Any, origin: Fields) -> Any:
+    """One step's entry of a history, its fields counted from `origin`."""
+    if "field" not in entry:
+        return entry
+    moved = {name: entry["field"][name] - start for name, start in origin.items()}
+    return {**entry, "field": {**entry["field"], **moved}}
 
 
 def backward_weights(times: Sequence[Any]) -> tuple[list[Any], list[Any]]:

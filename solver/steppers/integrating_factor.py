@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 
 from solver.equations.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Stepper, axpy, fractions, scaled
+from solver.steppers.base import Prepared, Stepper, axpy, fractions, scaled
 
 Factors = dict[str, LinearOperator]  # exp(gap · L dt) by gap
 
@@ -38,10 +38,11 @@ class _IntegratingFactor(Stepper):
         ends = (*self.nodes[1:], Fraction(1))
         return [after - before for before, after in zip(self.nodes, ends, strict=True)]
 
-    def coefficients(self, equation: Driven, dt: ArrayLike) -> Factors:
+    def coefficients(self, equation: Driven, dt: ArrayLike) -> Prepared:
         """exp(gap · L dt) for each gap between stages that is not zero."""
         linear = equation.linear()
-        return {str(gap): linear.exp(_fraction_of(dt, gap)) for gap in sorted(set(self.gaps())) if gap}
+        factors = {str(gap): linear.exp(_fraction_of(dt, gap)) for gap in sorted(set(self.gaps())) if gap}
+        return Prepared(jnp.asarray(dt, equation.grid.dtype), factors)
 
     def _moved(self, i: int, factors: Factors, fields: Fields) -> Fields:
         """From the frame of stage i to that of the next."""
@@ -61,16 +62,16 @@ class _ChainRK(_IntegratingFactor):
     embedded: ClassVar[tuple[Fraction, ...]]
 
     def advance(
-        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Prepared
     ) -> Any:
-        total, _ = self._combined(equation, fields, t, dt, coefficients, ())
+        total, _ = self._combined(equation, fields, t, dt, coefficients.of(dt), ())
         return total, history
 
     def advance_with_error(
-        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Prepared
     ) -> Any:
         differences = [b - e for b, e in zip(self.weights, self.embedded, strict=True)]
-        total, error = self._combined(equation, fields, t, dt, coefficients, differences)
+        total, error = self._combined(equation, fields, t, dt, coefficients.of(dt), differences)
         return total, history, error
 
     def _combined(
@@ -111,14 +112,15 @@ class _LowStorageRK(_IntegratingFactor):
     add: ClassVar[tuple[Fraction, ...]]
 
     def advance(
-        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Factors
+        self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Prepared
     ) -> Any:
         q: Fields = {}
+        factors = coefficients.of(dt)
         for i, (c, a, b) in enumerate(zip(self.nodes, self.keep, self.add, strict=True)):
             n = equation.nonlinear(fields, _later(t, dt, c), i)
             q = {name: dt * n[name] + (float(a) * q[name] if a else 0) for name in fields}
-            fields = self._moved(i, coefficients, axpy(float(b), q, fields))
-            q = self._moved(i, coefficients, q) if i + 1 < len(self.nodes) else q
+            fields = self._moved(i, factors, axpy(float(b), q, fields))
+            q = self._moved(i, factors, q) if i + 1 < len(self.nodes) else q
         return fields, history
 
 

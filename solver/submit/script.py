@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from solver.submit.scan import Scans
@@ -25,6 +25,8 @@ class Job:
         nodes: how many.
         time: limit on the run time in a form that Slurm knows; the partition's default if None.
         requeues: whether it puts itself back in the queue when it stopped early.
+        retries: how often it does so after a process was killed or crashed.
+        options: more options of sbatch, by name, which win over the site's.
         scans: make it an array with an element for each combination of their values.
         directory: output directory of the run, below which a scan has its own.
         programs: folder of the `slabwave` to run; found by the job if None.
@@ -36,6 +38,8 @@ class Job:
     nodes: int
     time: str | None = None
     requeues: bool = True
+    retries: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)
     scans: Scans | None = None
     directory: str = ""
     programs: Path | None = None
@@ -64,7 +68,9 @@ def _directives(job: Job) -> dict[str, str | int | None]:
         "array": f"0-{len(job.scans.runs) - 1}" if job.scans else None,
     }
     more: dict[str, str | int | None] = dict(_option(text) for text in site.sbatch)
-    return {name: value for name, value in wanted.items() if value is not None} | more | _requeue(job)
+    return (
+        {name: value for name, value in wanted.items() if value is not None} | more | dict(job.options) | _requeue(job)
+    )
 
 
 def _requeue(job: Job) -> dict[str, str | int | None]:
@@ -99,6 +105,8 @@ def _settings(job: Job) -> list[str]:
         lines.append(f"srun_options=({_quoted(site.srun)})")
     if not job.requeues:
         lines.append("SLABWAVE_RESTARTS=0")
+    if job.retries:
+        lines.append(f"SLABWAVE_RETRIES={job.retries}")
     if job.scans is None:
         return [*lines, f"set -- {_quoted([job.file, *job.overrides])}"]
     directories = [f"output.directory={folder}" for folder in job.scans.directories(job.directory)]

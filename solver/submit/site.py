@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from solver.config import ConfigError, nearest, read_toml
-from solver.config.sections import Section
+from solver.config.sections import Section, check_line
 
 WORD = re.compile(r"[\w.,:&|*()\[\]@/+=%-]+")
 OPTION = re.compile(r"--?[A-Za-z][\w-]*(=[\w.,:&|*()\[\]@/+=%-]+)?")
@@ -31,17 +31,6 @@ def check_word(text: str) -> str:
 def _check_option(text: str) -> str:
     if not OPTION.fullmatch(text):
         raise ValueError("an option such as '--qos=regular' is needed")
-    return text
-
-
-def check_line(text: str) -> str:
-    """A text that is quoted in the script.
-
-    Raises:
-        ValueError: it is more than one line, or holds other control characters.
-    """
-    if not text.isprintable():
-        raise ValueError("one line of printable characters is needed")
     return text
 
 

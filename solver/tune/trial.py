@@ -94,7 +94,8 @@ class Ready:
         return seconds, without_budget(field)
 
     def _advance(self, field: Any, history: Any, forcing: Any, done: int, steps: int) -> Any:
-        return self.program(*arguments(self, field, history, forcing, done, steps))
+        given = arguments(self, field, history, forcing, done, steps)
+        return self.program(*fixed_steps_donating.sealed(*given))
 
 
 def arguments(ready: Ready, field: Any, history: Any, forcing: Any, done: int, steps: int) -> tuple[Any, ...]:

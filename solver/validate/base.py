@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 
 from solver.discovery import concrete_classes
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.loop import Schedule, evolve
 from solver.mesh import device_mesh
 from solver.steppers.base import State, Stepper, initial_state
@@ -96,4 +96,4 @@ def series_of(equation: PeriodicSystem, state: State) -> dict[str, float]:
     return {name: float(value) for name, value in _series(equation, state.field).items()}
 
 
-_series = jax.jit(lambda equation, fields: equation.series(fields, 0.0))
+_series = compiled(lambda equation, fields: equation.series(fields, 0.0))

@@ -35,6 +35,16 @@ def test_formulas_say_that_they_are(capsys):
     assert float(said[1]) == pytest.approx(10.65 * 512**3 / 4 * 8 / 2**30, rel=0.1)  # words of the compiled program
 
 
+def test_devices_without_modes_are_counted_and_a_least_time_is_said(capsys):
+    _, out, _ = check(capsys, TAYLOR_GREEN, "--target", "h200", "--devices", "64")
+    assert "# idle:         7 of 64 devices hold no modes: 341 rows of ky, 6 to a device, fill 57\n" in out
+    least = float(re.search(r"# time: +([\d.]+) ms per step at least", out)[1])
+    assert 1 < least < 20, "most of a step on eight hosts is exchanges"
+    assert "[grid]" not in out, "the run file is printed on request"
+    _, out, _ = check(capsys, TAYLOR_GREEN, "--target", "h200", "--devices", "57")
+    assert "idle" not in out
+
+
 def test_a_run_that_no_record_is_like_is_counted_on_its_trace(capsys):
     _, out, _ = check(capsys, TAYLOR_GREEN, "time.stepper='lsrk3'", "--target", "a100", "--devices", "64")
     assert "counted on the trace, since no such run was ever compiled" in out

@@ -81,8 +81,11 @@ def test_a_run_leaves_what_is_promised(finished):
     assert "devices: 2 in use of 2, cpu" in lines[1]
     assert "finished: step 40, t = 0.4" in lines[-1]
     assert {p.name for p in folder.iterdir() if not p.name.startswith(".")} == {
-        "config.toml", "provenance.json", "log.txt", "series.csv", "spectra.h5", "snapshots", "checkpoints",
+        "config.toml", "provenance.json", "log.txt", "status.json", "series.csv", "spectra.h5", "snapshots",
+        "checkpoints",
     }  # fmt: skip
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["step"], status["end"]) == ("finished", 40, 0.4)
     resolved = tomllib.loads((folder / "config.toml").read_text())
     assert resolved["grid"]["shape"] == [24, 16, 20]
     assert resolved["initial"] == {"name": "taylor-green", "amplitude": 1.0}
@@ -200,7 +203,7 @@ def test_damaged_checkpoints(finished, tmp_path):
     assert (tmp_path / "run" / "series.csv").read_bytes() == series
 
 
-def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path):
+def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path, here):
     blow = ["initial.amplitude=30", "time.step=0.05", "time.end=400", "output.checkpoints.every_steps=1"]
     done = run_small(tmp_path / "run", *blow)
     assert done.returncode == 3, done.stdout + done.stderr
@@ -213,6 +216,18 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path):
     assert np.isfinite(read_checkpoint(last)[0]["field/velocity"]).all()
     rows = (tmp_path / "run" / "series.csv").read_text()
     assert "nan" not in rows
+    assert json.loads((tmp_path / "run" / "status.json").read_text())["state"] == "blown up"
+    words = last_of_each([*SMALL, f"output.directory={tmp_path}/run", *blow])
+    again = here("run", DEMO, *words, "--resume")
+    assert again.returncode == 3, "a job of a chain does not repeat it"
+    assert "the same run file would lead there again: start a run with a smaller time.step" in again.stderr
+    assert "blew up between step" in here("info", tmp_path / "run").stdout
+    told = json.loads(here("info", "--json", tmp_path / "run").stdout)
+    assert told["state"] == "blown up"
+    assert told["device_hours"] > 0
+    table = here("info", tmp_path).stdout.splitlines()
+    assert table[0].split() == ["run", "state", "step", "t", "end", "device", "hours"]
+    assert table[1].startswith("run  blown up  ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["SIGTERM", "SIGUSR1"])
@@ -370,12 +385,13 @@ def test_the_same_run_split_otherwise(finished, tmp_path, case):
 
 def test_check_info_verify_plot(finished):
     folder, _ = finished
-    done = slabwave("check", DEMO, "--devices", "8")
+    done = slabwave("check", DEMO, "--devices", "8", "--resolved")
     assert done.returncode == 0, done.stderr
     said = re.sub(r" +", " ", done.stdout)
     assert "12 inverse, 20 forward per step\n" in said
     assert "# exchanges: 8 per step" in said
     assert tomllib.loads(done.stdout)["grid"]["shape"] == [64, 64, 64], "the output is itself a run file"
+    assert done.stdout.startswith("# devices:"), "the answer comes first"
     done = slabwave("check", DEMO, "devices.decomposition='pencil'", "--devices", "128")
     assert "16 slabs × 8 pencils" in done.stdout
     assert "# exchanges:    16 per step" in done.stdout
@@ -473,6 +489,11 @@ WRONG_LINES = {
     "seed": (
         ["random.seed=12345678901234567890"],
         "random.seed = 12345678901234567890: a number below 9223372036854775808 is needed",
+    ),
+    "two lines as title": (['title="a\\nb"'], "title = 'a\\nb': one line of printable characters is needed"),
+    "two lines as folder": (
+        ['output.directory="a\\nb"'],
+        "output.directory = 'a\\nb': one line of printable characters is needed",
     ),
     "no folder": (["output.directory=''"], "output.directory = '': the name of a folder is needed"),
     "device": (["devices.use=[55]"], "devices.use: devices [55] were asked for"),

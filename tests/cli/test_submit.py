@@ -30,6 +30,17 @@ def test_dry_run_prints_the_script(capsys):
     assert "devices.platform=cpu" in text
 
 
+def test_options_of_sbatch(capsys, tmp_path):
+    (tmp_path / "site.toml").write_text('platform = "cpu"\ncores_per_node = 64\nsbatch = ["--qos=normal"]\n')
+    words = ["--qos", "debug", "--output", "logs/%j.txt", "--mail", "me@here.org", "--cpus-per-task", 4, "--retries", 2]
+    code, text, _ = submit(capsys, FLOW, "--nodes", 1, "--site", tmp_path / "site.toml", "--dry-run", *words)
+    assert code == 0
+    wanted = {"qos=debug", "output=logs/%j.txt", "mail-user=me@here.org", "mail-type=END,FAIL", "cpus-per-task=4"}
+    assert {f"#SBATCH --{one}" for one in wanted} <= set(text.splitlines())
+    assert "--qos=normal" not in text
+    assert "\nSLABWAVE_RETRIES=2\n" in text
+
+
 def test_the_platform_chooses_the_site(capsys):
     _, text, _ = submit(capsys, FLOW, "--nodes", 1, "--dry-run", "devices.platform=gpu")
     assert "#SBATCH --gpus-per-node=4" in text
@@ -72,6 +83,8 @@ REFUSED = {
     "a key with two values": (["time.end=1", "time.end=2"], "'time.end=1' and 'time.end=2': one key with two values"),
     "a key scanned twice": (["--scan", "time.end=1,2", "--scan", "time.end=3"], "--scan time.end: given twice"),
     "a key scanned and set": (["--scan", "time.end=1,2", "time.end=3"], "an override gives time.end one value"),
+    "no cores": (["--cpus-per-task", "0"], "--cpus-per-task 0: 1 or more is needed"),
+    "retries in a chain": (["--retries", "1", "--chain", "2"], "the next link of a chain goes on anyway"),
     "a partition": (["--partition", "a b"], "--partition 'a b': letters, digits"),
     "a newline": (["title=a\nb"], "the command line 'title=a.nb': one line"),
     "a site": (["--site", "juwel"], "--site juwel: unknown site"),

@@ -95,6 +95,7 @@ REFUSED = {
     "no table": (["output.series=5"], "output.series = 5: a table is needed"),
     "zero interval": (["output.series={every_steps=0}"], "output.series.every_steps = 0: a positive number"),
     "longest step": (["time.max_step=0.1"], "time.max_step = 0.1: it limits the steps of time.cfl"),
+    "minutes": (['time.wall_limit="12:99:00"'], "minutes and seconds of at most 59 are needed"),
     "not an override": (["grid"], "'grid': an override is written section.key=value"),
     "through a value": (["title.x=1"], "'title' is not a table"),
 }

@@ -34,6 +34,7 @@ def doctor(capsys, *words):
 
 
 def test_a_healthy_process(tmp_path, capsys):
+    tmp_path = tmp_path / "not" / "there yet"
     code, lines = doctor(capsys, tmp_path)
     failed = {name: line for name, line in lines.items() if line[0] == "FAIL"}
     assert (code, failed) == (0, {})

@@ -8,7 +8,7 @@ from helpers import VELOCITY, series
 
 import solver as sw
 from solver import initial
-from solver.equations import MHD, Boussinesq, TwoLayerQuasiGeostrophic, Vorticity
+from solver.equations import MHD, Boussinesq, SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic, Vorticity
 from solver.equations.budget import imbalance
 from solver.steppers import IFRK4
 
@@ -111,3 +111,17 @@ def test_damping_that_no_number_holds_is_refused(make_grid, which):
             HIGH[which](grid, hyperviscosity=1e-43, hyper_order=16)
         with pytest.raises(ValueError, match=r"hyperviscosity 1e-43: float32 cannot hold it.*jax_enable_x64"):
             HIGH[which](grid, hyperviscosity=1e-43, hyper_order=4)
+
+
+def test_diffusion_of_any_power_in_single_precision(make_grid):
+    """κ|k|^16 of surface buoyancy is held where |k|^16 is not, and refused where it is not."""
+    single, double = (make_grid((1024, 8), devices=1, precision=p) for p in ("float32", "float64"))
+    damping = [
+        np.asarray(SurfaceQuasiGeostrophic(g, 1e-40, 8.0).linear().entries["buoyancy"]) for g in (single, double)
+    ]
+    assert single.k_corner**16 > float(np.finfo(np.float32).max)
+    np.testing.assert_allclose(*damping, rtol=1e-5, atol=1e-37)
+    with pytest.raises(ValueError, match=r"diffusivity 1.0 with exponent 8.0: at most 0\.\d+ is needed, or float32"):
+        SurfaceQuasiGeostrophic(single, 1.0, 8.0)
+    with pytest.raises(ValueError, match=r"diffusivity -1.0: zero or more is needed"):
+        SurfaceQuasiGeostrophic(single, -1.0, 1.0)

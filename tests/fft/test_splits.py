@@ -209,6 +209,10 @@ WRONG = {
         lambda: sw.fft.irfftn(jnp.zeros((8, 8), complex), s=(16, 16)),
         r"needs the last axes to be \[9, 16\]",
     ),
+    "NumPy's order": (
+        lambda: sw.fft.irfftn(np.fft.rfftn(np.zeros((8, 8, 12))), s=(8, 8, 12)),
+        r"in NumPy's order \(kx, ky, kz\); here they are \(ky, kz, kx\), \[8, 7, 8\]",
+    ),
     "engine": (lambda: sw.fft.rfftn(jnp.zeros((16, 16)), engine="fftw"), "slabwave, shard_map, jaxdecomp are there"),
     "mesh": (
         lambda: sw.fft.rfftn(jnp.zeros((8, 8)), mesh=jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))),

@@ -170,8 +170,16 @@ def test_forcings_of_several_fields(make_grid):
                                        seed=0),
             "largest 6: the grid resolves 5 modes",
         ),
+        (lambda g: OrnsteinUhlenbeck(-0.1), "rms -0.1: zero or more"),
+        (lambda g: OrnsteinUhlenbeck(0.1, -1.0), "correlation_time -1.0: a positive time"),
+        (lambda g: ConstantPower(-1.0), "power -1.0: zero or more"),
+        (lambda g: flow_with(g, ConstantPower(1.0, 3.0, 2.0)), "low 3.0 and high 2.0: no mode of this grid"),
+        (lambda g: flow_with(g, ConstantPower(1.0, 100.0, 200.0)), r"no mode .* its \|k\| are 1 to 7.071"),
+        (lambda g: flow_with(g, ConstantPower(1.0, 3.2, 3.5)), "low 3.2 and high 3.5: no mode"),  # √10 < 3.2, 3.5 < √13
+        (lambda g: flow_with(sw.Grid((8, 8), 1.0, mesh=g.mesh), ConstantPower(1.0)), "low 1.0 and high 2.0: no mode"),
     ],
-    ids=["bare", "unknown field", "largest", "seed", "unresolved"],
+    ids=["bare", "unknown field", "largest", "seed", "unresolved", "rms", "time", "power", "order", "beyond", "gap",
+         "box of one"],
 )  # fmt: skip
 def test_wrong_forcings_are_refused(make_grid, make, message):
     with pytest.raises(ValueError, match=message):

@@ -177,7 +177,8 @@ REFUSED = {
     "other rank": (lambda g: initial.Bump()(g, VELOCITY), FLAT, "bump for a vector: .* of rank scalar$"),
     "energy": (lambda g: initial.RandomPhase(energy=-1.0)(g, key=KEY), FLAT, "energy -1.0: a positive number is"),
     "nan": (lambda g: initial.RandomPhase(slope=np.nan)(g, key=KEY), FLAT, "slope nan: a positive number is needed"),
-    "peak": (lambda g: initial.RandomPhase(peak=1e-3)(g, key=KEY), FLAT, "no shell of this grid"),
+    "peak": (lambda g: initial.RandomPhase(peak=1e-3)(g, key=KEY), FLAT, "less than 1% of its spectrum lies"),
+    "high peak": (lambda g: initial.RandomPhase(peak=1000.0)(g, key=KEY), FLAT, "less than 1% of its spectrum"),
     "key": (lambda g: initial.RandomPhase()(g), FLAT, "random-phase without a key: one from jax.random.key is needed"),
     "bump": (lambda g: initial.Bump(width=0.0)(g), FLAT, "bump with width 0.0: a positive length is needed"),
     "places": (lambda g: initial.Bump(centres=[[1.0]])(g), FLAT, r"centres \[1.0\]: 2 numbers are needed"),
@@ -198,3 +199,8 @@ def test_impossible_fields_are_refused_in_one_line(make_grid, case):
     with pytest.raises(ValueError, match=message) as refusal:
         make(grid)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_key_in_the_place_of_the_field_is_told(make_grid):
+    with pytest.raises(TypeError, match=r"random-phase\(grid, field, key\): field is of type .*; a Field, or key=…"):
+        sw.initial.RandomPhase()(make_grid((8, 8), devices=1), jax.random.key(0))

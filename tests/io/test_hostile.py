@@ -9,7 +9,7 @@ import pytest
 
 import solver as sw
 from solver.cli.main import main
-from solver.io import describe_field
+from solver.io import describe_field, read_snapshot
 
 
 @pytest.fixture
@@ -60,6 +60,28 @@ def test_no_link_is_followed(tmp_path, secret, make_grid, make, name, message):
         describe_field(tmp_path / "u.h5", [name])
     with pytest.raises(ValueError, match=message):
         sw.io.read_field(tmp_path / "u.h5", name, make_grid((8, 8, 8), devices=2))
+
+
+def test_a_link_to_what_is_no_hdf5_is_named_with_its_file(tmp_path):
+    (tmp_path / "text").write_text("no HDF5")
+    with h5py.File(tmp_path / "step-00000000.h5", "w") as file:
+        file.attrs["step"], file.attrs["time"] = 0, 0.0
+        file["x"] = np.arange(4.0)
+        file["x"].make_scale("x")
+        file["u"] = h5py.ExternalLink(str(tmp_path / "text"), "u")
+    with pytest.raises(ValueError, match=r"step-00000000\.h5: 'u' lies behind a link \(external\)"):
+        read_snapshot(tmp_path / "step-00000000.h5")
+
+
+def test_a_log_that_is_a_link_is_not_followed(tmp_path, capsys):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "log.txt").symlink_to(tmp_path / "precious")
+    with h5py.File(tmp_path / "u.h5", "w") as file:
+        file["u"] = np.zeros((3, 8, 8, 8))
+    assert main(run_with(tmp_path)) == 2
+    assert "log.txt is a symbolic link, which is not followed; remove it" in capsys.readouterr().err
+    assert (tmp_path / "precious").read_text() == "mine"
 
 
 def huge(file):

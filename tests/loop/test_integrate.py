@@ -11,8 +11,8 @@ from helpers import VELOCITY
 import solver as sw
 from solver import initial
 from solver.equations import KuramotoSivashinsky, NavierStokes
-from solver.loop import fixed_steps
-from solver.steppers import ETDRK4, IFRK2, IFRK4
+from solver.loop import fixed_steps, pure
+from solver.steppers import CNAB2, ETDRK4, IFRK2, IFRK4
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +68,7 @@ def test_the_backward_pass_stays_split(problem):
     loss = lambda f, s: energy(sw.integrate(f, stepper, s, step=0.01, steps=9), flow.grid)  # noqa: E731
     text = jax.jit(jax.grad(loss)).lower(flow, state).compile().as_text()
     found = set(re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text))
-    assert found <= {"all-to-all"}
+    assert found <= {"all-to-all", "collective-permute"}
 
 
 def test_memory_of_a_gradient_grows_as_the_root_of_the_steps():
@@ -129,6 +129,109 @@ def test_undeclared_attributes_are_refused(make_grid):
         Sneaky(make_grid((16, 16), devices=1), 3.0)
 
 
-def test_a_negative_number_of_steps_is_refused(problem):
-    with pytest.raises(ValueError, match="integrate over -1 steps: zero or more"):
-        sw.integrate(*problem, step=0.1, steps=-1)
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"steps": -1}, "-1 steps: zero or more are needed, a whole number"),
+        ({"steps": True}, "True steps: zero or more are needed, a whole number"),
+        ({"step": float("nan")}, "step nan: a positive number is needed"),
+        ({"step": 0}, "step 0: a positive number is needed"),
+        ({"step": np.float64(-0.1)}, "step -0.1: a positive number is needed"),
+        ({"step": np.ones(2)}, r"step of shape \[2\]: one number is needed; vmap takes several"),
+        ({"checkpoint": "all"}, "checkpoint = 'all': none, steps, sqrt are there"),
+        ({"every": 3}, "every = 3 of 4 steps: a whole number that divides them is needed"),
+        ({"every": True}, "every = True of 4 steps: a whole number that divides them is needed"),
+    ],
+)
+def test_wrong_steps_are_refused(shifted_wave, wrong, told):
+    call = sw.rollout if "every" in wrong else sw.integrate
+    with pytest.raises(ValueError, match=told):
+        call(*shifted_wave, **{"step": 0.1, "steps": 4, **wrong})
+
+
+def test_half_a_step_is_refused():
+    with pytest.raises(ValueError, match=r"2.5 steps: zero or more are needed, a whole number"):
+        pure._checked(0.1, 2.5, "none")  # `integrate` itself lets no such type through here
+
+
+@pytest.fixture(scope="module")
+def shifted_wave():
+    grid = sw.Grid((24,), lengths=20.0)
+    equation, stepper = KuramotoSivashinsky(grid), ETDRK4()
+    return equation, stepper, sw.initial_state(equation, stepper, initial.RandomPhase()(grid, key=jax.random.key(2)))
+
+
+def test_checkpoints_change_memory_and_no_gradient(shifted_wave):
+    equation, stepper, state = shifted_wave
+    slopes, held = [], []
+    for checkpoint in ("none", "steps", "sqrt"):
+
+        def loss(fields, checkpoint=checkpoint):
+            start = state.replace(field=fields)
+            final = sw.integrate(equation, stepper, start, step=0.1, steps=100, checkpoint=checkpoint)
+            return sw.diagnostics.mean_square(final.field["u"], equation.grid)
+
+        program = jax.jit(jax.grad(loss)).lower(state.field).compile()
+        slopes.append(np.asarray(program(state.field)["u"]))
+        held.append(program.memory_analysis().temp_size_in_bytes)
+    for slope in slopes[1:]:
+        np.testing.assert_allclose(slope, slopes[0], atol=1e-12 * np.abs(slopes[0]).max())
+    assert held[0] > 3 * held[1] > 6 * held[2]
+
+
+def test_a_rollout_holds_what_evolve_yields(problem):
+    flow, stepper, state = problem
+    times, values = sw.rollout(flow, stepper, state, step=0.01, steps=6, every=3)
+    pauses = [sw.Schedule(every_steps=3)]
+    yielded = list(sw.evolve(flow, stepper, state, end=0.06, step=0.01, pauses=pauses))
+    np.testing.assert_allclose(times, [float(s.t) for s in yielded], atol=1e-15)
+    assert values["velocity"].shape == (3, 3, 16, 16, 8)
+    for found, expected in zip(values["velocity"], yielded, strict=True):
+        np.testing.assert_allclose(found, flow.to_physical(expected.field)["velocity"], atol=1e-14)
+
+
+def test_gradient_of_a_rollout(shifted_wave):
+    equation, stepper, state = shifted_wave
+
+    def loss(amount, every, checkpoint):
+        start = state.replace(field={"u": amount * state.field["u"]})
+        _, values = sw.rollout(equation, stepper, start, step=0.1, steps=8, every=every, checkpoint=checkpoint)
+        return jnp.sum(values["u"][-1] ** 2)
+
+    loss, h = jax.jit(loss, static_argnums=(1, 2)), 1e-5
+    expected = (loss(1 + h, 2, "none") - loss(1 - h, 2, "none")) / (2 * h)
+    for every, checkpoint in ((2, "none"), (4, "steps"), (4, "sqrt"), (1, "sqrt")):
+        assert float(jax.grad(loss)(1.0, every, checkpoint)) == pytest.approx(float(expected), rel=1e-7)
+
+
+@pytest.mark.parametrize("stepper", [IFRK2(), CNAB2()], ids=["no history", "a history with the budget's rates"])
+def test_evolve_goes_on_from_integrate_with_a_new_budget(stepper):
+    grid = sw.Grid((16, 16), mesh=sw.device_mesh(range(2)))
+    flow = NavierStokes(grid, viscosity=0.1)
+    start = sw.initial_state(flow, stepper, initial.TaylorGreen()(grid))
+    *_, expected = sw.evolve(flow, stepper, start, end=0.4, step=0.02)
+    between = sw.integrate(flow, stepper, start, step=0.02, steps=10)
+    *_, final = sw.evolve(flow, stepper, between, end=0.4, step=0.02)
+    np.testing.assert_allclose(final.field["velocity"], expected.field["velocity"], atol=1e-15)
+    assert float(between.budget["energy_from_viscosity"]) == 0
+    lost = float(between.energies["energy"]) - energy(final, grid)
+    assert float(final.budget["energy_from_viscosity"]) == pytest.approx(-float(lost), rel=1e-3)
+
+
+def test_a_second_call_compiles_nothing(programs_compiled):
+    grid = sw.Grid((8, 24), mesh=sw.device_mesh())
+    u, stepper = initial.TaylorGreen()(grid), IFRK2()
+
+    def calls(viscosity, step):
+        flow = NavierStokes(grid, viscosity)
+        state = sw.initial_state(flow, stepper, u)
+        state = sw.integrate(flow, stepper, state, step=step, steps=2)
+        sw.rollout(flow, stepper, state, step=step, steps=2)
+        final = lambda nu: sw.integrate(NavierStokes(grid, nu), stepper, state, step=step, steps=2)  # noqa: E731
+        jax.grad(lambda nu: energy(final(nu), grid))(viscosity)
+        list(sw.evolve(flow, stepper, state, end=1.0, step=0.25))
+
+    calls(0.1, 0.01)
+    before = programs_compiled()
+    calls(0.2, 0.02)
+    assert programs_compiled() == before

@@ -75,6 +75,47 @@ def test_a_fixed_step_as_long_as_the_mean_one_misses_the_pulse(make_grid):
     assert miss(fixed) > 10 * miss(last)
 
 
+class Chain(Pulse):
+    """a = cos t drives b, which drives c, in units in which c stays small; nothing says how large it will be."""
+
+    name = "chain"
+    fields = {name: sw.equations.field.Field() for name in "abc"}  # noqa: RUF012
+
+    def linear(self):
+        return sw.Diagonal({name: jnp.zeros(self.grid.spectral_shape) for name in "abc"})
+
+    def nonlinear(self, fields, t):
+        return {"a": -jnp.tan(t) * fields["a"], "b": fields["a"], "c": 1e-3 * fields["b"]}
+
+
+class ScaledChain(Chain):
+    """The same, which says how large b and c will be."""
+
+    name = "scaled-chain"
+
+    def error_scales(self, sizes):
+        return {"a": sizes["a"], "b": sizes["a"], "c": 1e-3 * sizes["a"]}
+
+
+@pytest.mark.parametrize(("cls", "most"), [(Chain, 800), (ScaledChain, 120)])
+def test_a_field_may_start_at_zero_and_grow_as_the_square_of_time(make_grid, cls, most):
+    """c = (1 − cos t)/1000. Relative to itself its error is as large at any step, and no step was short enough."""
+    equation = cls(make_grid((4,), devices=1))
+    ones = jnp.ones((1, 4))
+    start = sw.initial_state(equation, sw.steppers.IFRK2(), {"a": ones, "b": 0 * ones, "c": 0 * ones})
+    last = advanced(equation, sw.steppers.IFRK2(), start, 1.0, 1e-4)
+    assert int(last.step) < most
+    assert int(last.rejected) < 20
+    assert float(last.field["c"][0, 0].real) == pytest.approx(1e-3 * (1 - np.cos(1.0)), rel=1e-3)
+
+
+def test_buoyancy_that_starts_at_zero_counts_as_much_as_velocity(make_grid):
+    """A Taylor–Green vortex without buoyancy took 4081 steps for 34: b grows as t² from rest."""
+    equation = sw.equations.Boussinesq(make_grid((4, 4, 4), devices=1), 0.02, 0.02, 2.0)
+    scales = equation.error_scales({"velocity": jnp.asarray(0.5), "buoyancy": jnp.zeros(())})
+    assert {name: float(value) for name, value in scales.items()} == {"velocity": 0.5, "buoyancy": 1.0}
+
+
 def forced(make_grid, devices=2):
     grid = make_grid((16, 12), devices=devices)
     return NavierStokes(grid, 0.02, forcing=OrnsteinUhlenbeck(30.0, 0.05))

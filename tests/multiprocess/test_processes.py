@@ -75,6 +75,7 @@ def test_two_processes_agree_with_one(tmp_path, words):
     assert codes == [0, 0], errors
     assert "processes: 2 by explicit address" in outputs[0]
     assert "devices: 4 in use of 4" in outputs[0]
+    assert "Gloo" not in outputs[0] + outputs[1]
     assert "finished" not in outputs[1], "the first process alone writes the log"
     alone(words, 1, tmp_path / "one")
     two, one = newest(tmp_path / "two"), newest(tmp_path / "one")

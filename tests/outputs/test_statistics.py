@@ -8,6 +8,7 @@ import pytest
 import solver as sw
 from solver.config import ConfigError
 from solver.io import RecordsFile, list_checkpoints
+from solver.loop import Control
 from solver.outputs import Checkpoints, PDFs, Snapshots, Spectra, Statistics
 
 STEP, WINDOW = 0.05, 10  # a window of ten steps
@@ -194,3 +195,14 @@ def test_sums_on_other_axes_are_not_continued(tmp_path):
     assert "they begin anew" in (tmp_path / "log.txt").read_text()
     (row,) = recorded(tmp_path, "pdfs")
     assert row.values["since"] == pytest.approx(16 * STEP)  # the next state that enters
+
+
+def test_a_window_begins_at_its_time(make_grid):
+    """0.45 in steps of 0.15 may be the number before: schedules allow a billionth of a step, and so does `after`."""
+    flow = sw.equations.NavierStokes(make_grid((8, 8), devices=1), viscosity=0.02)
+    output = Statistics(after=0.45)
+    t = np.nextafter(0.45, 0)
+    state = sw.State(field={}, t=t, dt=np.float64(0.15), step=np.int64(3))
+    assert output.observe(flow, state, output.accumulators(flow), end=True)["since"] == t
+    with pytest.raises(ValueError, match=r"statistics.after = 0.45: a time before the end, 0.4, is needed"):
+        output.check_times(Control(0.4, step=0.1))

@@ -159,6 +159,13 @@ def test_slabs_within_a_host_and_pencils_beyond_the_last_slab():
     assert "predicted: NVIDIA A100 80 GB, 8 to a host; published peaks" in str(near)
 
 
+def test_all_splits_are_measured_against_what_is_known_of_one():
+    layout = Layout((512,) * 3, slabs=64)
+    plain, anchored = (better_split(A100, layout, STEP, 4, known=known) for known in (None, 7e-3))
+    assert anchored.slabs.total == pytest.approx(7e-3)
+    assert anchored.pencils.total / 7e-3 == pytest.approx(plain.pencils.total / plain.slabs.total)
+
+
 def test_many_messages_ask_for_pencils():
     """Slabs send 8 · 1023 messages a step; the pencils of a host send theirs over its links."""
     layout, chatty = Layout((2048,) * 3), replace(STEP, exchanges=32)

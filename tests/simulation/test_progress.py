@@ -45,6 +45,8 @@ def test_a_bar_on_a_terminal(clock, monkeypatch, capsys):
         shown.show(state(step))
     shown.close()
     last = capsys.readouterr().out.split("\r")[-1]
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")  # mpiexec, which makes terminals where there is none
+    assert not Progress(end=10.0, start=state(0), active=True).live
     assert re.match(r"\[(█+)(·+)\]  50 % step 50 .* steps/s, \d+ s left", last)
 
 

@@ -259,7 +259,7 @@ def _with_weights(stepper, weights):
 
     class Other(type(stepper)):
         def advance(self, equation, fields, history, t, dt, coefficients):
-            _, changes, moved = self._stages(equation, fields, t, dt, coefficients, self._last())
+            _, changes, moved = self._stages(equation, fields, t, dt, coefficients.of(dt), self._last())
             return {
                 name: u + dt * sum(float(b) * (changes[j][name] + moved[j][name]) for j, b in enumerate(weights))
                 for name, u in fields.items()

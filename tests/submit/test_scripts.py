@@ -199,3 +199,40 @@ def test_a_site_is_frozen():
     assert isinstance(read_site("cpu"), Site)
     with pytest.raises(ValueError, match="frozen"):
         read_site("cpu").partition = "x"
+
+
+@pytest.fixture
+def ended(tmp_path):
+    """A script whose srun ends with a code: the result of bash, and whether the job was queued again."""
+
+    def run(code, kind="cpu", **variables):
+        queue = tmp_path / "queued"
+        queue.unlink(missing_ok=True)
+        for name, does in (("srun", f'echo "$JAX_COORDINATOR_PORT"; exit {code}'), ("scontrol", f"echo $* >{queue}")):
+            (tmp_path / name).write_text(f"#!/bin/bash\n{does}\n")
+            (tmp_path / name).chmod(0o755)
+        about = {"SLURM_SUBMIT_DIR": str(tmp_path), "SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "1"}
+        done = subprocess.run(
+            ["bash", str(ROOT / "slurm" / f"{kind}.sbatch"), "run.toml"], capture_output=True, text=True,
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin", **about, **variables},
+        )  # fmt: skip
+        assert done.returncode == code
+        return done, queue.exists() and queue.read_text() == "requeue 7\n"
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_after_a_kill_a_job_is_queued_again_as_often_as_was_asked(ended, tmp_path, kind):
+    assert [ended(137, kind, SLABWAVE_RETRIES="2")[1] for _ in range(3)] == [True, True, False]
+    assert not list(tmp_path.glob(".slabwave-*")), "the count begins anew"
+    assert not ended(137, kind)[1]
+    assert not any(ended(code, kind, SLABWAVE_RETRIES="2")[1] for code in (0, 2, 3))
+    assert ended(75, kind)[1]
+
+
+def test_each_start_of_a_job_meets_at_another_port(ended):
+    ports = [int(ended(0)[0].stdout) for _ in range(2)]
+    assert ports[0] != ports[1]
+    assert all(20000 <= port < 32000 for port in ports)
+    assert ended(0, JAX_COORDINATOR_PORT="4711")[0].stdout == "4711\n"

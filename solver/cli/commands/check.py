@@ -18,6 +18,7 @@ OVERRIDES = True
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`FILE [--devices N] [--target NAME [--hosts N] [--measured FILE]]`."""
     parser.add_argument("file", help="run file (TOML)")
+    parser.add_argument("--resolved", action="store_true", help="print the run file too, with every default")
     parser.add_argument("--devices", type=int, metavar="N", help="plan for so many devices")
     parser.add_argument("--target", metavar="NAME", help="compile for GPUs that are not here: h200, a100, …, or a file")
     parser.add_argument("--hosts", type=int, metavar="N", help="that the target's devices are spread over evenly")
@@ -44,7 +45,6 @@ def run(options: argparse.Namespace) -> int:
     target = _target(options, devices) if on_target else None
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
-    print(config.to_toml())
     if target is None:
         more = memory_lines(plan, devices)
     else:
@@ -55,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
     told += [f"# run file:     {line}" for line in config.dropped]
     for line in [*told, *plan_lines(plan), *more]:
         print(line)
+    if options.resolved:
+        print(f"\n{config.to_toml()}")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
 
     before = dict(os.environ)
     directory = Path(options.directory)
+    with contextlib.suppress(OSError):  # the check of the disk says why it cannot be made
+        directory.mkdir(parents=True, exist_ok=True)
     report = Path(options.json) if options.json else directory / "doctor.json"
     try:
         address = (options.coordinator, options.processes, options.process)

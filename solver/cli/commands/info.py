@@ -1,10 +1,11 @@
-"""Say what a run is and where it stands."""
+"""Say what a run is and where it stands, or the runs below a directory."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time as clock
+from pathlib import Path
 from typing import Any
 
 from solver.cli.directory import open_run
@@ -18,16 +19,83 @@ from solver.io import (
     read_lock,
     read_manifest,
 )
+from solver.reading import AFTER_BLOW_UP, device_hours, standing
+
+FORMAT = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`DIR`."""
-    parser.add_argument("directory", help="a run's directory")
+    """`DIR [--json]`."""
+    parser.add_argument("directory", help="a run's directory, or one with runs in it, such as a scan's")
+    parser.add_argument("--json", action="store_true", help="as JSON, for scripts and monitoring")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print it, a line for each thing there is to say."""
-    directory = open_run(options.directory)
+    """Print it: a line for each thing there is to say of a run, or for each of several runs."""
+    below = runs_below(Path(options.directory))
+    directory = None if below else open_run(options.directory)
+    if options.json:
+        told = facts(directory) if directory else {"format": FORMAT, "runs": [facts(one) for one in below]}
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+    elif directory:
+        _print_run(directory)
+    else:
+        _print_table(below)
+    return 0
+
+
+def runs_below(path: Path) -> list[RunDirectory]:
+    """The runs in a directory that is none itself, by name."""
+    if (path / "config.toml").exists() or not path.is_dir():
+        return []
+    return [RunDirectory(one) for one in sorted(path.iterdir()) if (one / "config.toml").exists()]
+
+
+def facts(directory: RunDirectory) -> dict[str, Any]:
+    """What `--json` prints of a run: numbers as they are, times in seconds, null for what is not known."""
+    table, now, holder = read_toml(directory.run_file), standing(directory), _holder(directory)
+    hours, platform = device_hours(directory)
+    return {
+        "format": FORMAT,
+        "directory": str(directory.path),
+        "title": table.get("title", ""),
+        "equation": table["equation"]["name"],
+        "shape": table["grid"]["shape"],
+        "state": now.how,
+        "step": now.step,
+        "t": now.t,
+        "end": now.end,
+        "steps_per_second": holder.get("steps_per_second"),
+        "seconds_left": holder.get("seconds_left"),
+        "host": holder.get("host"),
+        "job": holder.get("job"),
+        "checkpoints": [path.name for path in list_checkpoints(directory.checkpoints)],
+        "snapshots": len(list(directory.snapshots.glob("step-*.h5"))),
+        "device_hours": hours,
+        "platform": platform or None,
+        "said": now.said,
+        "warnings": list(now.warnings),
+    }
+
+
+def _holder(directory: RunDirectory) -> dict[str, Any]:
+    """Who is running it now; empty if nobody is."""
+    holder = read_lock(directory.path / ".lock")
+    live = bool(holder) and not holder.get("released") and clock.time() - holder.get("time", 0) <= DEAD_SECONDS
+    return holder if live else {}
+
+
+def _print_table(runs: list[RunDirectory]) -> None:
+    rows = [("run", "state", "step", "t", "end", "device hours")]
+    for directory in runs:
+        now, (hours, _) = standing(directory), device_hours(directory)
+        rows.append((directory.path.name, now.how, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", f"{hours:.3g}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _print_run(directory: RunDirectory) -> None:
     table, provenance = read_toml(directory.run_file), _provenance(directory)
     grid, time = table["grid"], table["time"]
     control = next(f"{name} = {time[name]}" for name in ("step", "cfl", "tolerance") if name in time)
@@ -44,13 +112,13 @@ def run(options: argparse.Namespace) -> int:
         "last row": _last_row(directory),
         "snapshots": str(len(list(directory.snapshots.glob("step-*.h5")))),
         "checkpoints": _checkpoints(directory),
+        "used": _used(directory),
         "made by": _made_by(provenance),
     }
     for number, note in enumerate(provenance.get("notes", [])):
         lines[f"note {number + 1}"] = note
     for name, text in lines.items():
         print(f"{name + ':':13}{text}")
-    return 0
 
 
 def _start(table: dict[str, Any]) -> str:
@@ -73,6 +141,9 @@ def _with_parameters(table: dict[str, Any]) -> str:
 
 
 def _standing(directory: RunDirectory, end: float) -> str:
+    now = standing(directory)
+    if now.how == "blown up":
+        return f"{now.said}; {AFTER_BLOW_UP}"
     for path in reversed(list_checkpoints(directory.checkpoints)):
         try:
             manifest = read_manifest(path)
@@ -124,6 +195,11 @@ def _provenance(directory: RunDirectory) -> dict[str, Any]:
         return dict(json.loads(directory.provenance.read_text()))
     except (OSError, ValueError):
         return {}
+
+
+def _used(directory: RunDirectory) -> str:
+    hours, platform = device_hours(directory)
+    return f"{hours:.3g} hours of {platform.upper()} devices" if platform else "not known"
 
 
 def _made_by(provenance: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         continues=lambda config: options.resume and _has_checkpoints(config),
         prepare=jax_for("auto"),
     )
-    from solver.cli.job import carry_out, refuse_another_run
+    from solver.cli.job import carry_out, refuse_another_run, refuse_blow_up_again
     from solver.simulation import refuse_occupied
 
     directory = RunDirectory(Path(config.directory))
@@ -39,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
         refuse_occupied(directory)
     elif directory.run_file.exists():
         refuse_another_run(directory, config)
+        refuse_blow_up_again(directory, config)
     return carry_out(config, directory, options, _profile(config, directory, options.profile))
 
 

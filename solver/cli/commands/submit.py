@@ -13,9 +13,10 @@ from solver import assemble
 from solver.cli.arguments import key_of
 from solver.cli.settings import jax_for
 from solver.config import Config, ConfigError
+from solver.config.sections import check_line
 from solver.io import RunDirectory, list_checkpoints
 from solver.submit import DEFAULT_SITES, Job, Scans, Site, read_scans, read_site, script, sites
-from solver.submit.site import check_line, check_word
+from solver.submit.site import check_word
 
 OVERRIDES = True
 OPTIONS_OF_KEYS = ("--scan",)  # whose value looks like an override
@@ -33,8 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", metavar="HH:MM:SS", help="time limit of the job")
     parser.add_argument("--partition", help="instead of the site's")
     parser.add_argument("--account", help="instead of the site's")
+    parser.add_argument("--qos", help="quality of service, as of sbatch")
+    parser.add_argument("--output", metavar="FILE", help="where the job's output goes, as of sbatch (slurm-%%j.out)")
+    parser.add_argument("--mail", metavar="ADDRESS", help="who is told when the job ends or fails")
+    parser.add_argument(
+        "--cpus-per-task", type=int, metavar="N", help="cores of a process, instead of the site's share"
+    )
     parser.add_argument(
         "--chain", type=int, default=1, metavar="K", help="K jobs, each after the one before, that continue the run"
+    )
+    parser.add_argument(
+        "--retries", type=int, default=0, metavar="N", help="go on at most N times after a process was killed (0)"
     )
     parser.add_argument(
         "--scan", action="append", default=[], metavar="KEY=V1,V2,…",
@@ -64,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
         nodes=options.nodes,
         time=options.time,
         requeues=options.chain == 1,
+        retries=options.retries,
+        options=_sbatch_options(options),
         scans=scans,
         directory=configs[0].directory,
         programs=Path(sys.executable).parent,
@@ -83,9 +95,15 @@ def _check_options(options: argparse.Namespace) -> None:
     for name in ("nodes", "chain"):
         if getattr(options, name) < 1:
             raise ConfigError(f"--{name} {getattr(options, name)}: 1 or more is needed")
+    if options.retries < 0:
+        raise ConfigError(f"--retries {options.retries}: 0 or more is needed")
+    if options.retries and options.chain > 1:
+        raise ConfigError(f"--retries {options.retries}: the next link of a chain goes on anyway; use --chain alone")
     if options.time is not None and not TIME.fullmatch(options.time):
         raise ConfigError(f"--time {options.time}: HH:MM:SS is needed, or D-HH:MM:SS")
-    for name in ("partition", "account"):
+    if options.cpus_per_task is not None and options.cpus_per_task < 1:
+        raise ConfigError(f"--cpus-per-task {options.cpus_per_task}: 1 or more is needed")
+    for name in ("partition", "account", "qos", "output", "mail"):
         _check(f"--{name}", getattr(options, name), check_word)
     for word in (options.file, *options.scan, *options.overrides):
         _check("the command line", word, check_line)
@@ -97,6 +115,12 @@ def _check(what: str, text: str | None, check: Callable[[str], str]) -> None:
             check(text)
     except ValueError as error:
         raise ConfigError(f"{what} {text!r}: {error}") from None
+
+
+def _sbatch_options(options: argparse.Namespace) -> dict[str, str]:
+    mail = {"mail-user": options.mail, "mail-type": "END,FAIL"} if options.mail else {}
+    asked = {"qos": options.qos, "output": options.output, **mail}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None:
@@ -138,7 +162,10 @@ def _site(options: argparse.Namespace, config: Config) -> Site:
     if options.site is None and platform not in DEFAULT_SITES:
         raise ConfigError(f"devices.platform = {platform!r}: Slurm's scripts are for cpu and gpu")
     chosen = options.site or DEFAULT_SITES[platform]
-    return read_site(chosen, partition=options.partition, account=options.account)
+    site = read_site(chosen, partition=options.partition, account=options.account)
+    if options.cpus_per_task is None:
+        return site
+    return site.model_copy(update={"cores_per_node": options.cpus_per_task * site.tasks_per_node})
 
 
 def _check_platform(config: Config, site: Site, options: argparse.Namespace) -> None:

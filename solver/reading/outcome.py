@@ -13,6 +13,10 @@ from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, read_lock, r
 BLEW_UP = ("blew up", "beyond time.energy_limit")
 LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
 START = "processes: "  # the first line of each start
+AFTER_BLOW_UP = (
+    "start a run with a smaller time.step or cfl, or more points, from its last checkpoint "
+    "(initial.name = 'run'); `slabwave resume` takes the same steps again"
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,46 @@
+"""What a run has used: hours of its devices, from the times of its log."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from solver.io import RunDirectory
+
+LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ [DIWEC] (.*)")
+START = "processes: "  # the first line of each start
+DEVICES = re.compile(r"devices: (\d+) in use of \d+, (\w+)")
+
+
+def device_hours(directory: RunDirectory) -> tuple[float, str]:
+    """Hours of all devices over all starts of a run, and their platform.
+
+    A start counts from its first line of the log to its last one; waiting and compiling included, imports not.
+
+    Returns:
+        0 and an empty platform where the log does not say.
+    """
+    hours, platform, count = 0.0, "", 0
+    began: datetime | None = None
+    last: datetime | None = None
+    for time, text in _lines(directory):
+        if text.startswith(START):
+            hours += count * _hours(began, last)
+            began, count = time, 0
+        elif count == 0 and (found := DEVICES.match(text)):
+            count, platform = int(found[1]), found[2]
+        last = time
+    return hours + count * _hours(began, last), platform
+
+
+def _lines(directory: RunDirectory) -> list[tuple[datetime, str]]:
+    try:
+        text = directory.log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    found = (LINE.match(line) for line in text.splitlines())
+    return [(datetime.fromisoformat(match[1]), match[2]) for match in found if match]
+
+
+def _hours(began: datetime | None, last: datetime | None) -> float:
+    return 0.0 if began is None or last is None else max(0.0, (last - began).total_seconds() / 3600)

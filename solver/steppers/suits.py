@@ -1,0 +1,82 @@
+"""Whether a state is one that an equation and a stepper can go on from; said in one line where it is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from jax.sharding import Mesh
+
+from solver.equations.budget import shorn
+from solver.equations.system import PeriodicSystem
+from solver.steppers.base import State, Stepper, fitting_classes
+
+
+def check_state(equation: PeriodicSystem, state: State) -> None:
+    """Refuse a state of another grid, other fields, other devices or without what drives them; computes nothing.
+
+    Raises:
+        ValueError: the message names what the state is of and what is needed.
+    """
+    box = equation.grid.box
+    if state.box is not None and state.box != box:
+        raise ValueError(
+            f"a state of {state.box}, in {equation.name} of {box}: initial_state with this equation makes one"
+        )
+    _check_fields(equation, state.field)
+    forced, given = sorted(equation.forcings()), sorted(state.forcing or ())
+    if forced != given:
+        raise ValueError(
+            f"a state with forcing of {', '.join(given) or 'nothing'}, in {equation.name} with forcing of "
+            f"{', '.join(forced) or 'nothing'}: initial_state with this equation makes one"
+        )
+
+
+def _check_fields(equation: PeriodicSystem, fields: Any) -> None:
+    needed = {name: shape.shape for name, shape in equation.field_shapes().items()}
+    given = {name: tuple(value.shape) for name, value in fields.items()}
+    outline = lambda shapes: ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())  # noqa: E731
+    mesh = equation.grid.mesh
+    split = f"on {dict(mesh.shape)}"
+    for value in fields.values():
+        if not _lies_on(value, mesh):
+            raise ValueError(
+                f"a state on {len(value.devices())} devices, in {equation.name} {split}: io.save_checkpoint and "
+                "load_checkpoint move it, or initial_state makes one from values at the points"
+            )
+    if given != needed:
+        raise ValueError(
+            f"a state with the fields {outline(given)}; {equation.name} {split} needs {outline(needed)}: initial_state "
+            "makes them from values at the points"
+        )
+
+
+def _lies_on(value: Any, mesh: Any) -> bool:
+    """Whether an array lies on a mesh's devices, or may be moved there: one being traced, or not committed."""
+    fixed = isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and value.committed
+    return not fixed or not isinstance(mesh, Mesh) or value.devices() == set(mesh.devices.flat)
+
+
+def check_history(equation: PeriodicSystem, stepper: Stepper, history: Any) -> None:
+    """Refuse what another stepper carries from step to step; computes nothing.
+
+    Raises:
+        ValueError: the message names the steppers whose history it is.
+    """
+    found = _form(shorn(history))
+    if found == _history_of(stepper, equation):
+        return
+    owners = sorted(cls.name for cls in fitting_classes(equation) if _history_of(cls(), equation) == found)
+    raise ValueError(
+        f"a state of stepper {' or '.join(owners) or 'unknown'}, in stepper {stepper.name}, which carries something "
+        f"else from step to step: initial_state with {stepper.name} makes one"
+    )
+
+
+def _history_of(stepper: Stepper, equation: PeriodicSystem) -> Any:
+    return _form(jax.eval_shape(lambda fields: stepper.start(equation, fields), equation.field_shapes()))
+
+
+def _form(history: Any) -> Any:
+    leaves, structure = jax.tree.flatten(history)
+    return structure, [(tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves]

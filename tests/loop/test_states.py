@@ -1,0 +1,113 @@
+"""States know their grid, and are refused where they do not fit: in one line, before anything is compiled."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.equations import NavierStokes
+from solver.steppers import CNAB2, IFRK2, SBDF2
+
+pytestmark = pytest.mark.slow
+
+
+def made(stepper, devices=2, shape=(8, 12), **options):
+    """An equation and a state at its start."""
+    forced = {"forcing": options.pop("forcing")} if "forcing" in options else {}
+    grid = sw.Grid(shape, mesh=sw.device_mesh(range(devices)), **options)
+    flow = NavierStokes(grid, 0.1, **forced)
+    return flow, sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid))
+
+
+@pytest.fixture(scope="module")
+def steady():
+    return made(IFRK2())
+
+
+FORCED = {"forcing": sw.forcing.Kolmogorov(0.1, wavenumber=2)}
+OTHERS = {
+    "another box": ({"lengths": 4.0}, r"a state of \[8, 12\] points on \[6.28319, 6.28319\].* of \[8, 12\] .*\[4, 4\]"),
+    "other modes": ({"dealias": "none"}, "two-thirds, float64, in navier-stokes of .* none, float64"),
+    "another mesh": ({"devices": 1}, r"a state on 2 devices, in navier-stokes on \{'slab': 1\}"),
+    "forcing": (FORCED, "forcing of nothing, in navier-stokes with forcing of velocity: initial_state"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("call", ["integrate", "evolve", "rollout"])
+def test_a_state_of_something_else_is_refused(steady, call, other):
+    options, told = OTHERS[other]
+    flow, _ = made(IFRK2(), **options)
+    steps = {"end": 0.2} if call == "evolve" else {"steps": 2}
+    with pytest.raises(ValueError, match=told):
+        list(getattr(sw, call)(flow, IFRK2(), steady[1], step=0.1, **steps))
+
+
+@pytest.mark.parametrize("call", ["integrate", "evolve"])
+def test_a_state_of_another_stepper_is_refused(steady, call):
+    flow, unaware = steady
+    steps = {"end": 0.2} if call == "evolve" else {"steps": 2}
+    cases = [(CNAB2(), unaware, ".*ifrk4.* in stepper cnab2"), (IFRK2(), made(CNAB2())[1], " cnab2, in stepper ifrk2")]
+    for stepper, state, told in [*cases, (SBDF2(), made(CNAB2())[1], " cnab2, in stepper sbdf2")]:
+        with pytest.raises(ValueError, match=f"a state of stepper{told}, which carries something else"):
+            list(getattr(sw, call)(flow, stepper, state, step=0.1, **steps))
+    sw.integrate(flow, sw.steppers.LSRK3(), unaware, step=0.1, steps=0)  # which carries nothing, as ifrk2
+
+
+def test_the_box_goes_along(steady, tmp_path):
+    flow, state = steady
+    step = lambda state: sw.integrate(flow, IFRK2(), state, step=0.1, steps=1)  # noqa: E731
+    path = sw.io.save_checkpoint(tmp_path, jax.jit(step)(state), flow.grid)
+    slope = jax.grad(lambda s: jnp.sum(jnp.abs(step(s).field["velocity"]) ** 2), allow_int=True)(state)
+    members = jax.vmap(lambda a: state.replace(field={"velocity": a * state.field["velocity"]}))(jnp.ones(2))
+    for found in (sw.io.load_checkpoint(path, flow, IFRK2()), slope, members):
+        assert found.box == flow.grid.box
+
+
+def test_coefficients_of_another_step_are_refused(steady):
+    flow, state = steady
+    driven = flow.at_step()
+    for stepper in (IFRK2(), sw.steppers.LSRK3(), sw.steppers.ETDRK2(), sw.steppers.IMEXRK2()):
+        with pytest.raises(ValueError, match=r"coefficients of dt = 0.01 for a step of dt = 0.02: the same dt"):
+            stepper.step(driven, state.field, (), 0.0, 0.02, stepper.coefficients(driven, 0.01))
+
+
+@pytest.mark.parametrize("mesh_shape", [None, (2, 2)], ids=["slabs", "pencils"])
+def test_equations_are_pickled_by_the_layout_of_their_mesh(mesh_shape):
+    import pickle
+
+    grid = sw.Grid((8, 9, 10), mesh=sw.device_mesh([3, 2, 1, 0], shape=mesh_shape), lengths=3.0, precision="float32")
+    flow = NavierStokes(grid, 0.1, forcing=sw.forcing.Kolmogorov(0.1, wavenumber=2))
+    again = pickle.loads(pickle.dumps(flow))
+    assert again.grid == grid
+    assert jax.tree.structure(again) == jax.tree.structure(flow)
+    np.testing.assert_array_equal(jax.tree.leaves(again), jax.tree.leaves(flow))
+
+
+def test_a_mesh_of_more_devices_than_are_here_is_refused():
+    from solver.mesh import mesh_from
+
+    with pytest.raises(ValueError, match=r"'slab': 16\} was stored on 16 devices, and 8 are here: .*_DEVICES=16 gives"):
+        mesh_from([("slab", 16)], ["Auto"], "cpu", range(16))
+    assert mesh_from([("slab", 2)], ["Auto"], "cpu", [9, 8]).devices.tolist() == jax.devices()[:2]
+
+
+class Reacting(NavierStokes):
+    def react(self, u):
+        return -self.viscosity * u
+
+    def nonlinear(self, fields, t):
+        return {"velocity": self.transform.pointwise(self.react, fields["velocity"])}
+
+
+def test_what_is_no_grid_no_field_and_no_function_is_said(steady):
+    grid = steady[0].grid
+    with pytest.raises(
+        ValueError, match="react is a method of Reacting, and holds its parameters; a function of a mod"
+    ):
+        Reacting(grid, 0.1).check()
+    with pytest.raises(ValueError, match=r"initial field velocity is of type list; an array \[2, 8, 12\] is needed"):
+        sw.steppers.base._by_name({"velocity": [1.0]}, steady[0])
+    with pytest.raises(TypeError, match=r"an equation on \(16, 16\): a grid is needed, such as solver.Grid"):
+        NavierStokes((16, 16), 0.1)

@@ -1,0 +1,34 @@
+"""A run says once where its grid does not resolve a field, and says nothing of noise that decays."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import solver as sw
+from solver.outputs.resolution import tails, unresolved
+
+
+def warnings(directory):
+    return [line for line in (directory / "log.txt").read_text().splitlines() if "next to k_max" in line]
+
+
+def test_a_field_with_a_full_spectrum_is_told_once(tmp_path):
+    grid = sw.Grid((24, 20), mesh=sw.device_mesh([0]))
+    equation, stepper = sw.equations.Vorticity(grid, viscosity=1e-6), sw.steppers.IFRK2()
+    state = sw.initial_state(equation, stepper, 0.1 * sw.initial.RandomPhase(peak=7.0)(grid, key=jax.random.key(0)))
+    outputs = [sw.outputs.Series(every_steps=1)]
+    sw.run(equation, stepper, state, end=0.05, step=0.01, directory=tmp_path, outputs=outputs)
+    (found,) = warnings(tmp_path)
+    assert "spectrum of vorticity: the shells next to k_max = 6 hold" in found
+
+
+def test_noise_that_decays_is_no_lack_of_points(make_grid):
+    grid = make_grid((32,), devices=1)
+    equation = sw.equations.Burgers(grid, 0.1)
+    noise = {"velocity": equation.transform.forward(jnp.eye(32)[:1])}  # a point: all modes alike
+    assert float(tails(equation, noise)["velocity"]) == pytest.approx(1)
+    assert not unresolved({"velocity": 0.2}, {"velocity": 0.9}, grid)
+    assert not unresolved({"velocity": 0.2}, {"velocity": 0.001}, grid)  # seen in one row alone
+    assert unresolved({"velocity": 0.2}, {"velocity": 0.21}, grid)
+    shock = sw.sample(lambda x: -jnp.tanh(4 * jnp.sin(x)), grid)
+    assert float(tails(equation, {"velocity": equation.transform.forward(shock[None])})["velocity"]) < 0.01
