@@ -12,6 +12,7 @@ import numpy as np
 from solver.config import ConfigError
 from solver.io.files import append_line, sync, write_text
 from solver.io.row_checksums import HEADER_LINES, RowChecksums, is_known, matches
+from solver.io.rows import is_whole, read_rows
 
 LEADING = {"step": "1", "t": "time", "dt": "time"}
 
@@ -83,10 +84,7 @@ def read_columns(path: Path) -> list[str]:
 
 def read_series(path: Path) -> dict[str, np.ndarray]:
     """Columns of a series file by name; a last row that is being written is left out. Empty if there is no row."""
-    text = path.read_text(encoding="utf-8")
-    lines = text[: text.rfind("\n") + 1].splitlines()[1:]
-    names = lines[0].split(",") if lines else []
-    rows = [line.split(",") for line in lines[1:] if _is_whole(line, len(names))]
+    names, rows = read_rows(path)
     values = np.array(rows, dtype=float) if rows else np.empty((0, len(names)))
     return {name: values[:, i] for i, name in enumerate(names)} if rows else {}
 
@@ -107,21 +105,13 @@ def drop_rows_after(path: Path, step: int) -> None:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     head, rows, kept = lines[:HEADER_LINES], lines[HEADER_LINES:], sums.read()
     columns = len(head[1].split(",")) if len(head) > 1 else 0
-    whole = [_is_whole(row, columns) for row in rows]
+    whole = [is_whole(row, columns) for row in rows]
     # a damaged number of a step says nothing of where its row belongs
     told = [matches(row, before) if before else ok for row, ok in zip(rows, whole, strict=True)]
     end = next((n for n, row in enumerate(rows) if told[n] and _step(row) > step), len(rows))
     while end and not (whole[end - 1] and _step(rows[end - 1]) <= step and (not kept or is_known(rows[end - 1], kept))):
         end -= 1
     write_text(path, "".join(f"{line}\n" for line in [*head, *rows[:end]]))
-
-
-def _is_whole(line: str, columns: int) -> bool:
-    entries = line.split(",")
-    try:
-        return len(entries) == columns and bool([float(entry) for entry in entries])
-    except ValueError:
-        return False
 
 
 def _step(row: str) -> float:

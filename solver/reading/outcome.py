@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from solver.config import read_toml
-from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, read_lock, read_series
+from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, read_lock
+from solver.io.rows import read_rows
 
 BLEW_UP = ("blew up", "beyond time.energy_limit")
 LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
@@ -81,9 +82,11 @@ def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | 
     known: list[tuple[int, float]] = []
     if "step" in holder:
         known.append((int(holder["step"]), float(holder["t"])))
-    if directory.series.exists() and (columns := read_series(directory.series)):
-        known.append((int(columns["step"][-1]), float(columns["t"][-1])))
-    names = [path.name for path in list_checkpoints(directory.checkpoints)]
-    if names and not known:
-        known.append((int(names[-1].rpartition("-")[2]), 0.0))
+    names, rows = read_rows(directory.series) if directory.series.exists() else ([], [])
+    if rows:
+        last = dict(zip(names, rows[-1], strict=True))
+        known.append((int(float(last["step"])), float(last["t"])))
+    checkpoints = [path.name for path in list_checkpoints(directory.checkpoints)]
+    if checkpoints and not known:
+        known.append((int(checkpoints[-1].rpartition("-")[2]), 0.0))
     return max(known) if known else (None, None)
