@@ -15,8 +15,8 @@ BLEW_UP = ("blew up", "beyond time.energy_limit")
 LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
 START = "processes: "  # the first line of each start
 AFTER_BLOW_UP = (
-    "start a run with a smaller time.step or cfl, or more points, from its last checkpoint "
-    "(initial.name = 'run'); `slabwave resume` takes the same steps again"
+    "`slabwave resume DIR --branch NEW time.step=…` goes on from its last checkpoint with a smaller step (or time.cfl, "
+    "or more points: grid.shape); without --branch it takes the same steps again"
 )
 
 

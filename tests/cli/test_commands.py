@@ -220,7 +220,7 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path, here):
     words = last_of_each([*SMALL, f"output.directory={tmp_path}/run", *blow])
     again = here("run", DEMO, *words, "--resume")
     assert again.returncode == 3, "a job of a chain does not repeat it"
-    assert "the same run file would lead there again: start a run with a smaller time.step" in again.stderr
+    assert "the same run file would lead there again: `slabwave resume DIR --branch NEW time.step=…`" in again.stderr
     assert "blew up between step" in here("info", tmp_path / "run").stdout
     told = json.loads(here("info", "--json", tmp_path / "run").stdout)
     assert told["state"] == "blown up"
