@@ -83,7 +83,7 @@ def split_sums(fields: Fields, like: Mapping[str, Any]) -> tuple[Fields, dict[st
     return without_budget(fields), dict(zip(sorted(like), as_number(tuple(np.asarray(fields[BUDGET]))), strict=True))
 
 
-def shapes_with_sums(fields: Fields, budget: Mapping[str, Any]) -> Fields:
+def shapes_with_sums(fields: Any, budget: Mapping[str, Any]) -> Any:
     """What `with_sums` gives for shapes alone; the fields keep their shardings."""
     count = (len(budget),) if in_double() else (2, len(budget))
     return {**fields, BUDGET: jax.ShapeDtypeStruct(count, jnp.result_type(float))} if budget else fields

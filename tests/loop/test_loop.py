@@ -228,7 +228,6 @@ class Turning(sw.Equation):
 class Counting(sw.steppers.IMEXRK2):
     """Says how often its coefficients are worked out."""
 
-    name = "counting"
     seen = []  # noqa: RUF012
 
     def coefficients(self, equation, dt):
