@@ -110,7 +110,7 @@ def test_cost_of_a_step(make_grid, shape, per_rhs):
 @pytest.mark.parametrize("fields", ["all", 1], ids=["batched", "separate"])
 @pytest.mark.parametrize("engine", ["slabwave", "shard_map"])
 def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
-    """Two per right-hand side, or one for each of its 3 + 5 components; of the same bytes; mirrored modes; nothing else."""
+    """Two per right-hand side, or one for each of its 3 + 5 components; of the same bytes; mirrored modes."""
     grid = make_grid((32, 24, 16))
     equation, stepper = NavierStokes(grid, viscosity=0.01, method=sw.fft.Method(engine, fields)), IFRK4()
     state = sw.initial_state(equation, stepper, initial.RandomPhase()(grid, VELOCITY, jax.random.key(0)))
