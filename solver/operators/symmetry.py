@@ -47,6 +47,7 @@ def hermitian(u_hat: Any, grid: Grid) -> Any:
     return jax.tree.unflatten(tree, found)
 
 
+@partial(jax.jit, static_argnames=("grid", "components"))
 def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
     """Independent random coefficients of mean square 1 on every mode that the grid keeps.
 
@@ -62,11 +63,6 @@ def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
         Complex `(components, *grid.spectral_shape)`, zero in the padding and on modes that are not kept, split as
         coefficients are. Communication: as `hermitian`.
     """
-    return _random_modes(key, grid, components)
-
-
-@partial(jax.jit, static_argnames=("grid", "components"))
-def _random_modes(key: Array, grid: Grid, components: int) -> Array:
     logical = (components, *grid.layout.logical_spectral_shape)
     padding = [(0, n - m) for n, m in zip(grid.spectral_shape, logical[1:], strict=True)]
     drawn = jnp.pad(jax.random.normal(key, logical, grid.complex_dtype), [(0, 0), *padding])
