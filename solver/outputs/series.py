@@ -24,7 +24,6 @@ from solver.pictures import View, save, series_figure
 from solver.steppers.base import State
 
 _report = compiled(lambda equation, fields, dt: _reported(equation, fields, dt))
-_tails = compiled(tails)
 CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 
 
@@ -48,7 +47,7 @@ class Series(Output):
     name: ClassVar[str] = "series"
 
     def check(self, equation: PeriodicSystem) -> None:
-        row, conserved, scales, energies, _ = _traced(equation)
+        row, conserved, scales, energies, *_ = _traced(equation)
         units, name = equation.series_units(), type(equation).__name__
         if row.keys() != units.keys():
             raise ValueError(
@@ -88,7 +87,7 @@ class Series(Output):
     def write(self, run: Run, state: State) -> None:
         dt = np.float64(state.taken or state.dt)  # before the first step, the one to come
         report = _report(run.equation, state.field, dt)
-        row, conserved, scales, energies, astray = jax.tree.map(float, report)
+        row, conserved, scales, energies, astray, ends = jax.tree.map(float, report)
         for name, now in conserved.items():
             before = float(state.conserved[name])
             row[f"{name}_drift"] = (now - before) / (max(abs(before), scales.get(name, 0.0)) or 1.0)
@@ -101,7 +100,7 @@ class Series(Output):
             with run.writer.while_waiting():
                 _file(run, conserved, energies, budget).append({**leading, **row, **counted})
         left = strayed(astray, run.equation.grid.dtype)
-        _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing), *_unresolved(run, state), *left])
+        _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing), *_unresolved(run, ends), *left])
         stop_if_wrong(astray, int(state.step), float(state.t))
 
     @classmethod
@@ -123,12 +122,12 @@ class Series(Output):
 
 
 def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Any, ...]:
-    """A row of the series, what is conserved and of what size, the energies, and how far fields are from what they
-    are declared to be."""
+    """A row of the series, what is conserved and of what size, the energies, how far fields are from what they are
+    declared to be, and the tails of their spectra."""
     energies = equation.energies(fields) if equation.budget_columns() else {}
     row, conserved = equation.series(fields, dt), equation.conserved(fields)
     astray = distances(fields, equation.fields, equation.grid)
-    return row, conserved, equation.conserved_scales(fields), energies, astray
+    return row, conserved, equation.conserved_scales(fields), energies, astray, tails(equation, fields)
 
 
 def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
@@ -136,7 +135,7 @@ def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
 
 
 def _names(equation: PeriodicSystem) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
-    _, conserved, _, energies, _ = _traced(equation)
+    _, conserved, _, energies, *_ = _traced(equation)
     return conserved, energies, equation.budget_columns()
 
 
@@ -150,9 +149,8 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
     return SeriesFile(run.directory.series, {**units, **drifts, **integrals, **missing, **rejected})
 
 
-def _unresolved(run: Run, state: State) -> list[str]:
-    """Warnings of fields whose spectra do not fall off; compared with those of the row before."""
-    now = {name: float(tail) for name, tail in _tails(run.equation, state.field).items()}
+def _unresolved(run: Run, now: dict[str, float]) -> list[str]:
+    """Warnings of fields whose spectra do not fall off, by their tails; compared with those of the row before."""
     found = unresolved(now, run.tails, run.equation.grid)
     run.tails.update(now)
     return found
