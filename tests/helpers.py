@@ -13,6 +13,17 @@ from solver.equations.field import Field
 VELOCITY = Field("vector", "length/time", solenoidal=True)
 
 
+# in place of what `slabwave new` takes from an equation's case, where that needs more dimensions or more points
+OF_SMALL_GRIDS = {
+    ("advection-diffusion", 1): ["equation={ name = 'advection-diffusion', diffusivity = 0.01 }"],
+    ("boussinesq", 2): ["equation.rotation=0.0"],
+    ("navier-stokes", 2): ["initial={ name = 'random-phase' }"],
+    ("nonlinear-schroedinger", 2): ["grid.dealias=two-thirds"],
+    ("schroedinger-poisson", 2): ["initial={ name = 'gaussian' }"],
+    ("vorticity", 2): ["forcing.low=1.5", "forcing.high=3.5"],
+}
+
+
 def read_checkpoint(path):
     """Whole arrays of a checkpoint put together from its pieces, NaN where there is none; and its manifest."""
     manifest = json.loads((path / "manifest.json").read_text())

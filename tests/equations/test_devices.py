@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import OF_SMALL_GRIDS
 
 import solver as sw
 from solver.assemble.cases import new_run_file
@@ -26,7 +27,10 @@ def ends(folder, name, devices):
     d = 2 if 2 in entry.cls.dimensions else 3
     stepper = "strang" if issubclass(entry.cls, SplitEquation) else "ifrk2"
     small = [f"grid.shape={[24, 26, 8][:d]}", f"grid.lengths={[6.0, 7.0, 5.0][:d]}", f"time.stepper={stepper}"]
-    run = Assembly(load(path, REGISTRY, [*small, *CELLS.get(name, [])]), sw.device_mesh(range(devices)))
+    run = Assembly(
+        load(path, REGISTRY, [*small, *OF_SMALL_GRIDS.get((name, d), []), *CELLS.get(name, [])]),
+        sw.device_mesh(range(devices)),
+    )
     start = run.start()
     *_, state = sw.evolve(run.equation, run.stepper, start, end=0.04, step=0.01)
     return [{n: np.asarray(u) for n, u in run.equation.to_physical(s.field).items()} for s in (start, state)]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import on_devices
+from helpers import OF_SMALL_GRIDS, last_of_each, on_devices
 
 import solver as sw
 from solver.assemble.cases import new_run_file
@@ -66,7 +66,8 @@ def assembled(folder, name, d, devices=1, *more):
     path = folder / "run.toml"
     path.write_text(new_run_file(ENTRIES[name], name))
     small = [f"grid.shape={[16, 26, 9][:d]}", f"grid.lengths={[6.0, 7.0, 5.0][:d]}", "time.stepper=ifrk2"]
-    config = load(path, REGISTRY, [*small, *PARAMETERS.get((name, d), []), *more])
+    small += OF_SMALL_GRIDS.get((name, d), [])
+    config = load(path, REGISTRY, last_of_each([*small, *PARAMETERS.get((name, d), []), *more]))
     equation = Assembly(config, sw.device_mesh(range(devices))).equation
     noise = np.random.default_rng(1)
     values = {}

@@ -7,6 +7,7 @@ from itertools import zip_longest
 import jax
 import numpy as np
 import pytest
+from helpers import OF_SMALL_GRIDS
 
 import solver as sw
 from solver.assemble.cases import new_run_file
@@ -43,22 +44,17 @@ def steppers_of(equation):
     return fitting(entry.cls(grid, **dict.fromkeys(needed, 1.0)))
 
 
-# what the case that `slabwave new` takes values from has in three dimensions, or at wavenumbers beyond these grids
-SMALL = {
-    "boussinesq": ["equation.rotation=0.0"],
-    "navier-stokes": ["initial={ name = 'random-phase' }"],
-    "schroedinger-poisson": ["initial={ name = 'gaussian' }"],
-    "vorticity": ["forcing.low=1.5", "forcing.high=3.5"],
-}
-
-
 def build(folder, equation, stepper):
     """The run file that `slabwave new` prints, on a small grid."""
     path = folder / "run.toml"
     path.write_text(new_run_file(REGISTRY.find("equation", equation), equation))
     known = REGISTRY.find("equation", equation).cls.dimensions
     dimensions = 2 if 2 in known else max(known)  # three take longer to compile; test_checkpoints.py has them
-    small = [f"grid.shape={[12, 10, 8][:dimensions]}", f"grid.lengths={[6.0] * dimensions}", *SMALL.get(equation, [])]
+    small = [
+        f"grid.shape={[12, 10, 8][:dimensions]}",
+        f"grid.lengths={[6.0] * dimensions}",
+        *OF_SMALL_GRIDS.get((equation, dimensions), []),
+    ]
     devices = range(min(2, dimensions))  # a one-dimensional grid uses one
     return Assembly(load(path, REGISTRY, [*small, f"time.stepper={stepper}"]), sw.device_mesh(devices))
 
