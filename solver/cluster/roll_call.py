@@ -3,7 +3,8 @@
 JAX's own waiting says nothing for minutes, names nobody, hears no signal, and ends in an abort; and whoever connects to
 its service with a number that is taken ends the job. So the first process listens at the meeting place itself. Each
 other one says its number there, again and again, until it hears that everyone has. Then the first process stops to
-listen, and JAX takes over the port. Nothing here is secret: who can reach the port can still disturb a job.
+listen, and JAX takes over the port. A signal to any one of them stops all, as it does in a run: whoever gets it says so
+before it leaves. Nothing here is secret: who can reach the port can still disturb a job.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from solver.stop import StopRequest, listening
 
 LINE_SECONDS = 10.0  # between two lines that say who is missing
 ASK_SECONDS = (0.05, 0.5)  # between two questions whether all are there: at first, and later
-LEAVE_SECONDS = 1.0  # so long the first process tells the others that it leaves
+LEAVE_SECONDS = 3.0  # so long a process that leaves tries to tell the others
 REPLY_SECONDS = 2.0  # for the other end to say its line
 LOOK_SECONDS = 0.1  # a signal is obeyed after so long
 LONGEST = 1000  # bytes of a line
 TALKERS = 4  # processes beside the first that say what they wait for, of jobs with thousands
+FINAL = ("no: ", "left: ", "stopped: ")  # how answers begin after which there is nothing to ask
 NAMED = 8  # missing processes that a line names
 
 
@@ -43,7 +45,7 @@ def call_the_roll(launch: Launch) -> None:
         LaunchError: a host name that leads nowhere; the first process cannot listen there; this process's number is
             that of another one.
         NotAllThere: some did not come within `launch.join_limit`; the message names them.
-        StoppedWaiting: a signal came first.
+        StoppedWaiting: a signal came first, to this process or to another one that could say so.
     """
     assert launch.coordinator is not None
     refuse_unknown_name(launch.coordinator, os.environ)
@@ -60,10 +62,10 @@ class _Wait:
         self.launch, self.request, self.say = launch, request, say
         self._began = self._said = time.monotonic()
 
-    def check(self, missing: Callable[[], str]) -> None:
-        """Go on waiting, or raise with what is missing."""
+    def check(self, missing: Callable[[], str], all_came: bool = False) -> None:
+        """Go on waiting, or raise with what is missing; once all came, a signal is left to the run."""
         now = time.monotonic()
-        if self.request.received is not None:
+        if self.request.received is not None and not all_came:
             number = signal.Signals[self.request.received]
             raise StoppedWaiting(
                 f"stopped by {number.name} while waiting for {missing()}; nothing was done yet", number
@@ -89,19 +91,37 @@ def _call(launch: Launch) -> None:
     there: dict[int, dict[str, str]] = {}
     others = set(range(1, launch.processes))
     missing = lambda: _missing(launch, others - set(there) or {*others} - told)  # noqa: E731
+
+    def answer() -> str:
+        if not told:  # else some have gone on, and the run obeys the signal
+            _obey_others(there)
+        return "all" if len(there) == len(others) else "wait"
+
     with _listen(launch) as server, _signals() as request:
         wait = _Wait(launch, request, lambda text: LOGGER.warning("%s", text))
         server.settimeout(LOOK_SECONDS)
         try:
             while told != others:
-                wait.check(missing)
-                number = _reply(server, launch, there, lambda: "all" if len(there) == len(others) else "wait")
-                told |= {number} - {None}
+                wait.check(missing, all_came=bool(told))
+                told |= {_reply(server, launch, there, answer)} - {None}
         except (NotAllThere, StoppedWaiting) as error:
+            heard, text = set[int | None](), _farewell(error)
             ends = time.monotonic() + LEAVE_SECONDS
-            while time.monotonic() < ends:
-                _reply(server, launch, there, lambda text=f"left: {error}": text)  # type: ignore[misc]
+            while time.monotonic() < ends and not heard >= others:
+                heard.add(_reply(server, launch, there, lambda: text))
             raise
+
+
+def _obey_others(there: dict[int, dict[str, str]]) -> None:
+    """Stop waiting if a signal has come to another process."""
+    for number, who in there.items():
+        if "stopped" in who:
+            text = f"process {number} was stopped by {who['stopped']} while all were waited for; nothing was done yet"
+            raise StoppedWaiting(text, signal.Signals[who["stopped"]])
+
+
+def _farewell(error: NotAllThere | StoppedWaiting) -> str:
+    return f"stopped: {error.signal.name} {error}" if isinstance(error, StoppedWaiting) else f"left: {error}"
 
 
 def _reply(
@@ -142,7 +162,8 @@ def _hear(connection: socket.socket, launch: Launch, there: dict[int, dict[str, 
     try:
         who = json.loads(said)
         number, count = int(who["process"]), int(who["processes"])
-        who = {key: str(who[key])[:100] for key in ("token", "host", "pid")}
+        stopped = {"stopped": signal.Signals[who["stopped"]].name} if "stopped" in who else {}
+        who = {key: str(who[key])[:100] for key in ("token", "host", "pid")} | stopped
     except (ValueError, TypeError, KeyError):
         return None
     if count != launch.processes or not 0 <= number < count:
@@ -180,16 +201,42 @@ def _answer(launch: Launch) -> None:
     with _signals() as request:
         wait = _Wait(launch, request, _print if launch.process <= TALKERS else lambda text: None)
         while (state := _ask(launch.coordinator, _myself(launch))) != "all":
-            if state.startswith("left: "):
-                raise NotAllThere(f"process 0 has left: {state.removeprefix('left: ')}")
-            if state.startswith("no: "):
-                raise LaunchError(f"process {launch.process} at {launch.coordinator}: {state.removeprefix('no: ')}")
+            if state.startswith(FINAL):
+                raise _refusal(launch, state)
             others = "other processes, which process 0 names" if state == "wait" else f"process 0: {state}"
             deadline = time.monotonic() + pause
             while time.monotonic() < deadline:
-                wait.check(lambda others=others: f"{others} ({launch.coordinator})")  # type: ignore[misc]
+                try:
+                    wait.check(lambda others=others: f"{others} ({launch.coordinator})")  # type: ignore[misc]
+                except StoppedWaiting as error:
+                    if _all_went_on(launch, error.signal):
+                        return
+                    raise
                 time.sleep(min(pause, LOOK_SECONDS))
             pause = min(1.5 * pause, longest)
+
+
+def _refusal(launch: Launch, state: str) -> Exception:
+    """The error of an answer after which there is nothing to ask."""
+    kind, _, text = state.partition(": ")
+    if kind == "stopped":
+        name, _, text = text.partition(" ")
+        return StoppedWaiting(f"process 0 has left: {text}", signal.Signals[name])
+    if kind == "left":
+        return NotAllThere(f"process 0 has left: {text}")
+    return LaunchError(f"process {launch.process} at {launch.coordinator}: {text}")
+
+
+def _all_went_on(launch: Launch, number: signal.Signals) -> bool:
+    """Tell the first process that a signal came to this one; whether it is too late, since some wait no longer."""
+    assert launch.coordinator is not None
+    ends = time.monotonic() + LEAVE_SECONDS
+    while time.monotonic() < ends:
+        said = _ask(launch.coordinator, _myself(launch) | {"stopped": number.name})
+        if said == "all" or said.startswith(FINAL):
+            return said == "all"
+        time.sleep(LOOK_SECONDS)
+    return False
 
 
 def _ask(coordinator: str, me: dict[str, str]) -> str:
@@ -198,11 +245,11 @@ def _ask(coordinator: str, me: dict[str, str]) -> str:
         with socket.create_connection(host_and_port(coordinator), timeout=REPLY_SECONDS) as connection:
             connection.sendall(json.dumps(me).encode() + b"\n")
             said = _line(connection)
-            if said == "all":
+            if said == "all" or said.startswith(FINAL):
                 connection.sendall(b"ok\n")
     except OSError as error:
         return (error.strerror or str(error) or "no answer").lower()
-    if said in ("all", "wait") or said.startswith(("no: ", "left: ")):
+    if said in ("all", "wait") or said.startswith(FINAL):
         return said
     return "who answers there does not wait for processes: a job that has begun, or another program"
 

@@ -1,13 +1,16 @@
 """Processes that wait for each other before JAX joins them."""
 
+import signal
 import socket
 import threading
+import time
 
 import pytest
 
-from solver.cluster import Launch, LaunchError, NotAllThere, roll_call
+from solver.cluster import Launch, LaunchError, NotAllThere, StoppedWaiting, roll_call
 from solver.cluster.addresses import free_port
 from solver.cluster.roll_call import call_the_roll
+from solver.stop import StopRequest
 
 
 @pytest.fixture
@@ -16,17 +19,18 @@ def place():
     return lambda process, processes=3, limit=20.0: Launch("test", processes, process, address, join_limit=limit)
 
 
-def in_thread(launch):
+def in_thread(launch, name=None, then=lambda: None):
     """A process of the job; what it raised, once it is through."""
     raised = []
 
     def work():
         try:
             call_the_roll(launch)
+            then()
         except Exception as error:
             raised.append(error)
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, name=name)
     thread.start()
     return thread, raised
 
@@ -60,6 +64,37 @@ def test_it_says_who_is_missing_and_ends_at_the_limit(place, monkeypatch, caplog
     assert "waiting since 0 s for process 2 of 3 to come to" in caplog.text
     thread.join(10)
     assert "process 0 has left: waited 0.5 s" in str(raised[0])
+
+
+@pytest.mark.parametrize("stopped", [0, 1, 2])
+def test_a_signal_to_any_one_stops_all_of_them(place, monkeypatch, stopped):
+    requests = [StopRequest() for _ in range(3)]
+    monkeypatch.setattr(roll_call, "listening", lambda: requests[int(threading.current_thread().name)])
+    started = [in_thread(place(process, processes=4), name=str(process)) for process in range(3)]
+    time.sleep(0.5)
+    requests[stopped].received = "SIGUSR1"
+    for process, (thread, raised) in enumerate(started):
+        thread.join(10)
+        assert isinstance(raised[0], StoppedWaiting)
+        assert raised[0].signal == signal.SIGUSR1
+        assert ("process 0 has left" in str(raised[0])) == (process not in (0, stopped))
+        assert "nothing was done yet" in str(raised[0])
+
+
+@pytest.mark.parametrize("stopped", [0, 2])
+def test_a_signal_that_comes_once_some_went_on_is_left_to_the_run(place, monkeypatch, stopped):
+    requests = [StopRequest() for _ in range(3)]
+    monkeypatch.setattr(roll_call, "listening", lambda: requests[int(threading.current_thread().name)])
+    went_on = threading.Event()
+    monkeypatch.setattr(roll_call, "ASK_SECONDS", (0.4, 0.4))
+    started = [in_thread(place(process), name=str(process)) for process in (0, 2)]
+    time.sleep(0.1)
+    started.append(in_thread(place(1), name="1", then=went_on.set))
+    assert went_on.wait(10)
+    requests[stopped].received = "SIGUSR1"
+    for thread, raised in started:
+        thread.join(10)
+        assert raised == []
 
 
 def test_other_numbers_of_processes_are_told(place):

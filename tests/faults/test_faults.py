@@ -173,6 +173,8 @@ def test_a_request_to_stop_at_any_moment_leads_to_a_checkpoint_and_the_series_ha
             os.kill(started[round_ % 2], name)
         codes = [pair.zygote.wait(pid) for pid in started]
         assert codes in ([75, 75], [0, 0]), pair.said(directory)
+        if "nothing was done yet" in pair.said(directory):  # they had not met
+            continue
         stops += codes == [75, 75]
         pair.assert_sound(directory)
         if codes == [75, 75]:
