@@ -13,6 +13,11 @@ from solver.cluster.roll_call import call_the_roll
 from solver.stop import StopRequest
 
 
+@pytest.fixture(autouse=True)
+def short_farewells(monkeypatch):
+    monkeypatch.setattr(roll_call, "LEAVE_SECONDS", 0.6)
+
+
 @pytest.fixture
 def place():
     address = f"127.0.0.1:{free_port()}"
