@@ -95,3 +95,12 @@ def test_public_names_exist():
         assert getattr(sw, name) is not None
     with pytest.raises(AttributeError, match="device_mesh"):
         _ = sw.no_such_name
+
+
+def test_no_file_holds_the_marks_of_an_unfinished_merge():
+    root = SOLVER.parent
+    folders = [root / name for name in ("benchmarks", "docs", "runs", "slurm", "solver", "tests")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md", ".toml", ".sh")]
+    for path in [*files, *root.glob("*.md"), root / "pyproject.toml"]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if line.startswith(("<<<<<<< ", ">>>>>>> "))], path
