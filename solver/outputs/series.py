@@ -62,8 +62,7 @@ class Series(Output):
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
-        traced = _report.trace(equation, state.field, np.float64(1))
-        return {"series": traced, "resolution": _tails.trace(equation, state.field)}
+        return {"series": _report.trace(equation, state.field, np.float64(1))}
 
     def begin(self, run: Run) -> None:
         _file(run, *_names(run.equation)).begin()

@@ -11,10 +11,13 @@ import pytest
 from helpers import read_checkpoint
 
 import solver as sw
+from solver.assemble.classes import built_in
 from solver.cli.main import main
 from solver.config import ConfigError
+from solver.equations import NavierStokes
 from solver.io import Axis, Column, Layout, RecordsFile, Row, list_checkpoints, load_checkpoint, read_series
 from solver.outputs.base import Output
+from solver.steppers.base import state_shapes
 
 # ---- spectra.h5 -------------------------------------------------------------------------------------------------
 
@@ -365,3 +368,30 @@ def test_paraview_sees_x_as_x_and_a_vector(tmp_path, dimensions):
     for number in range(0, image.GetNumberOfPoints(), 7):
         point = tuple(round(c) for c in image.GetPoint(number)[:dimensions])
         np.testing.assert_allclose(values[number], u[(slice(None), *point)], atol=1e-12)
+
+
+def test_programs_of_every_output_can_be_traced_for_a_plan(make_grid):
+    """From shapes alone, as `slabwave check --target` does for devices that are not here."""
+    flow, stepper = NavierStokes(make_grid((12, 10, 8), devices=2), viscosity=0.1), sw.steppers.IFRK2()
+    state = state_shapes(flow, stepper, with_key=False)
+    needed = {
+        "modes": {"modes": ((1, 0, 0),)},
+        "points": {"at": ((0.0, 0.0, 0.0),)},
+        "statistics": {"fields": ("velocity",)},
+    }
+    with_programs = set()
+    for name, cls in built_in("output").items():
+        output = cls(**needed.get(name, {}))
+        if _suits(output, flow):
+            traced = output.programs(flow, state)
+            assert all(hasattr(program, "lower") for program in traced.values()), name
+            with_programs |= {name} if traced else set()
+    assert {"series", "spectra", "snapshots", "statistics", "transfer"} <= with_programs
+
+
+def _suits(output, equation):
+    try:
+        output.check(equation)
+    except ValueError:
+        return False
+    return True
