@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run `__getattr_
     from solver.assemble import StoppedEarly, register, run
     from solver.equations import Equation, Field, SplitEquation
     from solver.grid import Grid, from_device_pieces, from_global, from_process_local, gather, sample
-    from solver.loop import Schedule, evolve, integrate, rollout
+    from solver.loop import FixedStep, KeepCFL, MeetTolerance, Schedule, StepControl, evolve, integrate, rollout
     from solver.mesh import MEMBER, device_mesh, show_sharding
     from solver.operators import Diagonal, Matrix
     from solver.reading import open_run
@@ -26,12 +26,16 @@ _NAMES = {
     "Diagonal": "solver.operators",
     "Equation": "solver.equations",
     "Field": "solver.equations",
+    "FixedStep": "solver.loop",
     "Grid": "solver.grid",
+    "KeepCFL": "solver.loop",
     "MEMBER": "solver.mesh",
     "Matrix": "solver.operators",
+    "MeetTolerance": "solver.loop",
     "Schedule": "solver.loop",
     "SplitEquation": "solver.equations",
     "State": "solver.steppers",
+    "StepControl": "solver.loop",
     "StoppedEarly": "solver.assemble",
     "device_mesh": "solver.mesh",
     "evolve": "solver.loop",
@@ -55,11 +59,15 @@ __all__ = [
     "Diagonal",
     "Equation",
     "Field",
+    "FixedStep",
     "Grid",
+    "KeepCFL",
     "Matrix",
+    "MeetTolerance",
     "Schedule",
     "SplitEquation",
     "State",
+    "StepControl",
     "StoppedEarly",
     "device_mesh",
     "diagnostics",

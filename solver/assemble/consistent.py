@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from solver.assemble.devices import smallest_count
-from solver.assemble.objects import dry_run
+from solver.assemble.objects import control_of, dry_run
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation
 from solver.equations.field import fields_of
-from solver.loop import Control
+from solver.loop import check_end
 
 
 def resolve(config: Config, *, from_start: bool = True) -> Config:
@@ -26,7 +26,8 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
 def _check_intervals(config: Config) -> None:
     time, step = config.time, config.time.step
     try:
-        control = Control(time.end, step, time.cfl, time.tolerance, time.max_step)
+        control = control_of(config)
+        check_end(time.end, control)
     except ValueError as error:
         raise ConfigError(f"time: {error}") from None
     try:

@@ -19,7 +19,7 @@ from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.initial.base import Initial
 from solver.io import RunDirectory
-from solver.loop import Control
+from solver.loop import StepControl, step_control
 from solver.mesh import AnyMesh
 from solver.outputs.base import Run
 from solver.simulation import Limits, OutputList
@@ -73,10 +73,9 @@ class Assembly:
         return OutputList.of([named.make() for named in self.config.outputs.values()], self.config.known_outputs)
 
     @property
-    def control(self) -> Control:
-        """The end time and the step control of `[time]`."""
-        time = self.config.time
-        return Control(time.end, time.step, time.cfl, time.tolerance, time.max_step)
+    def control(self) -> StepControl:
+        """What decides the size of each step, of `[time]`."""
+        return control_of(self.config)
 
     @property
     def limits(self) -> Limits:
@@ -89,7 +88,8 @@ class Assembly:
     def run(self) -> Run:
         """The description of the run that outputs receive."""
         directory = RunDirectory(Path(self.config.directory))
-        return Run(self.equation, directory, self.config.title, self.config.to_toml(), self.control)
+        config = self.config
+        return Run(self.equation, directory, config.title, config.to_toml(), self.control, config.time.end)
 
     def initial_fields(self) -> dict[str, Array]:
         """Values at the points to start from, by field name."""
@@ -114,6 +114,12 @@ class Assembly:
         """Shapes of that state, with what outputs sum up; computes nothing."""
         shapes = state_shapes(self.equation, self.stepper, with_key=True)
         return shapes.replace(statistics=jax.eval_shape(lambda: self.outputs.accumulators(self.equation)))
+
+
+def control_of(config: Config) -> StepControl:
+    """The step control of `[time]`."""
+    time = config.time
+    return step_control(step=time.step, cfl=time.cfl, tolerance=time.tolerance, max_step=time.max_step)
 
 
 def abstract_assembly(config: Config, devices: int) -> Assembly:
@@ -163,7 +169,7 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
         kept_start(config)
     for output in assembly.outputs.all:
         output.check(equation)
-        output.check_times(assembly.control)
+        output.check_times(config.time.end)
     shapes = assembly.state_shapes()
     if from_start and all(start.traceable for start in assembly.initials.values()):
         return jax.eval_shape(assembly.start).replace(statistics=shapes.statistics)

@@ -19,7 +19,7 @@ from solver.config import STALL_SECONDS, read_toml
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
-from solver.loop import Control
+from solver.loop import StepControl, check_end, step_control
 from solver.outputs.base import Output, Run
 from solver.simulation import (
     EarlyStop,
@@ -50,6 +50,7 @@ def run(
     state: State,
     *,
     end: float,
+    control: StepControl | None = None,
     step: float | None = None,
     cfl: float | None = None,
     tolerance: float | None = None,
@@ -72,7 +73,7 @@ def run(
     Args:
         equation, stepper: what evolves the state.
         state: at the start, from `initial_state`; not used if the run is continued from a checkpoint.
-        end, step, cfl, tolerance, max_step: as in `evolve`.
+        end, control, step, cfl, tolerance, max_step: as in `evolve`.
         directory: where the run writes; made if it is not there.
         outputs: from `solver.outputs`, or your own. The last state is always kept as a checkpoint.
         title: of the run, in its files.
@@ -93,16 +94,19 @@ def run(
         DiskError: a file could not be written; everything finished before is whole. In a job of several processes
             the others wait for this one until `stall_limit` ends them: let a script end on an error.
         ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
-            of `step`, `cfl` and `tolerance`; nothing in the directory is changed.
+            of `control`, `step`, `cfl` and `tolerance`; nothing in the directory is changed.
     """
     there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
-    control, limits = Control(end, step, cfl, tolerance, max_step), Limits(wall_limit, stall_limit, energy_limit)
+    control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
+    limits = Limits(wall_limit, stall_limit, energy_limit)
     stepper.check(equation)
     control.check(stepper)
+    check_end(end, control)
     for output in listed.all:
         output.check(equation)
-        output.check_times(control)
-    table = _description(equation, stepper, control, listed, there, title)
+        output.check_times(end)
+    time = {"stepper": stepper.name, "end": end, **control.time_keys()}
+    table = _description(equation, time, listed, there, title)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:
             refuse_occupied(there)
@@ -113,8 +117,8 @@ def run(
     text = tomli_w.dumps(table)
     devices = list(equation.grid.mesh.devices.flat)
     with StopRequest() as stop, taken_directory(there, text, devices, continues=resume) as lock:
-        told, early = Run(equation, there, title, text, control), EarlyStop(stop, there.path, lock, wall_limit)
-        final, finished = simulate(told, stepper, lambda: state, control, listed, early, limits)
+        told, early = Run(equation, there, title, text, control, end), EarlyStop(stop, there.path, lock, wall_limit)
+        final, finished = simulate(told, stepper, lambda: state, listed, early, limits)
     if not finished:
         raise StoppedEarly
     return final
@@ -125,8 +129,7 @@ def run(
 
 def _description(
     equation: PeriodicSystem,
-    stepper: Stepper,
-    control: Control,
+    time: Mapping[str, Any],
     outputs: OutputList,
     directory: RunDirectory,
     title: str,
@@ -141,7 +144,7 @@ def _description(
         "equation": _object(equation),
         "initial": start if len(start) > 1 else next(iter(start.values())),
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
-        "time": {"stepper": stepper.name, **_without_none(dataclasses.asdict(control))},
+        "time": _without_none(time),
         "output": {
             "directory": str(directory.path),
             **{output.name: _without_none(dataclasses.asdict(output)) for output in outputs.all},

@@ -88,9 +88,8 @@ def carry_out(
             start = lambda: _start(assembly)  # noqa: E731
             limits = assembly.limits
             early = EarlyStop(stop, directory.path, lock, limits.wall)
-            run, control = assembly.run, assembly.control
             with _way_on(directory):
-                _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits, profile)
+                _, finished = simulate(assembly.run, assembly.stepper, start, assembly.outputs, early, limits, profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY

@@ -23,7 +23,7 @@ from solver.equations.budget import BUDGET, Budget, Changes, columns
 from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
-from solver.fft import Transform
+from solver.fft import Transform, max_over_points
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator, Rotation
 
@@ -31,8 +31,8 @@ from solver.operators import Fields, LinearOperator, Rotation
 class Equation(PeriodicSystem):
     """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
-    A subclass gives `name`, `fields`, `linear`, `nonlinear` and `rate`; the rest has defaults. Its parameters are
-    annotated attributes, as in a dataclass.
+    A subclass gives `name`, `fields`, `linear`, and `nonlinear` and `rate` or `nonlinear_and_rate` alone; the rest has
+    defaults. Its parameters are annotated attributes, as in a dataclass.
 
     Class attributes:
         keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
@@ -58,8 +58,10 @@ class Equation(PeriodicSystem):
         super().__init_subclass__(**options)
         if {"nonlinear", "nonlinear_and_rate"} & vars(cls).keys() and "keeps_constraints" not in vars(cls):
             cls.keeps_constraints = False  # what a parent's N keeps, another N need not
+        _settle_what_counts(cls)
 
     def __check_init__(self) -> None:
+        object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
         if BUDGET in self.fields:
             raise ValueError(f"a field named {BUDGET!r}: another name is needed, that one is taken")
         for name, forcing in self.forcings().items():
@@ -94,8 +96,8 @@ class Equation(PeriodicSystem):
     def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
         """Both for one state, as step control by a CFL number asks for them.
 
-        Override it where one transform of the fields to the points serves both. If a subclass overrides only
-        `nonlinear` or only `rate`, the inherited `nonlinear_and_rate` is not used.
+        Override it where one transform of the fields to the points serves both; `nonlinear` and `rate` may then be left
+        out. A subclass that overrides only `nonlinear` or only `rate` does not inherit it.
         """
         return self.nonlinear(fields, t), self.rate(fields)
 
@@ -254,12 +256,33 @@ class SplitEquation(PeriodicSystem):
 
 def advection_rate(velocity: Array, grid: Grid) -> Array:
     """max over points of Σ_i |u_i|/Δx_i [1/time]; dt times this is the CFL number. One all-reduce."""
-    return jnp.max(crossings(velocity, np.asarray(grid.spacing, grid.dtype)))
+    return max_over_points(crossings(velocity, np.asarray(grid.spacing, grid.dtype)))
 
 
 def crossings(velocity: Array | Sequence[Array], spacing: Array | np.ndarray) -> Array:
     """Σ_i |u_i|/Δx_i at each point [1/time]: for `largest` of `Transform.pointwise`, with Δx as its parameters."""
     return sum(jnp.abs(u) / dx for u, dx in zip(velocity, spacing, strict=True))
+
+
+def _settle_what_counts(cls: type[Equation]) -> None:
+    """Make `nonlinear`, `rate` and `nonlinear_and_rate` of a class agree: the definition nearest to the class counts.
+
+    A class that gives both at once has each of them from there; one that gives `nonlinear` or `rate` alone, below a
+    class that gives both at once, has both at once from the two.
+    """
+    depth = lambda name: next(i for i, base in enumerate(cls.__mro__) if name in vars(base))  # noqa: E731
+    together, apart = depth("nonlinear_and_rate"), vars(Equation)["nonlinear_and_rate"]
+    if vars(cls.__mro__[together])["nonlinear_and_rate"] is apart:
+        return
+    if together > min(depth("nonlinear"), depth("rate")):
+        cls.nonlinear_and_rate = apart  # type: ignore[method-assign]
+        return
+    both = cls.nonlinear_and_rate  # this one, whatever a subclass makes of it
+    if together < depth("nonlinear"):
+        cls.nonlinear = lambda self, fields, t: both(self, fields, t)[0]  # type: ignore[assignment, method-assign]
+    if together < depth("rate"):
+        zero = lambda self: jnp.zeros((), self.grid.dtype)  # noqa: E731
+        cls.rate = lambda self, fields: both(self, fields, zero(self))[1]  # type: ignore[arg-type, assignment, method-assign]
 
 
 def _who(equation: PeriodicSystem) -> str:

@@ -13,6 +13,7 @@ from solver.diagnostics import mean_square, weighted_mean_square
 from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.system import require
+from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields
 
 
@@ -85,7 +86,7 @@ class CahnHilliard(Equation):
         return [f"√(2κ) k_max = {resolution:.2f} is below 2: walls are not resolved"] if resolution < 2 else []
 
     def _fastest(self, c: Array) -> Array:
-        return 3 * self.mobility / self.gradient_energy * jnp.max(c * c)
+        return 3 * self.mobility / self.gradient_energy * max_over_points(c * c)
 
 
 def _cube(c: Array) -> Array:

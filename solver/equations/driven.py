@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 from collections.abc import Mapping
@@ -33,14 +32,16 @@ class Driven(eqx.Module):
         forcing: state of each forcing in this step, by field name.
         key: random key of the run, for points that move at random.
         step: number of the step.
-        begun: fields and time for which the first N of this step is known, and that N.
+        start: fields and time at which the step starts; `()` outside of a step.
+        first: N there without the forcings, where step control has evaluated it already; `()` where it has not.
     """
 
     equation: Any
     forcing: dict[str, Any]
     key: Any
     step: ArrayLike
-    begun: Any = ()
+    start: Any = ()
+    first: Any = ()
 
     @property
     def grid(self) -> Grid:
@@ -51,6 +52,30 @@ class Driven(eqx.Module):
         """The equation's L, and 0 for the budget."""
         return WithBudget(self.equation.linear(), 0.0)
 
+    def starting(self, fields: Fields, t: ArrayLike) -> Driven:
+        """This, for the step that starts from these fields at time t."""
+        return dataclasses.replace(self, start=(fields, t))
+
+    def knowing(self, first: Any) -> Driven:
+        """This, with what `first_and_rate` found at the start of the step; `()` for nothing."""
+        return dataclasses.replace(self, first=first)
+
+    def first_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
+        """N at the start of a step without the forcings, which `knowing` takes, and the rate from the same transforms.
+
+        Where the points move N is left out, `()`: the rate is that on the points at rest.
+        """
+        own = without_budget(fields)
+        if self.grid.layout.shifts_phase:
+            return (), self.equation.rate(own)
+        nonlinear, rate = self.equation.nonlinear_and_rate(own, t)
+        return self._constrained(nonlinear), rate
+
+    def first_nonlinear(self) -> Fields:
+        """N(u, t) and the forcings at the start of the step: its evaluation number 0, which may be known already."""
+        fields, t = self.start
+        return self._with_forces(fields, self.first) if self.first else self.nonlinear(fields, t, 0)
+
     def nonlinear(self, fields: Fields, t: ArrayLike, evaluation: int = 0) -> Fields:
         """N(u, t) and the forcings, and the budget's rates if `fields` has a budget.
 
@@ -58,10 +83,12 @@ class Driven(eqx.Module):
             fields, t: where it is evaluated.
             evaluation: how many evaluations this step has had before: the points move from one to the next.
         """
+        nonlinear = self.on_moved_points(evaluation).nonlinear(without_budget(fields), t)
+        return self._with_forces(fields, self._constrained(nonlinear))
+
+    def _with_forces(self, fields: Fields, nonlinear: Fields) -> Fields:
+        """N and the forcings together, and the budget's rates."""
         own = without_budget(fields)
-        nonlinear = self._known(own, t) if evaluation == 0 else None
-        if nonlinear is None:
-            nonlinear = self._constrained(self.on_moved_points(evaluation).nonlinear(own, t))
         forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
         if BUDGET not in fields:
@@ -71,15 +98,12 @@ class Driven(eqx.Module):
         return {**total, BUDGET: stacked(rates).astype(fields[BUDGET].dtype)}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
-        """What each forcing adds; one that responds is told what changes its field without it."""
+        """What each forcing adds; one that needs it is given what changes its field otherwise."""
         forces, forcings = {}, self.equation.forcings()
-        linear = self.equation.linear().apply(own) if any(f.responds for f in forcings.values()) else {}
+        linear = self.equation.linear().apply(own) if any(f.needs_change for f in forcings.values()) else {}
         for name, forcing in forcings.items():
-            state, grid = self.forcing[name], self.equation.grid_of(name)
-            if forcing.responds:
-                forces[name] = forcing.respond(state, own[name], linear[name] + nonlinear[name], grid)
-            else:
-                forces[name] = forcing.force(state, own[name], grid)
+            change = (linear[name] + nonlinear[name],) if forcing.needs_change else ()
+            forces[name] = forcing.force(self.forcing[name], own[name], self.equation.grid_of(name), *change)
         return constrained(forces, self.equation.fields, self.grid)
 
     def _constrained(self, nonlinear: Fields) -> Fields:
@@ -89,34 +113,12 @@ class Driven(eqx.Module):
         return constrained(nonlinear, self.equation.fields, self.grid)
 
     def to_manifold(self, fields: Fields) -> Fields:
-        """The equation's."""
+        """As `equation.to_manifold`; the budget stays as it is."""
         return {**fields, **self.equation.to_manifold(without_budget(fields))}
 
     def rate(self, fields: Fields) -> Array:
-        """The equation's."""
+        """As `equation.rate`, which is not given the budget."""
         return self.equation.rate(without_budget(fields))
-
-    def begin(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
-        """What `knowing` takes, and the rate: the N that a stepper asks for first is formed from the same transforms.
-
-        Not where the points move: the rate is that on the points at rest.
-        """
-        own, equation = without_budget(fields), self.equation
-        if self.grid.layout.shifts_phase or not _is_up_to_date(type(equation)):
-            return (), self.rate(fields)
-        nonlinear, rate = equation.nonlinear_and_rate(own, t)
-        return (own, t, self._constrained(nonlinear)), rate
-
-    def knowing(self, begun: Any) -> Driven:
-        """This, with the first N of the step known."""
-        return dataclasses.replace(self, begun=begun)
-
-    def _known(self, own: Fields, t: ArrayLike) -> Fields | None:
-        """N, if it is known for just these arrays."""
-        if not self.begun:
-            return None
-        fields, time, nonlinear = self.begun
-        return nonlinear if t is time and all(own[name] is fields[name] for name in own) else None
 
     def on_moved_points(self, evaluation: int) -> Any:
         """The equation, its points half a spacing on from those of the evaluation before.
@@ -130,15 +132,7 @@ class Driven(eqx.Module):
         if self.grid.dealias == "phase-shift-random":
             key = jax.random.fold_in(jax.random.fold_in(self.key, SHIFT_KEY), self.step)
             shift = shift + jax.random.uniform(key, shift.shape, shift.dtype)
-        moved = copy.copy(self.equation)
-        object.__setattr__(moved, "shift", shift)  # on a copy that nobody else has
-        return moved
-
-
-def _is_up_to_date(cls: type) -> bool:
-    """Whether no subclass of the class that has `nonlinear_and_rate` has overridden `nonlinear` or `rate` alone."""
-    place = lambda name: next(i for i, one in enumerate(cls.__mro__) if name in vars(one))  # noqa: E731
-    return place("nonlinear_and_rate") <= min(place("nonlinear"), place("rate"))
+        return eqx.tree_at(lambda equation: equation.shift, self.equation, shift, is_leaf=lambda leaf: leaf is None)
 
 
 class WithBudget(LinearOperator):

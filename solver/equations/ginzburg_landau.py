@@ -12,6 +12,7 @@ from solver.diagnostics import mean_square
 from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.system import require
+from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields
 
 
@@ -74,7 +75,7 @@ class ComplexGinzburgLandau(Equation):
         return {**super().snapshot_units(), "modulus": "1"}
 
     def _fastest(self, a: Array) -> Array:
-        return jnp.max(_square(a)) * jnp.sqrt(1 + jnp.asarray(self.nonlinear_dispersion) ** 2)
+        return max_over_points(_square(a)) * jnp.sqrt(1 + jnp.asarray(self.nonlinear_dispersion) ** 2)
 
 
 def _saturation(a: Array, beta: Array) -> Array:

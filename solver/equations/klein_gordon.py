@@ -11,6 +11,7 @@ from jaxtyping import Array
 from solver.diagnostics import mean_square
 from solver.equations.system import require
 from solver.equations.waves import WaveEquation
+from solver.fft import max_over_points
 from solver.operators import Fields
 
 
@@ -55,7 +56,7 @@ class KleinGordon(WaveEquation):
 
     def _fastest(self, phi: Array) -> Array:
         """√(m² + 3|λ| max φ²)."""
-        return jnp.sqrt(self.mass**2 + 3 * jnp.abs(self.coupling) * jnp.max(phi * phi))
+        return jnp.sqrt(self.mass**2 + 3 * jnp.abs(self.coupling) * max_over_points(phi * phi))
 
 
 def _cube(phi: Array) -> Array:

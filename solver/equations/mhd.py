@@ -18,6 +18,7 @@ from solver.equations.damping import damping, require_damping
 from solver.equations.field import Field
 from solver.equations.navier_stokes import flux_divergence, trace_free_flux
 from solver.equations.system import require
+from solver.fft import max_over_points
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, curl, divergence, project_solenoidal
 
@@ -160,7 +161,7 @@ class MHD(Equation):
 
     def rate(self, fields: Fields) -> Array:
         """Of the flow and of the Alfvén waves along the whole magnetic field."""
-        return jnp.max(_crossings(self.transform.inverse(self.join(fields)), self._numbers()))
+        return max_over_points(_crossings(self.transform.inverse(self.join(fields)), self._numbers()))
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         grid = self.grid

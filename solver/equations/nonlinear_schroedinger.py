@@ -16,6 +16,7 @@ from solver.equations.budget import Budget, Changes
 from solver.equations.field import Field
 from solver.equations.schroedinger import SNAPSHOT_UNITS, density, psi_and_density
 from solver.equations.system import require
+from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields
 
 
@@ -88,7 +89,7 @@ class NonlinearSchroedinger(Equation):
 
     def rate(self, fields: Fields) -> Array:
         """Largest phase turned per unit time by the nonlinearity, over π: CFL 1 is half a turn."""
-        return jnp.max(jnp.abs(self.coupling) * self._density(fields)) / jnp.pi
+        return max_over_points(jnp.abs(self.coupling) * self._density(fields)) / jnp.pi
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """Mass, momentum and energy, if nothing is damped."""

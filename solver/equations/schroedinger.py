@@ -10,6 +10,7 @@ from jaxtyping import Array, Complex
 
 from solver.diagnostics import weighted_mean_square
 from solver.equations.base import SplitEquation
+from solver.fft import max_over_points
 from solver.operators import Fields
 
 
@@ -30,7 +31,7 @@ class SchroedingerEquation(SplitEquation):
     def rate(self, fields: Fields) -> Array:
         """Largest phase turned per unit time, by kinetic energy or potential, over π: CFL 1 is half a turn."""
         k2 = sum(float(np.max(k * k)) for k in self.grid.wavenumbers())
-        return jnp.maximum(0.5 * k2, jnp.max(jnp.abs(self.potential(fields["wavefunction"])))) / jnp.pi
+        return jnp.maximum(0.5 * k2, max_over_points(jnp.abs(self.potential(fields["wavefunction"])))) / jnp.pi
 
     def snapshot(self, fields: Fields) -> dict[str, Array]:
         return psi_and_density(fields)

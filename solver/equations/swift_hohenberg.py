@@ -12,6 +12,7 @@ from solver.diagnostics import mean_square, weighted_mean_square
 from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.system import require
+from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields
 
 
@@ -81,7 +82,7 @@ class SwiftHohenberg(Equation):
         return (self.pattern_wavenumber**2 - self.grid.k_squared()) ** 2
 
     def _fastest(self, u: Array) -> Array:
-        return jnp.abs(self.growth) + jnp.max(jnp.abs(2 * self.quadratic * u - 3 * u * u))
+        return jnp.abs(self.growth) + max_over_points(jnp.abs(2 * self.quadratic * u - 3 * u * u))
 
 
 def _reaction(u: Array, quadratic: Array) -> Array:

@@ -111,6 +111,18 @@ class PeriodicSystem(eqx.Module):
         """
         return self
 
+    def starting(self, fields: Fields, t: ArrayLike) -> Any:
+        """This equation for the step that starts from these fields at time t."""
+        return self
+
+    def first_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
+        """What `knowing` takes of the first evaluation of a step, `()` for nothing, and the rate."""
+        return (), self.rate(fields)
+
+    def knowing(self, first: Any) -> Any:
+        """This equation, with what is known of the first evaluation of a step."""
+        return self
+
     @property
     def transform(self) -> Transform:
         """Between points and coefficients of this equation's fields (of its real ones, if there are both kinds)."""

@@ -18,6 +18,7 @@ from solver.equations.field import Field
 from solver.equations.navier_stokes import trace_free_flux
 from solver.equations.system import require
 from solver.equations.vorticity import flux_curl, stream_velocity
+from solver.fft import max_over_points
 from solver.operators import Fields, Matrix
 
 
@@ -146,7 +147,7 @@ class TwoLayerQuasiGeostrophic(Equation):
     def rate(self, fields: Fields) -> Array:
         """Of the fastest flow in either layer, without the mean, which is exact."""
         spacing = jnp.asarray(self.grid.spacing, self.grid.dtype)
-        return jnp.max(_crossings(self.transform.inverse(self._velocities(fields)), spacing))
+        return max_over_points(_crossings(self.transform.inverse(self._velocities(fields)), spacing))
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         kinetic, available = self._energies_of(fields)

@@ -2,6 +2,7 @@
 
 from solver.fft.cost import Call, transforms_in
 from solver.fft.engines import ENGINES, Method, has_few_points
+from solver.fft.maximum import max_over_points
 from solver.fft.neighbours import apply_stencil, fftfreq, from_natural_order, rfftfreq, roll, to_natural_order
 from solver.fft.numpy_api import fftn, ifftn, irfftn, rfftn
 from solver.fft.pipeline import forward_local, inverse_local
@@ -22,6 +23,7 @@ __all__ = [
     "ifftn",
     "inverse_local",
     "irfftn",
+    "max_over_points",
     "resample",
     "rfftfreq",
     "rfftn",

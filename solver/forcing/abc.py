@@ -53,7 +53,7 @@ class ABC(Forcing):
         for axis in range(3):
             need_kept("abc", [self.wavenumber if axis == a else 0 for a in range(3)], grid)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         a, b, c = self.coefficients
         sin, cos = (
             [wave_coefficients([(kind, self.wavenumber) if axis == a else ("cos", 0) for a in range(3)], grid)

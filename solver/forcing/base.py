@@ -24,13 +24,13 @@ class Forcing(eqx.Module):
         name: in run files.
         ranks: of the fields that it can drive.
         random: whether it needs a random key, and so a seed in `initial_state`.
-        responds: whether it needs to know what else changes the field: then `respond` is asked instead of `force`.
+        needs_change: whether `force` needs to know what else changes the field.
     """
 
     name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]] = ("vector", "scalar")
     random: ClassVar[bool] = False
-    responds: ClassVar[bool] = False
+    needs_change: ClassVar[bool] = False
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         """Refuse a field that it cannot drive, when the equation is made. Touches no device.
@@ -53,12 +53,16 @@ class Forcing(eqx.Module):
         return state
 
     @abstractmethod
-    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
-        """Coefficients of what is added to u_t [u/time], of the shape of `u_hat`, zero in the padding."""
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+        """Coefficients of what is added to u_t [u/time], of the shape of `u_hat`, zero in the padding.
 
-    def respond(self, state: Any, u_hat: Array, change: Array, grid: Grid) -> Array:
-        """As `force`, for a forcing that `responds`: `change` is u_t without it, L u + N."""
-        return self.force(state, u_hat, grid)
+        Args:
+            state: of this forcing in this step.
+            u_hat: coefficients of its field.
+            grid: of its field.
+            change: u_t without the forcing, L u + N. Given to a forcing that `needs_change` alone; others may leave
+                the argument out.
+        """
 
 
 def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:

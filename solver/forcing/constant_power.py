@@ -52,7 +52,7 @@ class ConstantPower(Forcing):
                 f"|k| are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
 
-    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         driven = u_hat * in_shells(grid, self.low, self.high)
         square = mean_square(driven, grid)
         return jnp.where(square > 0, self.power / jnp.where(square > 0, square, 1), 0) * driven

@@ -43,7 +43,7 @@ class FrozenShells(Forcing):
     return_time: ArrayLike = 1.0
 
     name: ClassVar[str] = "frozen-shells"
-    responds: ClassVar[bool] = True
+    needs_change: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         if not 0 <= self.low <= self.high < np.inf:
@@ -66,12 +66,9 @@ class FrozenShells(Forcing):
         """Energy of each shell `(shell,)` when the run began."""
         return self._sums(jnp.abs(u_hat) ** 2, grid) / 2
 
-    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
-        return self.respond(state, u_hat, jnp.zeros_like(u_hat), grid)
-
-    def respond(self, state: Any, u_hat: Array, change: Array, grid: Grid) -> Array:
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2
-        transfer = self._sums(jnp.real(jnp.conj(u_hat) * change), grid)
+        transfer = 0 if change is None else self._sums(jnp.real(jnp.conj(u_hat) * change), grid)
         wanted = (state - energy) / self.return_time - transfer
         gain = jnp.where(energy > 0, wanted / jnp.where(energy > 0, 2 * energy, 1), 0)
         index = shell_index(grid)

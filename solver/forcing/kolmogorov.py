@@ -59,7 +59,7 @@ class Kolmogorov(Forcing):
             )
         need_kept("kolmogorov", [self.wavenumber if axis == self.variation else 0 for axis in there], grid)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         waves = [("sin", self.wavenumber) if axis == self.variation else ("cos", 0) for axis in AXES[: grid.dimensions]]
         f_hat = (self.amplitude * wave_coefficients(waves, grid)).astype(u_hat.dtype)
         forced = AXES.index(self.direction) if len(u_hat) > 1 else 0

@@ -64,7 +64,7 @@ class OrnsteinUhlenbeck(Forcing):
         kept = jnp.exp(-jnp.asarray(dt, state.dtype) / self.correlation_time)
         return kept * state + jnp.sqrt(1 - kept * kept) * jax.random.normal(key, state.shape, state.dtype)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         g = state.reshape(len(state), -1)
         opposite = g[:, ::-1]  # of −n
         table = 0.5 * ((g + opposite) + 1j * (g - opposite))  # conjugate at −n: the field is real

@@ -50,7 +50,7 @@ class TaylorGreen(Forcing):
             raise ValueError(f"taylor-green in a box of {grid.lengths[:2]}: it needs equal lengths in x and y")  # type: ignore[index]
         need_kept("taylor-green", [self.wavenumber] * grid.dimensions, grid)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid) -> Array:
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         n = self.wavenumber
         along_z = [("cos", n)] * (grid.dimensions - 2)
         f_hat = self.amplitude * wave_coefficients([("sin", n), ("cos", n), *along_z], grid)

@@ -309,7 +309,21 @@ def load_checkpoint(
     shapes = shapes.replace(statistics=stored)
     structure = jax.tree_util.tree_structure(shapes)
     loaded = [_load_leaf(path, manifest, leaf, equation.grid) for leaf in leaves_of(shapes)]
-    return jax.tree_util.tree_unflatten(structure, loaded)
+    state: State = jax.tree_util.tree_unflatten(structure, loaded)
+    return state.replace(control=_load_control(manifest))
+
+
+def _load_control(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the step control remembered: numbers by name, in dicts of dicts as they were."""
+    control: dict[str, Any] = {}
+    for name, entry in manifest["values"].items():
+        if name.startswith("control/"):
+            *folders, last = name.split("/")[1:]
+            place = control
+            for folder in folders:
+                place = place.setdefault(folder, {})
+            place[last] = np.asarray(entry["value"], entry["dtype"])[()]
+    return control
 
 
 def _has(manifest: dict[str, Any], name: str, sums: Any, grid: Grid) -> bool:

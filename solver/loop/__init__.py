@@ -1,22 +1,31 @@
 """Stepping: `evolve`, with pauses that yield the state; `integrate` and `rollout`, pure functions."""
 
-from solver.loop.chunks import evolve
-from solver.loop.control import BlowUp, Control, Schedule, reached
+from solver.loop.chunks import BlowUp, evolve
+from solver.loop.controls import Attempt, FixedStep, KeepCFL, MeetTolerance, StepControl, check_end, step_control
 from solver.loop.energy import energy_of_all
-from solver.loop.fixed import fixed_steps, fixed_steps_donating
-from solver.loop.program import trace_chunk
 from solver.loop.pure import integrate, rollout
+from solver.loop.schedule import Schedule, reached
+from solver.loop.steps import Limits, advance, advance_donating, trace_advance
+from solver.loop.sums import device_state
 
 __all__ = [
+    "Attempt",
     "BlowUp",
-    "Control",
+    "FixedStep",
+    "KeepCFL",
+    "Limits",
+    "MeetTolerance",
     "Schedule",
+    "StepControl",
+    "advance",
+    "advance_donating",
+    "check_end",
+    "device_state",
     "energy_of_all",
     "evolve",
-    "fixed_steps",
-    "fixed_steps_donating",
     "integrate",
     "reached",
     "rollout",
-    "trace_chunk",
+    "step_control",
+    "trace_advance",
 ]

@@ -14,18 +14,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.base import Equation
 from solver.equations.system import PeriodicSystem
-from solver.loop.by_cfl import cfl_steps, cfl_steps_donating
-from solver.loop.by_error import error_steps, error_steps_donating
-from solver.loop.control import TOLERANCE, BlowUp, Control, Schedule, multiple, reached, slack
+from solver.loop.controls import FixedStep, StepControl, check_end, step_control
 from solver.loop.first_change import check_first_change
-from solver.loop.fixed import fixed_steps, fixed_steps_donating
-from solver.loop.start import first_step
-from solver.loop.sums import as_number, as_pair, split_sums, with_sums
-from solver.operators import Fields
+from solver.loop.schedule import TOLERANCE, Schedule, multiple, reached, slack
+from solver.loop.steps import Limits, advance, advance_donating, begin_control
+from solver.loop.sums import as_number, as_pair, device_state, host_state, on_host
 from solver.steppers.base import State, Stepper
 from solver.steppers.suits import check_history, check_state
+
+
+class BlowUp(FloatingPointError):
+    """The solution is no longer finite, or step control has driven the step to nothing."""
 
 
 def evolve(
@@ -34,6 +34,7 @@ def evolve(
     state: State,
     *,
     end: float,
+    control: StepControl | None = None,
     step: float | None = None,
     cfl: float | None = None,
     tolerance: float | None = None,
@@ -49,14 +50,15 @@ def evolve(
         equation, stepper: from `solver.equations` and `solver.steppers`, or your own.
         state: from `initial_state` or a checkpoint; it stays valid.
         end: time to stop at; the last step is shortened to meet it.
-        step: fixed time step, or
-        cfl: CFL number dt · equation.rate to keep; dt is then chosen anew at each step, at the price of one
-            evaluation of `rate`. A step is at most 1.5 times the one before, and the first one short against the
-            time in which the fields change, so that a flow near rest is not crossed in one step.
-        tolerance: relative error of each step that an embedded method may estimate: the root mean square over the
-            box of the difference to it, over that of the field, of the field where it is largest. A step with a larger
-            error is taken again, shorter; `state.rejected` counts them. Only steppers that have such a method take it.
-        max_step: the longest step that control by `cfl` or `tolerance` may take.
+        control: what decides the size of each step: `FixedStep`, `KeepCFL`, `MeetTolerance`, or your own. Or, for
+            short, one of
+        step: fixed time step: `FixedStep(step)`;
+        cfl: CFL number dt · equation.rate to keep: `KeepCFL(cfl, max_step)`. dt is chosen anew at each step, at the
+            price of one evaluation of `rate`;
+        tolerance: relative error of each step that an embedded method may estimate: `MeetTolerance(tolerance,
+            max_step)`. A step with a larger error is taken again, shorter; `state.rejected` counts them. Only steppers
+            that have such a method take it.
+        max_step: the longest step, beside `cfl` or `tolerance`.
         pauses: schedules at whose multiples the state is to be yielded.
         observe: gets every state before it is yielded, and whether it is the last, and returns it with other
             `statistics`.
@@ -68,126 +70,78 @@ def evolve(
         States.
 
     Raises:
-        ValueError: not exactly one of `step`, `cfl` and `tolerance`, one that is not positive, or `max_step` beside
-            `step`; a state of another grid, equation or stepper; an own equation or forcing whose N no real field has.
+        ValueError: not exactly one of `control`, `step`, `cfl` and `tolerance`, one that is not positive, or `max_step`
+            beside `step`; a state of another grid, equation or stepper; an own equation or forcing whose N no real
+            field has.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
     """
     stepper.check(equation)
     check_state(equation, state)
     check_history(equation, stepper, state.history)
-    Control(end, step, cfl, tolerance, max_step).check(stepper)
+    control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
+    control.check(stepper)
+    check_end(end, control)
     check_first_change(equation, state)
     for pause in pauses:
-        if not pause.suits(step):
-            raise ValueError(f"every_time = {pause.every_time}: at least a thousandth of the step, {step}, is needed")
-    longest = np.float64(math.inf if max_step is None else max_step)
-    state = _own(state) if donate else state
-    if step is not None and float(state.dt) != step:
-        state = _count_from_here(state, np.float64(step))
+        if not pause.suits(control.size):
+            every = pause.every_time
+            raise ValueError(f"every_time = {every}: at least a thousandth of the step, {control.size}, is needed")
+    state = begin_control(equation, control, _own(state) if donate else state)
+    state = state.replace(control=jax.tree.map(on_host, state.control))
+    if control.size is not None and float(state.dt) != float(control.size):
+        state = _count_from_here(state.replace(dt=np.float64(control.size)))
     if observe is not None:
-        state = observe(state, reached(state, end, step))
+        state = observe(state, reached(state, end))
     yield state
-    while not reached(state, end, step):
-        target = min([end, *(p.next_time(float(state.t), slack(state, step)) for p in pauses)])
+    while not reached(state, end):
+        target = min([end, *(p.next_time(float(state.t), slack(state)) for p in pauses)])
         limits = [chunk() if callable(chunk) else chunk, *(p.steps_left(int(state.step)) for p in pauses)]
         steps = max(1, min(n for n in limits if n is not None))
-        if step is not None:
-            state = _to_target_by_count(equation, stepper, state, steps, target, float(step), donate)
-        elif cfl is not None:
-            state = _to_target_by_cfl(equation, stepper, state, steps, target, float(cfl), longest, donate)
-        else:
-            assert tolerance is not None  # Control refuses anything else
-            state = _to_target_by_error(equation, stepper, state, steps, target, float(tolerance), longest, donate)
+        state = _towards(equation, stepper, control, state, steps, target, donate)
         if observe is not None:
-            state = observe(state, reached(state, end, step))
+            state = observe(state, reached(state, end))
         yield state
 
 
-def _to_target_by_count(
-    equation: PeriodicSystem, stepper: Stepper, state: State, steps: int, target: float, step: float, donate: bool
+def _towards(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    control: StepControl,
+    state: State,
+    steps: int,
+    target: float,
+    donate: bool,
 ) -> State:
-    """At most `steps` full steps; or, where less than one is left to the target, the one shortened step to it."""
+    """One compiled call: at most so many steps, and none beyond the target."""
+    run = advance_donating if donate else advance
+    if control.size is None:
+        limits = Limits(np.int64(steps), as_pair(target))
+        moved, is_finite = run(equation, stepper, control, device_state(state), limits)
+        after = host_state(moved, state, _on_target(moved.t, target))
+        after = _count_from_here(after.replace(dt=on_host(moved.dt), taken=on_host(moved.taken)))
+        return _checked(after, bool(is_finite), before=state)
+    full = _full_steps(state, float(control.size), target)
+    taken = control if full else FixedStep(target - float(state.t))
+    limits = Limits(np.int64(min(steps, full) if full else 1), as_pair(target))
+    moved, is_finite = run(equation, stepper, taken, device_state(state), limits)
+    count = int(moved.step) - int(state.step_reference)
+    t = multiple(count, float(control.size), float(state.t_reference)) if full else target
+    after = host_state(moved, state, t).replace(taken=np.float64(taken.size))
+    return _checked(after if full else _count_from_here(after), bool(is_finite), before=state)
+
+
+def _full_steps(state: State, step: float, target: float) -> int:
+    """Number of whole steps left to the target; 0 where one shortened step meets it."""
     whole = math.floor((target - float(state.t_reference)) / step + TOLERANCE)
-    full = whole - int(state.step - state.step_reference)
-    if full >= 1:
-        steps = min(steps, full)
-        dt, t_reference, step_reference = step, state.t_reference, state.step_reference
-        t = np.float64(multiple(int(state.step + steps - step_reference), step, float(t_reference)))
-    else:
-        steps, dt = 1, target - float(state.t)
-        t, t_reference, step_reference = np.float64(target), np.float64(target), state.step + 1
-    field, history, forcing, is_finite = (fixed_steps_donating if donate else fixed_steps)(
-        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps), np.float64(dt),
-        state.t_reference, state.step - state.step_reference, state.forcing, state.key, np.int64(state.step),
-    )  # fmt: skip
-    after = _moved(
-        state, field, history=history, forcing=forcing, t=t, step=state.step + steps, dt=np.float64(step),
-        taken=np.float64(dt), t_reference=t_reference, step_reference=step_reference,
-    )  # fmt: skip
-    return _checked(after, bool(is_finite), before=state)
-
-
-def _to_target_by_cfl(
-    equation: PeriodicSystem,
-    stepper: Stepper,
-    state: State,
-    steps: int,
-    target: float,
-    cfl: float,
-    longest: np.float64,
-    donate: bool,
-) -> State:
-    at_start = float(state.dt) == 0 and isinstance(equation, Equation)
-    first = np.float64(first_step(equation, state, np.float64(state.t), cfl)) if at_start else np.float64("inf")
-    field, history, forcing, t, dt, taken, done, is_finite = (cfl_steps_donating if donate else cfl_steps)(
-        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps), np.float64(cfl),
-        as_pair(state.t), np.float64(state.dt), as_pair(target), longest, first,
-        state.forcing, state.key, np.int64(state.step),
-    )  # fmt: skip
-    after = _moved(
-        state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
-        taken=np.float64(taken), step=state.step + np.int64(done),
-    )  # fmt: skip
-    return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
-
-
-def _to_target_by_error(
-    equation: PeriodicSystem,
-    stepper: Stepper,
-    state: State,
-    steps: int,
-    target: float,
-    tolerance: float,
-    longest: np.float64,
-    donate: bool,
-) -> State:
-    proposed = np.float64(state.proposed)
-    if not proposed > 0:  # no step was controlled so before
-        proposed = np.float64(first_step(equation, state, np.float64(state.t), np.float64(1)))
-    field, history, forcing, t, dt, taken, proposed, done, rejected, is_finite = (
-        error_steps_donating if donate else error_steps
-    )(
-        equation, stepper, with_sums(state.field, state.budget), state.history, np.int64(steps),
-        np.float64(tolerance), as_pair(state.t), np.float64(state.dt), as_pair(target), longest, proposed,
-        np.int64(state.rejected), state.forcing, state.key, np.int64(state.step),
-    )  # fmt: skip
-    after = _moved(
-        state, field, history=history, forcing=forcing, t=_on_target(t, target), dt=np.float64(dt),
-        taken=np.float64(taken), step=state.step + np.int64(done), proposed=np.float64(proposed),
-        rejected=np.int64(rejected),
-    )  # fmt: skip
-    return _checked(_count_from_here(after, after.dt), bool(is_finite), before=state)
-
-
-def _moved(state: State, fields: Fields, **changes: Any) -> State:
-    """A state after steps: `fields` as the stepper moves them, the budget beside them."""
-    field, budget = split_sums(fields, state.budget)
-    return state.replace(field=field, budget=budget, **changes)
+    return max(0, whole - int(state.step - state.step_reference))
 
 
 def _on_target(t: Any, target: float) -> np.float64:
-    """A time off the device, where JAX may round the target to 48 bits: reaching that is reaching it."""
+    """A time off the device, in double precision; the target itself where the device stands at it or beyond.
+
+    With 32-bit times the device compares with a target rounded to 48 bits.
+    """
     return np.float64(target if as_number(t) >= as_number(as_pair(target)) else as_number(t))
 
 
@@ -196,9 +150,9 @@ def _own(state: State) -> State:
     return jax.tree.map(lambda x: jnp.copy(x) if isinstance(x, jax.Array) else x, state)
 
 
-def _count_from_here(state: State, dt: Any) -> State:
+def _count_from_here(state: State) -> State:
     """Times are counted in units of dt: a new size of step starts a count of its own."""
-    return state.replace(t_reference=np.float64(state.t), step_reference=state.step, dt=dt)
+    return state.replace(t_reference=np.float64(state.t), step_reference=state.step)
 
 
 def _checked(after: State, is_finite: bool, before: State) -> State:

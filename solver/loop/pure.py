@@ -1,4 +1,4 @@
-"""Pure functions of steps of one size, for gradients and ensembles: `integrate` and `rollout`.
+"""Pure functions of steps, for gradients and ensembles: `integrate` and `rollout`.
 
 What the backward pass of a gradient keeps of the forward pass is the caller's choice, `checkpoint`. For n steps, with S
 the memory of a state and R that of what the derivative of a step needs, the fields at the points of each stage:
@@ -31,6 +31,9 @@ from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled, require
+from solver.loop.controls import StepControl, check_end, step_control
+from solver.loop.steps import begin_control, controlled_step
+from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 from solver.steppers.suits import check_history, check_state
@@ -43,35 +46,62 @@ def integrate(
     stepper: Stepper,
     state: State,
     *,
-    step: ArrayLike,
-    steps: SupportsIndex,
+    step: ArrayLike | None = None,
+    steps: SupportsIndex | None = None,
+    control: StepControl | None = None,
+    cfl: ArrayLike | None = None,
+    tolerance: ArrayLike | None = None,
+    max_step: ArrayLike | None = None,
+    end: ArrayLike | None = None,
+    max_steps: SupportsIndex | None = None,
     checkpoint: str = "sqrt",
 ) -> State:
-    """The state after a number of equal steps: a pure function, for `jit`, `grad`, `jvp`, `vmap` and `scan`.
+    """The state after `steps` equal steps, or at the time `end`: a pure function, for `jit`, `grad`, `jvp`, `vmap`.
 
     Differentiable any number of times with respect to the fields of `state`, the parameters of `equation` and
-    `stepper`, and `step`; the backward pass is split over the devices as the forward pass is. Compiled once for each
-    class of equation, grid, shapes and number of steps, also outside of `jit`: other parameters, fields and sizes of
-    step compile nothing. What is no array in the equation (a function, a word, a whole number, a flag) is static.
+    `stepper`, and the sizes of steps; the backward pass is split over the devices as the forward pass is. Compiled once
+    for each class of equation, grid, shapes and number of steps, also outside of `jit`: other parameters, fields and
+    sizes of step compile nothing. What is no array in the equation (a function, a word, a whole number, a flag) is
+    static.
 
     Args:
         equation, stepper: as in `evolve`.
         state: from `initial_state` or a checkpoint.
         step: size of every step [time]; may be traced.
-        steps: how many, zero or more.
+        steps: how many, zero or more; beside `step`. Or
+        control, cfl, tolerance, max_step: what decides the size of each step, as in `evolve`; `step` with `end` is
+            `FixedStep(step)`.
+        end: time at which the state is asked for; the last step is shortened to meet it. May be traced.
+        max_steps: the most attempts at a step until then, refused ones included; the program, and the memory of its
+            gradient, are as large as if all were needed.
         checkpoint: what a gradient keeps: `none` keeps what the derivative of each step needs, and costs least time;
             `steps` keeps the state at each step, and takes each step once more; `sqrt` keeps 2 √steps states, and takes
             each step twice more. Makes no difference without a gradient.
 
     Returns:
-        The state at t + steps · step. Its energy budget begins anew there, since nothing reads it on the way: `evolve`
-        goes on from it. Nothing is checked for being finite: that would need the values.
+        The state at t + steps · step, or at `end`. Its energy budget begins anew there, since nothing reads it on the
+        way: `evolve` goes on from it. Nothing is checked for being finite: that would need the values. Under `jit` and
+        other transformations, where nothing can be raised, fields that `max_steps` attempts did not bring to `end` are
+        not a number, and so are their derivatives.
 
     Raises:
-        ValueError: a number of steps that is not a whole number, zero or more; a step that is not positive; a state of
-            another grid, equation or stepper; another `checkpoint`.
-        TypeError: an equation that the stepper cannot step.
+        ValueError: neither `steps` nor both of `end` and `max_steps`, or all; a number of steps that is not a whole
+            number, zero or more; a step that is not positive; a state of another grid, equation or stepper; another
+            `checkpoint`.
+        TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
+        RuntimeError: `max_steps` attempts did not reach `end`.
     """
+    if (steps is None) == (end is None and max_steps is None) or (end is None) != (max_steps is None):
+        raise ValueError(
+            f"integrate with steps={steps}, end={end}, max_steps={max_steps}: steps, or end and max_steps, are needed"
+        )
+    if end is not None:
+        chosen = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
+        return _to_end(equation, stepper, state, chosen, end, max_steps, checkpoint)
+    others = {"control": control, "cfl": cfl, "tolerance": tolerance, "max_step": max_step}
+    given = [name for name, value in others.items() if value is not None]
+    if given or step is None:
+        raise ValueError(f"steps={steps} with {given[0] if given else 'no'} step: step alone is needed beside steps")
     count = _checked(step, steps, checkpoint)
     check_state(equation, state)
     start = (state.field, state.history, state.forcing)
@@ -83,6 +113,49 @@ def integrate(
         field=field, history=history, forcing=forcing, **begun,
         t=t, dt=_number(step), taken=_number(step), step=number, t_reference=t, step_reference=number,
     )  # fmt: skip
+
+
+def _to_end(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    control: StepControl,
+    end: Any,
+    max_steps: Any,
+    checkpoint: str,
+) -> State:
+    """`integrate` up to a time, with steps that a control chooses."""
+    count = _whole_steps(max_steps, checkpoint)
+    stepper.check(equation)
+    control.check(stepper)
+    check_state(equation, state)
+    check_history(equation, stepper, state.history)
+    check_end(end, control)
+    state = begin_control(equation, control, state)
+    moved, is_there = _controlled(equation, stepper, control, device_state(state), as_pair(end), count, checkpoint)
+    if traced((moved, is_there)):
+        moved, known = _nothing_unless(is_there, moved), lambda value: value
+    elif is_there:
+        known = on_host
+    else:
+        raise RuntimeError(
+            f"integrate under {control}: {count} attempts at a step (max_steps) end at t = "
+            f"{float(as_number(moved.t)):.6g}, step {int(moved.step)}; more are needed to reach end = {float(end):.6g}"
+        )
+    begun = _begin_budget(equation, moved.field, tuple(state.budget)) if state.budget else {}
+    t = known(jnp.asarray(end)) if traced(end) else np.float64(end)
+    return state.replace(
+        field=moved.field, history=moved.history, forcing=moved.forcing, **begun, t=t, dt=known(moved.dt),
+        taken=known(moved.taken), step=known(moved.step), rejected=known(moved.rejected), t_reference=t,
+        step_reference=known(moved.step), control=jax.tree.map(known, moved.control),
+    )  # fmt: skip
+
+
+def _nothing_unless(is_there: Array, state: State) -> State:
+    """A state whose fields are not a number unless the flag is set."""
+    factor = jnp.where(is_there, 1.0, jnp.nan)  # so that derivatives are not a number either
+    mark = lambda u: u * factor.astype(jnp.finfo(u.dtype).dtype)  # noqa: E731
+    return state.replace(field=jax.tree.map(mark, state.field))
 
 
 def rollout(
@@ -124,7 +197,7 @@ def rollout(
     return jnp.asarray(state.t + apart * np.arange(count // apart + 1) * step), values
 
 
-Carry = tuple[Fields, Any, Any]  # fields, history of the stepper, states of the forcings
+Carry = Any  # fields, history of the stepper and states of the forcings; or a whole state
 Advance = Callable[[Carry, Any], Carry]  # from the start of step number i, counted from the first, to its end
 
 
@@ -137,6 +210,24 @@ def _integrate(
     one_step = _one_step(equation, stepper, start, key, first, t, step)
     fields, history, forcing = _advance(one_step, start, 0, steps, checkpoint)
     return without_budget(fields), history, forcing
+
+
+def _integrate_controlled(
+    equation: Any, stepper: Any, control: Any, state: State, end: Pair, attempts: int, checkpoint: str
+) -> tuple[State, Array]:
+    """The state after so many attempts at a step or at the end, and whether it stands there."""
+    rates = rates_in(state.history)
+    fields = without_budget(state.field)
+    if rates is not None:  # of a budget, which a stepper with a history goes on with
+        fields = {**fields, BUDGET: jnp.zeros_like(rates)}
+    end = jax.tree.map(jnp.asarray, end)
+
+    def attempt(state: State, _: Any) -> State:
+        take = lambda state: controlled_step(equation, stepper, control, state, end, ())[0]  # noqa: E731
+        return jax.lax.cond(apart(end, state.t) > 0, take, lambda state: state, state)
+
+    state = _advance(attempt, jax.tree.map(jnp.asarray, state.replace(field=fields)), 0, attempts, checkpoint)
+    return state.replace(field=without_budget(state.field)), apart(end, state.t) <= 0
 
 
 def _rollout(
@@ -163,6 +254,7 @@ def _new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> dict
 
 
 _advanced = compiled(_integrate, static_argnums=(7, 8))
+_controlled = compiled(_integrate_controlled, static_argnums=(5, 6))
 _rolled = compiled(_rollout, static_argnums=(7, 8, 9))
 _begin_budget = compiled(_new_budget, static_argnums=2)
 
@@ -212,13 +304,18 @@ def _block_length(steps: int) -> int:
 
 
 def _checked(step: Any, steps: Any, checkpoint: str) -> int:
-    """The number of steps; raises ValueError where it, the size of a step or `checkpoint` is none."""
-    count = _whole(steps)
-    if count is None:
-        raise ValueError(f"integrate over {steps} steps: zero or more are needed, a whole number")
+    """The number of steps; raises ValueError where it, the size of a step or `checkpoint` is wrong."""
+    count = _whole_steps(steps, checkpoint)
     if np.ndim(step) != 0:
         raise ValueError(f"step of shape {list(np.shape(step))}: one number is needed; vmap takes several")
     require("step", step, "a positive number", above=0)
+    return count
+
+
+def _whole_steps(steps: Any, checkpoint: str) -> int:
+    count = _whole(steps)
+    if count is None:
+        raise ValueError(f"integrate over {steps} steps: zero or more are needed, a whole number")
     if checkpoint not in CHECKPOINTS:
         raise ValueError(f"checkpoint = {checkpoint!r}: {', '.join(CHECKPOINTS)} are there")
     return count

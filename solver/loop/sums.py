@@ -19,7 +19,7 @@ from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, split_budget, with_budget, without_budget
 from solver.operators import Fields
-from solver.steppers.base import Stepper
+from solver.steppers.base import State, Stepper
 
 Pair: TypeAlias = tuple[Any, Any]  # high, low
 
@@ -32,7 +32,10 @@ def in_double() -> bool:
 
 
 def as_pair(value: Any) -> Pair:
-    """A number in double precision, or an array of them, as the device holds it."""
+    """A number in double precision, or an array of them, as the device holds it; JAX's own have no second part."""
+    if isinstance(value, jax.Array):
+        high = value.astype(jnp.result_type(float))
+        return high, jnp.zeros_like(high)
     exact = np.asarray(value, np.float64)
     high = exact.astype(jnp.result_type(float))
     return high, (exact - high.astype(np.float64)).astype(high.dtype)
@@ -103,3 +106,38 @@ def end_step(stepper: Stepper, fields: Fields, history: Any, before: Any) -> tup
     added = fields[BUDGET]
     total = jnp.stack(plus((before[0], before[1]), added))
     return {**fields, BUDGET: total}, stepper.counted_from(history, {BUDGET: added})
+
+
+# ---- states -----------------------------------------------------------------------------------------------------
+
+
+def device_state(state: State) -> State:
+    """What steps move of a state, as compiled calls take it: its sums as pairs, without what is summed up in pauses."""
+    return state.replace(
+        field=with_sums(state.field, state.budget), t=as_pair(state.t), conserved={}, energies={}, budget={},
+        statistics={},
+    )  # fmt: skip
+
+
+def host_state(moved: State, before: State, t: Any) -> State:
+    """Inverse of `device_state`, with the entries of the state before that steps do not move, at time t.
+
+    The sizes of steps stay those of the state before.
+    """
+    fields, budget = split_sums(moved.field, before.budget)
+    return before.replace(
+        field=fields, history=moved.history, forcing=moved.forcing, key=moved.key, budget=budget, t=np.float64(t),
+        step=np.int64(moved.step), rejected=np.int64(moved.rejected), control=jax.tree.map(on_host, moved.control),
+    )  # fmt: skip
+
+
+def on_host(number: Any) -> Any:
+    """A number off the device, in double precision."""
+    value = np.asarray(number)
+    kinds = {"f": np.float64, "i": np.int64, "u": np.int64}
+    return value.astype(kinds.get(value.dtype.kind, value.dtype))[()]
+
+
+def traced(tree: Any) -> bool:
+    """Whether any leaf is being traced."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))

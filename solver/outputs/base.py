@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 from solver.discovery import ClassName
 from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory, Writer
-from solver.loop import Control, Schedule
+from solver.loop import Schedule, StepControl
 from solver.pictures import View
 from solver.steppers.base import State
 
@@ -25,7 +26,8 @@ class Run:
         directory: where the run writes.
         title: of the run.
         run_file: the resolved run file, as text.
-        control: what decides its steps and its end.
+        control: what decides the size of its steps.
+        end: time at which it ends.
         warned: kinds of warnings that the log has already.
         tails: of the spectra in the row before, by field: `outputs.resolution`.
         writer: writes large files while stepping goes on.
@@ -36,7 +38,8 @@ class Run:
     directory: RunDirectory
     title: str = ""
     run_file: str = ""
-    control: Control | None = None
+    control: StepControl | None = None
+    end: float = math.inf
     warned: set[str] = field(default_factory=set)
     tails: dict[str, float] = field(default_factory=dict)
     writer: Writer = field(default_factory=Writer)
@@ -94,8 +97,8 @@ class Output(ABC):
         """
         return
 
-    def check_times(self, control: Control) -> None:
-        """Refuse, before the run starts, times that it does not reach.
+    def check_times(self, end: float) -> None:
+        """Refuse, before the run starts, times that a run up to `end` does not reach.
 
         Raises:
             ValueError: the message says what is needed.

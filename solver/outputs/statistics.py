@@ -35,7 +35,7 @@ from solver.io import (
     snapshot_path,
     verify_data,
 )
-from solver.loop import Control, Schedule, reached
+from solver.loop import Schedule, reached
 from solver.outputs.at_points import component_labels
 from solver.outputs.base import Output, Run
 from solver.outputs.drawn_statistics import draw_mean_fields, draw_means
@@ -127,9 +127,9 @@ class Statistics(Output):
             if not equation.fields[name].real:
                 raise ValueError(f"output.statistics.fields: {name} is complex; real fields have a variance")
 
-    def check_times(self, control: Control) -> None:
-        if not self.after < control.end:
-            raise ValueError(f"output.statistics.after = {self.after}: a time before the end, {control.end}, is needed")
+    def check_times(self, end: float) -> None:
+        if not self.after < end:
+            raise ValueError(f"output.statistics.after = {self.after}: a time before the end, {end}, is needed")
 
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
         if not self.fields:
@@ -156,7 +156,7 @@ class Statistics(Output):
     def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         t, last = np.float64(state.t), carried["last"]
         closes = end or self.schedule.due(state)
-        if not reached(state, self.after, None) or not (closes or Schedule(every_steps=self.sample_steps).due(state)):
+        if not reached(state, self.after) or not (closes or Schedule(every_steps=self.sample_steps).due(state)):
             return carried
         if np.isnan(last):
             return {**carried, "since": t, "last": t}

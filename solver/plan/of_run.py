@@ -11,7 +11,7 @@ import jax
 
 from solver.equations import PeriodicSystem
 from solver.grid import Grid
-from solver.loop import Control, trace_chunk
+from solver.loop import StepControl, trace_advance
 from solver.outputs.base import Output
 from solver.plan.gpu import compiling_for
 from solver.plan.program import Program, read_program
@@ -47,7 +47,7 @@ def compile_run(
     equation: PeriodicSystem,
     stepper: Stepper,
     state: State,
-    control: Control,
+    control: StepControl,
     outputs: Iterable[Output],
     start: Callable[[], State] | None,
     xla: Mapping[str, Any],
@@ -62,7 +62,7 @@ def compile_run(
     """
     placed = place(state, equation.grid)
     state_bytes = _bytes_on_one(placed)
-    traced = {"steps": trace_chunk(equation, stepper, placed, control)}
+    traced = {"steps": trace_advance(equation, stepper, placed, control)}
     if start is not None:
         first = placed.replace(statistics={})  # outputs begin their sums when they see it
         shardings = jax.tree.map(lambda leaf: getattr(leaf, "sharding", None), first)

@@ -12,7 +12,7 @@ import jax
 
 from solver.cluster import LOGGER
 from solver.config import ConfigError
-from solver.loop.control import TOLERANCE
+from solver.loop.schedule import TOLERANCE
 from solver.steppers.base import State
 
 FOLDER = "profile"

@@ -16,7 +16,7 @@ from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
 from solver.config import STALL_SECONDS, ConfigError
 from solver.equations.system import PeriodicSystem, compiled
 from solver.io import CheckpointError, RunDirectory, duration, load_checkpoint, newest_valid, set_aside
-from solver.loop import BlowUp, Control, Schedule, energy_of_all, evolve, reached
+from solver.loop import BlowUp, Schedule, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
 from solver.simulation.early import EarlyStop
@@ -150,7 +150,6 @@ def simulate(
     run: Run,
     stepper: Stepper,
     start: Callable[[], State],
-    control: Control,
     outputs: OutputList,
     early: EarlyStop,
     limits: Limits,
@@ -159,10 +158,9 @@ def simulate(
     """Carry a run from its newest checkpoint, or from its start, to its end. Collective.
 
     Args:
-        run: equation and directory.
+        run: equation, step control, end and directory.
         stepper: how it is stepped.
         start: makes the first state, where there is no checkpoint.
-        control: the end and the steps.
         outputs: what is written.
         early: whether it is to stop early.
         limits: what ends it early.
@@ -185,13 +183,12 @@ def simulate(
             run.kept.add(resumed_at)
         outputs.open(run, resumed_at)
         profile = Profile(run.directory.path) if profile is None else profile
-        pace, progress = Pace(), Progress(control.end, state, active=is_first())
+        pace, progress = Pace(), Progress(run.end, state, active=is_first())
         began = mark = time.monotonic()
         first_step = previous = int(state.step)
         early.begin(state, run.writer)
         states = evolve(
-            run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
-            tolerance=control.tolerance, max_step=control.max_step,
+            run.equation, stepper, state, end=run.end, control=run.control,
             pauses=outputs.pauses, observe=lambda state, end: outputs.observe(run.equation, state, end), donate=True,
             chunk=lambda: profile.limit(pace()),
         )  # fmt: skip
@@ -209,7 +206,7 @@ def simulate(
                 if failed:
                     run.writer.wait()  # which raises what failed, here or elsewhere
                 _check_energy(run, now, limits.energy)
-                done = reached(now, control.end, control.step)
+                done = reached(now, run.end)
                 if not (step == first_step and resumed_at is not None):  # which the run before has written
                     with jax.profiler.TraceAnnotation("outputs"):
                         outputs.write(run, now, watchdog, start=step == first_step, end=done)

@@ -70,7 +70,8 @@ class _AdditiveRK(Stepper):
                 right = _sum(fields, dt, [(self.explicit[i - 1], changes), (self.implicit[i - 1], moved)])
                 stage = solve.apply(right)
             if i + 1 < len(self.nodes) or last[i]:
-                changes[i] = equation.nonlinear(stage, t + float(c) * dt if c else t, i)
+                later = t + float(c) * dt if c else t
+                changes[i] = equation.nonlinear(stage, later, i) if i else equation.first_nonlinear()
             moved[i] = linear.apply(stage)
         return _sum(stage, dt, [(last, changes)]), changes, moved
 

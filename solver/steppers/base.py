@@ -44,8 +44,8 @@ class State:
         taken: size of the last step, which may have been shortened to meet a time; 0 where there was none.
         step: number of steps done.
         t_reference, step_reference: where the counting of times began.
-        proposed: size of the next step, where an error estimate chooses it; 0 where nothing has yet.
-        rejected: number of steps that the error estimate made the run take again.
+        control: what the step control remembers, by the name of its class: dicts of numbers.
+        rejected: number of steps that the step control made the run take again.
         box: the grid that the fields belong to, without its devices; static, so part of the pytree's structure. None
             for a state made by hand, whose grid nobody checks.
     """
@@ -64,7 +64,7 @@ class State:
     step: Any = 0
     t_reference: Any = 0.0
     step_reference: Any = 0
-    proposed: Any = 0.0
+    control: dict[str, Any] = field(default_factory=dict)
     rejected: Any = 0
     box: Box | None = field(default=None, metadata={"static": True})
 
@@ -194,6 +194,7 @@ class Stepper(eqx.Module):
 
         Every step of every method ends here, so that no state leaves its manifold (`equations.manifold`).
         """
+        equation = equation.starting(fields, t)
         fields, history = self.advance(equation, fields, history, t, dt, coefficients)
         return equation.to_manifold(fields), history
 
@@ -201,6 +202,7 @@ class Stepper(eqx.Module):
         self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
         """As `step`, and what `advance_with_error` says of the error."""
+        equation = equation.starting(fields, t)
         fields, history, error = self.advance_with_error(equation, fields, history, t, dt, coefficients)
         return equation.to_manifold(fields), history, error
 
@@ -312,7 +314,7 @@ def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) 
 
 def _counters() -> dict[str, Any]:
     counts = {name: np.int64(0) for name in ("step", "step_reference", "rejected")}
-    return {**{name: np.float64(0) for name in ("dt", "taken", "proposed")}, **counts}
+    return {**{name: np.float64(0) for name in ("dt", "taken")}, **counts}
 
 
 def _by_name(u: Any, equation: PeriodicSystem) -> Fields:

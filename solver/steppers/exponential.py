@@ -81,7 +81,8 @@ class _ETDRK(Stepper):
         stages, node = [fields], 0.0
         evaluated: list[Fields] = []
         for row in self.rows:
-            evaluated.append(equation.nonlinear(stages[-1], t + node * dt if node else t, len(evaluated)))
+            later = (stages[-1], t + node * dt if node else t, len(evaluated))
+            evaluated.append(equation.nonlinear(*later) if evaluated else equation.first_nonlinear())
             value = stages[row.start]
             for _ in range(round(row.over / self._smallest())):
                 value = coefficients["exp"].apply(value)

@@ -69,7 +69,7 @@ class _TwoStep(Stepper):
     ) -> Any:
         w = self.weights(dt / history["dt"])
         linear = equation.linear()
-        now = equation.nonlinear(fields, t, 0)
+        now = equation.first_nonlinear()
         right = {
             name: dt * (w.b[0] * now[name] + w.b[1] * history["nonlinear"][name]) - w.a[1] * u
             for name, u in fields.items()
@@ -143,7 +143,7 @@ class SBDF3(Stepper):
         self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
         dt = jnp.asarray(dt, equation.grid.dtype)
-        now = {"field": fields, "nonlinear": equation.nonlinear(fields, t, 0), "dt": dt}
+        now = {"field": fields, "nonlinear": equation.first_nonlinear(), "dt": dt}
         entries = (now, history["last"], history["last_but_one"])
 
         def go_on() -> Fields:

@@ -88,7 +88,7 @@ class _ChainRK(_IntegratingFactor):
         error = {name: jnp.zeros_like(field) for name, field in fields.items()} if other else {}
         last = len(self.nodes) - 1
         for i, (c, b) in enumerate(zip(self.nodes, self.weights, strict=True)):
-            n = equation.nonlinear(stage, _later(t, dt, c), i)
+            n = equation.nonlinear(stage, _later(t, dt, c), i) if i else equation.first_nonlinear()
             total = axpy(scaled(dt, b), n, total) if b else total
             error = axpy(scaled(dt, other[i]), n, error) if other and other[i] else error
             if i < last:
@@ -117,7 +117,7 @@ class _LowStorageRK(_IntegratingFactor):
         q: Fields = {}
         factors = coefficients.of(dt)
         for i, (c, a, b) in enumerate(zip(self.nodes, self.keep, self.add, strict=True)):
-            n = equation.nonlinear(fields, _later(t, dt, c), i)
+            n = equation.nonlinear(fields, _later(t, dt, c), i) if i else equation.first_nonlinear()
             q = {name: dt * n[name] + (float(a) * q[name] if a else 0) for name in fields}
             fields = self._moved(i, factors, axpy(float(b), q, fields))
             q = self._moved(i, factors, q) if i + 1 < len(self.nodes) else q

@@ -13,9 +13,9 @@ import numpy as np
 from jax.sharding import Mesh
 
 from solver import assemble
-from solver.equations.budget import with_budget, without_budget
+from solver.equations.budget import without_budget
 from solver.equations.system import PeriodicSystem
-from solver.loop import evolve, fixed_steps_donating
+from solver.loop import FixedStep, Limits, advance_donating, device_state, evolve
 from solver.operators import Fields
 from solver.plan import transforms_in_step
 from solver.steppers.base import State
@@ -71,8 +71,7 @@ class Ready:
 
     equation: PeriodicSystem
     stepper: Any
-    moved: OnHost
-    state: State
+    start: OnHost
     dt: float
     program: Any = None
 
@@ -82,29 +81,21 @@ class Ready:
         Raises:
             TrialError: values that are not finite.
         """
-        field, history = self.moved.to_devices()
-        forcing = self.state.forcing
-        field, history, forcing, _ = self._advance(field, history, forcing, 0, 1)
-        jax.block_until_ready(field)
+        state, _ = self._advance(self.start.to_devices(), 1)
+        jax.block_until_ready(state.field)
         began = time.perf_counter()
-        field, history, forcing, is_finite = jax.block_until_ready(self._advance(field, history, forcing, 1, steps))
+        state, is_finite = jax.block_until_ready(self._advance(state, steps))
         seconds = time.perf_counter() - began
         if not is_finite:
             raise TrialError(f"the solution is not finite after {steps + 1} steps of {self.dt:.3g}")
-        return seconds, without_budget(field)
+        return seconds, without_budget(state.field)
 
-    def _advance(self, field: Any, history: Any, forcing: Any, done: int, steps: int) -> Any:
-        given = arguments(self, field, history, forcing, done, steps)
-        return self.program(*fixed_steps_donating.sealed(*given))
+    def _advance(self, state: State, steps: int) -> Any:
+        return self.program(*advance_donating.sealed(*self.arguments(state, steps)))
 
-
-def arguments(ready: Ready, field: Any, history: Any, forcing: Any, done: int, steps: int) -> tuple[Any, ...]:
-    """Of `fixed_steps`, `done` steps after the start."""
-    state = ready.state
-    return (
-        ready.equation, ready.stepper, field, history, np.int64(steps), np.float64(ready.dt), state.t_reference,
-        np.int64(done), forcing, state.key, np.int64(done),
-    )  # fmt: skip
+    def arguments(self, state: Any, steps: int) -> tuple[Any, ...]:
+        """Of `advance`: equal steps."""
+        return self.equation, self.stepper, FixedStep(self.dt), state, Limits(np.int64(steps), state.t)
 
 
 def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
@@ -115,8 +106,7 @@ def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
     calls = transforms_in_step(equation, stepper, state)
     trial.has_products = any(call.of_points for call in calls)
     trial.exchanges = trial.candidate.section.chunks * sum(call.exchanges for call in calls)
-    moved = OnHost.of((with_budget(state.field, state.budget), state.history))
-    trial.ready = Ready(equation, stepper, moved, state.replace(field=(), history=()), dt)
+    trial.ready = Ready(equation, stepper, OnHost.of(device_state(state)), dt)
 
 
 def compile_program(trial: Trial, mesh: Mesh) -> None:
@@ -127,8 +117,7 @@ def compile_program(trial: Trial, mesh: Mesh) -> None:
     """
     ready = trial.ready
     assert ready is not None
-    field, history = ready.moved.shapes()
-    program = fixed_steps_donating.lower(*arguments(ready, field, history, ready.state.forcing, 0, 1)).compile()
+    program = advance_donating.lower(*ready.arguments(ready.start.shapes(), 1)).compile()
     trial.held = _bytes_held(program)
     _refuse_too_large(trial.held, mesh)
     if trial.candidate.section.engine == "jaxdecomp":  # XLA moves its fields from layout to layout
@@ -138,12 +127,9 @@ def compile_program(trial: Trial, mesh: Mesh) -> None:
 
 def _first_step(assembly: assemble.Assembly, state: State) -> float:
     control = assembly.control
-    if control.step is not None:
-        return control.step
-    states = evolve(
-        assembly.equation, assembly.stepper, state, end=control.end, cfl=control.cfl, tolerance=control.tolerance,
-        max_step=control.max_step, chunk=1,
-    )  # fmt: skip
+    if control.size is not None:
+        return float(control.size)
+    states = evolve(assembly.equation, assembly.stepper, state, end=assembly.config.time.end, control=control, chunk=1)
     next(states)
     return float(next(states).dt)
 
@@ -171,28 +157,51 @@ def _refuse_too_large(held: int | None, mesh: Mesh) -> None:
 class OnHost:
     """Arrays that wait on the host, each process holding its own devices' pieces."""
 
-    leaves: list[tuple[Any, Any, list[tuple[Any, np.ndarray]]]]
+    leaves: list[Any]
     tree: Any
 
     @classmethod
     def of(cls, arrays: Any) -> OnHost:
         """Copy from the devices."""
         leaves, tree = jax.tree.flatten(arrays)
-        pieces = [[(shard.device, np.array(shard.data)) for shard in leaf.addressable_shards] for leaf in leaves]
-        return cls([(leaf.shape, leaf.sharding, own) for leaf, own in zip(leaves, pieces, strict=True)], tree)
+        return cls([Pieces.of(leaf) if _is_field(leaf) else leaf for leaf in leaves], tree)
 
     def shapes(self) -> Any:
-        """Their shapes, types and shardings."""
-        return self.tree.unflatten(
-            jax.ShapeDtypeStruct(shape, pieces[0][1].dtype, sharding=sharding)
-            for shape, sharding, pieces in self.leaves
-        )
+        """Their shapes, types and shardings; numbers and random keys as they are."""
+        return self.tree.unflatten(leaf.shape() if isinstance(leaf, Pieces) else leaf for leaf in self.leaves)
 
     def to_devices(self) -> Any:
-        """Copies on the devices that they came from."""
-        build = jax.make_array_from_single_device_arrays
-        put = lambda piece, device: jnp.copy(jax.device_put(piece, device))  # noqa: E731  the copy's buffer is JAX's own
+        """Copies on the devices that they came from; copies of random keys, and numbers as they are."""
+        copied = lambda leaf: jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf  # noqa: E731
         return self.tree.unflatten(
-            build(shape, sharding, [put(piece, device) for device, piece in pieces])
-            for shape, sharding, pieces in self.leaves
+            leaf.to_devices() if isinstance(leaf, Pieces) else copied(leaf) for leaf in self.leaves
         )
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of an array on this process's devices, on the host."""
+
+    whole: tuple[int, ...]
+    sharding: Any
+    pieces: list[tuple[Any, np.ndarray]]  # device, values
+
+    @classmethod
+    def of(cls, array: jax.Array) -> Pieces:
+        """Copy from the devices."""
+        pieces = [(shard.device, np.array(shard.data)) for shard in array.addressable_shards]
+        return cls(array.shape, array.sharding, pieces)
+
+    def shape(self) -> jax.ShapeDtypeStruct:
+        """Shape, type and sharding of the array."""
+        return jax.ShapeDtypeStruct(self.whole, self.pieces[0][1].dtype, sharding=self.sharding)
+
+    def to_devices(self) -> jax.Array:
+        """A copy on the devices that the pieces came from, in buffers of JAX's own."""
+        put = [jnp.copy(jax.device_put(values, device)) for device, values in self.pieces]
+        return jax.make_array_from_single_device_arrays(self.whole, self.sharding, put)
+
+
+def _is_field(leaf: Any) -> bool:
+    """Whether a leaf is an array on the devices, and no random key."""
+    return isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)

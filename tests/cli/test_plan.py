@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import jax
-import numpy as np
 import pytest
 from helpers import all_to_all_bytes
 
 import solver as sw
 from solver import assemble
 from solver.config import load
-from solver.loop import fixed_steps
+from solver.loop import FixedStep, trace_advance
 from solver.plan import make_plan
 
 RUNS = Path(__file__).parents[2] / "runs"
@@ -26,10 +25,7 @@ def compiled_and_planned(case, devices):
     plan = make_plan(*_problem(config, devices), assemble.dry_run(config, devices))
     run = assemble.Assembly(config, sw.device_mesh(range(devices)))
     state = run.start()
-    lowered = fixed_steps.lower(
-        run.equation, run.stepper, state.field, state.history, np.int64(1), 0.1, 0.0, 0, state.forcing, state.key, 0
-    )
-    return lowered.compile(), plan
+    return trace_advance(run.equation, run.stepper, state, FixedStep(0.1)).lower().compile(), plan
 
 
 def _problem(config, devices):

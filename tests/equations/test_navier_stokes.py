@@ -11,9 +11,10 @@ from helpers import VELOCITY, all_to_all_bytes, series
 import solver as sw
 from solver import initial
 from solver.equations import NavierStokes
-from solver.loop import fixed_steps
+from solver.loop import FixedStep, trace_advance
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
+from solver.steppers.base import state_shapes
 
 pytestmark = pytest.mark.slow
 
@@ -114,8 +115,7 @@ def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
     grid = make_grid((32, 24, 16))
     equation, stepper = NavierStokes(grid, viscosity=0.01, method=sw.fft.Method(engine, fields)), IFRK4()
     state = sw.initial_state(equation, stepper, initial.RandomPhase()(grid, VELOCITY, jax.random.key(0)))
-    lowered = fixed_steps.lower(equation, stepper, state.field, (), 3, 0.01, 0.0, 0, {}, (), 0)
-    text = lowered.compile().as_text()
+    text = trace_advance(equation, stepper, state, FixedStep(0.01)).lower().compile().as_text()
     found = re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text)
     assert set(found) == {"all-to-all", "collective-permute"}
     assert found.count("all-to-all") == 4 * (2 if fields == "all" else 8)
@@ -130,10 +130,10 @@ def test_exchanges_of_a_compiled_chunk(make_grid, engine, fields):
 def test_memory_of_a_step(make_grid, devices):
     """At most 12 real words per grid point, state and stages included, with a four-stage scheme."""
     grid = make_grid((96, 96, 96), devices=devices)
-    equation, stepper = NavierStokes(grid, viscosity=0.01), IFRK4()
+    equation, stepper = NavierStokes(grid, viscosity=0.01, energy_budget=False), IFRK4()
     field = jax.ShapeDtypeStruct((3, *grid.spectral_shape), complex, sharding=grid.spectral_sharding(4))
-    lowered = fixed_steps.lower(equation, stepper, {"velocity": field}, (), 3, 0.01, 0.0, 0, {}, (), 0)
-    memory = lowered.compile().memory_analysis()
+    state = state_shapes(equation, stepper, with_key=False).replace(field={"velocity": field})
+    memory = trace_advance(equation, stepper, state, FixedStep(0.01)).lower().compile().memory_analysis()
     held = memory.argument_size_in_bytes + memory.temp_size_in_bytes  # the result takes the argument's place
     assert held / (8 * 96**3 / devices) < 12
 

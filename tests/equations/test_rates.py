@@ -10,8 +10,7 @@ from solver.assemble.registry import Registry
 from solver.config import REQUIRED
 from solver.equations import Equation, SplitEquation
 from solver.fft.cost import transforms_in
-from solver.loop.control import Control, Schedule
-from solver.loop.program import trace_chunk
+from solver.loop import FixedStep, KeepCFL, Schedule, trace_advance
 from solver.steppers.base import state_shapes
 
 REGISTRY = Registry()
@@ -21,7 +20,7 @@ GIVEN = {
     "navier-stokes": lambda d: {"scalars": ("dye",), "diffusivities": (0.1,)},
     "two-layer-quasi-geostrophic": lambda d: {"shear": 0.3},
 }
-CONTROLS = ({"step": 0.1}, {"cfl": 0.5})
+CONTROLS = (FixedStep(0.1), KeepCFL(0.5))
 SHARING = {
     "boussinesq", "burgers", "kuramoto-sivashinsky", "mhd", "navier-stokes", "surface-quasi-geostrophic",
     "two-layer-quasi-geostrophic", "vorticity",
@@ -68,9 +67,7 @@ STEPPERS = [entry.cls() for entry in FOUND if entry.cls.takes is not SplitEquati
 def test_a_step_of_chosen_size_transforms_no_more_than_one_of_fixed_size(make_grid, stepper):
     flow = sw.equations.NavierStokes(make_grid((13, 12, 10), devices=4), 0.1)
     state = state_shapes(flow, stepper, with_key=False)
-    first, chosen = (
-        transforms_in(trace_chunk(flow, stepper, state, Control(1.0, **control)).jaxpr) for control in CONTROLS
-    )
+    first, chosen = (transforms_in(trace_advance(flow, stepper, state, control).jaxpr) for control in CONTROLS)
     assert chosen == first
 
 
@@ -88,45 +85,51 @@ class Slower(sw.equations.NavierStokes):
         return 2 * super().rate(fields)
 
 
-@pytest.mark.parametrize("cls", [Recalled, Slower])
-def test_a_subclass_that_overrides_one_of_them_is_taken_at_its_word(make_grid, cls):
-    grid = make_grid((13, 12), devices=2)
-    equation = cls(grid, 0.1)
-    plain = sw.equations.NavierStokes(grid, 0.1)
-    fields = jax.jit(plain.from_physical)({"velocity": np.random.default_rng(0).normal(size=(2, 13, 12))})
-    driven = equation.at_step()
-    begun, rate = jax.jit(lambda fields: driven.begin(fields, np.zeros(())))(fields)
-    assert begun == ()
-    np.testing.assert_allclose(rate, equation.rate(fields), rtol=1e-14)
-    now = driven.knowing(begun).nonlinear(fields, np.zeros(()))
-    np.testing.assert_allclose(now["velocity"], equation.nonlinear(fields, np.zeros(()))["velocity"], atol=1e-15)
-
-
-class Pulsed(sw.equations.NavierStokes):
-    """N grows with time."""
+class Together(sw.equations.NavierStokes):
+    """A subclass that gives both at once, and neither by itself."""
 
     def nonlinear_and_rate(self, fields, t):
-        return self.nonlinear(fields, t), self.rate(fields)
-
-    def nonlinear(self, fields, t):
-        return {name: (1 + t) * n for name, n in super().nonlinear(fields, t).items()}
+        nonlinear, rate = super().nonlinear_and_rate(fields, t)
+        return {name: 1.5 * n for name, n in nonlinear.items()}, 2 * rate
 
 
-def test_what_is_known_is_used_for_its_fields_and_time_alone(make_grid):
-    equation = Pulsed(make_grid((13, 12), devices=2), 0.1)
-    noise = np.random.default_rng(0).normal(size=(2, 2, 13, 12))
-    fields, others = (jax.jit(equation.from_physical)({"velocity": one}) for one in noise)
-    driven, now, later = equation.at_step(), np.zeros(()), np.ones(())
-    begun, _ = driven.begin(fields, now)
-    marked = (*begun[:2], {"velocity": 7 * begun[2]["velocity"]})
-    known = driven.knowing(marked)
-    first = np.asarray(equation.nonlinear(fields, now)["velocity"])
-    found = {"now": known.nonlinear(fields, now), "later": known.nonlinear(fields, later)}
-    found |= {"second": known.nonlinear(fields, now, 1), "others": known.nonlinear(others, now)}
-    np.testing.assert_allclose(found["now"]["velocity"], 7 * first, atol=1e-15)
-    np.testing.assert_allclose(found["later"]["velocity"], 2 * first, atol=1e-15)
-    np.testing.assert_allclose(found["second"]["velocity"], first, atol=1e-15)
-    np.testing.assert_allclose(found["others"]["velocity"], equation.nonlinear(others, now)["velocity"], atol=1e-15)
+class SlowerStill(Together):
+    """Below a class that gives both at once, another rate."""
+
+    def rate(self, fields):
+        return 2 * super().rate(fields)
+
+
+class Mixed(Slower, Recalled):
+    """N of one parent, the rate of the other."""
+
+
+@pytest.mark.parametrize(
+    ("cls", "n", "r"), [(Recalled, 1.5, 1), (Slower, 1, 2), (Together, 1.5, 2), (SlowerStill, 1.5, 4), (Mixed, 1.5, 2)]
+)
+def test_the_definition_nearest_to_a_class_counts(make_grid, cls, n, r):
+    grid, now = make_grid((13, 12), devices=2), np.zeros(())
+    equation, plain = cls(grid, 0.1), sw.equations.NavierStokes(grid, 0.1)
+    fields = jax.jit(plain.from_physical)({"velocity": np.random.default_rng(0).normal(size=(2, 13, 12))})
+    together, rate = jax.jit(lambda fields: equation.at_step().first_and_rate(fields, now))(fields)
+    first = plain.nonlinear(fields, now)["velocity"]
+    for found in (together, equation.nonlinear(fields, now), equation.nonlinear_and_rate(fields, now)[0]):
+        np.testing.assert_allclose(found["velocity"], n * first, atol=1e-14)
+    np.testing.assert_allclose([rate, equation.rate(fields)], r * plain.rate(fields), rtol=1e-14)
+
+
+def test_what_is_known_is_the_first_evaluation_of_a_step_alone(make_grid):
+    forcing = sw.forcing.Kolmogorov(amplitude=0.3, wavenumber=2)
+    equation = sw.equations.NavierStokes(make_grid((13, 12), devices=2), 0.1, forcing=forcing)
+    noise, now = np.random.default_rng(0).normal(size=(2, 13, 12)), np.zeros(())
+    state = sw.initial_state(equation, sw.steppers.IFRK2(), jnp.asarray(noise))
+    fields, driven = state.field, equation.at_step(state.forcing)
+    first, _ = driven.first_and_rate(fields, now)
+    known = driven.knowing({"velocity": 7 * first["velocity"]}).starting(fields, now)
+    plain = driven.nonlinear(fields, now)["velocity"]
+    np.testing.assert_allclose(known.first_nonlinear()["velocity"], plain + 6 * first["velocity"], atol=1e-14)
+    np.testing.assert_allclose(driven.starting(fields, now).first_nonlinear()["velocity"], plain, atol=1e-15)
+    np.testing.assert_allclose(known.nonlinear(fields, now)["velocity"], plain, atol=1e-15)
 
 
 @pytest.mark.parametrize("dealias", ["two-thirds", "phase-shift-alternating", "phase-shift-random"])
@@ -137,8 +140,9 @@ def test_cfl_is_kept_where_points_move(make_grid, dealias):
     start = jnp.asarray(np.random.default_rng(0).normal(size=(2, 16, 16)))
     first = sw.initial_state(flow, sw.steppers.IFRK2(), start, seed=0)
     driven, now = flow.at_step(first.forcing, first.key, 1), np.zeros(())
-    begun, _ = driven.begin(first.field, now)
-    known, own = (one.nonlinear(first.field, now)["velocity"] for one in (driven.knowing(begun), driven))
+    begun, _ = driven.first_and_rate(first.field, now)
+    known = driven.knowing(begun).starting(first.field, now).first_nonlinear()["velocity"]
+    own = driven.nonlinear(first.field, now)["velocity"]
     np.testing.assert_allclose(known, own, atol=1e-13 * np.abs(own).max())
     rate, before = jax.jit(lambda flow, fields: flow.rate(fields)), None
     for state in sw.evolve(flow, sw.steppers.IFRK2(), first, end=0.2, cfl=0.5, pauses=[Schedule(every_steps=1)]):

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 import solver as sw
-from solver.loop.fixed import fixed_steps
+from solver.loop import advance
 from solver.static import own_code
 
 CELL = """
@@ -46,10 +46,10 @@ def test_a_function_that_is_changed_is_compiled_anew_and_the_same_text_is_not(ma
     assert advanced() == pytest.approx([0.905, 0.905, -1])
     exec("def reaction(u):\n    return 10 * u", notebook)
     assert advanced() == pytest.approx([2.5, 2.5, 10])
-    programs = fixed_steps._cache_size()
+    programs = advance._cache_size()
     exec("def reaction(u):\n    return 10 * u", notebook)
     assert advanced() == pytest.approx([2.5, 2.5, 10])
-    assert fixed_steps._cache_size() == programs
+    assert advance._cache_size() == programs
 
 
 def test_classes_of_slabwave_have_no_code_that_may_change(make_grid):

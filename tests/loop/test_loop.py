@@ -11,7 +11,7 @@ from helpers import VELOCITY
 
 import solver as sw
 from solver.equations import KuramotoSivashinsky, NavierStokes, SchroedingerPoisson
-from solver.loop import BlowUp, fixed_steps
+from solver.loop import BlowUp, advance
 from solver.steppers import ETDRK4, IFRK4, Strang
 
 
@@ -92,9 +92,9 @@ def test_where_chunks_end_changes_no_bit(make_grid, which):
 
 def test_a_second_chunk_does_not_compile_again(flow):
     list(sw.evolve(*flow, end=0.1, step=0.02, chunk=1))
-    compiled = fixed_steps._cache_size()
+    compiled = advance._cache_size()
     list(sw.evolve(*flow, end=0.3, step=0.01, chunk=5, pauses=[sw.Schedule(every_time=0.13)]))
-    assert fixed_steps._cache_size() == compiled
+    assert advance._cache_size() == compiled
 
 
 def test_the_callers_state_stays_valid(flow):
@@ -147,7 +147,7 @@ def test_a_blow_up_is_raised_and_never_yielded(make_grid, control):
     "control", [{}, {"step": 0.1, "cfl": 0.5}, {"step": -1.0}, {"cfl": 0.0}, {"step": math.nan}], ids=str
 )
 def test_wrong_control_is_refused(flow, control):
-    with pytest.raises(ValueError, match="one of them is needed, a positive number"):
+    with pytest.raises(ValueError, match=r"a positive number is needed|one of them is needed, a positive number"):
         next(sw.evolve(*flow, end=1.0, **control))
 
 

@@ -8,7 +8,6 @@ import pytest
 import solver as sw
 from solver.config import ConfigError
 from solver.io import RecordsFile, list_checkpoints
-from solver.loop import Control
 from solver.outputs import Checkpoints, PDFs, Snapshots, Spectra, Statistics
 
 STEP, WINDOW = 0.05, 10  # a window of ten steps
@@ -205,4 +204,4 @@ def test_a_window_begins_at_its_time(make_grid):
     state = sw.State(field={}, t=t, dt=np.float64(0.15), step=np.int64(3))
     assert output.observe(flow, state, output.accumulators(flow), end=True)["since"] == t
     with pytest.raises(ValueError, match=r"statistics.after = 0.45: a time before the end, 0.4, is needed"):
-        output.check_times(Control(0.4, step=0.1))
+        output.check_times(0.4)

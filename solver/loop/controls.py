@@ -1,0 +1,299 @@
+"""What decides the size of each step, as values: `FixedStep`, `KeepCFL`, `MeetTolerance`, or a class of your own.
+
+A control is an immutable pytree. What it has to remember from step to step is a dict of numbers, which the run's state
+carries and checkpoints hold. The loop (`loop.steps`) evaluates what the control says it needs, asks it for a size,
+shortens the step where a time is to be met, takes it, and lets the control judge it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.base import Equation
+from solver.equations.system import PeriodicSystem, require
+from solver.loop.first_step import first_step
+from solver.static import is_array
+from solver.steppers.base import State, Stepper
+
+GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
+SAFETY = 0.9  # of the step that would just meet the tolerance
+LEAST, MOST = 0.2, 2.0  # factors by which one step may differ from the one before under a tolerance
+MOST_STEPS = 1e15  # more cannot be counted in double precision
+
+Numbers = dict[str, Any]  # what a control remembers from step to step
+
+
+class Attempt(eqx.Module):
+    """A step that was taken and is to be judged; numbers on the device.
+
+    Args:
+        proposed: the size that the control proposed [time]; may be infinite.
+        dt: the size that was taken: shorter where a time was to be met.
+        shortened: whether the step ends at such a time.
+        error: relative error of the step (`loop.steps.relative_error`); None for a control without `needs_error`.
+        error_order: order q of the embedded method behind it, whose error falls as dt^(q+1).
+    """
+
+    proposed: Array
+    dt: Array
+    shortened: Array
+    error: Array | None = None
+    error_order: int | None = eqx.field(default=None, static=True)
+
+
+class StepControl(eqx.Module):
+    """Shared by all controls. Subclass it for one of your own; its parameters are annotated attributes.
+
+    Class attributes:
+        needs_rate: whether `propose` is given the equation's rate at the start of the step; costs one evaluation.
+        needs_error: whether `judge` is given an error; steppers with an embedded method alone can be used then.
+    """
+
+    needs_rate: ClassVar[bool] = False
+    needs_error: ClassVar[bool] = False
+
+    def check(self, stepper: Stepper) -> None:
+        """Refuse a stepper that cannot give what this control needs.
+
+        Raises:
+            TypeError: the message names the steppers that can.
+        """
+        if self.needs_error:
+            stepper.check_error_estimate()
+
+    @property
+    def size(self) -> Any:
+        """The size of every step where all are equal, and None where each is chosen."""
+        return None
+
+    def start(self, equation: PeriodicSystem, state: State) -> Numbers:
+        """What is remembered before the first step: numbers by name, which may be dicts of numbers again."""
+        return {}
+
+    @abstractmethod
+    def propose(self, memory: Numbers, rate: Array | None) -> Array:
+        """Size of the next step [time]; infinite where any would do.
+
+        Args:
+            memory: what `start` or the `judge` before gave.
+            rate: the equation's [1/time] where `needs_rate`, else None.
+        """
+
+    def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:
+        """Whether a step counts, True or a flag on the device, and what is to be remembered. By default it does."""
+        return True, memory
+
+    def time_keys(self) -> dict[str, Any]:
+        """Its keys in the table `time` of a run file; a control of your own is named there by its class."""
+        parameters = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {"control": type(self).__name__, **parameters}
+
+    def __str__(self) -> str:
+        """What decides the steps, as run files have it: `cfl = 0.5`."""
+        number = lambda value: f"{value:g}" if isinstance(value, float) else str(value)  # noqa: E731
+        return ", ".join(f"{key} = {number(value)}" for key, value in self.time_keys().items())
+
+
+class FixedStep(StepControl):
+    """All steps of one size; the last before a time that is to be met is shortened.
+
+    Args:
+        dt: size of a step [time].
+
+    Raises:
+        ValueError: a size that is not positive and finite.
+    """
+
+    dt: ArrayLike = eqx.field(converter=lambda value: _double(value))
+
+    def __check_init__(self) -> None:
+        _need_positive("step", self.dt)
+
+    @property
+    def size(self) -> Any:
+        return self.dt
+
+    def propose(self, memory: Numbers, rate: Array | None) -> Array:
+        return jnp.asarray(self.dt)
+
+    def time_keys(self) -> dict[str, Any]:
+        return {"step": self.dt}
+
+
+class KeepCFL(StepControl):
+    """Steps of dt = number/rate, each at most 1.5 times the one before and at most `max_step`.
+
+    The first step of a run is short against the time in which the fields change (`loop.first_step`), so that a flow
+    near rest is not crossed in one step.
+
+    Args:
+        number: CFL number dt · `equation.rate`.
+        max_step: the longest step [time].
+
+    Raises:
+        ValueError: one that is not positive.
+    """
+
+    number: ArrayLike = eqx.field(converter=lambda value: _double(value))
+    max_step: ArrayLike = eqx.field(default=math.inf, converter=lambda value: _limit(value))
+
+    needs_rate: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        _need_positive("cfl", self.number)
+        _check_limit(self.max_step)
+
+    def start(self, equation: PeriodicSystem, state: State) -> Numbers:
+        first = first_step(equation, state, self.number) if isinstance(equation, Equation) else jnp.inf
+        return {"longest": jnp.where(state.dt > 0, GROWTH * state.dt, first)}
+
+    def propose(self, memory: Numbers, rate: Array | None) -> Array:
+        assert rate is not None
+        longest = memory["longest"]
+        dt = jnp.minimum(jnp.asarray(self.number, longest.dtype) / rate.astype(longest.dtype), self.max_step)
+        return jnp.minimum(dt, longest)
+
+    def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:
+        full = jnp.where(jnp.isfinite(attempt.proposed), attempt.proposed, attempt.dt)
+        return True, {"longest": GROWTH * full}
+
+    def time_keys(self) -> dict[str, Any]:
+        return {"cfl": self.number, **_limit_key(self.max_step)}
+
+
+class MeetTolerance(StepControl):
+    """Steps whose relative error, by an embedded method of order q, is at most the tolerance.
+
+    A step with a larger error is taken again. The next is 0.9 (tolerance/error)^(1/(q+1)) times as long, at least 0.2
+    and at most 2.
+
+    Args:
+        tolerance: the largest relative error of a step.
+        max_step: the longest step [time].
+
+    Raises:
+        ValueError: one that is not positive.
+
+    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4.
+    """
+
+    tolerance: ArrayLike = eqx.field(converter=lambda value: _double(value))
+    max_step: ArrayLike = eqx.field(default=math.inf, converter=lambda value: _limit(value))
+
+    needs_error: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        _need_positive("tolerance", self.tolerance)
+        _check_limit(self.max_step)
+
+    def start(self, equation: PeriodicSystem, state: State) -> Numbers:
+        return {"next": first_step(equation, state, 1.0)}
+
+    def propose(self, memory: Numbers, rate: Array | None) -> Array:
+        return jnp.minimum(memory["next"], self.max_step)
+
+    def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:
+        assert attempt.error is not None
+        assert attempt.error_order is not None
+        dt, ratio = attempt.dt, attempt.error.astype(attempt.dt.dtype) / self.tolerance
+        accepted = ratio <= 1  # not a number is not accepted
+        factor = jnp.where(ratio > 0, ratio, 1e-30) ** (-1 / (attempt.error_order + 1))
+        following = dt * jnp.where(jnp.isfinite(ratio), jnp.clip(SAFETY * factor, LEAST, MOST), LEAST)
+        # a step shortened to meet a time says nothing against the longer one
+        as_before = jnp.maximum(following, jnp.minimum(attempt.proposed, MOST * dt))
+        return accepted, {"next": jnp.where(accepted & attempt.shortened, as_before, following)}
+
+    def time_keys(self) -> dict[str, Any]:
+        return {"tolerance": self.tolerance, **_limit_key(self.max_step)}
+
+
+# ---- the short way ----------------------------------------------------------------------------------------------
+
+
+def step_control(
+    control: Any = None,
+    *,
+    step: Any = None,
+    cfl: Any = None,
+    tolerance: Any = None,
+    max_step: Any = None,
+) -> StepControl:
+    """A control, or the one that the short words stand for.
+
+    Raises:
+        ValueError: not exactly one of control, step, cfl and tolerance; one that is not positive; or `max_step` beside
+            another than cfl and tolerance.
+        TypeError: a control that is none.
+    """
+    short = {"step": step, "cfl": cfl, "tolerance": tolerance}
+    given = [name for name, value in short.items() if value is not None]
+    if control is not None:
+        if not isinstance(control, StepControl):
+            raise TypeError(f"control={control!r}: a StepControl is needed, such as KeepCFL(0.5)")
+        if given or max_step is not None:
+            beside = given[0] if given else "max_step"
+            raise ValueError(f"control={control} beside {beside}={short.get(beside, max_step)}: one of them is needed")
+        return control
+    if len(given) != 1:
+        listed = ", ".join(f"{name}={value}" for name, value in short.items())
+        raise ValueError(f"{listed}: one of them is needed, a positive number")
+    if step is not None:
+        if max_step is not None:
+            raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
+        return FixedStep(step)
+    return KeepCFL(cfl, max_step) if cfl is not None else MeetTolerance(tolerance, max_step)
+
+
+def check_end(end: Any, control: StepControl) -> None:
+    """Refuse a time to stop at that is not finite, or that no number of such steps can reach; traced ones pass.
+
+    Raises:
+        ValueError: the message says what is needed.
+    """
+    if not _is_number(end):
+        return
+    if not math.isfinite(end):
+        raise ValueError(f"end={end}: a finite time is needed")
+    if _is_number(control.size) and abs(end) > MOST_STEPS * control.size:
+        raise ValueError(f"step={control.size}: too small to reach end={end} in {MOST_STEPS:.0e} steps")
+
+
+def _double(value: Any) -> Any:
+    """Python's numbers as NumPy's, so that one program serves both; others as they are."""
+    return np.float64(value) if isinstance(value, int | float | np.generic) else value
+
+
+def _limit(max_step: Any) -> Any:
+    return _double(math.inf if max_step is None else max_step)
+
+
+def _need_positive(name: str, value: Any) -> None:
+    if not is_array(value):
+        raise TypeError(f"{name} is of type {type(value).__name__}: a positive number is needed")
+    if jnp.ndim(value) != 0:
+        raise ValueError(f"{name} of shape {list(jnp.shape(value))}: one number is needed; vmap takes several")
+    require(name, value, "a positive number", above=0)
+
+
+def _check_limit(max_step: Any) -> None:
+    if _is_number(max_step) and not max_step > 0:
+        raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
+
+
+def _limit_key(max_step: Any) -> dict[str, Any]:
+    return {"max_step": max_step} if max_step != math.inf else {}
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is known: there, and neither traced nor a shape."""
+    return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct | str | None)

@@ -1,0 +1,42 @@
+"""The size of the first step, where nothing but the first state says how fast it changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics import mean_square
+from solver.equations.system import PeriodicSystem, compiled
+from solver.operators import Fields
+from solver.steppers.base import State
+
+
+def first_step(equation: PeriodicSystem, state: State, cfl: Any) -> Array:
+    """A hundredth of the time ‖u‖/‖u_t‖ in which the fields change; from rest, the time in which the acceleration
+    alone would reach a tenth of the CFL number; infinite where nothing changes.
+
+    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4, for the hundredth.
+    """
+    return _first_step(equation, state.field, state.forcing, state.key, state.step, state.t, cfl)
+
+
+@compiled
+def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any, t: Any, cfl: Any) -> Array:
+    driven = equation.at_step(forcing, key, step)
+    moved, nonlinear = equation.linear().apply(fields), driven.nonlinear(fields, jnp.asarray(t, equation.grid.dtype))
+    change = {name: moved[name] + nonlinear[name] for name in fields}
+    square = lambda f: sum(mean_square(v, equation.grid_of(name)) for name, v in f.items())  # noqa: E731
+    size, speed = square(fields), square(change)
+    moves = speed > 0
+    # roots of what is positive: the derivative of a root at 0 is none
+    usual = 0.01 * _root(size) / _root(jnp.where(moves, speed, 1))
+    accelerated = equation.rate(change)
+    from_rest = jnp.sqrt(0.1 * cfl / jnp.where(accelerated > 0, accelerated, 1))
+    from_rest = jnp.where(accelerated > 0, from_rest, jnp.inf)
+    return jnp.where(size > 0, jnp.where(moves, usual, jnp.inf), from_rest)
+
+
+def _root(square: Array) -> Array:
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)

@@ -1,0 +1,79 @@
+"""When something is due in a run, and how times are counted and compared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from solver.steppers.base import State
+
+TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
+SHORTEST = 1e-3  # of a step: the least interval of time between two pauses
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When something is due: at every multiple of a number of steps, of an interval of time, or of either.
+
+    Args:
+        every_steps: number of steps between, if any.
+        every_time: time between, if any; steps are shortened to meet its multiples.
+
+    Raises:
+        ValueError: a number that is not positive.
+    """
+
+    every_steps: int | None = None
+    every_time: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("every_steps", self.every_steps), ("every_time", self.every_time)):
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name} = {value}: a positive number is needed")
+
+    def suits(self, step: float | None) -> bool:
+        """Whether steps of this size can meet its times: none are less than a thousandth of a step apart."""
+        return step is None or self.every_time is None or bool(self.every_time >= SHORTEST * step)
+
+    def due(self, state: State) -> bool:
+        """Whether this state is one of those asked for. Depends on nothing but the state."""
+        if self.every_steps and int(state.step) % self.every_steps == 0:
+            return True
+        if not self.every_time:
+            return False
+        nearest = multiple(round(float(state.t) / self.every_time), self.every_time)
+        return abs(float(state.t) - nearest) <= TOLERANCE * max(float(state.dt), 0.0)
+
+    def steps_left(self, step: int) -> int | None:
+        """Steps until the next multiple."""
+        return self.every_steps - step % self.every_steps if self.every_steps else None
+
+    def next_time(self, t: float, tolerance: float) -> float:
+        """The next multiple in time that lies beyond `t`."""
+        if not self.every_time:
+            return math.inf
+        count = math.floor(t / self.every_time)
+        while multiple(count, self.every_time) <= t + tolerance:
+            count += 1
+        return multiple(count, self.every_time)
+
+
+def multiple(count: int, size: float, start: float = 0.0) -> float:
+    """start + count · size, in decimal numbers if that is the shorter one to write.
+
+    7 · 0.1 is 0.7 and not 0.7000000000000001, which it is in binary numbers; 3 · (1/3) is 1 in those alone.
+    """
+    binary = start + count * size
+    decimal = float(Decimal(repr(start)) + count * Decimal(repr(size)))
+    return min(binary, decimal, key=lambda t: len(repr(t)))
+
+
+def slack(state: State) -> float:
+    """How far from a time a state may be and still count as standing there: a billionth of its last full step."""
+    return TOLERANCE * float(state.dt)
+
+
+def reached(state: State, target: float) -> bool:
+    """Whether a state stands at or beyond a time, but for a billionth of a step."""
+    return float(state.t) >= target - slack(state)

@@ -1,0 +1,240 @@
+"""Steps as one compiled call, `advance`, for every equation, stepper and control."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics import mean_square
+from solver.equations.budget import without_budget
+from solver.equations.system import PeriodicSystem, compiled
+from solver.loop.controls import Attempt, StepControl
+from solver.loop.kept import coefficients_for, nothing_kept
+from solver.loop.schedule import TOLERANCE
+from solver.loop.sums import Pair, apart, begin_step, end_step, plus, shapes_with_sums
+from solver.operators import Fields
+from solver.steppers.base import State, Stepper
+
+MOST_REFUSALS = 100  # of one step, before the solution counts as blown up
+FLOOR = 1e-6  # of the largest field, in numbers: a field counts as at least as large
+
+
+class Limits(eqx.Module):
+    """How far one call of `advance` goes.
+
+    Args:
+        steps: the most steps that count.
+        target: time that is not crossed; a pair (`loop.sums`). Not looked at where all steps are equal.
+    """
+
+    steps: Any
+    target: Pair
+
+
+def _advance(equation: Any, stepper: Any, control: Any, state: State, limits: Limits) -> tuple[State, Array]:
+    """A state on the device (`loop.sums.device_state`) some steps later, and whether it is finite.
+
+    The number of steps is an argument of the compiled program, so where a call ends changes neither the program nor the
+    bits of the result.
+    """
+    if control.size is not None:
+        state = _equal_steps(equation, stepper, control.size, state, limits.steps)
+        return state, all_finite(state.field)
+    state, is_finite = _chosen_steps(equation, stepper, control, state, limits)
+    return state, is_finite & all_finite(state.field)
+
+
+advance = compiled(_advance)
+advance_donating = compiled(_advance, donate_argnums=3)
+
+
+def begin_control(equation: PeriodicSystem, control: StepControl, state: State) -> State:
+    """A state with what this control remembers: from its start, if another control moved the state before.
+
+    Raises:
+        TypeError: a control of your own that remembers something else than numbers by name.
+    """
+    name = type(control).__name__
+    memory = state.control.get(name)
+    if memory is None:
+        memory = control.start(equation, state)
+        _check_memory(name, memory)
+    return state.replace(control={name: memory} if memory else {})
+
+
+def _check_memory(name: str, memory: Any) -> None:
+    for key, value in memory.items() if isinstance(memory, dict) else [("start()", memory)]:
+        if isinstance(memory, dict) and isinstance(value, dict):
+            _check_memory(name, value)
+        elif not isinstance(memory, dict) or not isinstance(key, str) or "/" in key or jnp.shape(value) != ():
+            raise TypeError(f"step control {name} remembers {key} = {value!r}: a dict of numbers by name is needed")
+
+
+def trace_advance(equation: PeriodicSystem, stepper: Stepper, state: State, control: StepControl) -> Any:
+    """What `evolve` will run, traced; `.lower().compile()` goes on from there. The state may hold shapes alone."""
+    number = jax.ShapeDtypeStruct((), jnp.result_type(float))
+    time = (number, number)
+    memory = jax.eval_shape(lambda state: begin_control(equation, control, state).control, state)
+    on_device = state.replace(
+        field=shapes_with_sums(state.field, state.budget), t=time, conserved={}, energies={}, budget={}, statistics={},
+        control=jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), memory),
+    )  # fmt: skip
+    return advance_donating.trace(equation, stepper, control, on_device, Limits(state.step, time))
+
+
+def _equal_steps(equation: Any, stepper: Any, size: Any, state: State, steps: Any) -> State:
+    """Steps of one size; times are counted from `t_reference` in units of it."""
+    dt = jnp.asarray(size, equation.grid.dtype)
+    at_step = lambda forcing, i: equation.at_step(forcing, state.key, state.step + i)  # noqa: E731
+    coefficients = stepper.coefficients(at_step(state.forcing, 0), dt)
+    counted = state.step - state.step_reference
+
+    def body(i: Array, carry: tuple[Fields, Any, Any]) -> Any:
+        fields, history, forcing = carry
+        t = state.t_reference + (counted + i) * dt
+        forcing = equation.advance_forcing(forcing, state.key, state.step + i, dt)
+        fields, sums = begin_step(fields)
+        fields, history = stepper.step(at_step(forcing, i), fields, history, t.astype(dt.dtype), dt, coefficients)
+        return *end_step(stepper, fields, history, sums), forcing
+
+    carry = (state.field, state.history, state.forcing)
+    fields, history, forcing = jax.lax.fori_loop(0, steps, body, carry)
+    return state.replace(field=fields, history=history, forcing=forcing, step=state.step + steps)
+
+
+class _Going(eqx.Module):
+    """What changes from one attempt at a step to the next.
+
+    Args:
+        state: at the start of the step.
+        refused: how many times in a row this step was refused.
+        is_step: whether the last attempt was a valid step.
+        kept: the stepper's coefficients of the last size (`loop.kept`).
+    """
+
+    state: State
+    refused: Array
+    is_step: Array
+    kept: Any
+
+
+def _chosen_steps(equation: Any, stepper: Any, control: Any, state: State, limits: Limits) -> tuple[State, Array]:
+    first, target = state.step, jax.tree.map(jnp.asarray, limits.target)
+
+    def go_on(going: _Going) -> Array:
+        left = (going.state.step - first < limits.steps) & (apart(target, going.state.t) > 0)
+        return left & going.is_step & (going.refused < MOST_REFUSALS)
+
+    def body(going: _Going) -> _Going:
+        after, accepted, is_step, kept = controlled_step(equation, stepper, control, going.state, target, going.kept)
+        refused = going.refused if accepted is True else jnp.where(accepted, 0, going.refused + 1)
+        return _Going(after, refused, is_step, kept)
+
+    driven = equation.at_step(state.forcing, state.key, state.step)
+    kept = nothing_kept(stepper, driven, jnp.asarray(0, equation.grid.dtype))
+    state = jax.tree.map(jnp.asarray, state)
+    going = jax.lax.while_loop(go_on, body, _Going(state, jnp.asarray(0), jnp.asarray(True), kept))
+    return going.state, going.is_step & (going.refused < MOST_REFUSALS)
+
+
+def controlled_step(
+    equation: Any, stepper: Any, control: Any, state: State, target: Pair, kept: Any
+) -> tuple[State, Any, Array, Any]:
+    """One attempt at a step whose size the control chooses.
+
+    Args:
+        state: on the device.
+        target: time that is not crossed.
+        kept: from the attempt before, or from `nothing_kept`.
+
+    Returns:
+        The state after the step, or as it was if the step was refused; whether the step was accepted (True where it
+        cannot be refused); whether it was a valid step, finite and long enough to change t; and `kept` for the next.
+    """
+    fields, t, name = state.field, state.t[0].astype(equation.grid.dtype), type(control).__name__
+    memory = state.control.get(name, {})
+    driven = equation.at_step(state.forcing, state.key, state.step)
+    begun, sums = begin_step(fields)
+    known, rate = driven.first_and_rate(begun, t) if control.needs_rate else ((), None)
+    proposed = control.propose(memory, rate).astype(state.dt.dtype)
+    dt, later, shortened, is_step = towards(target, state.t, proposed)
+    short = dt.astype(equation.grid.dtype)
+    forcing = equation.advance_forcing(state.forcing, state.key, state.step, short)
+    driven = equation.at_step(forcing, state.key, state.step).knowing(known)
+    coefficients, kept = coefficients_for(stepper, driven, short, kept)
+    given = (driven, begun, state.history, t, short, coefficients)
+    error = None
+    if control.needs_error:
+        after, history, difference = stepper.step_with_error(*given)
+        error = relative_error(difference, fields, after, equation)
+    else:
+        after, history = stepper.step(*given)
+    after, history = end_step(stepper, after, history, sums)
+    attempt = Attempt(proposed, dt, shortened, error, stepper.error_order)
+    accepted, remembered = control.judge(memory, attempt)
+    full = jnp.where(jnp.isfinite(proposed), proposed, dt)  # a field at rest allows any step
+    moved = state.replace(
+        field=after, history=history, forcing=forcing, t=later, dt=full, taken=dt, step=state.step + 1
+    )  # fmt: skip
+    if accepted is not True:
+        moved = jax.tree.map(lambda new, old: _select(accepted, new, old), moved, state)
+        moved = moved.replace(rejected=state.rejected + ~accepted)
+    like = lambda new, old: jnp.asarray(new).astype(jnp.asarray(old).dtype)  # noqa: E731
+    remembered = {name: jax.tree.map(like, remembered, memory)} if memory else {}
+    return moved.replace(control=remembered), accepted, is_step, kept
+
+
+def _select(accepted: Array, new: Any, old: Any) -> Any:
+    return new if new is old else jnp.where(accepted, new, old)
+
+
+def towards(target: Pair, t: Pair, proposed: Any) -> tuple[Any, Pair, Any, Any]:
+    """A step of the proposed size, or the one that meets the target.
+
+    Returns:
+        Its size, the time after it, whether that is the target, and whether the step is valid: finite, and long enough
+        to change t.
+    """
+    left = apart(target, t)
+    last = proposed * (1 + max(TOLERANCE, 4 * float(jnp.finfo(proposed.dtype).eps))) >= left
+    dt = jnp.where(last, left, proposed)
+    later = jax.tree.map(lambda end, after: jnp.where(last, end, after), target, plus(t, dt))
+    return dt, later, last, jnp.isfinite(dt) & (apart(later, t) > 0)
+
+
+def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) -> Array:
+    """Largest over the fields of ‖e‖/S. All-reduces only.
+
+    ‖·‖ is the root mean square over the box. S is ‖u‖ before or after the step, whichever is larger, or what the
+    equation's `error_scales` make of it, and at least a millionth of the largest S: without such a floor a field that
+    starts at zero and grows as t² has an error as large as itself after any step, however short.
+
+    Args:
+        error: e, the difference to an embedded method, by field.
+        before, after: the fields before and after the step.
+        equation: supplies their grids and `error_scales`.
+
+    Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4; the floor is the Atol of
+    their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
+    """
+    names = list(without_budget(error))
+
+    def norm(fields: Fields, name: str) -> Array:
+        square = mean_square(fields[name], equation.grid_of(name))
+        # the derivative of a root at 0 is none
+        return jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))
+
+    own = {name: jnp.maximum(norm(before, name), norm(after, name)) for name in names}
+    scales = equation.error_scales(own)
+    least = FLOOR * jnp.max(jnp.stack([scales[name] for name in names]))
+    sizes = {name: jnp.maximum(scales[name], least) for name in names}
+    return jnp.max(jnp.stack([norm(error, name) / jnp.where(sizes[name] > 0, sizes[name], 1) for name in names]))
+
+
+def all_finite(fields: Fields) -> Array:
+    """Whether every number of every field is finite."""
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(field)) for field in fields.values()]))
