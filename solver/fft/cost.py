@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from solver.fft.engines import in_blocks
 from solver.fft.loops import BLOCK_BYTES
-from solver.fft.pointwise import programs_called
-from solver.fft.primitive import forward_p, inverse_p, pointwise_p
+from solver.fft.pointwise_check import programs_called
+from solver.fft.pointwise_primitive import pointwise_p
+from solver.fft.primitive import forward_p, inverse_p
 from solver.grid import Layout
 from solver.mesh import across_hosts
 
@@ -78,7 +78,7 @@ def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
     point_size = itemsize // 2 if layout.real else itemsize
     fields = batch * point_size * math.prod(layout.points) // waves
     # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
-    if of_points and waves == 1 and in_blocks(layout, method, on_cpu=True):
+    if of_points and waves == 1 and method.in_blocks(layout, on_cpu=True):
         fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
     return Call(
         forward=forward,

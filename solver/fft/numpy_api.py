@@ -14,7 +14,8 @@ from jax.sharding import Mesh
 from jaxtyping import Array
 
 from solver.fft import primitive
-from solver.fft.engines import Method
+from solver.fft.lowering import refuse_inside_shard_map
+from solver.fft.method import Method
 from solver.fft.stages import AnyArray, as_dtype, check_shape, fit
 from solver.grid import Layout
 from solver.mesh import device_mesh, mesh_parts
@@ -108,7 +109,7 @@ def _transformed(
     is_forward: bool, real: bool, a: Values, s: Ints, axes: Ints, norm: Norm, mesh: Mesh | None, engine: str
 ) -> Array:
     """The transform behind the four functions with NumPy's names."""
-    primitive.refuse_inside_shard_map()
+    refuse_inside_shard_map()
     a = a if isinstance(a, jax.Array) else np.asarray(a)
     s = None if s is None else _whole_numbers(s)
     if is_forward and real and jnp.iscomplexobj(a):

@@ -173,6 +173,11 @@ def as_dtype(u: AnyArray, dtype: Any) -> AnyArray:
     return u if u.dtype == dtype else u.astype(dtype)
 
 
+def real_dtype(dtype: Any) -> np.dtype:
+    """Dtype of the real part of numbers of this dtype."""
+    return np.empty(0, dtype).real.dtype
+
+
 # ---- exchange ---------------------------------------------------------------------------------------------------
 
 

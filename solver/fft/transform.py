@@ -14,8 +14,10 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.fft import primitive
-from solver.fft.engines import Method
-from solver.fft.pointwise import PointFunction, over_points, stack
+from solver.fft.lowering import refuse_inside_shard_map
+from solver.fft.method import Method
+from solver.fft.point_function import PointFunction, over_points, stack
+from solver.fft.pointwise_primitive import pointwise
 from solver.fft.stages import AnyArray, as_dtype, check_shape
 from solver.grid import Grid
 from solver.static import own_code, sealed
@@ -57,7 +59,7 @@ class Transform:
             ValueError: another shape, complex input on a grid for real fields, or a call inside a `shard_map`.
         """
         grid = self.grid
-        primitive.refuse_inside_shard_map()
+        refuse_inside_shard_map()
         check_shape("a field", u.shape, grid.physical_shape)
         if grid.real and jnp.iscomplexobj(u):
             raise ValueError(f"a field of dtype {u.dtype} on a grid for real fields; make the grid with real=False")
@@ -75,7 +77,7 @@ class Transform:
             ValueError: another shape, or a call inside a `shard_map`.
         """
         grid = self.grid
-        primitive.refuse_inside_shard_map()
+        refuse_inside_shard_map()
         check_shape("coefficients", u_hat.shape, grid.spectral_shape)
         u_hat = self._to_points(as_dtype(u_hat, grid.complex_dtype))
         return primitive.inverse(u_hat, grid.layout, grid.mesh, self.method, 1.0)
@@ -152,7 +154,7 @@ class Transform:
         arrays = [over_points(self._in_precision(v), grid.physical_shape) for v in arrays]
         numbers = [self._in_precision(v) for v in numbers]
         u_hat = self._to_points(as_dtype(u_hat, grid.complex_dtype))
-        found = primitive.pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method, beside)
+        found = pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method, beside)
         if beside is None:
             return jax.tree.map(self._from_points, found)
         return jax.tree.map(self._from_points, found[0]), found[1]
