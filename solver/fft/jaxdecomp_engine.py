@@ -76,8 +76,8 @@ def _retained_modes(modes: Array, layout: Layout) -> Array:
     """The modes that the layout retains, with its padding, from all modes (y, z, x)."""
     if layout.real:
         modes = modes[:, : layout.points[2] // 2 + 1]
-    for at, axis in zip((-3, -2, -1), layout.order, strict=True):
-        modes = truncate(modes, layout, axis, at)
+    for array_axis, axis in zip((-3, -2, -1), layout.order, strict=True):
+        modes = truncate(modes, layout, axis, array_axis)
     return fit(modes, layout.spectral_shape)
 
 
@@ -90,6 +90,6 @@ def _all_modes(u_hat: Array, layout: Layout) -> Array:
     if layout.real:
         weights = layout.half_axis_weights().astype(u_hat.real.dtype)
         u_hat = u_hat * weights[:, None]
-    for at, axis in zip((-3, -2, -1), layout.order, strict=True):
-        u_hat = extend(u_hat, layout, axis, at)
+    for array_axis, axis in zip((-3, -2, -1), layout.order, strict=True):
+        u_hat = extend(u_hat, layout, axis, array_axis)
     return resize(u_hat, -2, layout.points[2])

@@ -1,4 +1,13 @@
-"""The choice of how transforms are carried out. It changes speed and memory; results agree to round-off."""
+"""The choice of how transforms are carried out. It changes speed and memory; results agree to round-off.
+
+==============  =====================================================================================
+engine          what runs
+==============  =====================================================================================
+`slabwave`      each device's work as a `custom_partitioning` operation, which XLA splits over devices
+`shard_map`     each device's work, the same, in a manual region
+`jaxdecomp`     the jaxdecomp library: complex, all modes are exchanged and truncated afterwards
+==============  =====================================================================================
+"""
 
 from __future__ import annotations
 
@@ -23,14 +32,6 @@ def has_few_points(layout: Layout) -> bool:
 @dataclass(frozen=True)
 class Method:
     """How transforms are carried out. Every method gives the same result to round-off.
-
-    ==============  =====================================================================================
-    engine          what runs
-    ==============  =====================================================================================
-    `slabwave`      each device's work as a `custom_partitioning` operation, which XLA splits over devices
-    `shard_map`     each device's work, the same, in a manual region
-    `jaxdecomp`     the jaxdecomp library: complex, all modes are exchanged and truncated afterwards
-    ==============  =====================================================================================
 
     Args:
         engine: one of `ENGINES`.

@@ -100,9 +100,9 @@ def pointwise_operation(
         return local.pointwise(u_hat, functions, layout, axis_name, others)
 
     def operand_shardings(mesh: AnyMesh) -> list[NamedSharding]:
-        whole = [NamedSharding(mesh, PartitionSpec())] * len(parameters)
+        replicated = [NamedSharding(mesh, PartitionSpec())] * len(parameters)
         split = [unpadded_sharding(mesh, v.shape, d) for v in at_points]
-        return [padded_sharding(mesh, len(u_hat.shape), d), *whole, *split]
+        return [padded_sharding(mesh, len(u_hat.shape), d), *replicated, *split]
 
     field_dtype = jnp.zeros(0, u_hat.dtype).real.dtype if layout.real else u_hat.dtype
     u = jax.ShapeDtypeStruct((*u_hat.shape[: len(u_hat.shape) - d], *layout.padded_points), field_dtype)

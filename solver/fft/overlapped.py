@@ -119,10 +119,10 @@ def _one_by_one(step: Step, u: Array, axis: int) -> Array:
     return jnp.concatenate([step(component) for component in _groups(u, axis, 1)], axis=axis)
 
 
-def _groups(u: Array, axis: int, most: int | None) -> Iterator[Array]:
-    """Parts of an axis with at most `most` entries each; None for the whole axis."""
+def _groups(u: Array, axis: int, count: int | None) -> Iterator[Array]:
+    """Parts of an axis with at most `count` entries each; None for the whole axis."""
     axis, length = axis + u.ndim, u.shape[axis]
-    step = most or length
+    step = count or length
     return (lax.slice_in_dim(u, i, min(i + step, length), axis=axis) for i in range(0, length, step))
 
 

@@ -137,9 +137,9 @@ def lines_of_planes(
         return resize(truncate(u_hat, layout, 1, -1), -1, layout.spectral_shape[0]) * factor
 
     if layout.pencils == 1:
-        return exchange(apply(of_slabs, u), slab, layout.slabs, cut=1 - d, join=-d)
-    u_hat = exchange(apply(along_z, u), pencil, layout.pencils, cut=-1, join=-2)
-    return exchange(apply(along_y, u_hat), slab, layout.slabs, cut=-1, join=-3)
+        return exchange(apply(of_slabs, u), slab, layout.slabs, split_axis=1 - d, concat_axis=-d)
+    u_hat = exchange(apply(along_z, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2)
+    return exchange(apply(along_y, u_hat), slab, layout.slabs, split_axis=-1, concat_axis=-3)
 
 
 def modes_of_lines(lines: Array, layout: Layout) -> Array:
@@ -190,12 +190,12 @@ def planes_of_lines(
             return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
         return jnp.conj(fft(reorder(u, order), 2 if all_modes else 1)) * factor
 
-    u = exchange(lines, slab, layout.slabs, cut=-1, join=-d)
+    u = exchange(lines, slab, layout.slabs, split_axis=-1, concat_axis=-d)
     if d == 2 or all_modes:
         return apply(lambda u: to_field(with_zeros(u)), u)
     if pencil is None:
         return apply(lambda u: to_field(along_y(u)), u)
-    return apply(to_field, exchange(apply(along_y, u), pencil, layout.pencils, cut=-1, join=-2))
+    return apply(to_field, exchange(apply(along_y, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2))
 
 
 def _in_one_call(layout: Layout) -> bool:
