@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.fft.engines import FEW_POINTS
+from solver.fft.method import FEW_POINTS
 from solver.grid import Layout
 from solver.plan.rates import PROTOCOL, Rates
 from solver.plan.timing import Choice, Step, StepTime, better_split, exchange_time, step_time, transform_time

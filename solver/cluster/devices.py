@@ -127,8 +127,8 @@ def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
     In `JAX_COMPILATION_CACHE_DIR` if that is set, else under `XDG_CACHE_HOME`, by default `~/.cache`. A partitioned
     operation of ours stands in a program as the address of a Python function, which is another in each process: JAX
     is told to leave addresses out when it compares programs. What the function computes is written into the program as
-    a number beside it (`solver.fft.engines`); programs of other sources of the transforms, and of processors with other
-    instructions, lie in folders of their own.
+    a number beside it (`solver.fft.partitioning`); programs of other sources of the transforms, and of processors with
+    other instructions, lie in folders of their own.
 
     Returns:
         The folder; None if it cannot be made, and programs are not kept.

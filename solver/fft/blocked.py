@@ -7,109 +7,119 @@ before the exchange, and another loop a few rows through all that happens after 
     (x, y, z) ──planes of x: FFT y z, keep, cut──▶ P pieces (x/P, ky/P, kz) ──exchange──▶
     P pieces (x/P, ky/P, kz) ──rows of ky: join, transpose, FFT x, keep──▶ (ky/P, kz, kx)
 
-In two dimensions there is no z, and a plane of x is a line. Same arithmetic and same layout as `solver.fft.pipeline`.
-`pointwise_blocked` goes from coefficients to coefficients of a function of the fields: its fields exist at a few planes
-at a time and never as arrays. With `chunks` above one the exchange runs inside of the loop over rows, a part of them at
-a time: what is sent and received never exists as a whole.
+In two dimensions there is no z, and a plane of x is a line. Arithmetic and layout are those of `solver.fft.whole`.
+A function of points goes from coefficients to coefficients: its fields exist at a few planes at a time and never as
+arrays. With `chunks` above one the exchange runs inside of the loop over rows, for a part of the rows at a time: what
+is sent and received never exists as a whole.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.fft.local import AxisNames, LocalTransform
 from solver.fft.loops import blank, loop, put, take
-from solver.fft.pipeline import AxisNames, largest_here, largest_of_all
+from solver.fft.maxima import largest_of_devices, largest_on_device
+from solver.fft.point_function import FieldFunctions
 from solver.fft.slabs import Slabs
 from solver.grid.layout import Layout
 
 
-def forward_blocked(
-    u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None, chunks: int = 1, in_cache: bool = True
-) -> Array:
-    """As `forward_local`, for slabs in two and three dimensions."""
-    slabs = Slabs(layout, axis_name, jnp.result_type(u.dtype, jnp.complex64), in_cache)
-    batch = u.shape[: u.ndim - layout.dimensions]
-    u = u.reshape(-1, *slabs.plane_shape)
-    scale = 1 / math.prod(layout.points) if factor is None else factor
+@dataclass(frozen=True)
+class Blocks(LocalTransform):
+    """Transforms of slabs in blocks, in two and three dimensions.
 
-    def planes(start: Any, count: int, pieces: Sequence[Array]) -> list[Array]:
-        return slabs.put_modes(pieces, take(u, start, count, 0)[None], start, scale)
-
-    pieces = loop(len(u), slabs.plane_blocks(1, len(u)), planes, slabs.blank_pieces(1, len(u), slabs.rows, u))
-    u_hat = slabs.coefficients([p.reshape(-1, slabs.planes, *p.shape[2:]) for p in pieces], chunks)
-    return u_hat.reshape(*batch, *u_hat.shape[1:])
-
-
-def inverse_blocked(
-    u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0, chunks: int = 1, in_cache: bool = True
-) -> Array:
-    """As `inverse_local`, for slabs in two and three dimensions."""
-    slabs = Slabs(layout, axis_name, u_hat.dtype, in_cache)
-    batch, u_hat = _flat(u_hat, layout)
-    pieces = [p.reshape(1, -1, *p.shape[2:]) for p in slabs.planes_of_modes(u_hat, factor, chunks)]
-
-    def planes(start: Any, count: int, out: Array) -> Array:
-        return put(out, slabs.points_of_planes(pieces, start, count)[0], start, 0)
-
-    out = blank((len(u_hat) * slabs.planes, *slabs.plane_shape), _at_points(u_hat.dtype, layout), pieces[0])
-    out = loop(len(out), slabs.plane_blocks(1, len(out)), planes, out)
-    return out.reshape(*batch, slabs.planes, *slabs.plane_shape)
-
-
-def pointwise_blocked(
-    u_hat: Array,
-    fn: Callable[..., Array],
-    layout: Layout,
-    axis_name: AxisNames,
-    parameters: Sequence[Array] = (),
-    at_points: Sequence[Array] = (),
-    largest: Callable[..., Array] | None = None,
-) -> list[Array]:
-    """Coefficients of `fn(u, *parameters, *at_points)`, for slabs in two and three dimensions; then the largest value
-    over all points of `largest(u, *parameters, *at_points)`, if that is given.
-
-    `fn` sees a few planes `(…, x, y, z)` of u at a time, and the same planes of each array of `at_points`.
+    Args:
+        chunks: number of parts of an exchange, sent one after the other; a function of points sends one.
+        in_cache: whether blocks are so small that they stay in a core's cache; if not, one block holds all planes.
     """
-    d, slabs = layout.dimensions, Slabs(layout, axis_name, u_hat.dtype)
-    lead, u_hat = _flat(u_hat, layout)
-    scale = 1 / math.prod(layout.points)
-    points = jax.ShapeDtypeStruct((*lead, slabs.planes, *slabs.plane_shape), _at_points(u_hat.dtype, layout))
-    result = jax.eval_shape(fn, points, *parameters, *at_points).shape[:-d]
-    received = slabs.planes_of_modes(u_hat, 1.0, 1)
 
-    def planes(start: Any, count: int, carry: tuple[list[Array], list[Array]]) -> tuple[list[Array], list[Array]]:
-        pieces, most = carry
-        u = slabs.points_of_planes(received, start, count)
-        here = [v if v.shape[-d] == 1 else take(v, start, count, v.ndim - d) for v in at_points]
-        u = u.reshape(*lead, *u.shape[1:])
-        f = fn(u, *parameters, *here)
-        pieces = slabs.put_modes(pieces, f.reshape(-1, *f.shape[-d:]), start, scale)
-        if largest is None:
-            return pieces, most
-        return pieces, [jnp.maximum(most[0], largest_here(largest(u, *parameters, *here), layout, axis_name, start))]
+    chunks: int = 1
+    in_cache: bool = True
 
-    pieces = slabs.blank_pieces(math.prod(result), slabs.planes, slabs.rows, received[0])
-    none: list[Array] = []
-    if largest is not None:
-        found = jax.eval_shape(largest, points, *parameters, *at_points)
-        none = [jnp.full(found.shape[:-d], -jnp.inf, found.dtype)]
-    pieces, most = loop(slabs.planes, slabs.plane_blocks(len(u_hat), slabs.planes), planes, (pieces, none))
-    f_hat = slabs.coefficients(pieces, 1)
-    return [f_hat.reshape(*result, *f_hat.shape[1:]), *(largest_of_all(one, layout, axis_name) for one in most)]
+    def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
+        """FFT y z of blocks of planes, the exchange, FFT x of blocks of rows. See `LocalTransform.forward`."""
+        slabs = Slabs(layout, axis_name, jnp.result_type(u.dtype, jnp.complex64), self.in_cache)
+        batch = u.shape[: u.ndim - layout.dimensions]
+        u = u.reshape(-1, *slabs.plane_shape)
+
+        def transform_planes(start: Any, count: int, pieces: Sequence[Array]) -> list[Array]:
+            return slabs.put_modes(pieces, take(u, start, count, 0)[None], start, factor)
+
+        pieces = slabs.blank_pieces(1, len(u), slabs.rows, u)
+        pieces = loop(len(u), slabs.plane_blocks(1, len(u)), transform_planes, pieces)
+        u_hat = slabs.coefficients([p.reshape(-1, slabs.planes, *p.shape[2:]) for p in pieces], self.chunks)
+        return u_hat.reshape(*batch, *u_hat.shape[1:])
+
+    def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
+        """FFT x of blocks of rows, the exchange, FFT y z of blocks of planes. See `LocalTransform.inverse`."""
+        slabs = Slabs(layout, axis_name, u_hat.dtype, self.in_cache)
+        batch, u_hat = _flat(u_hat, layout)
+        pieces = [p.reshape(1, -1, *p.shape[2:]) for p in slabs.planes_of_modes(u_hat, factor, self.chunks)]
+
+        def transform_planes(start: Any, count: int, u: Array) -> Array:
+            return put(u, slabs.points_of_planes(pieces, start, count)[0], start, 0)
+
+        planes = len(u_hat) * slabs.planes
+        u = blank((planes, *slabs.plane_shape), _field_dtype(u_hat.dtype, layout), pieces[0])
+        u = loop(planes, slabs.plane_blocks(1, planes), transform_planes, u)
+        return u.reshape(*batch, slabs.planes, *slabs.plane_shape)
+
+    def pointwise(
+        self,
+        u_hat: Array,
+        functions: FieldFunctions,
+        layout: Layout,
+        axis_name: AxisNames,
+        operands: Sequence[Array],
+    ) -> list[Array]:
+        """The functions see a few planes `(…, x, y, z)` of all fields at a time. See `LocalTransform.pointwise`."""
+        d, slabs = layout.dimensions, Slabs(layout, axis_name, u_hat.dtype, self.in_cache)
+        lead, u_hat = _flat(u_hat, layout)
+        factor = 1 / math.prod(layout.points)
+        parameters, at_points = functions.split(operands)
+        all_planes = (*lead, slabs.planes, *slabs.plane_shape)
+        fields = jax.ShapeDtypeStruct(all_planes, _field_dtype(u_hat.dtype, layout))
+        result_lead = jax.eval_shape(functions.fn, fields, *operands).shape[:-d]
+        received = slabs.planes_of_modes(u_hat, 1.0, 1)
+
+        def transform_planes(start: Any, count: int, carry: tuple[list[Array], list[Array]]) -> Any:
+            pieces, largest = carry
+            u = slabs.points_of_planes(received, start, count)
+            here = [v if v.shape[-d] == 1 else take(v, start, count, v.ndim - d) for v in at_points]
+            u = u.reshape(*lead, *u.shape[1:])
+            f = functions.fn(u, *parameters, *here)
+            pieces = slabs.put_modes(pieces, f.reshape(-1, *f.shape[-d:]), start, factor)
+            if functions.largest is None:
+                return pieces, largest
+            numbers = functions.largest(u, *parameters, *here)
+            return pieces, [jnp.maximum(largest[0], largest_on_device(numbers, layout, axis_name, start))]
+
+        pieces = slabs.blank_pieces(math.prod(result_lead), slabs.planes, slabs.rows, received[0])
+        largest: list[Array] = []
+        if functions.largest is not None:
+            numbers = jax.eval_shape(functions.largest, fields, *operands)
+            largest = [jnp.full(numbers.shape[:-d], -jnp.inf, numbers.dtype)]
+        blocks = slabs.plane_blocks(len(u_hat), slabs.planes)
+        pieces, largest = loop(slabs.planes, blocks, transform_planes, (pieces, largest))
+        f_hat = slabs.coefficients(pieces, 1)
+        f_hat = f_hat.reshape(*result_lead, *f_hat.shape[1:])
+        return [f_hat, *(largest_of_devices(v, layout, axis_name) for v in largest)]
 
 
 def _flat(u_hat: Array, layout: Layout) -> tuple[tuple[int, ...], Array]:
-    """Leading axes of coefficients, and the coefficients with one axis in their place."""
+    """The lengths of the leading axes of coefficients, and the coefficients with these axes merged into one."""
     lead = u_hat.shape[: u_hat.ndim - layout.dimensions]
     return lead, u_hat.reshape(-1, *u_hat.shape[len(lead) :])
 
 
-def _at_points(dtype: Any, layout: Layout) -> Any:
-    """Dtype of fields whose coefficients have this one."""
+def _field_dtype(dtype: Any, layout: Layout) -> Any:
+    """Dtype of fields whose coefficients have this dtype."""
     return jnp.zeros(0, dtype).real.dtype if layout.real else dtype

@@ -1,4 +1,4 @@
-"""What the distributed transforms in a program exchange and hold, read off its trace. Computes nothing."""
+"""What the distributed transforms in a program exchange and hold, read off the program's trace. Computes nothing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from solver.fft.engines import in_blocks
 from solver.fft.loops import BLOCK_BYTES
-from solver.fft.pointwise import programs_called
-from solver.fft.primitive import forward_p, inverse_p, pointwise_p
+from solver.fft.pointwise_check import programs_called
+from solver.fft.pointwise_primitive import pointwise_p
+from solver.fft.primitive import forward_p, inverse_p
 from solver.grid import Layout
 from solver.mesh import across_hosts
 
@@ -20,12 +20,12 @@ class Call:
     """One batched transform.
 
     Args:
-        forward: to coefficients, or to points.
-        batch: number of fields that it transforms.
+        forward: True to coefficients, False to points.
+        batch: number of fields that are transformed.
         exchanges: number of all-to-alls.
-        exchanged_bytes: that all devices together send.
-        working_bytes: that all devices together hold while it is under way, beside its coefficients.
-        of_points: whether it is a half of a function of points.
+        exchanged_bytes: bytes that all devices together send.
+        working_bytes: bytes that all devices together hold during the transform, beside its coefficients.
+        of_points: whether the transform is one half of a function of points.
     """
 
     forward: bool
@@ -39,8 +39,8 @@ class Call:
 def transforms_in(jaxpr: Any) -> list[Call]:
     """Every distributed transform in a trace, as `jax.make_jaxpr` returns it.
 
-    A loop's body counts once; of a choice counts the branch with the fewest transforms, what a method does at each step
-    but its first.
+    The body of a loop counts once. Of a `cond` the branch with the fewest transforms counts: steppers of several steps
+    take that branch at each step but the first.
     """
     return list(_calls(getattr(jaxpr, "jaxpr", jaxpr)))
 
@@ -49,14 +49,15 @@ def _calls(jaxpr: Any) -> Iterator[Call]:
     for equation in jaxpr.eqns:
         if equation.primitive in (forward_p, inverse_p, pointwise_p):
             yield from _transforms(equation)
-        inner = [list(_calls(program)) for program in programs_called(equation)]
+        branches = [list(_calls(program)) for program in programs_called(equation)]
         if equation.primitive.name == "cond":
-            inner = [min(inner, key=len)]
-        for calls in inner:
+            branches = [min(branches, key=len)]
+        for calls in branches:
             yield from calls
 
 
 def _transforms(equation: Any) -> Iterator[Call]:
+    """The transforms of one operation: one, or the inverse and the forward half of a function of points."""
     if equation.primitive is not forward_p:
         yield _call(equation, forward=False, modes=equation.invars[0].aval)
     if equation.primitive is not inverse_p:
@@ -64,21 +65,22 @@ def _transforms(equation: Any) -> Iterator[Call]:
 
 
 def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
-    """The transform to or from these coefficients."""
+    """The transform to or from coefficients with the shape and dtype of `modes`."""
     layout: Layout = equation.params["layout"]
     method, mesh = equation.params["method"], equation.params["mesh"]
     of_points = equation.primitive is pointwise_p
     waves = method.waves_on(layout, across_hosts(mesh)) if of_points else 1
     lead: tuple[int, ...] = modes.shape[: modes.ndim - layout.dimensions]
     batch, components = math.prod(lead), lead[-1] if lead else 1
-    groups = waves * math.ceil(components / method.fields) if waves > 1 and isinstance(method.fields, int) else waves
+    most_fields = method.most_fields_in_waves
+    groups = waves * math.ceil(components / most_fields) if waves > 1 and most_fields is not None else waves
     itemsize = modes.dtype.itemsize
-    # in flight at once: the field, unless it passes in blocks, and what is sent and received, x not yet pruned
+    # held at once: the field, unless it passes in blocks, and what is sent and received, where x is not yet pruned
     exchanged = itemsize * layout.padded_points[0] * math.prod(layout.spectral_shape[:-1])
     point_size = itemsize // 2 if layout.real else itemsize
     fields = batch * point_size * math.prod(layout.points) // waves
     # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
-    if of_points and waves == 1 and in_blocks(layout, method, on_cpu=True):
+    if of_points and waves == 1 and method.in_blocks(layout, on_cpu=True):
         fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
     return Call(
         forward=forward,

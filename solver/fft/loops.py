@@ -10,35 +10,36 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-BLOCK_BYTES = 2**19  # of complex numbers that a turn of a loop works on: half of a core's second-level cache, or less
+BLOCK_BYTES = 2**19  # of complex numbers in a block: half of a core's second-level cache, or less
 
 
 def block_length(dtype: Any, *sides: int) -> int:
-    """How many planes with these sides a block holds."""
+    """Number of planes with these sides in a block."""
     return max(1, BLOCK_BYTES // (jnp.dtype(dtype).itemsize * math.prod(sides)))
 
 
 def blank(shape: tuple[int, ...], dtype: Any, data: Array, i: int = 0) -> Array:
-    """An array for a loop to fill.
+    """An array for a loop to fill. Each of its elements is element i of `data`.
 
-    It repeats number i of `data`, on which it so depends: XLA takes constants out of a surrounding loop over steps,
-    and would keep each for the whole run and copy it at every turn. Arrays of one shape for the same loop need
-    different i: XLA would fill one and copy it to the others.
+    The array depends on `data` because XLA takes constants out of a surrounding loop over steps, keeps them for the
+    whole run, and copies them at every turn. Arrays of one shape for the same loop need different i, since XLA would
+    fill one array and copy it to the others.
     """
     number = data.ravel()[i % data.size]
     return jnp.full(shape, number if jnp.iscomplexobj(jnp.zeros(0, dtype)) else number.real, dtype)
 
 
 def loop(total: int, blocks: int, body: Callable[[Any, int, Any], Any], carry: Any) -> Any:
-    """`carry = body(start, count, carry)` for as many blocks that cover `total`.
+    """`carry = body(start, count, carry)` for so many blocks, which together cover 0, …, total − 1.
 
-    All blocks are of one length; the last one starts early enough to end in time, and repeats what overlaps.
+    All blocks have one length. The last block ends at `total`; where it overlaps the block before, the overlap is
+    computed twice.
     """
     return loop_over_batch(1, total, blocks, lambda _, start, count, carry: body(start, count, carry), carry)
 
 
 def loop_over_batch(batch: int, total: int, blocks: int, body: Callable[[Any, Any, int, Any], Any], carry: Any) -> Any:
-    """The same for each b: `carry = body(b, start, count, carry)`."""
+    """As `loop`, for each b = 0, …, batch − 1: `carry = body(b, start, count, carry)`."""
     count = math.ceil(total / blocks)
     blocks = math.ceil(total / count)
     if batch * blocks == 1:
@@ -51,10 +52,10 @@ def loop_over_batch(batch: int, total: int, blocks: int, body: Callable[[Any, An
 
 
 def take(u: Array, start: Any, count: int, axis: int) -> Array:
-    """Part of an axis; the array itself where that is the whole axis."""
+    """`count` entries of an axis from `start`; the array itself where these are the whole axis."""
     return u if count == u.shape[axis] else lax.dynamic_slice_in_dim(u, start, count, axis)
 
 
 def put(u: Array, block: Array, start: Any, axis: int) -> Array:
-    """The array with a part of an axis replaced; the block itself where that is the whole axis."""
+    """The array with the entries of an axis from `start` replaced by `block`; `block` itself if it replaces all."""
     return block if block.shape == u.shape else lax.dynamic_update_slice_in_dim(u, block, start, axis)

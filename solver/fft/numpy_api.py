@@ -1,4 +1,4 @@
-"""Free functions with NumPy's names and arguments: all modes, in the transposed layout, split over the devices."""
+"""Free functions with NumPy's names and arguments. They compute all modes, transposed and split over the devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from jax.sharding import Mesh
 from jaxtyping import Array
 
 from solver.fft import primitive
-from solver.fft.engines import Method
+from solver.fft.lowering import refuse_inside_shard_map
+from solver.fft.method import Method
 from solver.fft.stages import AnyArray, as_dtype, check_shape, fit
 from solver.grid import Layout
 from solver.mesh import device_mesh, mesh_parts
@@ -39,21 +40,22 @@ def rfftn(
 
     Args:
         a: real fields `(..., x, y, z)` or `(..., x, y)`.
-        s: points along the transformed axes; fields are cut or padded with zeros to it. The field's own if None.
-        axes: one to three axes to transform, x first; others are batched. The last len(s), or all but at most three.
+        s: points along the transformed axes, to which fields are cut or padded with zeros; the field's own if None.
+        axes: one to three axes to transform, x first; the others are batched. If None, the last len(s) axes; without
+            `s` all axes, at most the last three.
         norm: `backward` (default), `ortho` or `forward`, as in NumPy.
         mesh: from `solver.device_mesh`; all devices by default.
         engine: as in `Transform`.
 
     Returns:
         `(batch..., ky, kz, kx)` with kz the half axis, or `(batch..., ky, kx)` with ky the half axis: NumPy's result
-        with its axes moved. Split along ky; where the devices do not divide ky, whole on each of them outside of
-        `jit` (`Transform` keeps such spectra split, padded). One all-to-all.
+        with its axes moved. The result is split along ky. Where the devices do not divide ky it is, outside of `jit`,
+        whole on each device (`Transform` keeps such spectra split, padded). One all-to-all.
 
     Raises:
         ValueError: axes or shapes that cannot be transformed or split, complex input, or an unknown norm.
     """
-    return _transformed(True, True, a, s, axes, norm, mesh, engine)
+    return _transform(True, True, a, s, axes, norm, mesh, engine)
 
 
 def irfftn(
@@ -68,14 +70,15 @@ def irfftn(
     """Inverse of `rfftn`, from its order (ky, kz, kx), which is not NumPy's, to real fields `(batch..., x, y, z)`.
 
     Args:
-        a: coefficients, as `rfftn` returns them. Those of `numpy.fft.rfftn` are refused where their shape tells; of a
-            square or a cube it does not, and the result would be wrong: `jnp.moveaxis(a, -3, -1)` reorders them (-2 in
-            two dimensions).
-        s: points of the field; if None, an even last side 2(kz − 1), as NumPy assumes.
-        axes: number of transformed axes only: they must be the last ones. The last len(s), or all but at most three.
+        a: coefficients in the order of `rfftn`. Coefficients in the order of `numpy.fft.rfftn` are refused where their
+            shape differs. For a square or a cube it does not differ, and the result would be wrong:
+            `jnp.moveaxis(a, -3, -1)` reorders them (-2 in two dimensions).
+        s: points of the field; if None, the last side is even, 2(kz − 1), as NumPy assumes.
+        axes: the transformed axes, which must be the last ones. If None, the last len(s) axes; without `s` all axes, at
+            most the last three.
         norm, mesh, engine: as in `rfftn`.
     """
-    return _transformed(False, True, a, s, axes, norm, mesh, engine)
+    return _transform(False, True, a, s, axes, norm, mesh, engine)
 
 
 def fftn(
@@ -88,7 +91,7 @@ def fftn(
     engine: str = "slabwave",
 ) -> Array:
     """All modes of complex fields, in the order (ky, kz, kx), which is not NumPy's; wavenumbers: `fftfreq`."""
-    return _transformed(True, False, a, s, axes, norm, mesh, engine)
+    return _transform(True, False, a, s, axes, norm, mesh, engine)
 
 
 def ifftn(
@@ -101,14 +104,14 @@ def ifftn(
     engine: str = "slabwave",
 ) -> Array:
     """Inverse of `fftn`: from its order (ky, kz, kx), which is not NumPy's, to `(batch..., x, y, z)`. See `irfftn`."""
-    return _transformed(False, False, a, s, axes, norm, mesh, engine)
+    return _transform(False, False, a, s, axes, norm, mesh, engine)
 
 
-def _transformed(
+def _transform(
     is_forward: bool, real: bool, a: Values, s: Ints, axes: Ints, norm: Norm, mesh: Mesh | None, engine: str
 ) -> Array:
     """The transform behind the four functions with NumPy's names."""
-    primitive.refuse_inside_shard_map()
+    refuse_inside_shard_map()
     a = a if isinstance(a, jax.Array) else np.asarray(a)
     s = None if s is None else _whole_numbers(s)
     if is_forward and real and jnp.iscomplexobj(a):
@@ -128,16 +131,17 @@ def _transformed(
 
 
 def _refuse_other_order(shape: Sequence[int], layout: Layout) -> None:
-    """Raises ValueError where coefficients have the shape of NumPy's, and no other."""
-    ours, given = layout.logical_spectral_shape, tuple(shape[len(shape) - layout.dimensions :])
-    if given == layout.retained != ours:
+    """Raises ValueError where coefficients have the shape of NumPy's order and not that of (ky, kz, kx)."""
+    needed, last_axes = layout.logical_spectral_shape, tuple(shape[len(shape) - layout.dimensions :])
+    if last_axes == layout.retained != needed:
         raise ValueError(
-            f"coefficients of shape {list(given)} in NumPy's order (kx, ky, kz); here they are (ky, kz, kx), "
-            f"{list(ours)}: jnp.moveaxis(a, {-layout.dimensions}, -1) reorders them"
+            f"coefficients of shape {list(last_axes)} in NumPy's order (kx, ky, kz); here they are (ky, kz, kx), "
+            f"{list(needed)}: jnp.moveaxis(a, {-layout.dimensions}, -1) reorders them"
         )
 
 
 def _whole_numbers(s: Sequence[int]) -> tuple[int, ...]:
+    """The lengths `s` as a tuple of ints; raises ValueError where one is not a whole number."""
     try:
         return tuple(operator.index(n) for n in s)
     except TypeError:
@@ -145,23 +149,24 @@ def _whole_numbers(s: Sequence[int]) -> tuple[int, ...]:
 
 
 def _fields(a: AnyArray, s: tuple[int, ...] | None, axes: Ints) -> tuple[AnyArray, tuple[int, ...]]:
-    """Fields with the transformed axes last, cut or padded to `s`, and their shape."""
-    chosen = _axes(a.ndim, s, axes)
-    d = len(chosen)
-    if chosen != tuple(range(a.ndim - d, a.ndim)):
-        a = jnp.moveaxis(jnp.asarray(a), chosen, range(-d, 0))
+    """Fields with the transformed axes last, cut or padded to `s`; and the lengths of these axes."""
+    axes = _axes(a.ndim, s, axes)
+    d = len(axes)
+    if axes != tuple(range(a.ndim - d, a.ndim)):
+        a = jnp.moveaxis(jnp.asarray(a), axes, range(-d, 0))
     points = tuple(a.shape[a.ndim - d :]) if s is None else s
     return fit(a, points), points
 
 
 def _coefficients(a: AnyArray, s: tuple[int, ...] | None, axes: Ints, real: bool) -> tuple[AnyArray, tuple[int, ...]]:
-    """Coefficients, whose transformed axes must be the last, and the shape of their fields."""
-    chosen = _axes(a.ndim, s, axes)
-    if chosen != tuple(range(a.ndim - len(chosen), a.ndim)):
+    """Coefficients, whose transformed axes must be the last; and the number of points along these axes."""
+    transformed = _axes(a.ndim, s, axes)
+    count = len(transformed)
+    if transformed != tuple(range(a.ndim - count, a.ndim)):
         raise ValueError(
             f"axes={list(axes or ())}: the transformed axes of coefficients are the last, as rfftn has them"
         )
-    *others, x = a.shape[a.ndim - len(chosen) :]
+    *others, x = a.shape[a.ndim - count :]
     points = [x, *others]
     if real:
         points[-1] = 2 * (points[-1] - 1)
@@ -169,23 +174,24 @@ def _coefficients(a: AnyArray, s: tuple[int, ...] | None, axes: Ints, real: bool
 
 
 def _axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> tuple[int, ...]:
+    """The transformed axes of an array of `ndim` axes, as numbers from 0; raises ValueError where they are invalid."""
     if axes is None:
         count = min(ndim, 3) if s is None else len(s)
         axes = range(ndim - count, ndim)
-    chosen = tuple(axis % ndim if -ndim <= axis < ndim else axis for axis in axes)
-    good = 1 <= len(chosen) <= 3 and len(set(chosen)) == len(chosen) and all(0 <= axis < ndim for axis in chosen)
-    if not good or (s is not None and len(s) != len(chosen)):
+    positive = tuple(axis % ndim if -ndim <= axis < ndim else axis for axis in axes)
+    are_distinct = len(set(positive)) == len(positive) and all(0 <= axis < ndim for axis in positive)
+    if not 1 <= len(positive) <= 3 or not are_distinct or (s is not None and len(s) != len(positive)):
         raise ValueError(
             f"s={s}, axes={list(axes)} for an array of {ndim} axes: one to three distinct axes of it are needed, "
             "and as many lengths s"
         )
-    return chosen
+    return positive
 
 
 def _factor(norm: str | None, is_forward: bool, n: int) -> float:
-    """The factor that NumPy's `norm` stands for."""
+    """The factor of the transform for NumPy's `norm`; n is the number of points."""
     factors = {"backward": (1.0, 1 / n), "ortho": (1 / math.sqrt(n),) * 2, "forward": (1 / n, 1.0)}
-    chosen = "backward" if norm is None else norm
-    if chosen not in factors:
+    name = "backward" if norm is None else norm
+    if name not in factors:
         raise ValueError(f"norm {norm!r}: backward, ortho or forward is needed")
-    return factors[chosen][0 if is_forward else 1]
+    return factors[name][0 if is_forward else 1]

@@ -15,14 +15,14 @@ from solver.mesh import constrained, over_auto_axes
 def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
     """Coefficients on another grid: those of the modes that both grids retain, and zero elsewhere.
 
-    Values at the points of a finer grid are those of the trigonometric polynomial through the coarser one's. Nyquist
-    modes, which stand for two waves, are dropped between grids of different shapes. Axes are taken one by one, each
-    while it is whole on every device: an all-to-all before and after the split ones, no gather.
+    Values at the points of a finer grid are those of the trigonometric polynomial through the values on the coarser
+    grid. Nyquist modes, which stand for two waves, are dropped between grids of different shapes. Axes are cut one by
+    one, each while it is whole on every device: one all-to-all before and one after each split axis, no gather.
 
     Args:
         u_hat: coefficients `(…, *source.spectral_shape)`.
-        source: where they live.
-        target: of as many dimensions, for real or complex fields as `source` is, on the same mesh.
+        source: grid of the coefficients.
+        target: grid with the same number of dimensions, kind of fields (real or complex) and mesh.
 
     Returns:
         Coefficients `(…, *target.spectral_shape)`.
@@ -38,32 +38,35 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
     def onto_target(v: Array) -> Array:
         names = tuple(source.spectral_sharding().spec) + (None,) * source.dimensions
         names = names[: source.dimensions]
-        for at, axis in enumerate(source.layout.order):
-            moved = list(names)
-            if moved[at] is not None:  # its devices take the last axis meanwhile, which nothing splits
+        for array_axis, axis in enumerate(source.layout.order):
+            mesh_axes = list(names)
+            if mesh_axes[array_axis] is not None:  # split the last axis instead, which is whole, while this axis is cut
                 last = source.dimensions - 1
-                moved[at], moved[last] = moved[last], moved[at]
-            v = constrained(v, NamedSharding(source.mesh, PartitionSpec(*[None] * lead, *moved)))
-            v = _on_axis(v, source.layout, target.layout, axis, at - source.dimensions)
+                mesh_axes[array_axis], mesh_axes[last] = mesh_axes[last], mesh_axes[array_axis]
+            v = constrained(v, NamedSharding(source.mesh, PartitionSpec(*[None] * lead, *mesh_axes)))
+            v = _on_axis(v, source.layout, target.layout, axis, array_axis - source.dimensions)
         v = fit(v, target.spectral_shape)
         return constrained(v, target.spectral_sharding(v.ndim))
 
-    placed = as_dtype(u_hat, target.complex_dtype)
+    u_hat = as_dtype(u_hat, target.complex_dtype)
     result = target.spectral_sharding(u_hat.ndim)
-    return jax.jit(over_auto_axes(onto_target, source.mesh, result), out_shardings=result)(placed)
+    return jax.jit(over_auto_axes(onto_target, source.mesh, result), out_shardings=result)(u_hat)
 
 
-def _on_axis(v: Array, source: Layout, target: Layout, axis: int, at: int) -> Array:
-    """One axis: cut to the modes of both layouts, and zeros where the target has more."""
+def _on_axis(v: Array, source: Layout, target: Layout, axis: int, array_axis: int) -> Array:
+    """Coefficients with one axis cut to the modes that both layouts retain, and zeros for further modes of the target.
+
+    `axis` is the axis in space, `array_axis` its place in the array.
+    """
     stored = source.retained[axis]
-    v = jax.lax.slice_in_dim(v, 0, stored, axis=v.ndim + at)
+    v = jax.lax.slice_in_dim(v, 0, stored, axis=v.ndim + array_axis)
     if (source.shape[axis], source.dealias) == (target.shape[axis], target.dealias):
         return v
     highest = min(source.highest_mode(axis), target.highest_mode(axis))
     highest = min(highest, (source.points[axis] - 1) // 2, (target.points[axis] - 1) // 2)
-    low = jax.lax.slice_in_dim(v, 0, highest + 1, axis=v.ndim + at)
-    high = [] if source.is_half(axis) else [jax.lax.slice_in_dim(v, stored - highest, stored, axis=v.ndim + at)]
-    missing = target.retained[axis] - sum(part.shape[at] for part in (low, *high))
+    low = jax.lax.slice_in_dim(v, 0, highest + 1, axis=v.ndim + array_axis)
+    high = [] if source.is_half(axis) else [jax.lax.slice_in_dim(v, stored - highest, stored, axis=v.ndim + array_axis)]
+    missing = target.retained[axis] - sum(part.shape[array_axis] for part in (low, *high))
     shape = list(v.shape)
-    shape[at] = missing
-    return jnp.concatenate([low, jnp.zeros(shape, v.dtype), *high], axis=at)
+    shape[array_axis] = missing
+    return jnp.concatenate([low, jnp.zeros(shape, v.dtype), *high], axis=array_axis)

@@ -21,8 +21,8 @@ from jaxtyping import Array
 from solver.grid.layout import Layout
 
 AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
-EXPORTING: ContextVar[bool] = ContextVar("EXPORTING", default=False)  # whether `jax.export` lowers what is traced
-LARGEST_CALL = 2**31  # elements: from here on XLA left GPU FFTs unscaled, without a word (openxla/xla issue 45009)
+EXPORTING: ContextVar[bool] = ContextVar("EXPORTING", default=False)  # whether the program is for `jax.export`
+LARGEST_CALL = 2**31  # elements: XLA left GPU FFTs of as many unscaled, without an error (openxla/xla issue 45009)
 
 # ---- transforms -------------------------------------------------------------------------------------------------
 
@@ -52,10 +52,10 @@ def ifft(u_hat: Array) -> Array:
 
 
 def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array:
-    """A transform along the last axes, in as many calls as keep each array of a call below `LARGEST_CALL` elements.
+    """A transform along the last axes, in calls whose arrays each have fewer than `LARGEST_CALL` elements.
 
     Raises:
-        ValueError: one transform alone has as many.
+        ValueError: a single transform has `LARGEST_CALL` elements or more.
     """
     lead = u.shape[: u.ndim - last]
     result = jax.eval_shape(transform, u)
@@ -74,17 +74,19 @@ def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array
 
 
 def _row_major(transform: Callable[[Array], Array], u: Array) -> Array:
-    """A transform with its operand and result held row-major.
+    """A transform with its operand and result row-major in memory.
 
-    Left free, XLA (seen with jaxlib 0.12, batches on several devices) folds a neighbouring transposition into the
-    layout of one of them, and its CPU kernel then fails at run time: "IsMonotonicWithDim0Major".
+    Without the constraint XLA (seen with jaxlib 0.12, batches on several devices) folds a neighbouring transposition
+    into the layout of one of them, and its CPU kernel then fails at run time: "IsMonotonicWithDim0Major".
     """
-    return _held(transform(_held(u)))
+    return _pin_row_major(transform(_pin_row_major(u)))
 
 
-def _held(u: Array) -> Array:
-    """The same array, row-major in memory; while a program is exported, which may not hold constraints of layouts, only
-    apart from what surrounds it."""
+def _pin_row_major(u: Array) -> Array:
+    """The same array, row-major in memory.
+
+    An exported program may not hold constraints of layouts; there a barrier keeps u apart from its neighbours.
+    """
     if EXPORTING.get():
         return jax.lax.optimization_barrier(u)
     return with_layout_constraint(u, ArrayLayout(major_to_minor=tuple(range(u.ndim))))
@@ -93,110 +95,116 @@ def _held(u: Array) -> Array:
 # ---- modes ------------------------------------------------------------------------------------------------------
 
 
-def truncate(u_hat: Array, layout: Layout, axis: int, at: int, *, select: bool = False) -> Array:
-    """Keep the retained modes of physical axis `axis`, which lies at array axis `at`.
+def truncate(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, select: bool = False) -> Array:
+    """Keep the retained modes of physical axis `axis`, which lies at array axis `array_axis`.
 
-    `select` makes each kept mode a choice between two places instead of joining two parts. XLA's GPU compiler merges
-    such choices into one kernel with their neighbours, and with each other, which parts that are to be sent one after
-    the other must not be.
+    `select` makes each kept mode a choice between two places; otherwise two parts are joined. XLA's GPU compiler merges
+    such choices into one kernel with their neighbours, and with each other. Parts that are to be sent one after the
+    other must not be merged, so there `select` is False.
     """
     if layout.dealias == "none":
         return u_hat
     highest = layout.highest_mode(axis)
     if layout.is_half(axis):
-        return _cut(u_hat, at, 0, highest + 1)
-    kept, length = 2 * highest + 1, u_hat.shape[at]
+        return _slice(u_hat, array_axis, 0, highest + 1)
+    kept, length = 2 * highest + 1, u_hat.shape[array_axis]
     if select:
-        low, high = _cut(u_hat, at, 0, kept), _cut(u_hat, at, length - kept, None)
-        return jnp.where(_places(low, at) <= highest, low, high)
-    low, high = _cut(u_hat, at, 0, highest + 1), _cut(u_hat, at, length - highest, None)
-    return jnp.concatenate([low, high], axis=at)
+        low, high = _slice(u_hat, array_axis, 0, kept), _slice(u_hat, array_axis, length - kept, None)
+        return jnp.where(_indices(low, array_axis) <= highest, low, high)
+    low, high = _slice(u_hat, array_axis, 0, highest + 1), _slice(u_hat, array_axis, length - highest, None)
+    return jnp.concatenate([low, high], axis=array_axis)
 
 
-def extend(u_hat: Array, layout: Layout, axis: int, at: int, *, select: bool = False) -> Array:
-    """Put zeros where modes of physical axis `axis`, which lies at array axis `at`, were dropped; `select` as above."""
+def extend(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, select: bool = False) -> Array:
+    """Inverse of `truncate`: zeros where modes were dropped. The arguments are those of `truncate`."""
     if layout.dealias == "none":
         return u_hat
     points, highest = layout.points[axis], layout.highest_mode(axis)
     if layout.is_half(axis):
-        return resize(u_hat, at, points // 2 + 1)
+        return resize(u_hat, array_axis, points // 2 + 1)
     gap = points - 2 * highest - 1
     if select:
-        low, high = _padded(u_hat, at, 0, gap), _padded(u_hat, at, gap, 0)
-        place = _places(low, at)
-        return jnp.where(place <= highest, low, jnp.where(place >= points - highest, high, 0))
-    low, high = _cut(u_hat, at, 0, highest + 1), _cut(u_hat, at, highest + 1, None)
-    zeros = jnp.zeros((*u_hat.shape[:at], gap, *u_hat.shape[at:][1:]), u_hat.dtype)
-    return jnp.concatenate([low, zeros, high], axis=at)
+        low, high = _padded(u_hat, array_axis, 0, gap), _padded(u_hat, array_axis, gap, 0)
+        index = _indices(low, array_axis)
+        return jnp.where(index <= highest, low, jnp.where(index >= points - highest, high, 0))
+    low, high = _slice(u_hat, array_axis, 0, highest + 1), _slice(u_hat, array_axis, highest + 1, None)
+    zeros = jnp.zeros((*u_hat.shape[:array_axis], gap, *u_hat.shape[array_axis:][1:]), u_hat.dtype)
+    return jnp.concatenate([low, zeros, high], axis=array_axis)
 
 
-def _places(u: Array, at: int) -> Array:
-    """0, 1, … along array axis `at`, in the shape of `u`."""
-    return lax.broadcasted_iota(np.int32, u.shape, u.ndim + at)
+def _indices(u: Array, array_axis: int) -> Array:
+    """0, 1, … along array axis `array_axis`, in the shape of `u`."""
+    return lax.broadcasted_iota(np.int32, u.shape, u.ndim + array_axis)
 
 
-def _padded(u: Array, at: int, before: int, after: int) -> Array:
-    """Zeros before and after, along array axis `at`."""
+def _padded(u: Array, array_axis: int, before: int, after: int) -> Array:
+    """Zeros before and after, along array axis `array_axis`."""
     widths = [(0, 0, 0)] * u.ndim
-    widths[at] = (before, after, 0)
+    widths[array_axis] = (before, after, 0)
     return lax.pad(u, jnp.zeros((), u.dtype), widths)
 
 
-def resize(u: AnyArray, at: int, length: int) -> AnyArray:
-    """Cut array axis `at` off, or pad it with zeros, at its end."""
-    if u.shape[at] >= length:
-        return u if u.shape[at] == length else _cut(u, at, 0, length)
+def resize(u: AnyArray, array_axis: int, length: int) -> AnyArray:
+    """Array axis `array_axis` cut, or padded with zeros, at its end to `length`."""
+    if u.shape[array_axis] >= length:
+        return u if u.shape[array_axis] == length else _slice(u, array_axis, 0, length)
     widths = [(0, 0)] * u.ndim
-    widths[at] = (0, length - u.shape[at])
+    widths[array_axis] = (0, length - u.shape[array_axis])
     return jnp.pad(u, widths)
 
 
 def fit(u: AnyArray, shape: Sequence[int]) -> AnyArray:
-    """Cut the last axes off, or pad them with zeros, at their ends, to `shape`."""
-    for at, length in zip(range(-len(shape), 0), shape, strict=True):
-        u = resize(u, at, length)
+    """The last axes cut, or padded with zeros, at their ends to `shape`."""
+    for array_axis, length in zip(range(-len(shape), 0), shape, strict=True):
+        u = resize(u, array_axis, length)
     return u
 
 
-def _cut(u: AnyArray, at: int, start: int, stop: int | None) -> AnyArray:
-    return u[(..., slice(start, stop), *[slice(None)] * (-at - 1))]
+def _slice(u: AnyArray, array_axis: int, start: int, stop: int | None) -> AnyArray:
+    """Entries `start` to `stop` of array axis `array_axis`."""
+    return u[(..., slice(start, stop), *[slice(None)] * (-array_axis - 1))]
 
 
-def check_shape(what: str, given: Sequence[int], needed: tuple[int, ...]) -> None:
-    """Raises ValueError where the last axes are not those needed."""
-    if tuple(given[max(0, len(given) - len(needed)) :]) != needed:
-        raise ValueError(f"{what} of shape {list(given)} on a grid that needs the last axes to be {list(needed)}")
+def check_shape(name: str, shape: Sequence[int], last_axes: tuple[int, ...]) -> None:
+    """Raises ValueError where a shape does not end in `last_axes`; `name` is what the message calls the array."""
+    if tuple(shape[max(0, len(shape) - len(last_axes)) :]) != last_axes:
+        raise ValueError(f"{name} of shape {list(shape)} on a grid that needs the last axes to be {list(last_axes)}")
 
 
 def as_dtype(u: AnyArray, dtype: Any) -> AnyArray:
-    """An array of this dtype. NumPy's stay NumPy's: they are not to pass through a single device."""
+    """The array with this dtype. NumPy arrays stay NumPy arrays, so that they do not pass through a single device."""
     return u if u.dtype == dtype else u.astype(dtype)
+
+
+def real_dtype(dtype: Any) -> np.dtype:
+    """Dtype of the real part of numbers of this dtype."""
+    return np.empty(0, dtype).real.dtype
 
 
 # ---- exchange ---------------------------------------------------------------------------------------------------
 
 
-def exchange(u: Array, name: str | None, parts: int, *, cut: int, join: int) -> Array:
-    """Split array axis `cut` over the devices of mesh axis `name`, and make axis `join`, split so far, whole.
+def exchange(u: Array, name: str | None, parts: int, *, split_axis: int, concat_axis: int) -> Array:
+    """Split array axis `split_axis` over the devices of mesh axis `name`, and make the split axis `concat_axis` whole.
 
-    Sends part i of axis `cut` to device i. Axes keep their order: what is sent lies as it did, and a transposition is
-    one pass over what arrives, together with the zeros that are put in.
+    Sends part i of axis `split_axis` to device i. Axes keep their order, so that what is sent is not transposed. A
+    later transposition is one pass over what is received, together with the zeros that are put in.
 
     Args:
         u: one device's block.
-        name: None leaves the array as it is.
-        parts: number of devices.
+        name: mesh axis; None returns the array as it is.
+        parts: number of devices on the mesh axis.
         cut, join: negative axes of `u`.
     """
     if name is None or parts == 1:
         return u
-    cut, join = cut + u.ndim, join + u.ndim
-    pieces = jnp.moveaxis(u.reshape(*u.shape[:cut], parts, -1, *u.shape[cut + 1 :]), cut, 0)
-    received = jnp.moveaxis(lax.all_to_all(pieces, name, split_axis=0, concat_axis=0), 0, join)
-    return received.reshape(*received.shape[:join], -1, *received.shape[join + 2 :])
+    split_axis, concat_axis = split_axis + u.ndim, concat_axis + u.ndim
+    pieces = jnp.moveaxis(u.reshape(*u.shape[:split_axis], parts, -1, *u.shape[split_axis + 1 :]), split_axis, 0)
+    received = jnp.moveaxis(lax.all_to_all(pieces, name, split_axis=0, concat_axis=0), 0, concat_axis)
+    return received.reshape(*received.shape[:concat_axis], -1, *received.shape[concat_axis + 2 :])
 
 
 def reorder(u: Array, order: Sequence[int]) -> Array:
-    """The last axes in the order given, as negative numbers."""
+    """The last axes in another order, given as negative numbers, of an array that is row-major before."""
     lead = u.ndim - len(order)
-    return _held(u).transpose(*range(lead), *(u.ndim + axis for axis in order))
+    return _pin_row_major(u).transpose(*range(lead), *(u.ndim + axis for axis in order))

@@ -14,8 +14,10 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.fft import primitive
-from solver.fft.engines import Method
-from solver.fft.pointwise import PointFunction, over_points, stack
+from solver.fft.lowering import refuse_inside_shard_map
+from solver.fft.method import Method
+from solver.fft.point_function import PointFunction, over_points, stack
+from solver.fft.pointwise_primitive import pointwise
 from solver.fft.stages import AnyArray, as_dtype, check_shape
 from solver.grid import Grid
 from solver.static import own_code, sealed
@@ -25,16 +27,16 @@ from solver.static import own_code, sealed
 class Transform:
     """Distributed Fourier transform on a grid: û(k) = (1/N) Σ_x u(x) exp(-i k·x), u(x) = Σ_k û(k) exp(i k·x).
 
-    Only the modes that the grid retains are computed and exchanged. Any leading axes are batched: all fields share one
-    all-to-all (two with pencils), but on GPUs with many points, where each has its own; there is never an all-gather.
-    Works under `jit`, `vmap`, `grad`, `jvp` and `lax` control flow, on global arrays over Auto or Explicit mesh axes;
-    an input that lies otherwise is moved first. Sides that the devices do not divide are padded inside.
+    Only the modes that the grid retains are computed and exchanged. Any leading axes are batched. All fields share one
+    all-to-all (two with pencils); on GPUs with many points each field has its own. There is never an all-gather.
+    Works under `jit`, `vmap`, `grad`, `jvp` and `lax` control flow, on global arrays over Auto or Explicit mesh axes.
+    An input with another sharding is moved first. Sides that the devices do not divide are padded inside.
 
     Args:
         grid: supplies shapes, retained modes, real or complex fields, and the device mesh.
-        method: how it is carried out: engine, fields per exchange, parts of an exchange, waves of planes.
-        shift: of the points, one number for each dimension in units of their spacing; none if None. Values are those
-            at the shifted points, coefficients are what they are without.
+        method: how the transform is carried out: engine, fields per exchange, parts of an exchange, waves of planes.
+        shift: of the points, one number for each dimension in units of their spacing; None for no shift. Values are
+            those at the shifted points; coefficients are the same as without a shift.
 
     With the rules `phase-shift-…` and `smooth`, coefficients that come from values are multiplied by
     `grid.mode_filter()`.
@@ -57,7 +59,7 @@ class Transform:
             ValueError: another shape, complex input on a grid for real fields, or a call inside a `shard_map`.
         """
         grid = self.grid
-        primitive.refuse_inside_shard_map()
+        refuse_inside_shard_map()
         check_shape("a field", u.shape, grid.physical_shape)
         if grid.real and jnp.iscomplexobj(u):
             raise ValueError(f"a field of dtype {u.dtype} on a grid for real fields; make the grid with real=False")
@@ -75,7 +77,7 @@ class Transform:
             ValueError: another shape, or a call inside a `shard_map`.
         """
         grid = self.grid
-        primitive.refuse_inside_shard_map()
+        refuse_inside_shard_map()
         check_shape("coefficients", u_hat.shape, grid.spectral_shape)
         u_hat = self._to_points(as_dtype(u_hat, grid.complex_dtype))
         return primitive.inverse(u_hat, grid.layout, grid.mesh, self.method, 1.0)
@@ -90,26 +92,25 @@ class Transform:
     ) -> Any:
         """Coefficients of a function of the fields at each point: `forward(fn(inverse(fields)))`.
 
-        Same result as the three calls. On a CPU with one exchange each way for all fields together, which pass through
-        the cache a few planes at a time and never exist as arrays; across hosts of GPUs in waves of planes
-        (`Method.waves`). Differentiable and batched (`vmap`) over
-        fields, parameters and arrays over points alike.
+        The result is that of the three calls. On a CPU all fields share one exchange each way; they pass through the
+        cache a few planes at a time and never exist as arrays. Across hosts of GPUs they pass in waves of planes
+        (`Method.waves`). Differentiable and batched (`vmap`) over fields, parameters and arrays over points alike.
 
         `fn` is called with the arguments that are given, in this order: `fn(u)`, `fn(u, parameters)`,
         `fn(u, at_points)` or `fn(u, parameters, at_points)`.
 
         Args:
-            fn: acts point by point: it sees a part of the points at a time, of u as of `at_points`. A function of a
-                module, not a lambda, so that `jit` recognises it.
+            fn: acts point by point; it is called with a part of the points at a time, of u and of `at_points`. A
+                function of a module, not a lambda, so that `jit` recognises it.
             fields: coefficients `(component, *grid.spectral_shape)`, with one component axis or none; or a dict of
                 such arrays by name. u holds the values `(component, x, y, z)`, by the same names if it is a dict.
-            parameters: any tree of numbers, small arrays, and what is static (a network with its activation, a word),
-                on which `fn` depends everywhere alike.
+            parameters: any tree of numbers, small arrays, and static values (a network with its activation, a word),
+                the same at all points.
             at_points: any tree of arrays whose last axes broadcast against the points, `(…, x, y, z)`, each of these
-                axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with as
-                many axes in space, to be combined with u by broadcasting.
-            largest: a function of the same arguments that gives one real number for each point, such as a speed: the
-                largest of them is returned beside the coefficients, at no further transform.
+                axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with an
+                axis for each dimension of space, to be combined with u by broadcasting.
+            largest: a function of the same arguments that gives one real number for each point, such as a speed. The
+                largest of these numbers is returned beside the coefficients; it costs no further transform.
 
         Floating-point parameters and arrays over points are taken in the grid's precision.
 
@@ -123,53 +124,74 @@ class Transform:
                 anything but one real number for each point; arrays over points while the points are shifted.
         """
         grid = self.grid
-        if jax.tree.leaves(getattr(fn, "__self__", None)):
-            holder = type(fn.__self__).__name__  # type: ignore[attr-defined]
-            raise ValueError(
-                f"{getattr(fn, '__name__', fn)} is a method of {holder}, and holds its parameters; a function of a "
-                "module is needed, which gets them through `parameters`"
-            )
+        _refuse_method_with_parameters(fn)
         if self.shift is not None and at_points is not None:
             raise ValueError(
                 f"dealias {grid.dealias!r}: arrays over points cannot follow the points as they move; two-thirds, "
                 "three-halves, one-half, smooth or none can serve this equation"
             )
-        parts, names = [fields], None
-        if isinstance(fields, Mapping):
-            if not fields:
-                raise ValueError("a dict without fields; coefficients of one field at least are needed")
-            parts = list(fields.values())
-            names = tuple((name, tuple(v.shape[: v.ndim - grid.dimensions])) for name, v in fields.items())
-        for part in parts:
-            check_shape("coefficients", part.shape, grid.spectral_shape)  # type: ignore[union-attr]
-        u_hat = parts[0] if names is None else stack(parts, grid.dimensions)
-        numbers, inputs = jax.tree.flatten(sealed(parameters))
-        arrays, maps = jax.tree.flatten(at_points)
-        given = lambda argument, structure: None if argument is None else structure  # noqa: E731
-        structures = given(parameters, inputs), given(at_points, maps)
-        function = PointFunction(fn, grid.dimensions, names, *structures, own_code(fn))
-        beside = None if largest is None else dataclasses.replace(function, fn=largest)
+        u_hat, names = self._stacked(fields)
+        numbers, parameters_structure = jax.tree.flatten(sealed(parameters))
+        arrays, at_points_structure = jax.tree.flatten(at_points)
+        function = PointFunction(
+            fn,
+            grid.dimensions,
+            names,
+            None if parameters is None else parameters_structure,
+            None if at_points is None else at_points_structure,
+            own_code(fn),
+        )
+        largest_function = None if largest is None else dataclasses.replace(function, fn=largest)
         arrays = [over_points(self._in_precision(v), grid.physical_shape) for v in arrays]
         numbers = [self._in_precision(v) for v in numbers]
         u_hat = self._to_points(as_dtype(u_hat, grid.complex_dtype))
-        found = primitive.pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method, beside)
-        if beside is None:
-            return jax.tree.map(self._from_points, found)
-        return jax.tree.map(self._from_points, found[0]), found[1]
+        results = pointwise(function, u_hat, numbers, arrays, grid.layout, grid.mesh, self.method, largest_function)
+        if largest is None:
+            return jax.tree.map(self._from_points, results)
+        return jax.tree.map(self._from_points, results[0]), results[1]
+
+    def _stacked(
+        self, fields: AnyArray | Mapping[str, AnyArray]
+    ) -> tuple[AnyArray, tuple[tuple[str, tuple[int, ...]], ...] | None]:
+        """Coefficients as one array; and the name and leading axes of each field, None if `fields` is one array.
+
+        Raises:
+            ValueError: no fields, or another shape.
+        """
+        grid = self.grid
+        if not isinstance(fields, Mapping):
+            check_shape("coefficients", fields.shape, grid.spectral_shape)
+            return fields, None
+        if not fields:
+            raise ValueError("a dict without fields; coefficients of one field at least are needed")
+        names = tuple((name, tuple(v.shape[: v.ndim - grid.dimensions])) for name, v in fields.items())
+        for u_hat in fields.values():
+            check_shape("coefficients", u_hat.shape, grid.spectral_shape)
+        return stack(list(fields.values()), grid.dimensions), names
 
     def _to_points(self, u_hat: AnyArray) -> AnyArray:
-        """Coefficients whose values at the grid's points are those that are asked for at the shifted ones."""
+        """Coefficients of the field moved by minus the shift: its values at the grid's points are those wanted."""
         return u_hat if self.shift is None else u_hat * self.grid.shift_phases(self.shift)
 
     def _from_points(self, u_hat: Array) -> Array:
-        """Back from there, and nothing outside what the dealiasing rule keeps."""
-        factor = self.grid.mode_filter()
-        u_hat = u_hat if factor is None else u_hat * factor
+        """Inverse of `_to_points`, of coefficients that come from values; also applies the mode filter."""
+        mode_filter = self.grid.mode_filter()
+        u_hat = u_hat if mode_filter is None else u_hat * mode_filter
         return u_hat if self.shift is None else u_hat * self.grid.shift_phases(-self.shift)
 
     def _in_precision(self, value: Any) -> AnyArray:
-        """An array; floating-point and complex ones in the precision of the grid."""
+        """The value as an array; floating-point and complex numbers in the precision of the grid."""
         array = value if isinstance(value, jax.Array) else np.asarray(value)
         if jnp.issubdtype(array.dtype, jnp.complexfloating):
             return as_dtype(array, self.grid.complex_dtype)
         return as_dtype(array, self.grid.dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
+def _refuse_method_with_parameters(fn: Callable[..., Any]) -> None:
+    """Raises ValueError for a method of an object that holds arrays or numbers: a program would keep them."""
+    if jax.tree.leaves(getattr(fn, "__self__", None)):
+        holder = type(fn.__self__).__name__  # type: ignore[attr-defined]
+        raise ValueError(
+            f"{getattr(fn, '__name__', fn)} is a method of {holder}, and holds its parameters; a function of a "
+            "module is needed, which gets them through `parameters`"
+        )

@@ -11,7 +11,7 @@ from helpers import last_of_each
 from solver import assemble
 from solver.cli.main import main
 from solver.config import DevicesSection
-from solver.fft import engines
+from solver.fft import operations
 from solver.mesh import device_mesh
 from solver.tune import Candidate, Trial, Tuning, run_file_lines, search, trial
 from solver.tune.candidates import (
@@ -268,14 +268,14 @@ def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
 
 
 def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
-    original = engines._partitioned
+    original = operations.on_global_arrays
 
-    def broken(local, layout, mesh, method, *others):
-        if method.engine == "shard_map" or layout.pencils > 1:
+    def broken(work, layout, mesh, engine):
+        if engine == "shard_map" or layout.pencils > 1:
             raise RuntimeError("RESOURCE_EXHAUSTED: out of\nmemory")
-        return original(local, layout, mesh, method, *others)
+        return original(work, layout, mesh, engine)
 
-    monkeypatch.setattr(engines, "_partitioned", broken)
+    monkeypatch.setattr(operations, "on_global_arrays", broken)
     code, out, _ = tune("grid.shape=[24,24,20]")
     assert code == 0
     failed = [row for row in rows(out) if "failed" in row]
@@ -300,18 +300,18 @@ def test_where_the_own_choice_fails_another_is_recommended(tune, few, monkeypatc
 
 
 def test_a_wrong_result_is_said_and_never_recommended(tune, few, monkeypatch):
-    original, turn = engines._partitioned, trial.Ready.turn
+    original, turn = operations.on_global_arrays, trial.Ready.turn
 
-    def wrong(local, layout, mesh, method, *others):
-        operation = original(local, layout, mesh, method, *others)
-        factor = 1 + 1e-9 if method.engine == "shard_map" else 1
+    def wrong(work, layout, mesh, engine):
+        operation = original(work, layout, mesh, engine)
+        factor = 1 + 1e-9 if engine == "shard_map" else 1
         return lambda *operands: [factor * result for result in operation(*operands)]
 
     def fast(self, steps):
         seconds, fields = turn(self, steps)
         return seconds / (1e6 if self.equation.method.engine == "shard_map" else 1), fields
 
-    monkeypatch.setattr(engines, "_partitioned", wrong)
+    monkeypatch.setattr(operations, "on_global_arrays", wrong)
     monkeypatch.setattr(trial.Ready, "turn", fast)
     code, out, _ = tune("grid.shape=[24,20,24]")
     assert code == 0

@@ -1,5 +1,7 @@
 """Transforms in blocks against NumPy and against the same on whole arrays, in two and three dimensions."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,8 +10,9 @@ from helpers import numpy_coefficients, random_field
 
 import solver as sw
 from solver.fft import loops
-from solver.fft.blocked import forward_blocked, inverse_blocked, pointwise_blocked
-from solver.fft.pipeline import forward_local, inverse_local
+from solver.fft.blocked import Blocks
+from solver.fft.point_function import FieldFunctions
+from solver.fft.whole import WholeArrays
 from solver.grid.layout import DEALIASING
 
 SPLITS = [((14, 12), 1), ((15, 9), 2), ((18, 22), 4), ((17, 25), 8), ((13, 10, 8), 2), ((17, 19, 7), 4)]
@@ -37,15 +40,12 @@ def test_blocks_agree_with_whole_arrays_and_numpy(make_grid, monkeypatch, shape,
 
     def local(v, w):
         name = "slab" if devices > 1 else None
-        v_hat = forward_blocked(v, layout, name)
-        whole_hat = forward_local(v, layout, name)
-        there = inverse_blocked(v_hat, layout, name), inverse_local(v_hat, layout, name)
-        f_hat = forward_local(product(there[1], 0.5, w), layout, name)
-        return (
-            (v_hat, whole_hat),
-            there,
-            (pointwise_blocked(v_hat, product, layout, name, [jnp.float64(0.5)], [w])[0], f_hat),
-        )
+        ways = Blocks(), WholeArrays()
+        coefficients = [way.forward(v, layout, name, 1 / math.prod(layout.points)) for way in ways]
+        fields = [way.inverse(coefficients[0], layout, name, 1.0) for way in ways]
+        functions, operands = FieldFunctions(product, parameters=1), [jnp.float64(0.5), w]
+        products = [way.pointwise(coefficients[0], functions, layout, name, operands)[0] for way in ways]
+        return coefficients, fields, products
 
     run = jax.shard_map(local, mesh=grid.mesh, in_specs=(fields, points), out_specs=fields, check_vma=False)
     (v_hat, whole_hat), points_of, products = jax.jit(run)(padded, weight)
@@ -62,7 +62,7 @@ def test_small_fields_share_a_block(make_grid, shape):
     """The loop over rows takes whole fields at a time, not one turn for each."""
     grid = make_grid(shape, devices=1)
     u_hat = jax.ShapeDtypeStruct((5, *grid.spectral_shape), complex)
-    text = jax.jit(lambda v: inverse_blocked(v, grid.layout, None)).lower(u_hat).as_text()
+    text = jax.jit(lambda v: Blocks().inverse(v, grid.layout, None, 1.0)).lower(u_hat).as_text()
     assert text.count("stablehlo.while") == 0
 
 
@@ -72,7 +72,8 @@ def test_blocks_of_two_dimensions_hold_no_whole_field(make_grid):
     layout = grid.layout
     u_hat = jax.ShapeDtypeStruct((2, *grid.spectral_shape), complex, sharding=grid.spectral_sharding(3))
     specs = jax.P(None, "slab")
-    run = lambda v: pointwise_blocked(v, lambda u: u * u, layout, "slab")[0]  # noqa: E731
+    functions = FieldFunctions(lambda u: u * u)
+    run = lambda v: Blocks().pointwise(v, functions, layout, "slab", [])[0]  # noqa: E731
     mapped = jax.jit(jax.shard_map(run, mesh=grid.mesh, in_specs=specs, out_specs=specs, check_vma=False))
     held = mapped.lower(u_hat).compile().memory_analysis().temp_size_in_bytes
     pieces = 2 * 16 * 256 * layout.spectral_shape[0]  # of two fields; as one block it holds 3.5 of them

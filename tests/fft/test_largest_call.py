@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from solver.fft import stages
-from solver.fft.pipeline import forward_local, inverse_local
+from solver.fft.whole import forward_local, inverse_local
 from solver.grid.layout import Layout
 
 

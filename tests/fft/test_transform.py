@@ -12,7 +12,8 @@ from jax.test_util import check_grads
 
 import solver as sw
 from solver.fft import Method
-from solver.fft.primitive import _compiled, _traced, forward_p, inverse_p
+from solver.fft.lowering import compiled
+from solver.fft.primitive import forward_p, inverse_p, transform_traced
 from solver.grid import Layout
 
 pytestmark = pytest.mark.slow
@@ -68,7 +69,7 @@ def test_one_exchange_per_batched_transform_and_no_gather(make_grid, shape, real
     assert collectives(transform.inverse, u_hat) == {"all-to-all": 1}
     assert collectives(jax.vmap(transform.forward), random_field(grid, (4, *batch))) == {"all-to-all": 1}
     how = {"layout": grid.layout, "mesh": grid.mesh, "method": transform.method, "factor": 1.0, "padded": True}
-    outside_of_jit = _compiled(_traced, grid.spectral_sharding(u.ndim), primitive=forward_p, **how)
+    outside_of_jit = compiled(transform_traced, grid.spectral_sharding(u.ndim), primitive=forward_p, **how)
     assert collectives(outside_of_jit, u) == {"all-to-all": 1}
     # neighbours in the same program do not make it move data again
     assert collectives(lambda v: transform.inverse(2 * transform.forward(jnp.sin(v))), u) == {"all-to-all": 2}

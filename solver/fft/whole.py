@@ -1,4 +1,4 @@
-"""What one device does in a transform: local FFTs, pruning, and the exchanges in between.
+"""A device's part of a transform on whole arrays: local FFTs, pruning, and the exchanges in between.
 
 Forward, in three dimensions, on a slab of x and on a pencil of x and y (P slabs, C pencils in each):
 
@@ -15,25 +15,27 @@ Axes that the devices do not divide are padded: padding is cut off before an axi
 and comes out as zeros. Without axis names the same steps act on a whole array.
 
 The inverse goes back the same way, one axis at a time, so that y is transformed for retained kz only. It is written for
-GPUs, where every pass over memory counts: forward FFTs of conjugates, since XLA follows an inverse one by a pass that
-scales; what is sent keeps the order of its axes, and each transposition is one kernel with the zeros that are put in.
+GPUs, where every pass over memory counts. It consists of forward FFTs of conjugates, since XLA follows an inverse FFT
+by a pass that scales. What is sent keeps the order of its axes, so that XLA makes one kernel of each transposition and
+the zeros that are put in.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 from jaxtyping import Array
 
+from solver.fft.local import AxisNames, LocalTransform, mesh_names
+from solver.fft.maxima import largest_of_devices, largest_on_device
+from solver.fft.point_function import FieldFunctions
 from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, to_points, truncate
 from solver.grid.layout import Layout
 
-AxisNames: TypeAlias = str | tuple[str, ...] | None  # mesh axes that split x (and y); None: the array is whole
 Step: TypeAlias = Callable[[Array], Array]
 
 
@@ -68,25 +70,55 @@ def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: fl
     return planes_of_lines(lines_of_modes(u_hat, layout), layout, axis_name, factor)
 
 
-# ---- the two sides of the exchange: planes of x, which hold all y and z, and lines of x -------------------------
+@dataclass(frozen=True)
+class WholeArrays(LocalTransform):
+    """Transforms step by step, each step on the whole block. For GPUs, for pencils, and for one dimension."""
+
+    def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
+        """`forward_local`."""
+        return forward_local(u, layout, axis_name, factor)
+
+    def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
+        """`inverse_local`."""
+        return inverse_local(u_hat, layout, axis_name, factor)
+
+    def pointwise(
+        self,
+        u_hat: Array,
+        functions: FieldFunctions,
+        layout: Layout,
+        axis_name: AxisNames,
+        operands: Sequence[Array],
+    ) -> list[Array]:
+        """Inverse transform, the functions of all fields at all points, forward transform."""
+        u = inverse_local(u_hat, layout, axis_name)
+        f_hat = forward_local(functions.fn(u, *operands), layout, axis_name)
+        if functions.largest is None:
+            return [f_hat]
+        largest = largest_on_device(functions.largest(u, *operands), layout, axis_name)
+        return [f_hat, largest_of_devices(largest, layout, axis_name)]
 
 
-def at_once(step: Step, u: Array) -> Array:
-    """A step on all fields together."""
+# ---- before and after the exchange: planes of x, which hold all y and z, and lines of x -------------------------
+
+
+def together(step: Step, u: Array) -> Array:
+    """The step on all fields together."""
     return step(u)
 
 
 def lines_of_planes(
-    u: Array, layout: Layout, axis_name: AxisNames, scale: float, apply: Callable[[Step, Array], Array] = at_once
+    u: Array, layout: Layout, axis_name: AxisNames, factor: float, apply: Callable[[Step, Array], Array] = together
 ) -> Array:
-    """FFT y z of planes of x, and the exchange: lines `(…, x, ky/P, kz)`, of pencils `(…, x, kz/C, ky/P)`.
+    """FFT y z of planes of x, and the exchange: lines of x `(…, x, ky/P, kz)`, with pencils `(…, x, kz/C, ky/P)`.
 
     Args:
-        u: planes `(…, x/P, y, z)`, all of this device's or the same part of every device's.
+        u: planes `(…, x/P, y, z)`: all planes of this device, or the same part of the planes of every device.
         layout: of the whole grid.
         axis_name: as in `forward_local`.
-        scale: factor of the result.
-        apply: how FFTs go through the fields, which share the exchange: at once, or one after the other.
+        factor: of the result.
+        apply: `apply(step, u)` takes the fields through a step, all together or one after the other. The fields share
+            the exchange in any case.
     """
     slab, pencil = mesh_names(axis_name, layout)
     d = layout.dimensions
@@ -95,44 +127,49 @@ def lines_of_planes(
         u_hat = to_modes(u, layout, d - 1)
         for axis in range(1, d):
             u_hat = truncate(u_hat, layout, axis, axis - d)
-        return resize(u_hat, 1 - d, layout.spectral_shape[0]) * scale
+        return resize(u_hat, 1 - d, layout.spectral_shape[0]) * factor
 
     def along_z(u: Array) -> Array:
         return resize(truncate(to_modes(u, layout, 1), layout, 2, -1), -1, layout.spectral_shape[1])
 
     def along_y(u_hat: Array) -> Array:
         u_hat = fft(reorder(resize(u_hat, -2, layout.points[1]), (-3, -1, -2)))
-        return resize(truncate(u_hat, layout, 1, -1), -1, layout.spectral_shape[0]) * scale
+        return resize(truncate(u_hat, layout, 1, -1), -1, layout.spectral_shape[0]) * factor
 
     if layout.pencils == 1:
-        return exchange(apply(of_slabs, u), slab, layout.slabs, cut=1 - d, join=-d)
-    u_hat = exchange(apply(along_z, u), pencil, layout.pencils, cut=-1, join=-2)
-    return exchange(apply(along_y, u_hat), slab, layout.slabs, cut=-1, join=-3)
+        return exchange(apply(of_slabs, u), slab, layout.slabs, split_axis=1 - d, concat_axis=-d)
+    u_hat = exchange(apply(along_z, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2)
+    return exchange(apply(along_y, u_hat), slab, layout.slabs, split_axis=-1, concat_axis=-3)
 
 
 def modes_of_lines(lines: Array, layout: Layout) -> Array:
-    """FFT x of what `lines_of_planes` gives: coefficients."""
+    """FFT x of lines as `lines_of_planes` returns them: coefficients."""
     d = layout.dimensions
     order: tuple[int, ...] = (-1, -2) if d == 2 else (-2, -1, -3) if layout.pencils == 1 else (-1, -2, -3)
     return truncate(fft(reorder(resize(lines, -d, layout.points[0]), order)), layout, 0, -1, select=True)
 
 
 def lines_of_modes(u_hat: Array, layout: Layout) -> Array:
-    """FFT x of coefficients: lines `(…, ky/P, kz, x)`, of pencils `(…, ky/P, kz/C, x)`, of the conjugate field."""
+    """FFT x of conjugate coefficients: lines of x `(…, ky/P, kz, x)`, with pencils `(…, ky/P, kz/C, x)`."""
     # Σ û exp(i k·x) is the conjugate of Σ conj(û) exp(−i k·x): inverse FFTs on GPUs come with a pass that scales
     u = jnp.conj(u_hat)
     if _in_one_call(layout):
         in_space = _transposed(u, [layout.order.index(axis) for axis in range(layout.dimensions)])
-        u = reorder(in_space, tuple(axis - layout.dimensions for axis in layout.order))  # so they lie: one pass less
+        # in the order of memory: one pass less
+        u = reorder(in_space, tuple(axis - layout.dimensions for axis in layout.order))
     return resize(fft(extend(u, layout, 0, -1, select=True)), -1, layout.padded_points[0])
 
 
 def planes_of_lines(
-    lines: Array, layout: Layout, axis_name: AxisNames, factor: float, apply: Callable[[Step, Array], Array] = at_once
+    lines: Array,
+    layout: Layout,
+    axis_name: AxisNames,
+    factor: float,
+    apply: Callable[[Step, Array], Array] = together,
 ) -> Array:
-    """The exchange of what `lines_of_modes` gives, and FFT y z: the field on planes of x, times `factor`.
+    """The exchange of lines as `lines_of_modes` returns them, and FFT y z: the field on planes of x, times `factor`.
 
-    Lines may lack planes, the same ones of every device. `apply` is as in `lines_of_planes`.
+    The lines may hold a part of the planes of x, the same part of every device's. `apply` is as in `lines_of_planes`.
     """
     slab, pencil = mesh_names(axis_name, layout)
     d = layout.dimensions
@@ -153,63 +190,20 @@ def planes_of_lines(
             return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
         return jnp.conj(fft(reorder(u, order), 2 if all_modes else 1)) * factor
 
-    u = exchange(lines, slab, layout.slabs, cut=-1, join=-d)
+    u = exchange(lines, slab, layout.slabs, split_axis=-1, concat_axis=-d)
     if d == 2 or all_modes:
         return apply(lambda u: to_field(with_zeros(u)), u)
     if pencil is None:
         return apply(lambda u: to_field(along_y(u)), u)
-    return apply(to_field, exchange(apply(along_y, u), pencil, layout.pencils, cut=-1, join=-2))
-
-
-# ---- maxima -----------------------------------------------------------------------------------------------------
-
-
-def largest_here(values: Array, layout: Layout, axis_name: AxisNames, first: Any = 0) -> Array:
-    """The largest of values `(…, x, y, z)` at this device's points, padding left out.
-
-    `first` is the place in the block of the first plane of x that is given.
-    """
-    names = mesh_names(axis_name, layout)
-    space = tuple(range(values.ndim - layout.dimensions, values.ndim))
-    for axis, name in zip(space, names, strict=False):
-        i = axis - space[0]
-        points, padded = layout.points[i], layout.padded_points[i]
-        if points < padded:
-            block = padded // (layout.slabs, layout.pencils)[i]
-            start = (0 if name is None else lax.axis_index(name) * block) + (first if i == 0 else 0)
-            place = start + lax.broadcasted_iota(np.int32, values.shape, axis)
-            values = jnp.where(place < points, values, -jnp.inf)
-    return jnp.max(values, axis=space)
-
-
-def largest_of_all(most: Array, layout: Layout, axis_name: AxisNames) -> Array:
-    """The largest of what the devices have."""
-    axes = tuple(name for name in mesh_names(axis_name, layout) if name is not None)
-    return lax.pmax(most, axes) if axes else most
+    return apply(to_field, exchange(apply(along_y, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2))
 
 
 def _in_one_call(layout: Layout) -> bool:
-    """One device that keeps all modes: nothing is dropped or sent between the axes."""
+    """Whether one FFT call transforms all axes: on one device that keeps all modes nothing is done between the axes."""
     return layout.devices == 1 and layout.dealias == "none"
 
 
 def _transposed(u: Array, order: Sequence[int]) -> Array:
-    """The axes in space in another order; left to XLA whether in memory or in name only."""
+    """The axes in space in another order. XLA decides whether the elements move in memory."""
     lead = u.ndim - len(order)
     return u.transpose(*range(lead), *(lead + axis for axis in order))
-
-
-def mesh_names(axis_name: AxisNames, layout: Layout) -> tuple[str | None, str | None]:
-    """Names of the mesh axes that split x and y.
-
-    Raises:
-        ValueError: fewer names than axes that the layout splits.
-    """
-    if axis_name is None:
-        return None, None
-    names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
-    if len(names) == 1 and layout.pencils == 1:
-        return names[0], None
-    if len(names) != 2:
-        raise ValueError(f"mesh axes {list(names)} for a layout split {layout.slabs} × {layout.pencils}: name two")
-    return names[0], names[1]

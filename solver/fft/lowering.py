@@ -1,0 +1,115 @@
+"""How an operation on global arrays becomes a JAX primitive, with evaluation, lowering and batching, and is called."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax._src import dispatch  # the registry of operations that need to know their devices has no public name
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
+from jax.sharding import Mesh, NamedSharding
+from jaxtyping import Array
+
+from solver.fft.method import Method
+from solver.fft.stages import EXPORTING, AnyArray
+from solver.grid.layout import Layout
+from solver.mesh import AnyMesh, constrained, padded_sharding
+
+# ---- registration -----------------------------------------------------------------------------------------------
+
+
+def register(primitive: Primitive, operation: Callable[..., Callable[..., Any]]) -> None:
+    """Give a primitive its evaluation, lowering and batching.
+
+    Args:
+        primitive: with parameters `layout`, `mesh`, `method` and others of its own.
+        operation: `operation(operands=shapes, on_cpu=…, **parameters)` returns the function of global arrays.
+    """
+
+    def lowering_rule(on_cpu: bool) -> Callable[..., Any]:
+        def run(*operands: Array, method: Method, **parameters: Any) -> Any:
+            shapes = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in operands]
+            method = method.for_export() if EXPORTING.get() else method
+            return operation(operands=shapes, on_cpu=on_cpu, method=method, **parameters)(*operands)
+
+        def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
+            token = EXPORTING.set(context.module_context.lowering_parameters.for_export)
+            try:
+                rule = mlir.lower_fun(run, multiple_results=primitive.multiple_results)
+                return rule(context, *operands, **parameters)
+            finally:
+                EXPORTING.reset(token)
+
+        return lower
+
+    primitive.def_impl(lambda *operands, **parameters: compiled(primitive.bind, **parameters)(*operands))
+    dispatch.prim_requires_devices_during_lowering.add(primitive)
+    mlir.register_lowering(primitive, lowering_rule(on_cpu=False))
+    mlir.register_lowering(primitive, lowering_rule(on_cpu=True), platform="cpu")
+    batching.primitive_batchers[primitive] = functools.partial(_batch, primitive)
+
+
+def _batch(primitive: Primitive, operands: Any, axes: Any, **parameters: Any) -> tuple[Any, Any]:
+    """The primitive on operands with one more leading axis, where `axes` says that they have it."""
+    moved = [v if axis is None else jnp.moveaxis(v, axis, 0) for v, axis in zip(operands, axes, strict=True)]
+    if "functions" in parameters:
+        parameters["functions"] = parameters["functions"].on_batch(axes)
+    results = primitive.bind(*moved, **parameters)
+    return results, [0] * len(results) if primitive.multiple_results else 0
+
+
+# ---- calls ------------------------------------------------------------------------------------------------------
+
+
+def bind(
+    primitive: Primitive,
+    u: AnyArray,
+    layout: Layout,
+    mesh: AnyMesh,
+    operands: Sequence[AnyArray] = (),
+    **parameters: Any,
+) -> Any:
+    """The primitive on padded arrays, with u and the first result pinned to their sharding.
+
+    Unpinned, Shardy leaves the result replicated and gathers it; and `jit` cannot see the devices that a primitive
+    needs inside. Further operands are not pinned: the operation says where it needs them.
+    """
+
+    def pin(v: AnyArray) -> Array:
+        return constrained(v, padded_sharding(mesh, v.ndim, layout.dimensions))
+
+    results = primitive.bind(pin(u), *operands, layout=layout, mesh=mesh, **parameters)
+    return [pin(results[0]), *results[1:]] if primitive.multiple_results else pin(results)
+
+
+@functools.cache
+def compiled(run: Callable[..., Any], result: NamedSharding | None = None, /, **parameters: Any) -> Callable[..., Any]:
+    """`run(*operands, **parameters)` for calls outside of `jit`: compiled once for each set of parameters.
+
+    `result` is the sharding of the result; None leaves it to the compiler.
+    """
+    options = {} if result is None else {"out_shardings": result}
+    return jax.jit(lambda *operands: run(*operands, **parameters), **options)
+
+
+def to_mesh(u: Any, mesh: AnyMesh) -> Any:
+    """An array that is committed to other devices than the mesh's, copied to all of the mesh's; else u as it is."""
+    if isinstance(u, jax.core.Tracer) or not isinstance(u, jax.Array) or not isinstance(mesh, Mesh):
+        return u
+    if u.committed and set(u.devices()) != set(mesh.devices.flat):
+        return jax.device_put(u, NamedSharding(mesh, jax.P()))
+    return u
+
+
+def refuse_inside_shard_map() -> None:
+    """Raises ValueError inside a manual region, where the operation would silently transform each block alone."""
+    manual = set(getattr(jax.sharding.get_abstract_mesh(), "manual_axes", ()))
+    if manual:
+        raise ValueError(
+            f"a global transform was called inside a shard_map over {sorted(manual)}, on one device's block; "
+            "call it outside, or use solver.fft.forward_local / inverse_local inside"
+        )
