@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 
-from solver.cluster import lifeline
+from solver.cluster import peer_connections
 from solver.cluster.service import service_client
 
 KEY = "slabwave/failure/{}"
@@ -52,7 +52,7 @@ def watch(coordinator: str | None) -> None:
     if client is None:
         return
     if coordinator is not None:
-        lifeline.hold(client, coordinator, _end_for_the_dead)
+        peer_connections.connect(client, coordinator, _end_for_the_dead)
     mine = KEY.format(jax.process_index())
     thread = threading.Thread(target=_wait_for_failure, args=(client, mine), name="slabwave-failure", daemon=True)
     thread.start()
@@ -67,7 +67,7 @@ def _wait_for_failure(client: Any, mine: str) -> None:
     if message == LEAVE:
         return
     _leaving.set()
-    lifeline.let_go()
+    peer_connections.say_goodbye()
     code, process, text = message.split(" ", 2)
     if jax.process_index() == (0 if process != "0" else 1):  # one of thousands says it
         print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
@@ -87,7 +87,7 @@ def _end_for_the_dead(message: str) -> None:
 
 def _release(client: Any, mine: str, thread: threading.Thread) -> None:
     _leaving.set()
-    lifeline.let_go()
+    peer_connections.say_goodbye()
     try:
         client.key_value_set(mine, LEAVE)
     except Exception:
@@ -103,7 +103,7 @@ def end_all(code: int, message: str) -> None:
     client = service_client()
     if client is not None:
         _leaving.set()
-        lifeline.let_go()
+        peer_connections.say_goodbye()
         text = f"{code} {jax.process_index()} {' '.join(message.split())}"
         # in a thread: the service's own process may be the one that hangs
         threading.Thread(target=_tell_others, args=(client, text), daemon=True).start()
