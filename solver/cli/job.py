@@ -87,7 +87,7 @@ def carry_out(
             stop.listen()  # again: joining replaces the handlers
             start = lambda: _start(assembly)  # noqa: E731
             limits = assembly.limits
-            early = EarlyStop(stop, directory.path, lock, limits.wall)
+            early = EarlyStop(stop, directory.path, lock, limits.time_limit)
             run, control = assembly.run, assembly.control
             with _way_on(directory):
                 _, finished = simulate(run, assembly.stepper, start, control, assembly.outputs, early, limits, profile)

@@ -128,7 +128,7 @@ class Limits:
     """What ends a run early.
 
     Args:
-        wall: seconds after the start of the process before which the run is to have stopped, with a checkpoint.
+        time_limit: seconds after the start of the process before which the run is to have stopped, with a checkpoint.
         stall: seconds without a step after which it is given up.
         energy: half the mean square of all fields beyond which the solution counts as blown up.
 
@@ -136,12 +136,16 @@ class Limits:
         ValueError: one that is not positive.
     """
 
-    wall: float | None = None
+    time_limit: float | None = None
     stall: float = STALL_SECONDS
     energy: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("wall_limit", self.wall), ("stall_limit", self.stall), ("energy_limit", self.energy)):
+        for name, value in (
+            ("wall_limit", self.time_limit),
+            ("stall_limit", self.stall),
+            ("energy_limit", self.energy),
+        ):
             if value is not None and not value > 0:
                 raise ValueError(f"{name} = {value}: a positive number is needed")
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from solver.cluster import Watchdog, watchdog
-from solver.cluster.wall import end_of_job, seconds_left
+from solver.cluster.time_limit import end_of_job, seconds_left
 
 LIMIT = 0.3
 

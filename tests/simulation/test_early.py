@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from solver.cluster import wall
+from solver.cluster import time_limit
 from solver.io import Writer
 from solver.simulation import EarlyStop, early
 from solver.steppers import State
@@ -17,11 +17,11 @@ def begun(tmp_path, monkeypatch, caplog):
     """A run that began 100 s ago, with a limit, in a job that ends some seconds from now."""
     state = State(field=None, step=np.int64(0), t=np.float64(0), dt=np.float64(0.1))
     monkeypatch.setattr(early.LOGGER, "propagate", True)
-    monkeypatch.setattr(wall, "STARTED", wall.time.time() - 100)
+    monkeypatch.setattr(time_limit, "STARTED", time_limit.time.time() - 100)
     caplog.set_level(logging.INFO, "slabwave")
 
     def begin(limit, job_left):
-        monkeypatch.setattr(early, "end_of_job", lambda environment: wall.time.time() + job_left)
+        monkeypatch.setattr(early, "end_of_job", lambda environment: time_limit.time.time() + job_left)
         one = EarlyStop(StopRequest(), tmp_path, None, limit)
         one.begin(state, Writer())
         return one
