@@ -14,7 +14,7 @@ from solver.io.files import duration, in_words
 from solver.plan import NoCompiler, Part, Plan, Target, largest
 from solver.plan.recorded import compiler, recorded_words
 from solver.plan.target import POOL
-from solver.plan.timing import better_split, step_of, transform_time
+from solver.plan.timing import better_split, step_work, transform_time
 
 
 def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str]:
@@ -46,7 +46,7 @@ def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str
         f"{rates.network / 1e9:.3g} GB/s per device across hosts ({rates.basis}); docs/sizing.md",
     ]
     if target.devices > 1 and len(plan.physical) == 3:
-        step = step_of(steps, point / word, word, sum(plan.transforms.values()), time)
+        step = step_work(steps, point / word, word, sum(plan.transforms.values()), time)
         choice = better_split(rates, run.grid.layout, step, word, known=time.total)
         lines.append(f"# split:        {choice}")
     return lines
