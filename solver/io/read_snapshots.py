@@ -64,7 +64,7 @@ class Snapshot:
         axes: coordinates of the points [length], by name.
         variables: by name.
         place: where a part of the grid lies, in words; empty for the whole.
-        told: further numbers of the file: `since` and `samples` of mean fields.
+        window: of mean fields, the numbers `since` and `samples` of their averaging window; else empty.
         kind: what files of its kind are called.
     """
 
@@ -75,7 +75,7 @@ class Snapshot:
     axes: Mapping[str, np.ndarray]
     variables: Mapping[str, SnapshotVariable]
     place: str = ""
-    told: Mapping[str, float] = field(default_factory=dict)
+    window: Mapping[str, float] = field(default_factory=dict)
     kind: str = "snapshots"
 
     def values(self, name: str, index: Any = ()) -> np.ndarray:
@@ -135,11 +135,11 @@ def _read(path: Path, file: h5py.File) -> Snapshot:
         raise ValueError(f"{path}: not a snapshot; attributes step and time, and coordinates x, y, z are needed")
     axes = {name: dataset(file, name)[:] for name in sorted(file) if SIDE.fullmatch(name)}
     variables = {name: _variable(file, name) for name in variables_in(file)}
-    told = {key: float(file.attrs[key]) for key in ("since", "samples") if key in file.attrs}
+    window = {key: float(file.attrs[key]) for key in ("since", "samples") if key in file.attrs}
     title = str(file.attrs.get("title", ""))
     step, t = int(file.attrs["step"]), float(file.attrs["time"])
-    kind = "statistics" if told else "snapshots"
-    return Snapshot(path, step, t, title, axes, variables, told=told, kind=kind)
+    kind = "statistics" if window else "snapshots"
+    return Snapshot(path, step, t, title, axes, variables, window=window, kind=kind)
 
 
 def _variable(file: h5py.File, name: str) -> SnapshotVariable:

@@ -56,8 +56,8 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What a file of records holds besides the rows."""
+class RecordsLayout:
+    """Axes and columns of a file of records: everything that it holds besides its rows."""
 
     axes: Mapping[str, Axis] = field(default_factory=dict)
     columns: Mapping[str, Column] = field(default_factory=dict)
@@ -67,14 +67,14 @@ class Layout:
         return tuple(len(self.axes[axis].values) for axis in self.columns[name].axes)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The layout as values that JSON can hold."""
         return {
             "axes": {name: {**vars(axis), "values": axis.values.tolist()} for name, axis in self.axes.items()},
             "columns": {name: vars(column) for name, column in self.columns.items()},
         }
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Layout:
+    def from_json(cls, content: dict[str, Any]) -> RecordsLayout:
         """The inverse of `to_json`."""
         axes = {name: Axis(**{**axis, "values": np.array(axis["values"])}) for name, axis in content["axes"].items()}
         columns = {
@@ -109,7 +109,7 @@ class RecordsFile:
         """The rows that are not in the file yet."""
         return self.path.with_name(f".{self.path.name}.rows")
 
-    def append(self, row: Row, layout: Layout) -> None:
+    def append(self, row: Row, layout: RecordsLayout) -> None:
         """Add a row."""
         if not self.journal.exists():
             self._add_line({"layout": layout.to_json()})
@@ -129,12 +129,14 @@ class RecordsFile:
         if self.path.exists() or self.journal.exists():
             self._replace([row for row in self.rows() if row.step <= step])
 
-    def layout(self) -> Layout | None:
+    def layout(self) -> RecordsLayout | None:
         """Axes and columns; None while there is no row."""
         if self.path.exists():
             with read_hdf5(self.path) as file:
                 return _read_layout(file)
-        return next((Layout.from_json(c["layout"]) for _, c in self._journal_lines() if c and "layout" in c), None)
+        return next(
+            (RecordsLayout.from_json(c["layout"]) for _, c in self._journal_lines() if c and "layout" in c), None
+        )
 
     def rows(self) -> list[Row]:
         """All rows, those of the journal included."""
@@ -195,7 +197,7 @@ class RecordsFile:
         self.journal.unlink(missing_ok=True)
 
 
-def _write(file: h5py.File, rows: list[Row], layout: Layout) -> None:
+def _write(file: h5py.File, rows: list[Row], layout: RecordsLayout) -> None:
     create(file, "t", np.array([row.t for row in rows]))
     create(file, "step", np.array([row.step for row in rows]))
     for name, axis in layout.axes.items():
@@ -219,7 +221,7 @@ def _columns_in(file: h5py.File) -> list[str]:
     return [name for name in file if name not in TIME and not dataset(file, name).is_scale]
 
 
-def _read_layout(file: h5py.File) -> Layout:
+def _read_layout(file: h5py.File) -> RecordsLayout:
     def words(name: str) -> dict[str, str]:
         return {key: str(dataset(file, name).attrs.get(key, "")) for key in ("units", "long_name")}
 
@@ -229,4 +231,4 @@ def _read_layout(file: h5py.File) -> Layout:
         name: Column(tuple(dim.keys()[0] for dim in list(dataset(file, name).dims)[1:]), **words(name))
         for name in _columns_in(file)
     }
-    return Layout(axes, columns)
+    return RecordsLayout(axes, columns)

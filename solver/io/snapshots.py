@@ -17,11 +17,11 @@ import numpy as np
 
 from solver.cluster import Agreement, is_first
 from solver.grid import Grid
-from solver.io.cuts import AXES, Cut
 from solver.io.files import make_folder, partial_path, publish
 from solver.io.hdf5 import create, edit_hdf5, in_the_file_itself, new_hdf5, seal
 from solver.io.host import host_copy
 from solver.io.manifest import step_of
+from solver.io.subgrid import AXES, Subgrid
 from solver.io.vtkhdf import write_vtkhdf
 from solver.io.vtkhdf_series import update_series
 
@@ -43,13 +43,13 @@ class Variable:
         values: real, `(x, y, z)`, or `(component, x, y, z)`, stored as `(x, y, z, component)`.
         units: of the values.
         labels: of the components.
-        cut: the part of the grid that is stored; everything if None.
+        subgrid: the part of the grid that is stored; everything if None.
     """
 
     values: jax.Array
     units: str = ""
     labels: tuple[str, ...] = ()
-    cut: Cut | None = None
+    subgrid: Subgrid | None = None
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class HeldVariable:
     slabs: tuple[tuple[tuple[slice, ...], np.ndarray], ...]
     units: str
     labels: tuple[str, ...]
-    cut: Cut
+    subgrid: Subgrid
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the data set."""
-        return (*self.cut.shape, *([len(self.labels)] if self.labels else []))
+        return (*self.subgrid.shape, *([len(self.labels)] if self.labels else []))
 
 
 def snapshot_path(folder: Path, step: int) -> Path:
@@ -134,23 +134,23 @@ def hold_snapshot(
 
 def _held(name: str, variable: Variable, grid: Grid) -> HeldVariable:
     _check(name, variable, grid)
-    cut = Cut.whole(grid.physical_shape) if variable.cut is None else variable.cut
+    subgrid = Subgrid.whole(grid.physical_shape) if variable.subgrid is None else variable.subgrid
     slabs = []
     for shard in variable.values.addressable_shards:
         index = shard.index[-grid.dimensions :]
         bounds = [s.indices(n)[:2] for s, n in zip(index, grid.physical_shape, strict=True)]
-        overlap = cut.overlap(*zip(*bounds, strict=True))
+        overlap = subgrid.overlap(*zip(*bounds, strict=True))
         if shard.replica_id == 0 and overlap is not None:
             here, there = overlap
-            part = shard.data if variable.cut is None else shard.data[(..., *here)]
-            slabs.append((there, _without_dropped(host_copy(part), cut, bool(variable.labels))))
-    return HeldVariable(variable.values.dtype, tuple(slabs), variable.units, variable.labels, cut)
+            part = shard.data if variable.subgrid is None else shard.data[(..., *here)]
+            slabs.append((there, _without_dropped(host_copy(part), subgrid, bool(variable.labels))))
+    return HeldVariable(variable.values.dtype, tuple(slabs), variable.units, variable.labels, subgrid)
 
 
-def _without_dropped(values: np.ndarray, cut: Cut, components: bool) -> np.ndarray:
-    """Components behind, the axes that the cut drops taken away."""
+def _without_dropped(values: np.ndarray, subgrid: Subgrid, components: bool) -> np.ndarray:
+    """Components behind, the axes that the subgrid drops taken away."""
     values = np.moveaxis(values, 0, -1) if components else values
-    return values.squeeze(tuple(axis for axis, dropped in enumerate(cut.dropped) if dropped))
+    return values.squeeze(tuple(axis for axis, dropped in enumerate(subgrid.dropped) if dropped))
 
 
 def _write(
@@ -212,22 +212,22 @@ def _create(
 def _create_variable(
     file: h5py.File, name: str, variable: HeldVariable, grid: Grid, filters: Mapping[str, Any]
 ) -> None:
-    cut, shape = variable.cut, variable.shape
+    subgrid, shape = variable.subgrid, variable.shape
     data: Any
     if shape:
-        chunk = (1, *shape[1:]) if len(cut.shape) > 1 else shape
+        chunk = (1, *shape[1:]) if len(subgrid.shape) > 1 else shape
         data = file.create_dataset(name, shape, variable.dtype, chunks=chunk, fletcher32=True, **filters)
     else:
         data = create(file, name, np.zeros((), variable.dtype))
     data.attrs["units"] = variable.units
     at = 0
     for axis, points in enumerate(grid.coordinates()):
-        along = points.ravel()[cut.start[axis] : cut.stop[axis]]
-        if cut.dropped[axis]:
+        along = points.ravel()[subgrid.start[axis] : subgrid.stop[axis]]
+        if subgrid.dropped[axis]:
             data.attrs[AXES[axis]] = along[0]
             continue
         whole = len(along) == points.size
-        scale = AXES[axis] if whole else f"{AXES[axis]}_{cut.start[axis]}_{cut.stop[axis] - 1}"
+        scale = AXES[axis] if whole else f"{AXES[axis]}_{subgrid.start[axis]}_{subgrid.stop[axis] - 1}"
         data.dims[at].label = scale
         data.dims[at].attach_scale(_scale(file, scale, along))
         at += 1

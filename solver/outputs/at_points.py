@@ -17,7 +17,7 @@ from solver.equations.system import PeriodicSystem, compiled
 from solver.fft import resample
 from solver.grid import Grid
 from solver.io import COMPONENT, Variable
-from solver.io.cuts import Cut
+from solver.io.subgrid import Subgrid
 from solver.operators import Fields
 
 Precision = Literal["grid", "float32"]
@@ -114,16 +114,16 @@ def known_quantities(equation: PeriodicSystem) -> list[str]:
 
 
 def variables(
-    equation: PeriodicSystem, selection: Selection, fields: Fields, cuts: Iterable[Cut | None] = (None,)
+    equation: PeriodicSystem, selection: Selection, fields: Fields, subgrids: Iterable[Subgrid | None] = (None,)
 ) -> dict[str, Variable]:
     """What `hold_snapshot` takes, for each quantity and each part of the grid. Collective."""
     units = {**{name: d.units for name, d in equation.derived().items()}, **equation.snapshot_units()}
     found = {}
     for name, values in _values(selection, equation, fields).items():
         labels = component_labels(equation, name, values)
-        for cut in cuts:
-            label = "" if cut is None else cut.label(equation.grid.physical_shape)
-            found[f"{name}_{label}" if label else name] = Variable(values, units.get(name, ""), labels, cut)
+        for subgrid in subgrids:
+            label = "" if subgrid is None else subgrid.label(equation.grid.physical_shape)
+            found[f"{name}_{label}" if label else name] = Variable(values, units.get(name, ""), labels, subgrid)
     return found
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array
 from solver import diagnostics
 from solver.diagnostics import correlation_distances, longitudinal_and_transverse
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
@@ -31,7 +31,7 @@ class Correlations(Records):
 
     name: ClassVar[str] = "correlations"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         columns: dict[str, Column] = {}
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             columns[f"{prefix}longitudinal"] = Column(("r",), "1", f"of {name} along the separation")
@@ -43,7 +43,7 @@ class Correlations(Records):
             columns[f"{name}_variance"] = Column(
                 (), f"({equation.fields[name].units})^2", f"mean square of the fluctuations of {name}"
             )
-        return Layout({"r": Axis(correlation_distances(equation.grid), "length", "separation")}, columns)
+        return RecordsLayout({"r": Axis(correlation_distances(equation.grid), "length", "separation")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         found: dict[str, Array] = {}

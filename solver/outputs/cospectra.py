@@ -12,7 +12,7 @@ from jaxtyping import Array
 from solver.config import nearest
 from solver.diagnostics import co_spectrum, quadrature_spectrum, shell_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
@@ -35,12 +35,12 @@ class Cospectra(Records):
 
     name: ClassVar[str] = "cospectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         columns = {}
         for a, b in self._pairs(equation):
             columns[f"{a}_{b}_real"] = Column(("k",), "", f"co-spectrum of {a} and {b} in each shell")
             columns[f"{a}_{b}_imaginary"] = Column(("k",), "", f"quadrature spectrum of {a} and {b} in each shell")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         found, parts = {}, component_coefficients(equation, fields)

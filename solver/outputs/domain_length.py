@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import characteristic_length
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
@@ -27,9 +27,9 @@ class DomainLength(Records):
 
     name: ClassVar[str] = "domain-length"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         text = "2 pi over the mean wavenumber of the fluctuations"
-        return Layout({}, {f"{name}_length": Column((), "length", text) for name in equation.fields})
+        return RecordsLayout({}, {f"{name}_length": Column((), "length", text) for name in equation.fields})
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         return {

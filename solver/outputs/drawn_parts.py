@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.io import Column, Layout, Snapshot, read_slices
-from solver.outputs.drawn_slices import chosen_snapshots, draw_against_time, draw_slices, panels_of, whole_of
+from solver.io import Column, RecordsLayout, Snapshot, read_slices
+from solver.outputs.drawn_slices import chosen_snapshots, draw_against_time, draw_slices, panels_of, uncut_plane
 from solver.pictures import PLANES, Recorded, View, records_figure, save
 from solver.pictures.times import chosen_times
 
@@ -93,9 +93,9 @@ def reader_of(part: str) -> Callable[[Path], Snapshot]:
 
 
 def _draw_points(rows: Sequence[Snapshot], folder: Path, view: View, stem: str) -> list[Path]:
-    found = [panels_of(row, view, whole_of(row)) for row in rows]
+    found = [panels_of(row, view, uncut_plane(row)) for row in rows]
     names = [f"{panel.name} {panel.label}".strip() for panel in found[0]]
-    layout = Layout({}, {name: Column((), panel.units) for name, panel in zip(names, found[0], strict=True)})
+    layout = RecordsLayout({}, {name: Column((), panel.units) for name, panel in zip(names, found[0], strict=True)})
     values = {name: np.array([float(row[i].values) for row in found]) for i, name in enumerate(names)}
     recorded = Recorded(stem, np.array([row.t for row in rows]), layout, values)
     figure = records_figure(recorded, view, rows[0].place)

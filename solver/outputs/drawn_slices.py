@@ -19,18 +19,18 @@ DEFAULT_PLACE = 5  # a fifth of the way: no sine or cosine of up to four waves v
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Where a plane lies in a snapshot.
+class Plane:
+    """A plane of a snapshot, or all of a snapshot in one or two dimensions.
 
     Args:
-        axes: names of the axes that are left, in order.
-        index: of the points on all axes.
-        told: the plane in words; empty where nothing is cut.
+        axes: names of the axes of the plane, in order.
+        index: selects the points of the plane; one entry per axis of the snapshot.
+        label: the plane in words; empty if the snapshot is drawn whole.
     """
 
     axes: tuple[str, ...]
     index: tuple[Any, ...]
-    told: str
+    label: str
 
 
 def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot) -> list[Path]:
@@ -51,7 +51,7 @@ def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], S
     return [paths[nearest_one]]
 
 
-def cut_of(snapshot: Snapshot, view: View) -> Cut:
+def plane_of(snapshot: Snapshot, view: View) -> Plane:
     """The plane that a view asks for.
 
     Raises:
@@ -61,22 +61,22 @@ def cut_of(snapshot: Snapshot, view: View) -> Cut:
     whole = tuple(slice(None) for _ in names)
     if len(names) < 3:
         if snapshot.place:  # one plane or line, which is chosen already
-            return whole_of(snapshot)
+            return uncut_plane(snapshot)
         if view.plane not in (None, "".join(names)) or view.at is not None:
             asked = f"plane {view.plane!r}" if view.plane not in (None, "".join(names)) else f"at {view.at:g}"
             raise ValueError(f"{asked}: a run in three dimensions is needed; this one has {len(names)}")
-        return whole_of(snapshot)
+        return uncut_plane(snapshot)
     plane = view.plane or "xy"
     normal = PLANES[plane]
     points = snapshot.axes[normal]
     here = len(points) // DEFAULT_PLACE if view.at is None else _nearest_point(points, view.at, normal)
     axis = names.index(normal)
-    return Cut(tuple(plane), (*whole[:axis], here, *whole[axis + 1 :]), f"{normal} = {points[here]:.3g}")
+    return Plane(tuple(plane), (*whole[:axis], here, *whole[axis + 1 :]), f"{normal} = {points[here]:.3g}")
 
 
-def whole_of(snapshot: Snapshot) -> Cut:
-    """Nothing is cut."""
-    return Cut(tuple(snapshot.axes), tuple(slice(None) for _ in snapshot.axes), snapshot.place)
+def uncut_plane(snapshot: Snapshot) -> Plane:
+    """All points of a snapshot that is not cut, or was cut before it was written."""
+    return Plane(tuple(snapshot.axes), tuple(slice(None) for _ in snapshot.axes), snapshot.place)
 
 
 def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
@@ -86,7 +86,7 @@ def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
     return int(np.argmin(np.abs(points - at)))
 
 
-def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
+def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
     """The components that a view asks for, in its plane.
 
     Raises:
@@ -98,7 +98,7 @@ def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
     found = []
     for name in fields if view.field is None else [view.field]:
         variable = snapshot.variables[name]
-        values = snapshot.values(name, cut.index)
+        values = snapshot.values(name, plane.index)
         parts = (
             list(zip(variable.labels, np.moveaxis(values, -1, 0), strict=True)) if variable.labels else [("", values)]
         )
@@ -112,21 +112,21 @@ def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
 
 def draw_slices(snapshot: Snapshot, folder: Path, view: View, stem: str = "") -> list[Path]:
     """One figure of a snapshot, called as its file if no `stem` is given."""
-    cut = cut_of(snapshot, view)
-    sides = [(name, snapshot.axes[name]) for name in cut.axes]
-    figure = slices_figure(panels_of(snapshot, view, cut), sides, told(snapshot, cut), view)
+    plane = plane_of(snapshot, view)
+    sides = [(name, snapshot.axes[name]) for name in plane.axes]
+    figure = slices_figure(panels_of(snapshot, view, plane), sides, slice_caption(snapshot, plane), view)
     return save(figure, folder, stem or snapshot.path.stem, view)
 
 
-def told(snapshot: Snapshot, cut: Cut) -> str:
-    """Time and place of a slice in words; of a mean field its window."""
-    since = f"{snapshot.told['since']:.4g} – " if "since" in snapshot.told else ""
-    return f"t = {since}{snapshot.t:.4g}" + (f", {cut.told}" if cut.told else "")
+def slice_caption(snapshot: Snapshot, plane: Plane) -> str:
+    """Time and place of a slice in words; for a mean field, its averaging window."""
+    since = f"{snapshot.window['since']:.4g} – " if "since" in snapshot.window else ""
+    return f"t = {since}{snapshot.t:.4g}" + (f", {plane.label}" if plane.label else "")
 
 
 def draw_against_time(snapshots: Sequence[Snapshot], folder: Path, view: View, stem: str = "snapshots") -> list[Path]:
     """Fields on a line as diagrams of x and t."""
-    rows = [panels_of(one, view, cut_of(one, view)) for one in snapshots]
+    rows = [panels_of(one, view, plane_of(one, view)) for one in snapshots]
     names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
     values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
     units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}

@@ -12,7 +12,7 @@ from jaxtyping import Array
 from solver.diagnostics import shell_flux, shell_spectrum, shell_wavenumbers
 from solver.equations.base import Equation
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.transfer import invariant_transfer
@@ -32,7 +32,7 @@ class Elsasser(Records):
 
     name: ClassVar[str] = "elsasser"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         if not isinstance(equation, Equation) or not {"velocity", "magnetic_field"} <= set(equation.fields):
             raise ValueError(
                 f"output elsasser: {equation.name} has the fields {', '.join(equation.fields)}; velocity and "
@@ -44,7 +44,7 @@ class Elsasser(Records):
             columns[name] = Column(("k",), energy, f"quarter of the mean square of {z} in each shell")
             columns[f"{name}_transfer"] = Column(("k",), rate, f"rate at which N changes that of {z} in each shell")
             columns[f"{name}_flux"] = Column(("k",), rate, f"rate at which N takes that of {z} from all shells up to k")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         assert isinstance(equation, Equation)  # `layout` has asked

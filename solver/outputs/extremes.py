@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.config import nearest
 from solver.diagnostics import largest, smallest
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES
@@ -35,7 +35,7 @@ class Extremes(Records):
 
     name: ClassVar[str] = "extremes"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         known = list(jax.eval_shape(lambda fields: _quantities(equation, fields), equation.field_shapes()))
         for name in self.quantities:
             if name not in known:
@@ -46,7 +46,7 @@ class Extremes(Records):
                 columns[f"{name}_{which}"] = Column((), "", f"{text} of {name}")
                 for axis in AXES[: equation.grid.dimensions]:
                     columns[f"{name}_{which}_{axis}"] = Column((), "length", f"{axis} of the {text} of {name}")
-        return Layout({}, columns)
+        return RecordsLayout({}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         found, quantities = {}, _quantities(equation, fields)

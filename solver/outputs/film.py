@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Snapshot, read_snapshot
-from solver.outputs.drawn_slices import cut_of, panels_of, told
+from solver.outputs.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures import Colours, View, colours_of, slices_figure, update_slices
 from solver.pictures.style import style
 
@@ -34,9 +34,9 @@ def frames(
 
     first = read(paths[0])
     colours = film_colours(paths, view, read)
-    cut = cut_of(first, view)
-    sides = [(name, first.axes[name]) for name in cut.axes]
-    figure = slices_figure(panels_of(first, view, cut), sides, told(first, cut), view, colours)
+    plane = plane_of(first, view)
+    sides = [(name, first.axes[name]) for name in plane.axes]
+    figure = slices_figure(panels_of(first, view, plane), sides, slice_caption(first, plane), view, colours)
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
     with style(view):
@@ -44,7 +44,7 @@ def frames(
     figure.set_layout_engine("none")  # nothing may move from frame to frame
     for path in paths:
         snapshot = read(path)
-        update_slices(figure, panels_of(snapshot, view, cut_of(snapshot, view)), told(snapshot, cut))
+        update_slices(figure, panels_of(snapshot, view, plane_of(snapshot, view)), slice_caption(snapshot, plane))
         with style(view):
             canvas.draw()
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
@@ -63,7 +63,7 @@ def film_colours(
 
 
 def _sample(snapshot: Snapshot, view: View) -> Iterator[tuple[str, np.ndarray]]:
-    for panel in panels_of(snapshot, view, cut_of(snapshot, view)):
+    for panel in panels_of(snapshot, view, plane_of(snapshot, view)):
         values = panel.values[np.isfinite(panel.values)]
         if values.size:
             yield panel.name, np.append(values[:: max(1, values.size // SAMPLE)], [values.min(), values.max()])

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
@@ -28,7 +28,7 @@ class Helicity(Records):
 
     name: ClassVar[str] = "helicity"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions != 3:
             raise ValueError(
@@ -40,7 +40,7 @@ class Helicity(Records):
                 ("k",), "length^3/time^2", "vector potential times field in each shell"
             )
             columns["cross_helicity"] = Column(("k",), "length^2/time^2", "velocity times magnetic field in each shell")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         vectors, grid = equation.vectors(fields), equation.grid

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import line_spectrum, line_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES, component_coefficients, components
@@ -28,7 +28,7 @@ class LineSpectra(Records):
 
     name: ClassVar[str] = "line-spectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         grid, columns = equation.grid, {}
         axes = {
             f"k{axis}": Axis(line_wavenumbers(grid, j), "1/length", f"|k| along {axis}")
@@ -39,7 +39,7 @@ class LineSpectra(Records):
             for axis in AXES[: grid.dimensions]:
                 text = f"half the mean square of {component} at each |k{axis}|"
                 columns[f"{component}_{axis}"] = Column((f"k{axis}",), units, text)
-        return Layout(axes, columns)
+        return RecordsLayout(axes, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         return {

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.diagnostics import mode_coefficients
 from solver.equations.system import PeriodicSystem
 from solver.grid import mode_index
-from solver.io import Axis, Column, Layout, RunDirectory
+from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
@@ -35,7 +35,7 @@ class Modes(Records):
 
     name: ClassVar[str] = "modes"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         if not self.modes:
             raise ValueError("output modes: modes []; one or more are needed, such as [[1, 0, 0]]")
         columns = {}
@@ -46,7 +46,7 @@ class Modes(Records):
             for part in ("real", "imaginary"):
                 columns[f"{component}_{part}"] = Column(("mode",), units, f"{part} part of the coefficient")
         listed = ", ".join(str(list(mode)) for mode in self.modes)
-        return Layout({"mode": Axis(np.arange(len(self.modes)), "", f"modes {listed}")}, columns)
+        return RecordsLayout({"mode": Axis(np.arange(len(self.modes)), "", f"modes {listed}")}, columns)
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:

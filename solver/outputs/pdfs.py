@@ -13,7 +13,7 @@ from solver import diagnostics
 from solver.config import nearest
 from solver.diagnostics import bin_centres, deviation_density, log_density
 from solver.equations.system import PeriodicSystem, require
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.structure_functions import check_separations
@@ -55,7 +55,7 @@ class PDFs(Records):
 
     name: ClassVar[str] = "pdfs"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         require("bins", self.bins, "one or more", least=1)
         if self.bins > MOST_BINS:
             raise ValueError(f"bins {self.bins}: at most {MOST_BINS} are needed; a row keeps them all")
@@ -73,7 +73,7 @@ class PDFs(Records):
             "log10_of_mean": Axis(decades, "1", "decimal logarithm of the value over its mean"),
         }
         used = {column.axes[0] for column in columns.values() if column.axes}
-        return Layout({name: axis for name, axis in axes.items() if name in used}, columns)
+        return RecordsLayout({name: axis for name, axis in axes.items() if name in used}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         found: dict[str, Array] = {}

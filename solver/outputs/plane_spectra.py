@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import across_wavenumbers, line_wavenumbers, plane_spectrum
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES
@@ -33,14 +33,14 @@ class PlaneSpectra(Records):
 
     name: ClassVar[str] = "plane-spectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         grid, axis = equation.grid, self._axis(equation)
         axes = {
             "k_parallel": Axis(line_wavenumbers(grid, axis), "1/length", f"|k| along {AXES[axis]}"),
             "k_perp": Axis(across_wavenumbers(grid, axis), "1/length", f"|k| across {AXES[axis]}, centre of the shell"),
         }
         text = "half the mean square at each |k| along and in each shell across"
-        return Layout(
+        return RecordsLayout(
             axes, {name: Column(tuple(axes), f"({field.units})^2", text) for name, field in equation.fields.items()}
         )
 

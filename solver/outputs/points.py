@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.diagnostics.points import at_places
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
@@ -31,7 +31,7 @@ class Points(Records):
 
     name: ClassVar[str] = "points"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         d = equation.grid.dimensions
         if not self.at or any(len(place) != d for place in self.at):
             raise ValueError(f"output points: at = {[list(p) for p in self.at]}: places of {d} numbers are needed")
@@ -42,7 +42,7 @@ class Points(Records):
             for component in field.component_names(name, d):
                 for part in ("",) if field.real else ("_real", "_imag"):
                     columns[component + part] = Column(("point",), field.units, f"{component}{part} at each place")
-        return Layout(axes, columns)
+        return RecordsLayout(axes, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         found = {}

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import profile_around_peak, profile_radii
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES, density_of, require_density
@@ -28,7 +28,7 @@ class Profile(Records):
 
     name: ClassVar[str] = "profile"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         require_density(equation, self.name)
         columns = {
             "density": Column(("r",), "density", "mean density in each shell around the peak"),
@@ -37,7 +37,7 @@ class Profile(Records):
         }
         for axis in AXES[: equation.grid.dimensions]:
             columns[f"peak_{axis}"] = Column((), "length", f"{axis} of the largest density")
-        return Layout({"r": Axis(profile_radii(equation.grid), "length", "distance from the peak")}, columns)
+        return RecordsLayout({"r": Axis(profile_radii(equation.grid), "length", "distance from the peak")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         means, count, peak, place = profile_around_peak(density_of(equation, fields), equation.grid)

@@ -15,7 +15,7 @@ from jaxtyping import Array
 from solver.cluster import is_first
 from solver.config import ConfigError
 from solver.equations.system import PeriodicSystem, compiled
-from solver.io import TIME, Layout, RecordsFile, Row, RunDirectory, verify_data
+from solver.io import TIME, RecordsFile, RecordsLayout, Row, RunDirectory, verify_data
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.pictures import Recorded, View, records_figure, save
@@ -33,7 +33,7 @@ class Records(Output):
     """
 
     @abstractmethod
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         """Axes and columns; touches no device.
 
         Raises:
@@ -107,7 +107,7 @@ class Records(Output):
         return cls.file(directory).verify()
 
 
-def check_continues(file: RecordsFile, wanted: Layout, name: str) -> None:
+def check_continues(file: RecordsFile, wanted: RecordsLayout, name: str) -> None:
     """Raises ConfigError where a file that exists is damaged, or cannot take rows of the layout wanted of `name`."""
     if not file.path.exists():
         return

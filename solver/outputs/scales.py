@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import flow_scales
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
@@ -47,13 +47,13 @@ class Scales(Records):
 
     name: ClassVar[str] = "scales"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions == 1:
             raise ValueError("output scales: a flow in one dimension; two or three are needed")
         viscous = VISCOUS if equation.kinematic_viscosity() is not None else {}
         texts = {**COLUMNS, **viscous}
-        return Layout({}, {name: Column((), units, text) for name, (units, text) in texts.items()})
+        return RecordsLayout({}, {name: Column((), units, text) for name, (units, text) in texts.items()})
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         velocity = next(iter(equation.vectors(fields).values()))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory
-from solver.io.cuts import Cut
+from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection
 from solver.outputs.drawn_parts import draw_parts
 from solver.outputs.state_files import StateFiles
@@ -44,7 +44,7 @@ class Slices(StateFiles):
             ValueError: a part that does not lie in the box, or that is there twice.
         """
         super().check(equation)
-        labels = [cut.label(equation.grid.physical_shape) for cut in self.cuts(equation)]
+        labels = [subgrid.label(equation.grid.physical_shape) for subgrid in self.subgrids(equation)]
         if not labels:
             raise ValueError("output.slices.at is empty: one part or more is needed, such as 'z = 0.5'")
         for label in labels:
@@ -52,10 +52,10 @@ class Slices(StateFiles):
                 which = ", ".join(map(repr, self.at))
                 raise ValueError(f"output.slices.at = [{which}]: {label or 'the whole grid'} is there twice or no part")
 
-    def cuts(self, equation: PeriodicSystem) -> list[Cut]:
+    def subgrids(self, equation: PeriodicSystem) -> list[Subgrid]:
         """The parts of the equation's grid."""
         try:
-            return [Cut.of(text, equation.grid) for text in self.at]
+            return [Subgrid.of(text, equation.grid) for text in self.at]
         except ValueError as error:
             raise ValueError(f"output.slices.at: {error}") from None
 

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.config import read_toml
 from solver.diagnostics import shell_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout, RunDirectory
+from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.pictures import Recorded, View, power_of, save, spectra_figure
@@ -28,10 +28,10 @@ class Spectra(Records):
 
     name: ClassVar[str] = "spectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         k = Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")
         names = jax.eval_shape(lambda fields: equation.spectra(fields), equation.field_shapes())
-        return Layout(
+        return RecordsLayout(
             {"k": k}, {name: Column(("k",), long_name=text) for name, text in _about(equation, names).items()}
         )
 

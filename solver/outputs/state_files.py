@@ -10,7 +10,7 @@ from typing import Any
 
 from solver.equations.system import PeriodicSystem
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
-from solver.io.cuts import Cut
+from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
 from solver.outputs.base import Output, Run
 from solver.steppers.base import State
@@ -20,7 +20,7 @@ from solver.steppers.base import State
 class StateFiles(Output):
     """Quantities at the points in DIR/NAME/step-<step>.h5.
 
-    A subclass gives `name` and `selection`, and `cuts` if it writes parts of the grid.
+    A subclass gives `name` and `selection`, and `subgrids` if it writes parts of the grid.
 
     Args:
         fields: names of what is written, of the equation's `snapshot` and of what can be derived (`vorticity`, …); all
@@ -38,7 +38,7 @@ class StateFiles(Output):
     def selection(self) -> Selection:
         """What is written of each state."""
 
-    def cuts(self, equation: PeriodicSystem) -> Sequence[Cut | None]:
+    def subgrids(self, equation: PeriodicSystem) -> Sequence[Subgrid | None]:
         """The parts of the grid that are written; None is all of it."""
         return (None,)
 
@@ -65,7 +65,7 @@ class StateFiles(Output):
         equation, step = run.equation, int(state.step)
         return hold_snapshot(
             snapshot_path(self.folder(run.directory), step),
-            variables(equation, self.selection, state.field, self.cuts(equation)),
+            variables(equation, self.selection, state.field, self.subgrids(equation)),
             self.selection.grid(equation),
             step,
             float(state.t),

@@ -23,8 +23,8 @@ from solver.io import (
     VARIANCE,
     Column,
     Job,
-    Layout,
     RecordsFile,
+    RecordsLayout,
     Row,
     RunDirectory,
     Variable,
@@ -244,7 +244,7 @@ def _record_files(directory: RunDirectory) -> list[Path]:
 # ---- records ----------------------------------------------------------------------------------------------------
 
 
-def _key(name: str, layout: Layout) -> str:
+def _key(name: str, layout: RecordsLayout) -> str:
     """Of an output's sums in the state: those of other axes or columns are not continued."""
     return f"{name}-{zlib.crc32(json.dumps(layout.to_json(), sort_keys=True).encode()):08x}"
 
@@ -265,7 +265,7 @@ def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weig
     }
 
 
-def _row(state: State, carried: Mapping[str, Any], name: str, layout: Layout) -> Row:
+def _row(state: State, carried: Mapping[str, Any], name: str, layout: RecordsLayout) -> Row:
     values = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
     for column, sums in _sums_of(name, carried)[1].items():
         shape = layout.shape(column)
@@ -274,7 +274,7 @@ def _row(state: State, carried: Mapping[str, Any], name: str, layout: Layout) ->
     return Row(int(state.step), float(state.t), values)
 
 
-def _layout(layout: Layout) -> Layout:
+def _layout(layout: RecordsLayout) -> RecordsLayout:
     columns = {
         "since": Column(units=UNITS_OF_TIME, long_name="begin of the window, which ends at t"),
         "samples": Column(long_name="number of states in the window"),
@@ -283,4 +283,4 @@ def _layout(layout: Layout) -> Layout:
         columns[name] = Column(column.axes, column.units, f"mean over time of: {column.long_name or name}")
         square = f"({column.units})^2" if column.units else ""
         columns[name + VARIANCE] = Column(column.axes, square, f"variance in time of: {column.long_name or name}")
-    return Layout(layout.axes, columns)
+    return RecordsLayout(layout.axes, columns)

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver import diagnostics
 from solver.equations.system import PeriodicSystem, require
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components, vector_prefixes
@@ -37,7 +37,7 @@ class StructureFunctions(Records):
 
     name: ClassVar[str] = "structure-functions"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         require("orders", self.orders, "whole numbers of one or more", least=1)
         if not self.orders:
             raise ValueError("orders []: one whole number or more is needed")
@@ -53,7 +53,7 @@ class StructureFunctions(Records):
                 columns[f"{prefix}transverse"] = Column(("r", "order"), "", f"<(du)^p> of {name} across the separation")
         for name, field in scalars.items():
             columns[name] = Column(("r", "order"), "", f"<(dc)^p> of {field} over the separation")
-        return Layout(axes, columns)
+        return RecordsLayout(axes, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         steps, found = self._steps(equation).tolist(), {}

@@ -14,7 +14,7 @@ from jaxtyping import Array
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
 from solver.equations.base import Equation
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
@@ -36,7 +36,7 @@ class Transfer(Records):
 
     name: ClassVar[str] = "transfer"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         columns: dict[str, Column] = {}
         known = _equation(equation)
         for name, units in _invariants(known).items():
@@ -48,7 +48,7 @@ class Transfer(Records):
             }
         for name in jax.eval_shape(lambda fields: known.exchanges(fields), known.field_shapes()):
             columns[name] = Column(("k",), "", f"{name} between invariants by L in each shell")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         known = _equation(equation)

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import ratio
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
@@ -28,7 +28,7 @@ class Virial(Records):
 
     name: ClassVar[str] = "virial"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         terms = jax.eval_shape(lambda fields: equation.virial_terms(fields), equation.field_shapes())
         if not terms:
             raise ValueError(
@@ -39,7 +39,7 @@ class Virial(Records):
         columns = {name: Column((), units.get("kinetic_energy", ""), name.replace("_", " ")) for name in terms}
         columns["virial"] = Column((), units.get("kinetic_energy", ""), "sum of the energies with their weights")
         columns["virial_ratio"] = Column((), "1", "twice the kinetic energy over minus the rest of the virial")
-        return Layout({}, columns)
+        return RecordsLayout({}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         terms = equation.virial_terms(fields)

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES, has_density
@@ -30,7 +30,7 @@ class ZonalMeans(Records):
 
     name: ClassVar[str] = "zonal-means"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         grid = equation.grid
         if grid.dimensions == 1:
             raise ValueError("output zonal-means: one dimension; two or three are needed")
@@ -38,7 +38,7 @@ class ZonalMeans(Records):
             AXES[j]: Axis(np.arange(grid.physical_shape[j]) * grid.spacing[j], "length")
             for j in range(1, grid.dimensions)
         }
-        return Layout(
+        return RecordsLayout(
             axes, {name: Column(tuple(axes), units, f"{name}, mean over x") for name, units in _units(equation)}
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solver.io import VARIANCE, Layout, RecordsFile
+from solver.io import VARIANCE, RecordsFile, RecordsLayout
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Recorded:
 
     name: str
     t: np.ndarray
-    layout: Layout
+    layout: RecordsLayout
     values: Mapping[str, np.ndarray]
     spread: Mapping[str, np.ndarray] = field(default_factory=dict)
     since: np.ndarray = field(default_factory=lambda: np.empty(0))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.io import Layout, RecordsFile
+from solver.io import RecordsFile, RecordsLayout
 from solver.reading.optional import needed
 
 TIME = {"units": "time", "long_name": "time of the state"}
@@ -32,7 +32,7 @@ def records_dataset(file: RecordsFile) -> Any:
         ValueError: not a file of records, or its data lie in other files.
     """
     xarray = needed("xarray", "open_run", "analysis")
-    rows, layout = file.rows(), file.layout() or Layout()
+    rows, layout = file.rows(), file.layout() or RecordsLayout()
     coordinates: dict[str, Any] = {
         "t": ("t", np.array([row.t for row in rows], dtype=float), TIME),
         "step": ("t", np.array([row.step for row in rows], dtype=int), STEP),

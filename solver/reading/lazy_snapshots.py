@@ -13,7 +13,7 @@ from solver.io import Snapshot, read_snapshot
 from solver.reading.datasets import STEP, TIME
 from solver.reading.optional import is_installed, needed
 
-TOLD = {
+WINDOW = {
     "since": {"units": "time", "long_name": "begin of the window, which ends at t"},
     "samples": {"units": "1", "long_name": "number of states in the window"},
 }
@@ -36,8 +36,8 @@ def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = 
     first = found[0]
     for other in found[1:]:
         _check_alike(first, other)
-    for name in first.told:
-        coordinates[name] = ("t", np.array([one.told[name] for one in found]), TOLD[name])
+    for name in first.window:
+        coordinates[name] = ("t", np.array([one.window[name] for one in found]), WINDOW[name])
     for name, points in first.axes.items():
         coordinates[name] = (name, points, {"units": "length", "long_name": f"{name[0]} of the grid point"})
     variables = {}
@@ -55,9 +55,9 @@ def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = 
 def _check_alike(first: Snapshot, other: Snapshot) -> None:
     """Raises ValueError where fields of two snapshots cannot lie in one array."""
     shapes = [{name: v.shape for name, v in one.variables.items()} for one in (first, other)]
-    if shapes[0] != shapes[1] or first.told.keys() != other.told.keys():
-        told = [", ".join(f"{name} {list(shape)}" for name, shape in one.items()) for one in shapes]
-        raise ValueError(f"{other.path}: holds {told[1]}; {told[0]} are needed, as in {first.path.name}")
+    if shapes[0] != shapes[1] or first.window.keys() != other.window.keys():
+        words = [", ".join(f"{name} {list(shape)}" for name, shape in each.items()) for each in shapes]
+        raise ValueError(f"{other.path}: holds {words[1]}; {words[0]} are needed, as in {first.path.name}")
 
 
 def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:

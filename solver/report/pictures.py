@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
-from solver.outputs.drawn_slices import cut_of, panels_of, told
+from solver.outputs.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure
 from solver.pictures.style import style
 from solver.pictures.times import chosen_times
@@ -59,16 +59,18 @@ def mean_field_pictures(directory: RunDirectory, view: View) -> list[Html]:
 
 
 def _slices(snapshot: Snapshot, view: View) -> Html:
-    cut = cut_of(snapshot, view)
-    panels: list[Panel] = panels_of(snapshot, view, cut)
-    figure = slices_figure(panels, [(name, snapshot.axes[name]) for name in cut.axes], told(snapshot, cut), view)
-    return picture(png(figure, view), f"slices at {told(snapshot, cut)}")
+    plane = plane_of(snapshot, view)
+    panels: list[Panel] = panels_of(snapshot, view, plane)
+    figure = slices_figure(
+        panels, [(name, snapshot.axes[name]) for name in plane.axes], slice_caption(snapshot, plane), view
+    )
+    return picture(png(figure, view), f"slices at {slice_caption(snapshot, plane)}")
 
 
 def _against_time(snapshots: list[Snapshot], view: View) -> list[Html]:
     import numpy as np
 
-    rows = [panels_of(one, view, cut_of(one, view)) for one in snapshots]
+    rows = [panels_of(one, view, plane_of(one, view)) for one in snapshots]
     names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
     values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
     units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
