@@ -15,7 +15,7 @@ LIMIT = 0.3
 @pytest.fixture
 def barks(tmp_path, monkeypatch):
     """A watchdog's barks; it is fast, and compiling may take no longer than 30 limits."""
-    monkeypatch.setattr(watchdog, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(watchdog, "CHECK_SECONDS", 0.02)
     monkeypatch.setattr(watchdog, "BUSY_SECONDS", 30 * LIMIT)
     heard = []
 
