@@ -102,8 +102,8 @@ class Output(ABC):
         """
         return
 
-    def beside(self, others: Iterable[Output]) -> Output:
-        """This output as it is in a run that has those others."""
+    def with_siblings(self, outputs: Iterable[Output]) -> Output:
+        """This output in a run that has `outputs`; a subclass that reads other outputs keeps them here."""
         return self
 
     def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:

@@ -86,10 +86,10 @@ class Statistics(Output):
         if not (self.of or self.fields):
             raise ValueError("of and fields are both empty: statistics of something are needed")
 
-    def beside(self, others: Iterable[Output]) -> Statistics:
-        mine = dataclasses.replace(self)
-        object.__setattr__(mine, "_others", tuple(others))
-        return mine
+    def with_siblings(self, outputs: Iterable[Output]) -> Statistics:
+        copy = dataclasses.replace(self)
+        object.__setattr__(copy, "_others", tuple(outputs))
+        return copy
 
     @property
     def pauses(self) -> tuple[Schedule, ...]:

@@ -19,9 +19,9 @@ from solver.io import CheckpointError, RunDirectory, duration, load_checkpoint, 
 from solver.loop import BlowUp, Control, Schedule, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
-from solver.simulation.early import EarlyStop
 from solver.simulation.profile import Profile
 from solver.simulation.progress import Pace, Progress
+from solver.simulation.stop_conditions import StopConditions
 from solver.steppers.base import State, Stepper
 
 PATIENCE = 2.0  # seconds for what is being written when the other processes may have died
@@ -50,7 +50,7 @@ class OutputList:
     def of(cls, outputs: Iterable[Output], known: Iterable[type[Output]] = ()) -> OutputList:
         """From outputs in any order; a run without `Checkpoints` among them keeps the last state."""
         given = list(outputs)
-        outputs = [output.beside(given) for output in given]
+        outputs = [output.with_siblings(given) for output in given]
         names = [output.name for output in outputs]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -156,7 +156,7 @@ def simulate(
     start: Callable[[], State],
     control: Control,
     outputs: OutputList,
-    early: EarlyStop,
+    conditions: StopConditions,
     limits: Limits,
     profile: Profile | None = None,
 ) -> tuple[State, bool]:
@@ -168,7 +168,7 @@ def simulate(
         start: makes the first state, where there is no checkpoint.
         control: the end and the steps.
         outputs: what is written.
-        early: whether it is to stop early.
+        conditions: decide whether it stops early.
         limits: what ends it early.
         profile: steps to be traced, if any.
 
@@ -192,7 +192,7 @@ def simulate(
         pace, progress = Pace(), Progress(control.end, state, active=is_first())
         began = mark = time.monotonic()
         first_step = previous = int(state.step)
-        early.begin(state, run.writer)
+        conditions.begin(state, run.writer)
         states = evolve(
             run.equation, stepper, state, end=control.end, step=control.step, cfl=control.cfl,
             tolerance=control.tolerance, max_step=control.max_step,
@@ -204,12 +204,12 @@ def simulate(
             for now in profile.named(states):
                 step = int(now.step)
                 stopping, seconds, failed = largest(
-                    [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
+                    [conditions.should_stop(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
                 )
                 compiled = previous == first_step
-                early.learn(0.0 if compiled else seconds)
+                conditions.record_chunk_time(0.0 if compiled else seconds)
                 watchdog.moved(seconds, first=compiled)
-                pace.learn(step - previous, seconds)
+                pace.record(step - previous, seconds)
                 if failed:
                     run.writer.wait()  # which raises what failed, here or elsewhere
                 _check_energy(run, now, limits.energy)
@@ -222,12 +222,12 @@ def simulate(
                 run.writer.end_pause()
                 if stopping or done:
                     run.writer.wait()
-                    early.obeyed()
+                    conditions.remove_stop_file()
                 if stopping and not done:
-                    early.report(step)
+                    conditions.log_stop(step)
                     return now, False
                 progress.show(now)
-                early.say(now, progress)
+                conditions.publish_progress(now, progress)
                 with watchdog.busy("writing the trace"):
                     profile.pause(moved=step > first_step)
                 mark, previous = time.monotonic(), step

@@ -254,7 +254,7 @@ def test_points_of_a_run(tmp_path):
         (Snapshots(), "time"),
         (Snapshots(), "x"),
         (Snapshots(), "component"),
-        (Statistics(of=("points",)).beside([Points(at=((0.1, 0.2),))]), "since"),
+        (Statistics(of=("points",)).with_siblings([Points(at=((0.1, 0.2),))]), "since"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

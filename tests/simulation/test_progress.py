@@ -61,15 +61,15 @@ def test_silent_where_it_is_not_the_first_process(clock, capsys):
 def test_chunks_grow_to_about_a_second_and_do_not_trust_the_first():
     pace = Pace()
     assert pace() == 1
-    pace.learn(0, 0.1)
-    pace.learn(1, 20.0)  # compiling
+    pace.record(0, 0.1)
+    pace.record(1, 20.0)  # compiling
     seen = []
     for _ in range(8):
-        pace.learn(pace(), 0.01 * pace())
+        pace.record(pace(), 0.01 * pace())
         seen.append(pace())
     assert seen[0] < 10
     assert seen[-1] == 100
-    pace.learn(100, 50.0)
+    pace.record(100, 50.0)
     assert pace() == 2
 
 
