@@ -35,7 +35,7 @@ from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints
 from solver.loop import BlowUp
 from solver.mesh import device_mesh
-from solver.reading import AFTER_BLOW_UP, standing
+from solver.reading import AFTER_BLOW_UP, run_status
 from solver.simulation import (
     Profile,
     StopConditions,
@@ -66,9 +66,9 @@ def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
 
     Otherwise each job of a chain of batch jobs would compute from the last checkpoint to the same blow-up.
     """
-    before = standing(directory)
-    if before.how == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml():
-        raise BlowUp(f"{directory.path}: {before.said}; the same run file would lead there again: {AFTER_BLOW_UP}")
+    before = run_status(directory)
+    if before.status == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml():
+        raise BlowUp(f"{directory.path}: {before.message}; the same run file would lead there again: {AFTER_BLOW_UP}")
 
 
 def run_job(
