@@ -1,8 +1,8 @@
-"""NAME.h5: arrays of a few numbers against time, such as spectra.h5.
+"""NAME.h5: small arrays against time, such as spectra.h5.
 
-An HDF5 file that is open while its process is killed may be lost. So a row goes to a journal beside the file first,
-one line of text brought to the disk, and the file is replaced as a whole when the journal has grown to a quarter of
-it: the cost of a row does not grow with the run, and no row is lost. `merge` brings the file up to date.
+An HDF5 file that is open while its process is killed may be lost. So each row is first written to a journal beside the
+file, as one synced line of text. When the journal has grown to a quarter of the file, the file is replaced as a whole:
+the cost of a row does not grow with the run, and no row is lost. `merge` brings the file up to date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from solver.io.files import append_line, partial_path, publish
 from solver.io.hdf5 import create, dataset, new_hdf5, read_hdf5, seal, verify_data
 
 TIME = ("t", "step")
-VARIANCE = "_variance_in_time"  # ending of the column of statistics that holds the variance in time of another
+VARIANCE = "_variance_in_time"  # ending of a column of statistics that holds the variance of another column
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
 
 
@@ -31,8 +31,8 @@ class Axis:
 
     Args:
         values: one-dimensional.
-        units: of them.
-        long_name: what they are.
+        units: of the values.
+        long_name: description of the values.
     """
 
     values: np.ndarray
@@ -45,9 +45,9 @@ class Column:
     """One recorded quantity.
 
     Args:
-        axes: names of the axes that its arrays have, in order; none for a number.
+        axes: names of the axes of its arrays, in order; none for a number.
         units: of the values.
-        long_name: what they are, with their normalisation.
+        long_name: description of the values, with their normalisation.
     """
 
     axes: tuple[str, ...] = ()
@@ -135,12 +135,13 @@ class RecordsFile:
             with read_hdf5(self.path) as file:
                 return _read_layout(file)
         return next(
-            (RecordsLayout.from_json(c["layout"]) for _, c in self._journal_lines() if c and "layout" in c), None
+            (RecordsLayout.from_json(line["layout"]) for _, line in self._journal_lines() if line and "layout" in line),
+            None,
         )
 
     def rows(self) -> list[Row]:
-        """All rows, those of the journal included."""
-        lines = list(self._journal_lines())  # first: a run that merges in between has brought them into the file
+        """All rows, including those in the journal."""
+        lines = list(self._journal_lines())  # read first: a run that merges now moves these lines into the file
         rows = list(self._stored()) if self.path.exists() else []
         for _, content in lines:
             if content is not None and "step" in content and (not rows or content["step"] > rows[-1].step):
@@ -149,14 +150,14 @@ class RecordsFile:
         return rows
 
     def verify(self) -> dict[Path, list[str]]:
-        """What is wrong with the file and its journal, as lines."""
-        found = {self.path: verify_data(self.path)} if self.path.exists() else {}
+        """Problems of the file and of its journal, one line each."""
+        problems = {self.path: verify_data(self.path)} if self.path.exists() else {}
         if self.journal.exists():
-            found[self.journal] = [f"line {n}: its checksum does not match" for n in self.damaged_lines()]
-        return found
+            problems[self.journal] = [f"line {n}: its checksum does not match" for n in self.damaged_lines()]
+        return problems
 
     def damaged_lines(self) -> list[int]:
-        """Numbers of the journal's lines whose checksum does not match; a last one cut short is none of them."""
+        """Numbers of the journal's lines whose checksum does not match, except the last one, which may be cut short."""
         lines = list(self._journal_lines())
         return [number for number, content in lines[:-1] if content is None]
 

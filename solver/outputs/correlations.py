@@ -22,9 +22,9 @@ from solver.outputs.vectors import vector_prefixes
 class Correlations(Records):
     """f(r) and g(r), the longitudinal and transverse correlations of each vector field; one for each other field.
 
-    Averaged over the box and the coordinate directions, of fluctuations without their means, 1 at r = 0; beside each
-    the mean square of the fluctuations, `variance`, `FIELD_variance`. From spectra along the axes (Wiener and
-    Khinchin): no transform of coefficients, an all-reduce of a spectrum for each component and axis.
+    They are averages over the box and the coordinate directions of fluctuations without their means, and 1 at r = 0.
+    `variance`, `FIELD_variance` are the mean squares of the fluctuations. They follow from spectra along the axes
+    (Wiener and Khinchin): no transform of coefficients, an all-reduce of a spectrum for each component and axis.
 
     Source: Monin & Yaglom, Statistical Fluid Mechanics 2 (1975), section 11; Pope, Turbulent Flows (2000), section 6.3.
     """
@@ -46,19 +46,19 @@ class Correlations(Records):
         return RecordsLayout({"r": Axis(correlation_distances(equation.grid), "length", "separation")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
         vectors, hats = equation.vectors(fields), equation.coefficients(fields)
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across, variance = longitudinal_and_transverse(
                 diagnostics.correlations(vectors[name], equation.grid)
             )
-            found |= {f"{prefix}longitudinal": along, f"{prefix}variance": variance}
+            columns |= {f"{prefix}longitudinal": along, f"{prefix}variance": variance}
             if across is not None:
-                found[f"{prefix}transverse"] = across
+                columns[f"{prefix}transverse"] = across
         for name in self._others(equation):
             both = jnp.mean(diagnostics.correlations(hats[name], equation.grid_of(name)), axis=0).sum(axis=0)
-            found |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
-        return found
+            columns |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
+        return columns
 
     def _others(self, equation: PeriodicSystem) -> list[str]:
         return [name for name, field in equation.fields.items() if field.rank != "vector"]

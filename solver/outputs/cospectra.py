@@ -43,13 +43,13 @@ class Cospectra(Records):
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found, parts = {}, component_coefficients(equation, fields)
+        columns, parts = {}, component_coefficients(equation, fields)
         for a, b in self._pairs(equation):
             (field, a_hat), (_, b_hat) = parts[a], parts[b]
             grid = equation.grid_of(field)
-            found[f"{a}_{b}_real"] = co_spectrum(a_hat, b_hat, grid)
-            found[f"{a}_{b}_imaginary"] = quadrature_spectrum(a_hat, b_hat, grid)
-        return found
+            columns[f"{a}_{b}_real"] = co_spectrum(a_hat, b_hat, grid)
+            columns[f"{a}_{b}_imaginary"] = quadrature_spectrum(a_hat, b_hat, grid)
+        return columns
 
     def _pairs(self, equation: PeriodicSystem) -> list[tuple[str, str]]:
         known = components(equation)

@@ -19,8 +19,8 @@ from solver.outputs.records import Records
 class DomainLength(Records):
     """ℓ = 2π Σ S / Σ k S of every field, S = |û|² of its fluctuations: `FIELD_length`.
 
-    It grows as domains coarsen, as t^(1/3) for Cahn–Hilliard. All-reduces of numbers; no transform but those of a
-    wavefunction that is held at the points.
+    It grows while domains coarsen, as t^(1/3) for Cahn–Hilliard. Costs all-reduces of numbers, and a transform only of
+    a wavefunction that is held at the points.
 
     Source: Bray, Adv. Phys. 43 (1994) 357, section 2.5.
     """

@@ -12,7 +12,7 @@ from solver.outputs.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures import Colours, View, colours_of, slices_figure, update_slices
 from solver.pictures.style import style
 
-SAMPLE = 10_000  # values of each frame and panel that colours are chosen by
+SAMPLE = 10_000  # values of each frame and panel from which colours are chosen
 DPI = 150
 
 
@@ -23,12 +23,12 @@ def frames(
 
     Args:
         paths: of the snapshots, or of slices, at least one.
-        view: which slices.
+        view: chooses the slices.
         dpi: pixels per inch.
-        read: what reads a file: a snapshot, or one part of a file of slices.
+        read: reads a file as a snapshot, or one part of a file of slices.
 
     Raises:
-        ValueError: the view asks for what the snapshots do not have.
+        ValueError: the snapshots do not have what the view asks for.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -41,7 +41,7 @@ def frames(
     canvas = FigureCanvasAgg(figure)
     with style(view):
         figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # nothing may move from frame to frame
+    figure.set_layout_engine("none")  # keeps every part in place from frame to frame
     for path in paths:
         snapshot = read(path)
         update_slices(figure, panels_of(snapshot, view, plane_of(snapshot, view)), slice_caption(snapshot, plane))
@@ -53,7 +53,7 @@ def frames(
 def film_colours(
     paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot
 ) -> dict[str, Colours]:
-    """Colours of each field that suit all snapshots: from a sample of every one, its extremes included."""
+    """Colours of each field for all snapshots, chosen from a sample of each snapshot and its extremes."""
     samples: dict[str, list[np.ndarray]] = {}
     for path in paths:
         snapshot = read(path)

@@ -18,10 +18,10 @@ from solver.outputs.vectors import vector_prefixes
 
 @dataclass(frozen=True)
 class Helicity(Records):
-    """H(k) = Σ Re(û* ω̂) over each shell, ω = ∇×u; the sum of all shells is ⟨u·ω⟩. In three dimensions.
+    """H(k) = Σ Re(û* ω̂) over each shell, ω = ∇×u; the sum of all shells is ⟨u·ω⟩. In three dimensions only.
 
-    With a magnetic field also `magnetic_helicity`, ⟨a·b⟩ with b = ∇×a and ∇·a = 0, and `cross_helicity`, ⟨u·b⟩. One
-    all-reduce of the shells for each; no transform.
+    An equation with a magnetic field also has `magnetic_helicity`, ⟨a·b⟩ with b = ∇×a and ∇·a = 0, and
+    `cross_helicity`, ⟨u·b⟩. Costs one all-reduce of the shells for each column; no transform.
 
     Source: Moffatt, J. Fluid Mech. 35 (1969) 117; Biskamp, Magnetohydrodynamic Turbulence (2003), chapter 2.
     """
@@ -45,10 +45,10 @@ class Helicity(Records):
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         vectors, grid = equation.vectors(fields), equation.grid
         u_hat = next(iter(vectors.values()))
-        found = {"helicity": co_spectrum(u_hat, curl(u_hat, grid), grid)}
+        columns = {"helicity": co_spectrum(u_hat, curl(u_hat, grid), grid)}
         if "magnetic_field" in vectors:
             b_hat = vectors["magnetic_field"]
             a_hat = curl(b_hat, grid) * grid.inverse_k_squared()
-            found["magnetic_helicity"] = co_spectrum(a_hat, b_hat, grid)
-            found["cross_helicity"] = co_spectrum(u_hat, b_hat, grid)
-        return found
+            columns["magnetic_helicity"] = co_spectrum(a_hat, b_hat, grid)
+            columns["cross_helicity"] = co_spectrum(u_hat, b_hat, grid)
+        return columns

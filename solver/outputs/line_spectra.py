@@ -20,8 +20,8 @@ from solver.outputs.vectors import AXES, component_coefficients, components
 class LineSpectra(Records):
     """E_i(k_x), E_i(k_y), E_i(k_z) of every component: ½ Σ |û_i|² over the modes with this |k_j|.
 
-    The sum over k_j ≥ 0 is ½⟨|u_i|²⟩. One all-reduce of each spectrum; no transform but those of a wavefunction that is
-    held at the points.
+    The sum over k_j ≥ 0 is ½⟨|u_i|²⟩. Costs one all-reduce of each spectrum, and a transform only of a wavefunction
+    that is held at the points.
 
     Source: Pope, Turbulent Flows (2000), section 6.5.
     """

@@ -38,9 +38,9 @@ VISCOUS = {
 class Scales(Records):
     """Rms velocity, integral and Taylor scales, Re_λ, Kolmogorov's scales, skewness and flatness of gradients.
 
-    Of the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has the
-    formulas. What needs a viscosity is left out where the equation has none. Costs one inverse transform of d
-    components; all-reduces only.
+    They belong to the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has
+    the formulas. Without a viscosity, the scales that need one are left out. Costs one inverse transform of d
+    components, and all-reduces.
 
     Source: Pope, Turbulent Flows (2000), sections 6.3 to 6.5.
     """

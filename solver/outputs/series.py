@@ -69,11 +69,11 @@ class Series(Output):
 
     def resume(self, run: Run) -> None:
         file = _file(run, *_names(run.equation))
-        there = file.path.exists() and bool(read_columns(file.path))
+        has_rows = file.path.exists() and bool(read_columns(file.path))
         damage = file.verify()
         if damage:
             LOGGER.warning("%s: %s", file.path.name, "; ".join(damage))
-        if there:
+        if has_rows:
             file.check()
             return
         if not damage:
@@ -113,7 +113,7 @@ class Series(Output):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """One panel for each column that is not constant; budgets, and what should be zero, in one panel each."""
+        """Draw a panel for each column that is not constant; budgets, and columns that should be zero, share a panel."""
         if not directory.series.exists():
             return []
         figure = series_figure(read_series(directory.series), read_units(directory.series), view)
@@ -121,8 +121,8 @@ class Series(Output):
 
 
 def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Any, ...]:
-    """A row of the series, what is conserved and of what size, the energies, how far fields are from what they are
-    declared to be, and the tails of their spectra."""
+    """A row of the series; conserved quantities and their scales; energies; distances of fields from their declared
+    properties; tails of their spectra."""
     energies = equation.energies(fields) if equation.budget_columns() else {}
     row, conserved = equation.series(fields, dt), equation.conserved(fields)
     astray = distances(fields, equation.fields, equation.grid)
@@ -139,7 +139,7 @@ def _names(equation: PeriodicSystem) -> tuple[Iterable[str], Iterable[str], Iter
 
 
 def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesFile:
-    """The file with its columns; those of the budget in the order of their names, as a state has them."""
+    """The file with its columns; columns of the budget are in the order of their names, as in a state."""
     units = run.equation.series_units()
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
@@ -149,10 +149,10 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
 
 
 def _unresolved(run: Run, now: dict[str, float]) -> list[str]:
-    """Warnings of fields whose spectra do not fall off, by their tails; compared with those of the row before."""
-    found = unresolved(now, run.tails, run.equation.grid)
+    """Warnings about fields whose spectra do not fall off, by their tails in this row and the row before."""
+    warnings = unresolved(now, run.tails, run.equation.grid)
     run.tails.update(now)
-    return found
+    return warnings
 
 
 def _open_budgets(missing: dict[str, float]) -> list[str]:

@@ -19,8 +19,8 @@ from solver.pictures import View
 class Slices(StateFiles):
     """Parts of the grid at the points, one HDF5 file for each state: data sets such as `velocity_z12`.
 
-    The quantities are made at all points, as for a snapshot; each device gives what it has of a part. No communication
-    besides the transforms.
+    The quantities are computed at all points, as for a snapshot, and each device writes the points of a part that it
+    holds. No communication besides the transforms.
 
     Args:
         at: the parts: `"z = 0.5"` is a plane, `"y = 0, z = 1"` a line, `"x = 0:1, y = 2:3"` a box. Positions [length]
@@ -35,13 +35,13 @@ class Slices(StateFiles):
 
     @property
     def selection(self) -> Selection:
-        """What is written of each state."""
+        """The quantities that are written of each state."""
         return Selection(self.fields, self.precision)
 
     def check(self, equation: PeriodicSystem) -> None:
         """
         Raises:
-            ValueError: a part that does not lie in the box, or that is there twice.
+            ValueError: a part does not lie in the box, or is given twice.
         """
         super().check(equation)
         labels = [subgrid.label(equation.grid.physical_shape) for subgrid in self.subgrids(equation)]
@@ -61,6 +61,6 @@ class Slices(StateFiles):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """Planes at a few times, or at that of the view; lines and points against time."""
+        """Draw planes at a few times, or at the view's time, and lines and points against time."""
         paths = cls.files(directory)
         return draw_parts(paths, folder, view) if paths else []

@@ -40,7 +40,7 @@ class Spectra(Records):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """One panel for each spectrum, and one compensated by the power of k that the view or the equation gives."""
+        """Draw a panel for each spectrum, and one compensated by the power of k of the view or of the equation."""
         recorded = Recorded.read(cls.file(directory))
         if recorded is None:
             return []

@@ -20,8 +20,9 @@ from solver.outputs.records import Records
 class Virial(Records):
     """Energies of a matter wave and their virial: 2K + W (self-gravity), 2K − 2E_trap + d E_int (condensates).
 
-    `virial` is Σ weight · energy, 0 for a state at rest far from the sides of the box; `virial_ratio` is 2K over minus
-    the rest of the sum, then 1 (0 where there is no rest). The transforms of the energies; all-reduces of numbers.
+    `virial` is Σ weight · energy; it is 0 for a state at rest far from the sides of the box. `virial_ratio` is 2K
+    divided by minus the other terms; it is then 1 (0 if there are no other terms). Costs the transforms of the
+    energies, and all-reduces of numbers.
 
     Source: Dalfovo et al., Rev. Mod. Phys. 71 (1999) 463; Hui et al., Phys. Rev. D 95 (2017) 043541.
     """
