@@ -84,7 +84,7 @@ class Selection:
             raise ValueError(f"{owner}.coarsen = {self.coarsen}: {error}") from None
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
-        """Values at the points, by name; traced under `jit`. Costs the quantities' transforms and those of `resample`."""
+        """Values at the points, by name; traced under `jit`. Costs transforms of the quantities and of `resample`."""
         if self.coarsen > 1:
             equation, fields = self._coarser(equation, fields)
         names = self.names or tuple(jax.eval_shape(equation.snapshot, fields))

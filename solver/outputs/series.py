@@ -113,7 +113,7 @@ class Series(Output):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """Draw a panel for each column that is not constant; budgets, and columns that should be zero, share a panel."""
+        """Draw a panel per column that is not constant; budgets, and columns that should be zero, share a panel."""
         if not directory.series.exists():
             return []
         figure = series_figure(read_series(directory.series), read_units(directory.series), view)
