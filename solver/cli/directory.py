@@ -47,10 +47,10 @@ def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:
         places.add(place)
         try:
             registry.find(kind, name)
-            said = f"{directory.path / place} was imported: the run's own copy of its Python"
+            message = f"{directory.path / place} was imported: the run's own copy of its Python"
         except ConfigError as error:
-            said = str(error)
-        print(f"slabwave: {said}", file=sys.stderr)
+            message = str(error)
+        print(f"slabwave: {message}", file=sys.stderr)
     return tuple(registry.find("output", name).cls for name in registry.names("output"))
 
 
@@ -58,9 +58,9 @@ def _named(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Kind and name of each class that a resolved run file names."""
     for kind in ("equation", "initial", "forcing"):
         section = table.get(kind)
-        for one in [section, *(section.values() if isinstance(section, Mapping) else ())]:
-            if isinstance(one, Mapping) and isinstance(one.get("name"), str):
-                yield kind, one["name"]
+        for entry in [section, *(section.values() if isinstance(section, Mapping) else ())]:
+            if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
+                yield kind, entry["name"]
     time, output = table.get("time"), table.get("output")
     if isinstance(time, Mapping) and isinstance(time.get("stepper"), str):
         yield "stepper", time["stepper"]

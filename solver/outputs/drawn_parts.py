@@ -79,7 +79,7 @@ def film_part(slices: Snapshot, view: View) -> str:
     """The part that a film shows: the first plane that the view asks for, else the first line.
 
     Raises:
-        ValueError: the slices hold neither, or not what the view asks for.
+        ValueError: the slices have neither, or do not have what the view asks for.
     """
     parts = {part: len(slices.of_part(part).axes) for part in chosen_parts(slices, view)}
     best = [part for sides in (2, 3, 1) for part, has in parts.items() if has == sides]
@@ -89,15 +89,15 @@ def film_part(slices: Snapshot, view: View) -> str:
 
 
 def reader_of(part: str) -> Callable[[Path], Snapshot]:
-    """What reads one part of a file of slices."""
+    """A function that reads one part of a file of slices."""
     return lambda path: read_slices(path).of_part(part)
 
 
 def _draw_points(rows: Sequence[Snapshot], folder: Path, view: View, stem: str) -> list[Path]:
-    found = [panels_of(row, view, uncut_plane(row)) for row in rows]
-    names = [f"{panel.name} {panel.label}".strip() for panel in found[0]]
-    layout = RecordsLayout({}, {name: Column((), panel.units) for name, panel in zip(names, found[0], strict=True)})
-    values = {name: np.array([float(row[i].values) for row in found]) for i, name in enumerate(names)}
+    panels = [panels_of(row, view, uncut_plane(row)) for row in rows]
+    names = [f"{panel.name} {panel.label}".strip() for panel in panels[0]]
+    layout = RecordsLayout({}, {name: Column((), panel.units) for name, panel in zip(names, panels[0], strict=True)})
+    values = {name: np.array([float(row[i].values) for row in panels]) for i, name in enumerate(names)}
     recorded = Recorded(stem, np.array([row.t for row in rows]), layout, values)
     figure = records_figure(recorded, view, rows[0].place)
     return [] if figure is None else save(figure, folder, stem, view)

@@ -43,15 +43,15 @@ class ZonalMeans(Records):
         )
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
         values = equation.to_physical(fields)
         for name, u in {**values, **_derived(equation, fields)}.items():
             if name in equation.fields and not equation.fields[name].real:
                 continue
             means = zonal_mean(u, equation.grid)
-            found |= dict(zip(_component_names(equation, name), means, strict=True))
+            columns |= dict(zip(_component_names(equation, name), means, strict=True))
         density = equation.density(values)
-        return found if density is None else {**found, "density": zonal_mean(density, equation.grid)}
+        return columns if density is None else {**columns, "density": zonal_mean(density, equation.grid)}
 
 
 def _derived(equation: PeriodicSystem, fields: Fields) -> Fields:
@@ -68,11 +68,11 @@ def _component_names(equation: PeriodicSystem, name: str) -> tuple[str, ...]:
 
 def _units(equation: PeriodicSystem) -> list[tuple[str, str]]:
     """Name and units of each column."""
-    found = []
+    units = []
     for name, field in equation.fields.items():
         if field.real:
-            found += [(component, field.units) for component in equation.component_names(name)]
+            units += [(component, field.units) for component in equation.component_names(name)]
     shapes = equation.field_shapes()
     for name in jax.eval_shape(lambda fields: _derived(equation, fields), shapes):
-        found += [(component, "length/time") for component in _component_names(equation, name)]
-    return found + ([("density", "density")] if has_density(equation) else [])
+        units += [(component, "length/time") for component in _component_names(equation, name)]
+    return units + ([("density", "density")] if has_density(equation) else [])

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the plan for the devices asked for, or for those a run here would use on the CPU."""
+    """Print the plan for the given devices, or for the CPU devices that a run on this machine would use."""
     has_target = options.target is not None
     # a target's plug-in looks for its GPUs unless another platform is asked for
     set_up, copies_only = jax_for("cpu" if has_target else "auto"), is_of_a_run(Path(options.file))
@@ -51,9 +51,9 @@ def run(options: argparse.Namespace) -> int:
         from solver.cli.target_report import target_report
 
         more = target_report(run, plan, target)
-    told = [f"# source:       {line}" for line in config.imported]
-    told += [f"# run file:     {line}" for line in config.dropped]
-    for line in [*told, *plan_lines(plan), *more]:
+    notes = [f"# source:       {line}" for line in config.imported]
+    notes += [f"# run file:     {line}" for line in config.dropped]
+    for line in [*notes, *plan_lines(plan), *more]:
         print(line)
     if options.resolved:
         print(f"\n{config.to_toml()}")

@@ -19,7 +19,7 @@ from solver.submit import DEFAULT_SITES, Job, Scans, Site, read_scans, read_site
 from solver.submit.site import check_word
 
 OVERRIDES = True
-OPTIONS_OF_KEYS = ("--scan",)  # whose value looks like an override
+OPTIONS_OF_KEYS = ("--scan",)  # options whose value looks like an override
 # as Slurm reads them: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, …
 TIME = re.compile(r"\d+(:[0-5]\d)?|\d+:[0-5]?\d:[0-5]\d|\d+-([01]?\d|2[0-3])(:[0-5]\d){0,2}")
 
@@ -132,18 +132,18 @@ def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None
 
 
 def _configs(options: argparse.Namespace, scans: Scans | None) -> list[Config]:
-    """The run file, checked; of scans once for each run, with the directory that all of them share."""
-    more: list[tuple[str, ...]] = [()] if scans is None else scans.runs
+    """The checked run file; with scans one for each run, with their common directory."""
+    combinations: list[tuple[str, ...]] = [()] if scans is None else scans.runs
     return [
         assemble.read_run_file(
-            options.file, [*options.overrides, *one], continues=_has_checkpoints, prepare=jax_for("auto")
+            options.file, [*options.overrides, *scanned], continues=_has_checkpoints, prepare=jax_for("auto")
         )
-        for one in more
+        for scanned in combinations
     ]
 
 
 def _refuse_other_runs(configs: list[Config], scans: Scans | None) -> None:
-    """Refuse a directory that holds a run which the job could not continue."""
+    """Refuse a directory with a run that the job could not continue."""
     from solver.cli.job import refuse_another_run
 
     folders = [configs[0].directory] if scans is None else scans.directories(configs[0].directory)
