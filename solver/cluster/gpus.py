@@ -13,7 +13,7 @@ VISIBLE = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"
 
 
 def visible_gpus(environment: Mapping[str, str]) -> int | None:
-    """How many GPUs this process may see; None if nothing says so."""
+    """Number of GPUs that this process may see; None if no variable says so."""
     lists = [environment[name].split(",") for name in VISIBLE if name in environment]
     return min((sum(bool(gpu.strip()) for gpu in gpus) for gpus in lists), default=None)
 

@@ -42,7 +42,7 @@ class Started:
 
 
 def started(environment: Mapping[str, str]) -> Started | None:
-    """What the variables of an MPI launcher say; None if none started this process.
+    """The values of an MPI launcher's variables; None if no MPI launcher started this process.
 
     `srun` sets PMI_… and PMIX_… too, but it is Slurm's. Open MPI's and MPICH's own launchers may run their helpers with
     srun, whose variables then count for the helpers, not for the processes they start.

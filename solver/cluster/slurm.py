@@ -56,7 +56,7 @@ def port(environment: Mapping[str, str]) -> int:
 
 
 def local_place(environment: Mapping[str, str]) -> tuple[int, int]:
-    """How many tasks of the step share this node, and which of them this one is; 1 and 0 outside of a step."""
+    """Number of tasks of the step on this node, and this task's number among them; 1 and 0 outside of a step."""
     if not in_step(environment):
         return 1, 0
     return _tasks_on_this_node(environment), int(environment.get("SLURM_LOCALID", 0))

@@ -1,4 +1,4 @@
-"""How much time a job has left."""
+"""The time that a job has left."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ from solver.outputs.vectors import AXES
 class PlaneSpectra(Records):
     """E(k_∥, k_⊥) of every field: ½ Σ |û|² over the modes with this |k_∥| and k_⊥ in a shell around this value.
 
-    The sum of all entries is ½⟨|u|²⟩. One all-reduce of each spectrum; no transform but those of a wavefunction that is
-    held at the points.
+    The sum of all entries is ½⟨|u|²⟩. Costs one all-reduce of each spectrum, and a transform only of a wavefunction
+    that is held at the points.
 
     Args:
-        direction: of k_∥, such as that of gravity, rotation or a mean magnetic field; the last axis if None.
+        direction: direction of k_∥, such as that of gravity, rotation or a mean magnetic field; the last axis if None.
 
     Source: Cambon & Jacquin, J. Fluid Mech. 202 (1989) 295.
     """

@@ -50,8 +50,8 @@ class Spectra(Records):
 
 
 def _about(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, str]:
-    """What each spectrum is of."""
-    if type(equation).spectra is PeriodicSystem.spectra:  # one of each field, whatever it is called
+    """Description of each spectrum."""
+    if type(equation).spectra is PeriodicSystem.spectra:  # one spectrum of each field, under any name
         return {name: _half(field) for name, field in zip(names, equation.fields, strict=True)}
     summed = equation.series_units()
     return {
@@ -65,6 +65,6 @@ def _half(name: str) -> str:
 
 
 def _power(directory: RunDirectory) -> float | None:
-    """Of the run's equation."""
+    """The power of k that compensates the spectrum of the run's equation."""
     table = read_toml(directory.run_file)
     return power_of(table["equation"]["name"], len(table["grid"]["shape"]))

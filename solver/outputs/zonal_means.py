@@ -20,10 +20,10 @@ from solver.outputs.vectors import AXES, has_density
 
 @dataclass(frozen=True)
 class ZonalMeans(Records):
-    """Mean over x of every component, as a function of y [and z]; of a wavefunction that of |ψ|², `density`.
+    """Mean over x of every component, as a function of y [and z]; for a wavefunction the mean of |ψ|², `density`.
 
-    Of an equation whose velocity is no field of its own also that of the velocity's components. One inverse transform
-    of the fields, and an all-reduce of the means.
+    If the equation has a velocity that is not one of its fields, its components are included. Costs one inverse
+    transform of the fields, and an all-reduce of the means.
 
     Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), section 9.1.
     """
@@ -67,7 +67,7 @@ def _component_names(equation: PeriodicSystem, name: str) -> tuple[str, ...]:
 
 
 def _units(equation: PeriodicSystem) -> list[tuple[str, str]]:
-    """Name and units of each column."""
+    """Names and units of the columns."""
     units = []
     for name, field in equation.fields.items():
         if field.real:

@@ -119,8 +119,8 @@ def _check(what: str, text: str | None, check: Callable[[str], str]) -> None:
 
 def _sbatch_options(options: argparse.Namespace) -> dict[str, str]:
     mail = {"mail-user": options.mail, "mail-type": "END,FAIL"} if options.mail else {}
-    asked = {"qos": options.qos, "output": options.output, **mail}
-    return {name: value for name, value in asked.items() if value is not None}
+    given = {"qos": options.qos, "output": options.output, **mail}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None:
@@ -177,7 +177,7 @@ def _check_platform(config: Config, site: Site, options: argparse.Namespace) -> 
 
 
 def _check_devices(config: Config, site: Site, nodes: int) -> None:
-    """Refuse a number of nodes whose devices cannot split the grid; the message names those that can."""
+    """Refuse a number of nodes whose devices cannot split the grid; the message names possible numbers."""
     try:
         assemble.check_device_count(config, _devices(config, site, nodes))
     except ConfigError as error:
@@ -195,7 +195,7 @@ def _fits(config: Config, site: Site, nodes: int) -> bool:
 
 
 def _devices(config: Config, site: Site, nodes: int) -> int:
-    """How many devices the run will have on so many nodes; one per node at least, where the cores are not known."""
+    """Number of devices of the run on `nodes` nodes; one per node if the number of cores is not known."""
     section = config.devices
     if section.use:
         return len(section.use)

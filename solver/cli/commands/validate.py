@@ -40,6 +40,6 @@ def run(options: argparse.Namespace) -> int:
         failed += sum(not finding.holds for finding in findings)
         seconds.append(f"{name} {took:.0f} s")
         print("\n".join(table(name, findings)), flush=True)
-    where = f"jax {jax.__version__}, {len(jax.devices())} × {jax.devices()[0].device_kind}"
-    print(f"\n{'quick' if options.quick else 'full'} versions; {where}; {', '.join(seconds)}")
+    installation = f"jax {jax.__version__}, {len(jax.devices())} × {jax.devices()[0].device_kind}"
+    print(f"\n{'quick' if options.quick else 'full'} versions; {installation}; {', '.join(seconds)}")
     return FAILED if failed else FINISHED
