@@ -42,8 +42,8 @@ def row(file: Path, devices: int, overrides: list[str], *, steps_alone: bool = F
     jax.config.update("jax_enable_x64", True)
     config = assemble.read_run_file(str(file), overrides)
     target = Target.of("h200", devices)
-    run = assemble.assembly_on(config, target)
-    parts = assemble.programs_on(run, target, steps_alone=steps_alone)
+    run = assemble.target_assembly(config, target)
+    parts = assemble.target_programs(run, target, steps_alone=steps_alone)
     steps = parts[0].program
     unit = math.prod(run.grid.layout.points) / devices * run.grid.dtype.itemsize
     time = target.timeline(steps)

@@ -17,7 +17,7 @@ from pathlib import Path
 from solver.fft.method import FEW_POINTS
 from solver.grid import Layout
 from solver.plan.rates import PROTOCOL, Rates
-from solver.plan.timing import Choice, Step, StepTime, better_split, exchange_time, step_time, transform_time
+from solver.plan.timing import Choice, StepTime, StepWork, better_split, exchange_time, step_time, transform_time
 
 MARKS = tomllib.loads(Path(__file__).with_name("marks.toml").read_text())
 FLOAT32 = 4  # bytes
@@ -36,13 +36,13 @@ class Program:
     """
 
     name: str
-    step: Step
+    step: StepWork
     words_held: float
 
 
-BATCHED = Program("8 exchanges", Step(342, 149, 69, transforms=32, exchanges=8, hidden=0.03), 16.2)
-SEPARATE = Program("32 exchanges", Step(334, 149, 176, transforms=32, exchanges=32, hidden=0.44), 9.2)
-WAVES = Program("two waves", Step(333, 150, 192, transforms=32, exchanges=16, hidden=0.73), 9.2)
+BATCHED = Program("8 exchanges", StepWork(342, 149, 69, transforms=32, exchanges=8, hidden=0.03), 16.2)
+SEPARATE = Program("32 exchanges", StepWork(334, 149, 176, transforms=32, exchanges=32, hidden=0.44), 9.2)
+WAVES = Program("two waves", StepWork(333, 150, 192, transforms=32, exchanges=16, hidden=0.73), 9.2)
 PROGRAMS = (BATCHED, SEPARATE, WAVES)
 
 

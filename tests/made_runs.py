@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.io import Axis, Column, Layout, RecordsFile, Row
+from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row
 from solver.loop import BlowUp
 
 MARKUP = '<script>document.body.remove()</script> & <b>"bold"</b> </title> ’'
@@ -135,7 +135,7 @@ def running(tmp_path):
 
 def record(folder, name, axes, columns, values, count=5, times=None):
     """A file of records: `axes` name → (coordinates, units), `columns` name → (axes, units), values(column, t)."""
-    layout = Layout(
+    layout = RecordsLayout(
         {axis: Axis(np.asarray(points, float), units) for axis, (points, units) in axes.items()},
         {column: Column(names, units, f"the {column}") for column, (names, units) in columns.items()},
     )

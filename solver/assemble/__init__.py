@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
+    from solver.assemble.build import Assembly, abstract_assembly, dry_run
     from solver.assemble.classes import BASES, register
     from solver.assemble.consistent import resolve
     from solver.assemble.devices import (
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
         method_of,
         preferred_device_count,
     )
-    from solver.assemble.objects import Assembly, abstract_assembly, dry_run
-    from solver.assemble.on_target import assembly_on, kind_of, programs_on
     from solver.assemble.python import StoppedEarly, run
     from solver.assemble.registry import Registry
     from solver.assemble.run_files import parse_run_file, read_run_file, schema
+    from solver.assemble.targets import kind_of, target_assembly, target_programs
 
 __getattr__ = imported_when_used(__name__, __file__)
 
@@ -33,7 +33,6 @@ __all__ = [
     "Registry",
     "StoppedEarly",
     "abstract_assembly",
-    "assembly_on",
     "check_device_count",
     "dry_run",
     "kind_of",
@@ -43,10 +42,11 @@ __all__ = [
     "method_of",
     "parse_run_file",
     "preferred_device_count",
-    "programs_on",
     "read_run_file",
     "register",
     "resolve",
     "run",
     "schema",
+    "target_assembly",
+    "target_programs",
 ]

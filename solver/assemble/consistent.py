@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from solver.assemble.build import control_of, dry_run
 from solver.assemble.devices import smallest_count
-from solver.assemble.objects import control_of, dry_run
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation

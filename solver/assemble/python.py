@@ -22,14 +22,14 @@ from solver.io import RunDirectory
 from solver.loop import StepControl, check_end, step_control
 from solver.outputs.base import Output, Run
 from solver.simulation import (
-    EarlyStop,
     Limits,
     OutputList,
+    StopConditions,
+    locked_run_directory,
     refuse_earlier_end,
     refuse_occupied,
     refuse_other_physics,
     simulate,
-    taken_directory,
 )
 from solver.steppers.base import State, Stepper
 from solver.stop import StopRequest
@@ -116,9 +116,10 @@ def run(
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
     devices = list(equation.grid.mesh.devices.flat)
-    with StopRequest() as stop, taken_directory(there, text, devices, continues=resume) as lock:
-        told, early = Run(equation, there, title, text, control, end), EarlyStop(stop, there.path, lock, wall_limit)
-        final, finished = simulate(told, stepper, lambda: state, listed, early, limits)
+    with StopRequest() as stop, locked_run_directory(there, text, devices, continues=resume) as lock:
+        this_run = Run(equation, there, title, text, control, end)
+        conditions = StopConditions(stop, there.path, lock, wall_limit)
+        final, finished = simulate(this_run, stepper, lambda: state, listed, conditions, limits)
     if not finished:
         raise StoppedEarly
     return final

@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def commands() -> dict[str, str]:
-    """Names of the commands, and what each does; imports none of them."""
+    """Names of the commands and their descriptions; imports none of them."""
     files = sorted(path for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
     return {path.stem: _first_line(path) for path in files}
 
@@ -37,7 +37,7 @@ def _first_line(path: Path) -> str:
 
 
 def command(name: str) -> ModuleType:
-    """The module of a command: `add_arguments(parser)`, `run(options)`, and `OVERRIDES` if it takes them.
+    """The module of a command: `add_arguments(parser)`, `run(options)`, and `OVERRIDES` if it takes overrides.
 
     `OPTIONS_OF_KEYS` names options whose value may look like an override.
     """
@@ -45,10 +45,10 @@ def command(name: str) -> ModuleType:
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """The command and its options; imports that command alone.
+    """The command and its options; imports only this command.
 
     Raises:
-        ConfigError: unknown command or option, or a missing argument.
+        ConfigError: a command or option is unknown, or an argument is missing.
     """
     known = commands()
     words = [a for a in arguments if not a.startswith("-")]
@@ -57,11 +57,11 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     chosen = words[0] if words else None
     takes_overrides = chosen is not None and getattr(command(chosen), "OVERRIDES", False)
     keyed = getattr(command(chosen), "OPTIONS_OF_KEYS", ()) if chosen is not None else ()
-    # overrides may stand anywhere, also on both sides of an option, which argparse cannot read
+    # overrides may stand anywhere, also before and after an option, which argparse cannot parse
     before = ["", *arguments]
-    is_one = [is_override(a) and b not in keyed for a, b in zip(arguments, before, strict=False)]
-    overrides = [a for a, one in zip(arguments, is_one, strict=True) if one]
-    options = _parser(known, chosen).parse_args([a for a, one in zip(arguments, is_one, strict=True) if not one])
+    sets_key = [is_override(a) and b not in keyed for a, b in zip(arguments, before, strict=False)]
+    overrides = [a for a, sets in zip(arguments, sets_key, strict=True) if sets]
+    options = _parser(known, chosen).parse_args([a for a, sets in zip(arguments, sets_key, strict=True) if not sets])
     _refuse_twice(overrides)
     if overrides and not takes_overrides:
         raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")
@@ -70,7 +70,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def is_override(word: str) -> bool:
-    """Whether a word sets a key of the run file; the name of a file may hold an = too."""
+    """Whether a word sets a key of the run file; names of files may contain an = too."""
     match = OVERRIDE.match(word)
     return match is not None and (bool(match["rest"]) or match["first"] in SECTIONS) and not Path(word).exists()
 
@@ -82,7 +82,7 @@ def key_of(override: str) -> str:
 
 
 def _refuse_twice(overrides: list[str]) -> None:
-    """Raises ConfigError where a key is given two values: one of them would be ignored without a word."""
+    """Raises ConfigError if a key has two values, one of which would be ignored."""
     given: dict[str, str] = {}
     for override in overrides:
         before = given.setdefault(key_of(override), override)
@@ -91,14 +91,14 @@ def _refuse_twice(overrides: list[str]) -> None:
 
 
 def _versions() -> str:
-    """Of the package and of what its numbers depend on; imports nothing."""
-    found = []
+    """Versions of the package and of the packages that affect its numbers; imports none of them."""
+    versions = []
     for name in ("slabwave", "jax", "jaxlib", "numpy"):
         try:
-            found.append(f"{name} {metadata.version(name)}")
+            versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            found.append(f"{name} not installed")
-    return f"{', '.join(found)}, Python {platform.python_version()}"
+            versions.append(f"{name} not installed")
+    return f"{', '.join(versions)}, Python {platform.python_version()}"
 
 
 def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParser:
@@ -113,12 +113,12 @@ def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParse
     parser.add_argument("--version", action="version", version=_versions(), help="print versions, and leave")
     below = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in known.items():
-        one = below.add_parser(name, help=text, description=text, allow_abbrev=False)
-        one.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        subparser = below.add_parser(name, help=text, description=text, allow_abbrev=False)
+        subparser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         if name == chosen:
-            command(name).add_arguments(one)
+            command(name).add_arguments(subparser)
             if getattr(command(name), "OVERRIDES", False):
-                one.epilog = "section.key=value, any number of them, override keys of the run file"
+                subparser.epilog = "section.key=value, any number of them, override keys of the run file"
     return parser
 
 

@@ -1,4 +1,4 @@
-"""A run's directory, for commands that look into one."""
+"""A run's directory, for commands that read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solver.io import RunDirectory
 
 
 def open_run(path: str) -> RunDirectory:
-    """The directory of a run.
+    """The directory of a run, given by its path.
 
     Raises:
         ConfigError: there is no run in it.
@@ -25,16 +25,16 @@ def open_run(path: str) -> RunDirectory:
 
 
 def is_of_a_run(path: Path) -> bool:
-    """Whether a run file is the resolved one of a run's directory, which may come from anyone."""
+    """Whether a run file is the config.toml of a run's directory, which may come from someone else."""
     directory = RunDirectory(path.parent)
     others = [name for name in directory.existing_files() if name != directory.run_file.name]
     return path.name == directory.run_file.name and bool(others or directory.provenance.exists())
 
 
 def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:
-    """The kinds of output that may have written into a run's directory, those of its own Python files included.
+    """The kinds of output that may have written into a run's directory, including those of its own Python files.
 
-    Imports the copies of them that the run made, and nothing else that its run file names; says both on stderr.
+    Imports the run's copies of these files, and nothing else that its run file names; prints both to stderr.
 
     Raises:
         ConfigError: its run file is not TOML.
@@ -47,10 +47,10 @@ def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:
         places.add(place)
         try:
             registry.find(kind, name)
-            said = f"{directory.path / place} was imported: the run's own copy of its Python"
+            message = f"{directory.path / place} was imported: the run's own copy of its Python"
         except ConfigError as error:
-            said = str(error)
-        print(f"slabwave: {said}", file=sys.stderr)
+            message = str(error)
+        print(f"slabwave: {message}", file=sys.stderr)
     return tuple(registry.find("output", name).cls for name in registry.names("output"))
 
 
@@ -58,9 +58,9 @@ def _named(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Kind and name of each class that a resolved run file names."""
     for kind in ("equation", "initial", "forcing"):
         section = table.get(kind)
-        for one in [section, *(section.values() if isinstance(section, Mapping) else ())]:
-            if isinstance(one, Mapping) and isinstance(one.get("name"), str):
-                yield kind, one["name"]
+        for entry in [section, *(section.values() if isinstance(section, Mapping) else ())]:
+            if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
+                yield kind, entry["name"]
     time, output = table.get("time"), table.get("output")
     if isinstance(time, Mapping) and isinstance(time.get("stepper"), str):
         yield "stepper", time["stepper"]

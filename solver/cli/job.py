@@ -1,4 +1,4 @@
-"""What `run` and `resume` have in common: join the job, choose devices, take the directory, and step."""
+"""The common part of `run` and `resume`: join the job, choose devices, lock the directory, and step."""
 
 from __future__ import annotations
 
@@ -35,14 +35,21 @@ from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints
 from solver.loop import BlowUp
 from solver.mesh import device_mesh
-from solver.reading import AFTER_BLOW_UP, standing
-from solver.simulation import EarlyStop, Profile, refuse_earlier_end, refuse_other_physics, simulate, taken_directory
+from solver.reading import AFTER_BLOW_UP, run_status
+from solver.simulation import (
+    Profile,
+    StopConditions,
+    locked_run_directory,
+    refuse_earlier_end,
+    refuse_other_physics,
+    simulate,
+)
 from solver.steppers.base import State
 from solver.stop import StopRequest
 
 
 def refuse_another_run(directory: RunDirectory, config: Config) -> None:
-    """Raises ConfigError where a run file cannot continue the run in a directory: other physics, or an earlier end."""
+    """Raises ConfigError if a run file has other physics than the run in a directory, or an earlier end."""
     before = assemble.parse_run_file(directory.run_file).to_table()
     refuse_other_physics(
         directory,
@@ -55,19 +62,19 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
 
 
 def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
-    """Raises BlowUp, and with it exit code 3, where the run blew up and nothing of its run file was changed since.
+    """Raises BlowUp, which gives exit code 3, if the run blew up and its run file is the same as then.
 
-    For batch jobs: each one of a chain would compute from the last checkpoint to the same blow-up.
+    Otherwise each job of a chain of batch jobs would compute from the last checkpoint to the same blow-up.
     """
-    before = standing(directory)
-    if before.how == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml():
-        raise BlowUp(f"{directory.path}: {before.said}; the same run file would lead there again: {AFTER_BLOW_UP}")
+    before = run_status(directory)
+    if before.status == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml():
+        raise BlowUp(f"{directory.path}: {before.message}; the same run file would lead there again: {AFTER_BLOW_UP}")
 
 
-def carry_out(
+def run_job(
     config: Config, directory: RunDirectory, options: argparse.Namespace, profile: Profile | None = None
 ) -> int:
-    """Run or continue what a checked run file says, some of its steps traced; returns the exit code."""
+    """Run or continue the run of a checked run file; `profile` traces some steps. Returns the exit code."""
     checkpoints = config.outputs.get("checkpoints")
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     address = (options.coordinator, options.processes, options.process)
@@ -79,25 +86,26 @@ def carry_out(
         assembly, notes = join_job(config, launch)
         devices = list(assembly.mesh.devices.flat)
         differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
-        with taken_directory(
+        with locked_run_directory(
             directory, config.to_toml(), devices, config.sources, differs, continues=getattr(options, "resume", True)
         ) as lock:
             for line in [*report(launch, devices), *notes, _summary(assembly), *differs]:
                 LOGGER.info(line)
-            stop.listen()  # again: joining replaces the handlers
+            stop.listen()  # again, since joining replaces the signal handlers
             start = lambda: _start(assembly)  # noqa: E731
             limits = assembly.limits
-            early = EarlyStop(stop, directory.path, lock, limits.wall)
-            with _way_on(directory):
-                _, finished = simulate(assembly.run, assembly.stepper, start, assembly.outputs, early, limits, profile)
+            conditions = StopConditions(stop, directory.path, lock, limits.time_limit)
+            run, outputs = assembly.run, assembly.outputs
+            with _blow_up_names_branch(directory):
+                _, finished = simulate(run, assembly.stepper, start, outputs, conditions, limits, profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY
 
 
 @contextmanager
-def _way_on(directory: RunDirectory) -> Iterator[None]:
-    """A blow-up names the command that goes on from the last checkpoint."""
+def _blow_up_names_branch(directory: RunDirectory) -> Iterator[None]:
+    """Add the command that continues from the last checkpoint to the message of a blow-up."""
     try:
         yield
     except BlowUp as error:
@@ -122,7 +130,7 @@ def _start(assembly: assemble.Assembly) -> State:
 
 
 def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> tuple[assemble.Assembly, list[str]]:
-    """Join the job's processes; the run's objects on its devices, and lines for the log."""
+    """Join the job's processes. Returns the run's objects on its devices, and lines for the log."""
     notes = _choose_devices(config, launch)
     keep_freed_memory(all_sizes=False)
     if not keep_programs:
@@ -144,7 +152,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
 
 
 def _choose_devices(config: Config, launch: Launch) -> list[str]:
-    """Settle platform and virtual devices, and refuse a count that cannot split the grid while that costs nothing."""
+    """Choose platform and virtual devices. Refuses a number of devices that cannot split the grid before joining."""
     section = config.devices
     refuse_double_precision(section.platform, config.grid.precision)
     forced = forced_cpu_devices(os.environ)
@@ -169,7 +177,7 @@ def _choose_devices(config: Config, launch: Launch) -> list[str]:
 
 
 def _refuse_too_large(config: Config, launch: Launch) -> None:
-    """Raises ConfigError where the fields alone do not fit into the memory of the job's hosts."""
+    """Raises ConfigError if the fields alone do not fit into the memory of the job's hosts."""
     needed, here = assemble.least_memory(config), machine_memory()
     hosts = max(1, launch.processes // launch.local_processes)
     if here is not None and needed > here * hosts:

@@ -1,4 +1,4 @@
-"""Entry point: arguments in, exit code out, every error one readable line."""
+"""Entry point: runs a command, prints every error as one readable line, and returns an exit code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from solver.cli.codes import BLEW_UP, FAILED, INTERRUPTED, STALLED, STOPPED_EARL
 from solver.config import ConfigError
 from solver.stop import remember_signals
 
-STEPPING = {"run", "resume"}  # commands that signals lead to a checkpoint
-SECONDS_TO_HEAR = 10.0
+STEPPING = {"run", "resume"}  # commands that write a checkpoint when a signal comes
+WAIT_SECONDS = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,13 +24,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after `slabwave`; those of this process if None.
 
     Returns:
-        Its exit code. The process goes on; `entry` ends it.
+        The exit code of the command. This function does not end the process; `entry` does.
     """
     return _run(list(sys.argv[1:] if arguments is None else arguments))[0]
 
 
 def entry() -> None:
-    """The console script: run one command and end this process, and with it, on a failure, the others of its job."""
+    """The console script: run one command and end this process; after a failure, also the others of its job."""
     if STEPPING & set(sys.argv[1:]):
         remember_signals()
     code, failure = _run(sys.argv[1:])
@@ -38,14 +38,14 @@ def entry() -> None:
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself
         from solver.cluster import end_all, service_client
 
-        # an interrupted process leaves at once, as was asked: a thread of it may be writing
+        # an interrupted process ends at once, even if a thread of it is still writing
         if service_client() is not None or code == INTERRUPTED:
             end_all(code, failure)
     sys.exit(code)
 
 
 def _run(words: list[str]) -> tuple[int, str]:
-    """Exit code, and the line that says what failed."""
+    """Exit code, and the error message of a failure."""
     try:
         from solver.cli.arguments import command, parse_arguments
 
@@ -56,24 +56,24 @@ def _run(words: list[str]) -> tuple[int, str]:
     except KeyboardInterrupt:
         return _failed(INTERRUPTED, "interrupted", words)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output left: be quiet
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output is gone
         return FAILED, ""
     except Exception as error:
-        _await_the_one_that_failed(error)
+        _wait_for_failed_process(error)
         return _failed(exit_code(error), _one_line(error), words)
 
 
-def _await_the_one_that_failed(error: Exception) -> None:
-    """Where another process failed, it says why, and its message ends this one; nothing is to be added."""
+def _wait_for_failed_process(error: Exception) -> None:
+    """If another process failed, wait until its message ends this process, so that only one message is printed."""
     if "jax" in sys.modules:
         from solver.cluster import FailedElsewhere
 
         if isinstance(error, FailedElsewhere):
-            time.sleep(SECONDS_TO_HEAR)
+            time.sleep(WAIT_SECONDS)
 
 
 def _flush() -> None:
-    """Python would fail again, and with its own exit code, on what a full disk did not take."""
+    """Flush the output; on a full disk, drop it, since Python would fail again at exit with an exit code of its own."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -82,7 +82,7 @@ def _flush() -> None:
 
 
 def exit_code(error: BaseException) -> int:
-    """What an error means to a batch script."""
+    """The exit code for an error."""
     if isinstance(error, ConfigError):
         return WRONG_INPUT
     if "jax" not in sys.modules:
@@ -106,7 +106,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _says_enough(error: BaseException) -> bool:
-    """Whether an error's own text is a line for the user."""
+    """Whether an error's own text is a complete message for the user."""
     if "solver.io" not in sys.modules:
         return False
     from solver.io import CheckpointError, DiskError

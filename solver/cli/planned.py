@@ -1,4 +1,4 @@
-"""What a run costs, in words."""
+"""The plan of a run as lines of text: devices, shapes, transforms, memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from solver.plan import Plan
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """The plan in words."""
+    """Devices, shapes, transforms and exchanged bytes of a plan."""
     per_step = plan.transforms
     ways = {True: "forward", False: "inverse"}
     transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
@@ -25,7 +25,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def _idle(plan: Plan) -> list[str]:
-    """What says that some devices hold no modes, since rows are dealt out in equal numbers."""
+    """A line on devices that hold no modes, since rows are dealt out in equal numbers; none if all hold some."""
     rows, each = plan.spectral[0], plan.spectral_block[0]
     filled = math.ceil(rows / each)
     if plan.pencils > 1 or filled == plan.slabs:
@@ -37,19 +37,19 @@ def _idle(plan: Plan) -> list[str]:
 
 
 def memory_lines(plan: Plan, devices: int) -> list[str]:
-    """Exchanges and memory on CPU devices, and whether this machine would do, were all of them virtual ones on it."""
+    """Exchanges and memory on CPU devices, and whether this machine has enough for all of them as virtual devices."""
     lines = [
         f"# exchanges:    {plan.exchanges} per step",
         f"# memory:       {in_words(plan.state_bytes)} of state and about {in_words(plan.peak_bytes)} at the peak of a "
         "step, per device",
         f"# decomposition: {plan.advice}",
     ]
-    here = machine_memory()
-    if here is None:
+    available = machine_memory()
+    if available is None:
         return lines
     needed = plan.peak_bytes * devices
-    verdict = "is enough" if needed < here else "is not enough"
-    held = f"{in_words(here)}, {verdict} for {in_words(needed)} on virtual devices alone"
+    verdict = "is enough" if needed < available else "is not enough"
+    held = f"{in_words(available)}, {verdict} for {in_words(needed)} on virtual devices alone"
     return [*lines, f"# this machine: {held}"]
 
 

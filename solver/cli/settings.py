@@ -1,4 +1,4 @@
-"""JAX's settings, made by a command once it needs JAX."""
+"""JAX's settings, which a command makes when it needs JAX."""
 
 from __future__ import annotations
 

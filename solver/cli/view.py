@@ -1,4 +1,4 @@
-"""Options of commands that draw slices, and the errors of drawing as lines for the user."""
+"""Options of commands that draw slices, and errors of drawing as messages for the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from solver.pictures import PLANES, View
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
-    """What slices show, and how."""
+    """Add the options that choose and style slices."""
     parser.add_argument("--field", metavar="NAME", help="of the snapshots; all of them if it is not given")
     parser.add_argument("--component", metavar="C", help="of a vector: x, y, z, or its label")
     parser.add_argument("--plane", metavar="|".join(PLANES), help="in three dimensions (xy)")
@@ -21,10 +21,10 @@ def add_view(parser: argparse.ArgumentParser) -> None:
 
 
 def view_of(options: argparse.Namespace) -> View:
-    """What the options ask for; those that a command does not have are left as they are by default.
+    """The view that the options choose; options that a command does not have keep their defaults.
 
     Raises:
-        ValueError: an unknown plane or format.
+        ValueError: the plane or format is unknown.
     """
     names = ("field", "component", "plane", "at", "time", "compensate", "dark", "format")
     return View(**{name: getattr(options, name) for name in names if hasattr(options, name)})
@@ -32,10 +32,10 @@ def view_of(options: argparse.Namespace) -> View:
 
 @contextmanager
 def needs(what: str) -> Iterator[None]:
-    """Turn errors of reading and drawing into lines: exit code 2.
+    """Turn errors of reading and drawing into error messages with exit code 2.
 
     Raises:
-        ConfigError: a package is missing, a choice does not fit the run, a file is damaged, or none can be written.
+        ConfigError: a package is missing, a choice does not fit the run, a file is damaged or cannot be written.
     """
     try:
         yield
@@ -46,5 +46,5 @@ def needs(what: str) -> Iterator[None]:
     except ValueError as error:
         raise ConfigError(str(error)) from error
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise ConfigError(f"{what}: {where}{error.strerror or error}") from error
+        file = f"{error.filename}: " if error.filename else ""
+        raise ConfigError(f"{what}: {file}{error.strerror or error}") from error

@@ -27,7 +27,7 @@ from solver.cluster.launch import JOIN_SECONDS, Launch, LaunchError, NotAllThere
 from solver.cluster.launcher import find_launch
 from solver.cluster.log import LOGGER, keep_output_to_python, log_to, start_log
 from solver.cluster.service import service_client
-from solver.cluster.wall import end_of_job, ends_by_limit, seconds_left
+from solver.cluster.time_limit import end_of_job, ends_by_limit, seconds_left
 from solver.cluster.watchdog import Watchdog
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Where processes meet: free ports, and addresses that other hosts reach."""
+"""The address where processes meet: free ports, and addresses that other hosts can reach."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def host_and_port(address: str) -> tuple[str, int]:
 def refuse_unknown_name(
     coordinator: str, environment: Mapping[str, str], resolve: Resolve = socket.getaddrinfo
 ) -> None:
-    """Refuse to wait where nobody can ever meet: at a name that leads nowhere.
+    """Refuse to wait for processes at a host name that has no address.
 
-    A name in Kubernetes comes to be only when its pod does, so there it may be unknown at first.
+    In Kubernetes a name exists only once its pod does, so there it may be unknown at first.
 
     Raises:
         LaunchError: names the host.
@@ -60,10 +60,10 @@ def refuse_unknown_name(
 
 
 def refuse_loopback(host: str, others: Sequence[str], resolve: Resolve = socket.getaddrinfo) -> None:
-    """Refuse to meet on a host whose name leads each process to itself, while another host has a real address.
+    """Refuse to meet on a host whose name means loopback, while another host has a real address.
 
-    Debian's installer writes such a line, `127.0.1.1 NAME`, into /etc/hosts. All names may lead to loopback: then all
-    of them are this machine.
+    Each process would then wait for itself. Debian's installer writes such a line, `127.0.1.1 NAME`, into /etc/hosts.
+    If all names lead to loopback, all of them are this machine, which is fine.
 
     Raises:
         LaunchError: names both hosts and their addresses.
@@ -82,13 +82,13 @@ def refuse_loopback(host: str, others: Sequence[str], resolve: Resolve = socket.
 
 
 def listening_address(coordinator: str, resolve: Resolve = socket.getaddrinfo) -> str | None:
-    """Where the first process listens: at the address that it was given, and nowhere else.
+    """The address at which the first process listens: the one that it was given, and no other.
 
-    So a job on one host that meets on loopback cannot be reached from another one.
+    A job on one host that meets on loopback therefore cannot be reached from another host.
 
     Returns:
-        `address:port`; None where the name leads to no address of this host, as that of a balancing service does, and
-        every address has to be listened on.
+        `address:port`; None if the name leads to no address of this host, as the name of a load balancer does. The
+        process then has to listen at every address.
     """
     host, _, port = coordinator.rpartition(":")
     for address in _addresses(host.strip("[]"), resolve):
@@ -104,7 +104,7 @@ def listening_address(coordinator: str, resolve: Resolve = socket.getaddrinfo) -
 
 def _addresses(host: str, resolve: Resolve) -> list[str]:
     try:
-        return [str(found[4][0]) for found in resolve(host, None)]
+        return [str(entry[4][0]) for entry in resolve(host, None)]
     except OSError:
         return []
 

@@ -13,7 +13,7 @@ from jax.experimental import multihost_utils
 
 from solver.cluster.service import service_client
 
-PATIENCE = 10**9  # milliseconds; who does not come is noticed by heartbeats and by the watchdog, not here
+PATIENCE = 10**9  # milliseconds; heartbeats and the watchdog notice a missing process, not this
 
 
 class Disagreement(RuntimeError):
@@ -21,16 +21,16 @@ class Disagreement(RuntimeError):
 
 
 class FailedElsewhere(RuntimeError):
-    """Another process of the job failed, and says why itself."""
+    """Another process of the job failed, and prints the reason itself."""
 
 
 def is_first() -> bool:
-    """True on the process that writes what is written once."""
+    """True on process 0, which writes everything that is written once."""
     return jax.process_index() == 0
 
 
 def largest(values: Sequence[float]) -> list[float]:
-    """Entry by entry the largest value over all processes: one small collective, a point all of them reach."""
+    """For each entry the largest value over all processes. One small collective: every process must call it."""
     if jax.process_count() == 1:
         return [float(v) for v in values]
     everyone = multihost_utils.process_allgather(np.asarray(values, np.float64))
@@ -43,7 +43,7 @@ def any_process(flag: bool) -> bool:
 
 
 def barrier(name: str) -> None:
-    """Wait until every process is here."""
+    """Wait until every process has called this."""
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices(name)
 
@@ -77,25 +77,25 @@ def _differs(first: str, other: str) -> str:
 
 
 class Agreement:
-    """Processes wait for each other through the coordination service: no device takes part, so any thread may.
+    """Processes wait for each other through the coordination service. Any thread may, since no device takes part.
 
     Every process calls the same methods in the same order.
 
     Args:
-        name: another one for each thread that agrees on something.
+        name: unique to the thread that uses it.
     """
 
-    _rounds: ClassVar[Counter[str]] = Counter()  # of each name, as keys of the service serve once
+    _rounds: ClassVar[Counter[str]] = Counter()  # of each name, since a key of the service can be used once
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What fails in the block on one process fails on all of them; no one goes on before everyone is through.
+        """If the block fails on one process, it fails on all. No process continues before all have left the block.
 
         Raises:
-            FailedElsewhere: on the processes on which it did not fail.
+            FailedElsewhere: on the processes on which the block itself did not fail.
         """
         failure: Exception | None = None
         try:
@@ -109,7 +109,7 @@ class Agreement:
             raise FailedElsewhere(elsewhere)
 
     def gather(self, text: str, seconds: float) -> list[str]:
-        """The texts of all processes, in their order, on the first process; nothing on the others.
+        """The texts of all processes, in their order, on the first process; an empty list on the others.
 
         Raises:
             TimeoutError: names the first process whose text did not come within `seconds`.
@@ -124,7 +124,7 @@ class Agreement:
         return [text, *others]
 
     def tell(self, text: str, seconds: float = PATIENCE / 1000) -> str:
-        """The first process's text, on all processes; what others read, in a directory for instance, may be older.
+        """Send the first process's text to all processes: what each reads for itself, say in a directory, may be older.
 
         Raises:
             TimeoutError: it did not come within `seconds`.
@@ -151,7 +151,7 @@ class Agreement:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Processes go through the block one after another."""
+        """The processes run the block one after another, in their order."""
         client, round_ = service_client(), self._next_round()
         me = jax.process_index()
         if client is not None and me > 0:

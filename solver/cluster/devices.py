@@ -20,7 +20,7 @@ WITHOUT_DOUBLE = {"tpu": "a TPU", "metal": "Metal"}
 
 
 def forced_cpu_devices(environment: Mapping[str, str]) -> tuple[int, str] | None:
-    """Number of CPU devices that the environment fixes, and the variable that does; it wins over the run file."""
+    """Number of CPU devices that the environment fixes, and the variable's name; it wins over the run file."""
     if environment.get("JAX_NUM_CPU_DEVICES"):
         return int(environment["JAX_NUM_CPU_DEVICES"]), "JAX_NUM_CPU_DEVICES"
     for flag in environment.get("XLA_FLAGS", "").split():
@@ -30,7 +30,7 @@ def forced_cpu_devices(environment: Mapping[str, str]) -> tuple[int, str] | None
 
 
 def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
-    """Cores that this process may use: its own, its task's if Slurm says so, or its share of those it is bound to."""
+    """Cores that this process may use, by its launcher or its Slurm task; else its share of those it is bound to."""
     if launch.cores is not None:
         return launch.cores
     if environment.get("SLURM_CPUS_PER_TASK"):
@@ -39,7 +39,7 @@ def available_cores(environment: Mapping[str, str], launch: Launch) -> int:
 
 
 def machine_memory() -> int | None:
-    """Bytes of memory of this host; None where the system does not say."""
+    """Bytes of memory of this host; None if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -47,7 +47,7 @@ def machine_memory() -> int | None:
 
 
 def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
-    """Double precision allowed, the platform, and the number of virtual devices on the CPU.
+    """Allow double precision, and set the platform and the number of virtual devices on the CPU.
 
     Args:
         wanted: platform; `auto` leaves the choice to JAX.
@@ -102,7 +102,7 @@ def refuse_double_precision(wanted: str, precision: str) -> None:
 
 
 def will_be_cpu(wanted: str) -> bool:
-    """Whether a platform asked for is surely the CPU: nothing else can be chosen here. Touches no device."""
+    """Whether the platform will certainly be the CPU, by request or because there is no other. Touches no device."""
     fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
     return "cpu" in (wanted, fixed) or (wanted == "auto" and not fixed and not _plug_ins())
 
@@ -115,23 +115,23 @@ def _plug_ins() -> list[str]:
 
 
 def _installed() -> set[str]:
-    """Names of what is installed, as its folders are called: importlib.metadata reads a file of each, 20 ms a time."""
+    """Names of installed distributions, read off folder names: importlib.metadata would open a file of each (20 ms)."""
     folders = [folder for path in sys.path if (folder := Path(path)).is_dir()]
-    found = [entry.name for folder in folders for entry in folder.glob("*.dist-info")]
-    return {name.partition("-")[0].lower().replace("_", "-") for name in found}
+    names = [entry.name for folder in folders for entry in folder.glob("*.dist-info")]
+    return {name.partition("-")[0].lower().replace("_", "-") for name in names}
 
 
 def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
-    """Let JAX keep compiled programs on disk, so that a job that is started again need not compile anew.
+    """Let JAX keep compiled programs on disk, so that a job that is started again need not compile them again.
 
-    In `JAX_COMPILATION_CACHE_DIR` if that is set, else under `XDG_CACHE_HOME`, by default `~/.cache`. A partitioned
-    operation of ours stands in a program as the address of a Python function, which is another in each process: JAX
-    is told to leave addresses out when it compares programs. What the function computes is written into the program as
-    a number beside it (`solver.fft.partitioning`); programs of other sources of the transforms, and of processors with
-    other instructions, lie in folders of their own.
+    The folder is `JAX_COMPILATION_CACHE_DIR` if that is set, else under `XDG_CACHE_HOME`, by default `~/.cache`. A
+    program refers to one of our partitioned operations by the address of a Python function, which differs between
+    processes, so JAX is set to ignore addresses when it compares programs. A number beside the address says what the
+    function computes (`solver.fft.partitioning`). Programs made by other versions of the transforms, or for processors
+    with other instructions, are kept in folders of their own.
 
     Returns:
-        The folder; None if it cannot be made, and programs are not kept.
+        The folder; None if it cannot be made or written, so that programs are not kept.
     """
     chosen = environment.get("JAX_COMPILATION_CACHE_DIR")
     home = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -145,13 +145,13 @@ def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_remove_custom_partitioning_ptr_from_cache_key", True)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
-    # programs that are read back warn of every source line they had
+    # otherwise programs that are read back warn about each of their source lines
     jax.config.update("jax_traceback_in_locations_limit", 0)
     return folder
 
 
 def _fingerprint() -> str:
-    """Of this package's transforms and this processor."""
+    """Checksum of the sources of `solver.fft` and of this processor's instruction set."""
     digest = hashlib.sha256()
     for source in sorted((Path(__file__).parents[1] / "fft").glob("*.py")):
         digest.update(source.read_bytes())
@@ -164,15 +164,15 @@ def _fingerprint() -> str:
 
 
 def keep_freed_memory(*, all_sizes: bool = True) -> None:
-    """Tell the C library to keep freed blocks for the next of their size.
+    """Let the C library keep freed blocks and use them again.
 
-    By default they are given back and mapped anew, and the page faults cost more than the arithmetic on them. Only
-    where glibc is the C library.
+    By default it returns them to the system and maps new ones, and the page faults cost more than the arithmetic on
+    the blocks. Does nothing if the C library is not glibc.
 
     Args:
-        all_sizes: False leaves blocks above 32 MiB to be given back. In a run they are the scratch of a chunk, which
-            comes once per chunk, and copies for output: kept in one heap they leave holes that the next does not fit
-            in, and a run of 256³ grew to 31 words per point instead of 15.
+        all_sizes: False lets blocks above 32 MiB be returned to the system. In a run they are the scratch memory of
+            a chunk, allocated once per chunk, and copies for output. Kept in one heap they would leave holes into
+            which the next block does not fit: a run of 256³ grew to 31 words per point instead of 15.
     """
     M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8
     try:
@@ -183,5 +183,5 @@ def keep_freed_memory(*, all_sizes: bool = True) -> None:
         mallopt(M_MMAP_MAX, 0)
     else:
         mallopt(M_MMAP_THRESHOLD, 2**25)  # the most that glibc takes
-    mallopt(M_ARENA_MAX, 1)  # an arena of a thread holds no block above 64 MiB: those would be mapped anew after all
+    mallopt(M_ARENA_MAX, 1)  # one arena: those of threads hold no block above 64 MiB, and would map new memory
     mallopt(M_TRIM_THRESHOLD, 2**31 - 1)

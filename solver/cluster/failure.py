@@ -1,9 +1,9 @@
 """When one process fails, all of them end, within seconds and with its message.
 
 JAX's own shutdown waits for processes that will never come. So a failing process leaves its message for each of the
-others with the coordination service, where a thread of theirs waits for it, and then ends at once, without cleaning
-up. A process that leaves in order releases its own thread first: a thread still waiting in C++ when the interpreter
-ends would abort it.
+others with the coordination service, where a thread of each of them waits for it, and then ends at once, without
+cleaning up. A process that ends in order first releases its own thread: if the thread still waited in C++ when the
+interpreter ends, it would abort the process.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 
 import jax
 
-from solver.cluster import lifeline
+from solver.cluster import peer_connections
 from solver.cluster.service import service_client
 
 KEY = "slabwave/failure/{}"
 LEAVE = "leave"
 WAIT_MILLISECONDS = 1_000_000_000
 DIED = 1  # the exit code when another process died
-NOTICE_SECONDS = 1.0  # so long a failing process stays, for the others to read its message
+NOTICE_SECONDS = 1.0  # a failing process stays this long, so that the others can read its message
 
 
 _leaving = threading.Event()  # this process is ending, in order or for a failure
@@ -33,94 +33,94 @@ _on_ending: list[Callable[[int], object]] = []
 
 
 def on_ending(do: Callable[[int], object]) -> Callable[[], None]:
-    """What this process does last when another one's failure ends it; it is given the exit code.
+    """Call `do` with the exit code before the failure of another process ends this one.
 
     Returns:
-        What takes it back.
+        A function that removes the callback.
     """
     _on_ending.append(do)
     return lambda: _on_ending.remove(do)
 
 
 def watch(coordinator: str | None) -> None:
-    """Start what ends this process when another one reports a failure, or dies.
+    """Start the threads that end this process when another one reports a failure, or dies.
 
     Args:
-        coordinator: `host:port` where the processes met; None where JAX found them.
+        coordinator: `host:port` where the processes met; None if JAX found the address itself.
     """
     client = service_client()
     if client is None:
         return
     if coordinator is not None:
-        lifeline.hold(client, coordinator, _end_for_the_dead)
-    mine = KEY.format(jax.process_index())
-    thread = threading.Thread(target=_wait_for_failure, args=(client, mine), name="slabwave-failure", daemon=True)
+        peer_connections.connect(client, coordinator, _end_after_death)
+    key = KEY.format(jax.process_index())
+    thread = threading.Thread(target=_wait_for_failure, args=(client, key), name="slabwave-failure", daemon=True)
     thread.start()
-    atexit.register(_release, client, mine, thread)
+    atexit.register(_release, client, key, thread)
 
 
-def _wait_for_failure(client: Any, mine: str) -> None:
+def _wait_for_failure(client: Any, key: str) -> None:
     try:
-        message = client.blocking_key_value_get(mine, WAIT_MILLISECONDS)
+        message = client.blocking_key_value_get(key, WAIT_MILLISECONDS)
     except Exception:
         return  # the service is gone: the job is over, or JAX's own heartbeat ends this process
     if message == LEAVE:
         return
     _leaving.set()
-    lifeline.let_go()
+    peer_connections.say_goodbye()
     code, process, text = message.split(" ", 2)
-    if jax.process_index() == (0 if process != "0" else 1):  # one of thousands says it
+    if jax.process_index() == (0 if process != "0" else 1):  # one process prints it, not thousands
         print(f"slabwave: process {process} failed: {text}", file=sys.stderr, flush=True)
     for do in list(_on_ending):
         do(int(code))
     if jax.process_index() == 0:
-        # the service lives in this process, and JAX aborts those that find it gone: leave last
+        # this process hosts the service, and JAX aborts processes that find it gone: leave last
         time.sleep(2 * NOTICE_SECONDS)
     os._exit(int(code))
 
 
-def _end_for_the_dead(message: str) -> None:
+def _end_after_death(message: str) -> None:
     if not _leaving.is_set():
         print(f"slabwave: error: {message}", file=sys.stderr, flush=True)
         end_all(DIED, message)
 
 
-def _release(client: Any, mine: str, thread: threading.Thread) -> None:
+def _release(client: Any, key: str, thread: threading.Thread) -> None:
     _leaving.set()
-    lifeline.let_go()
+    peer_connections.say_goodbye()
     try:
-        client.key_value_set(mine, LEAVE)
+        client.key_value_set(key, LEAVE)
     except Exception:
         return  # a failure was reported just now: the thread is ending this process
     thread.join(timeout=10)
 
 
 def end_all(code: int, message: str) -> None:
-    """Tell the other processes, if there are any, and end this one at once, from any thread.
+    """Send code and message to the other processes and end this one at once; may be called from any thread.
 
-    Its own message is already printed. Nothing is cleaned up.
+    The caller has already printed the message. Nothing is cleaned up.
     """
     client = service_client()
     if client is not None:
         _leaving.set()
-        lifeline.let_go()
+        peer_connections.say_goodbye()
         text = f"{code} {jax.process_index()} {' '.join(message.split())}"
-        # in a thread: the service's own process may be the one that hangs
-        threading.Thread(target=_tell_others, args=(client, text), daemon=True).start()
+        # in a thread, since the process that hosts the service may hang
+        threading.Thread(target=_send_to_others, args=(client, text), daemon=True).start()
         time.sleep(NOTICE_SECONDS)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
-def _tell_others(client: Any, text: str) -> None:
+def _send_to_others(client: Any, text: str) -> None:
     for process in range(jax.process_count()):
         if process != jax.process_index():
-            _tell(client, process, text)
+            _send(client, process, text)
 
 
-def _tell(client: Any, process: int, text: str) -> None:
+def _send(client: Any, process: int, text: str) -> None:
     try:
         client.key_value_set(KEY.format(process), text)
     except Exception:
-        return  # it has left already, or heard of another failure first
+        return  # that process has left already, or another failure reached it first

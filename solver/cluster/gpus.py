@@ -1,4 +1,4 @@
-"""Which of a node's GPUs are a process's own, and whether those allocated are those in use."""
+"""Which of a node's GPUs belong to a process, and whether a job uses all GPUs that it was given."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from solver.cluster.launch import Launch, LaunchError
 
-# NVIDIA's; AMD's, of which the first hides GPUs from the system and the second from HIP, counted within the first
+# the first is NVIDIA's; of AMD's two, ROCR hides GPUs from the system, and HIP hides some of those that are left
 VISIBLE = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 
 
 def visible_gpus(environment: Mapping[str, str]) -> int | None:
-    """How many GPUs this process may see; None if nothing says so."""
+    """Number of GPUs that this process may see; None if no variable says so."""
     lists = [environment[name].split(",") for name in VISIBLE if name in environment]
-    return min((sum(bool(one.strip()) for one in shown) for shown in lists), default=None)
+    return min((sum(bool(gpu.strip()) for gpu in gpus) for gpus in lists), default=None)
 
 
 def visible_gpu_ids(environment: Mapping[str, str], launch: Launch, system: Path = Path("/")) -> list[int] | None:
-    """Which of the GPUs that this process sees are its own; None for all of them.
+    """Which of the GPUs that this process sees belong to it; None for all of them.
 
-    A launcher may show a process its own GPUs only, or all of the node's: chosen from what is visible, and from what is
-    installed where no variable says what is visible (mpiexec sets none).
+    A launcher may show a process only its own GPUs, or all GPUs of the node. The variables in `VISIBLE` say which are
+    shown; without them (mpiexec sets none) all installed GPUs count.
 
     Raises:
         LaunchError: a node's GPUs that its processes cannot share evenly.
@@ -52,13 +52,13 @@ def installed_gpus(system: Path = Path("/")) -> int:
 
 
 def refuse_idle_gpus(environment: Mapping[str, str], launch: Launch, devices: Sequence[Any], chosen: bool) -> None:
-    """Refuse to leave GPUs of the allocation unused without a word.
+    """Refuse a job that would leave some of its allocated GPUs unused.
 
     Args:
         environment: of this process.
         launch: its place in the job.
-        devices: that JAX gave this process.
-        chosen: whether the platform was asked for by name, so that the CPU is meant where it is in use.
+        devices: JAX's devices of this process.
+        chosen: whether the platform was named, so that the CPU is used on purpose.
 
     Raises:
         LaunchError: Slurm allocated more GPUs on this node than its processes use.

@@ -17,7 +17,7 @@ from solver.cluster.launch import Launch, LaunchError
 from solver.cluster.log import LOGGER
 from solver.cluster.roll_call import call_the_roll
 
-HEARTBEAT_SECONDS = 30  # so long after the watchdog could have spoken, JAX gives up a process that is silent
+HEARTBEAT_SECONDS = 30  # JAX gives up a silent process this long after the watchdog's limit
 MEET_SECONDS = 120  # for JAX, once all processes are there
 SET_BY_LAUNCHERS = (
     "SLURM_JOB_ID",
@@ -35,25 +35,25 @@ SEEN_BY_JAX = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", *VISIBLE)
 
 
 def join(launch: Launch, stall_limit: float) -> None:
-    """Meet the other processes; afterwards `jax.devices()` are those of the whole job.
+    """Meet the other processes. Afterwards `jax.devices()` lists the devices of the whole job.
 
     Args:
         launch: this process's place among them.
-        stall_limit: seconds after which the watchdog ends a job that stands still; JAX's own patience is longer.
+        stall_limit: seconds after which the watchdog ends a stalled job; JAX's own limit is set to be longer.
 
     Raises:
         LaunchError: JAX sees another number of processes than the launcher started, no device of the platform, or
             fewer GPUs than Slurm allocated.
         NotAllThere: processes are missing at the end of `launch.join_limit`.
-        StoppedWaiting: a signal came while they were waited for.
+        StoppedWaiting: a signal came while the processes waited for each other.
     """
     meet(launch, stall_limit)
-    for found in mismatches(launch):
-        raise LaunchError(found)
+    for problem in mismatches(launch):
+        raise LaunchError(problem)
 
 
 def meet(launch: Launch, stall_limit: float) -> None:
-    """`join` without the comparison of what was started with what was joined.
+    """Meet the other processes, but do not compare what was started with what was joined.
 
     Raises:
         LaunchError: the processes cannot meet, or JAX finds no device of the platform.
@@ -67,7 +67,7 @@ def meet(launch: Launch, stall_limit: float) -> None:
 
 
 def mismatches(launch: Launch) -> list[str]:
-    """What a launcher and Slurm gave this process and JAX does not use; after `meet`."""
+    """Processes or GPUs of the launcher or Slurm that JAX does not use, one line each. Call it after `meet`."""
     joined = jax.process_count()
     if joined != launch.processes:
         return [f"{launch.by} started {launch.processes} processes, but JAX joined {joined}; each would compute alone"]
@@ -93,13 +93,13 @@ def _meet(launch: Launch, stall_limit: float) -> None:
         )
     except (RuntimeError, ValueError) as error:
         first = str(error).strip().splitlines()[0]
-        where = launch.coordinator or f"an address that JAX finds on a {launch.by}"
-        raise LaunchError(f"process {launch.process} could not join at {where}: {first}") from error
+        address = launch.coordinator or f"an address that JAX finds on a {launch.by}"
+        raise LaunchError(f"process {launch.process} could not join at {address}: {first}") from error
     failure.watch(launch.coordinator)
 
 
 def _place(launch: Launch) -> dict[str, Any]:
-    """What JAX is told; nothing where it finds the others itself."""
+    """Arguments of `jax.distributed.initialize`; none if JAX finds the other processes itself."""
     if launch.coordinator is None:
         return {}
     return {
@@ -108,19 +108,19 @@ def _place(launch: Launch) -> dict[str, Any]:
         "num_processes": launch.processes,
         "process_id": launch.process,
         "local_device_ids": visible_gpu_ids(os.environ, launch),
-        # else JAX reads "all GPUs" under Slurm or Open MPI as the one with the number of the task on its node
+        # otherwise JAX takes "all GPUs" under Slurm or Open MPI to mean the one with the task's number on its node
         "cluster_detection_method": "deactivate",
     }
 
 
 def _forget_proxies() -> None:
-    """gRPC would send the processes' own traffic to a proxy set for the web, and hang; nothing here needs one."""
+    """Remove proxy settings: gRPC would send the traffic between processes to the web proxy and hang."""
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         del os.environ[name]
 
 
 def report(launch: Launch, mesh_devices: Sequence[jax.Device]) -> list[str]:
-    """What this job runs on: the first lines of its log."""
+    """Processes, devices and environment of this job: the first lines of its log."""
     kinds = sorted({f"{d.platform} ({d.device_kind})" for d in mesh_devices})
     local = [d.id for d in jax.local_devices()]
     launcher = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k in (*SET_BY_LAUNCHERS, *SEEN_BY_JAX)]

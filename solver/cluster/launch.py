@@ -9,19 +9,19 @@ JOIN_SECONDS = 300.0
 
 
 class LaunchError(ValueError):
-    """Processes that cannot find each other, or a launcher and what it started that disagree."""
+    """Processes cannot find each other, or do not match what their launcher started."""
 
 
 class NotAllThere(RuntimeError):
-    """Processes of the job that did not come to where they meet; the message names them."""
+    """Some processes of the job did not come to the meeting address; the message names them."""
 
 
 class StoppedWaiting(RuntimeError):
     """A signal came while processes waited for each other.
 
     Args:
-        text: for the user.
-        signal: which one.
+        text: the message for the user.
+        signal: the signal that came.
     """
 
     def __init__(self, text: str, signal: Signals) -> None:
@@ -34,13 +34,13 @@ class Launch:
     """This process's place in a job.
 
     Args:
-        by: what said so: `one process`, `explicit address`, `slurm`, `Open MPI`, `MPICH`, `PMIx`, `TPU pod`.
-        processes: how many there are.
-        process: which one this is.
-        coordinator: `host:port` where they meet; None for a single process, and where JAX finds it by itself.
-        local_processes: how many share this host, where known.
+        by: the source: `one process`, `explicit address`, `slurm`, `Open MPI`, `MPICH`, `PMIx` or `TPU pod`.
+        processes: number of processes.
+        process: number of this process.
+        coordinator: `host:port` where they meet; None for a single process, or if JAX finds the address itself.
+        local_processes: how many share this host, if known, else 1.
         local_process: which of those this is.
-        cores: that are its own, where the launcher bound it to some; None where nobody asked.
+        cores: number of cores of this process, if the launcher bound it to some and MPI was asked; else None.
         join_limit: seconds that the processes wait for each other.
     """
 

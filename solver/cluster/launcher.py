@@ -1,4 +1,4 @@
-"""Who started this process, and as which of how many: the one place that decides it."""
+"""Decides which launcher started this process, how many processes there are, and the number of this one."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def find_launch(
     keep_mpi: bool = False,
     join_limit: float = JOIN_SECONDS,
 ) -> Launch:
-    """How this process joins its job.
+    """Decide how this process joins its job.
 
-    In this order: by the explicit address if one is given; by MPI if mpiexec started several processes, also inside a
-    Slurm job; by Slurm under srun; by JAX on a TPU pod; alone. Processes of MPI meet here, all others in `join`.
+    The first that applies counts: an explicit address; MPI, if mpiexec started several processes (also inside a Slurm
+    job); Slurm, under srun; JAX, on a TPU pod; else the process is alone. Processes of MPI exchange their address
+    here, all others meet in `join`.
 
     Args:
         environment: of this process.
         coordinator, processes, process: an explicit address.
-        keep_mpi: end MPI with the program, where processes meet by it: something else is going to use it.
+        keep_mpi: leave MPI running until the program ends, since something else is going to use it.
         join_limit: seconds that processes wait for each other.
 
     Raises:
@@ -38,10 +39,10 @@ def find_launch(
     """
     if not join_limit > 0:
         raise LaunchError(f"--join-limit {join_limit:g}: a positive number of seconds is needed")
-    return replace(_found(environment, (coordinator, processes, process), keep_mpi), join_limit=join_limit)
+    return replace(_launch(environment, (coordinator, processes, process), keep_mpi), join_limit=join_limit)
 
 
-def _found(
+def _launch(
     environment: Mapping[str, str], address: tuple[str | None, int | None, int | None], keep_mpi: bool
 ) -> Launch:
     if address != (None, None, None):

@@ -22,7 +22,7 @@ def start_log(quiet: bool, times: bool = False) -> None:
     """
     LOGGER.setLevel(logging.ERROR if quiet else logging.INFO)
     LOGGER.propagate = False
-    logging.raiseExceptions = False  # a log that cannot be written must not end what is logged
+    logging.raiseExceptions = False  # a log that cannot be written must not end the run
     for handler in list(LOGGER.handlers):
         LOGGER.removeHandler(handler)
     handler = logging.StreamHandler(sys.stdout)
@@ -33,10 +33,10 @@ def start_log(quiet: bool, times: bool = False) -> None:
 
 
 def keep_output_to_python() -> None:
-    """From now on only Python writes to standard output; what C++ libraries print there is dropped.
+    """Drop what C++ libraries print to standard output from now on; Python's output is kept.
 
-    Gloo prints two lines for each group of devices that exchange, which no setting turns off: on 16 devices of a job
-    some hundred. It must come before `start_log`. Standard error stays as it is.
+    Gloo prints two lines for each group of devices that exchange, about a hundred in a job with 16 devices, and no
+    setting turns them off. Call this before `start_log`. Standard error is not changed.
     """
     sys.stdout.flush()
     own = os.dup(1)
@@ -48,11 +48,11 @@ def keep_output_to_python() -> None:
 
 @contextmanager
 def log_to(path: Path) -> Iterator[None]:
-    """Also append the log to a file, with the time of each line, as long as the context lasts.
+    """Also append the log to a file during the context, with the time of each line.
 
     Raises:
-        OSError: it cannot be opened, or is a symbolic link: whoever wrote into the directory could have others append
-            to any file of theirs.
+        OSError: the file cannot be opened, or is a symbolic link. A link is refused because anyone who can write to
+            the directory could otherwise make other users append to any of their own files.
     """
     handler = logging.StreamHandler(open_log(path))
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
@@ -66,7 +66,7 @@ def log_to(path: Path) -> Iterator[None]:
 
 
 def open_log(path: Path) -> TextIO:
-    """A log to append to; links are not followed."""
+    """Open a log to append to; symbolic links are not followed."""
     return open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666))
 
 

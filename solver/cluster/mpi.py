@@ -1,4 +1,4 @@
-"""Processes that mpiexec or mpirun started: they meet through mpi4py, and use MPI for nothing else."""
+"""Processes that mpiexec or mpirun started. They exchange an address through mpi4py, and use MPI for nothing else."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BY_ADDRESS = "give each --coordinator HOST:PORT --processes N --process I"
 
 @dataclass(frozen=True)
 class Started:
-    """What a launcher's variables say.
+    """Contents of an MPI launcher's environment variables.
 
     Args:
         by: the launcher: `Open MPI`; `MPICH`, for all that start processes with Hydra; or `PMIx`, for others.
-        processes: how many it started; None where it does not say.
+        processes: how many it started; None if it does not say.
         process: which one this is.
-        local_processes: how many of them share this host, where it says so.
+        local_processes: how many of them share this host; 1 if the launcher does not say.
         local_process: which of those this is.
     """
 
@@ -42,7 +42,7 @@ class Started:
 
 
 def started(environment: Mapping[str, str]) -> Started | None:
-    """What the variables of an MPI launcher say; None if none started this process.
+    """The values of an MPI launcher's variables; None if no MPI launcher started this process.
 
     `srun` sets PMI_… and PMIX_… too, but it is Slurm's. Open MPI's and MPICH's own launchers may run their helpers with
     srun, whose variables then count for the helpers, not for the processes they start.
@@ -71,27 +71,27 @@ def _started(by: str, environment: Mapping[str, str], size: str, rank: str, *loc
     )
 
 
-def meet(found: Started, environment: Mapping[str, str], keep: bool = False) -> Launch:
-    """Ask MPI for this process's place; the first process chooses address and port and tells the others.
+def meet(launcher: Started, environment: Mapping[str, str], keep: bool = False) -> Launch:
+    """Ask MPI for this process's place. The first process chooses address and port and sends them to the others.
 
-    MPI is started for this alone and ended again, so that it neither watches over the processes nor holds the network
-    while they compute; an MPI that was in use before is left as it is.
+    MPI is started only for this and ended again, so that it neither supervises the processes nor occupies the network
+    while they compute. If the caller had started MPI, it is left running.
 
     Args:
         found: what the launcher's variables say.
         environment: of this process.
-        keep: end MPI with the program, as something else is going to use it.
+        keep: leave MPI running until the program ends, since something else is going to use it.
 
     Raises:
         LaunchError: no mpi4py, or one that was built for another MPI than the launcher's.
     """
-    mpi = _mpi4py(found)
-    _refuse_other_mpi(found, mpi)
+    mpi = _mpi4py(launcher)
+    _refuse_other_mpi(launcher, mpi)
     ours = not mpi.Is_initialized()
     if ours:
         mpi.Init()
     try:
-        return _place(found, mpi, environment)
+        return _place(launcher, mpi, environment)
     finally:
         if ours and keep:
             atexit.register(mpi.Finalize)
@@ -99,54 +99,54 @@ def meet(found: Started, environment: Mapping[str, str], keep: bool = False) -> 
             mpi.Finalize()
 
 
-def _mpi4py(found: Started) -> ModuleType:
+def _mpi4py(launcher: Started) -> ModuleType:
     if "mpi4py.MPI" in sys.modules:
         return sys.modules["mpi4py.MPI"]
     try:
         import mpi4py
     except ImportError:
         raise LaunchError(
-            f"{found}; to meet they need mpi4py (pip install 'slabwave[mpi]'), or an address: {BY_ADDRESS}"
+            f"{launcher}; to meet they need mpi4py (pip install 'slabwave[mpi]'), or an address: {BY_ADDRESS}"
         ) from None
     mpi4py.rc.initialize = mpi4py.rc.finalize = False
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of another MPI's launcher, which is refused below
+            warnings.simplefilter("ignore")  # mpi4py warns of another MPI's launcher, which is refused below
             from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         first = " ".join(str(error).split())[:200]
         raise LaunchError(
-            f"{found}, but mpi4py cannot load an MPI library: {first}; name the launcher's own in "
+            f"{launcher}, but mpi4py cannot load an MPI library: {first}; name the launcher's own in "
             f"MPI4PY_LIBMPI, with its folder in LD_LIBRARY_PATH, or {BY_ADDRESS}"
         ) from None
     return MPI
 
 
-def _refuse_other_mpi(found: Started, mpi: Any) -> None:
-    """Before MPI starts: MPICH's library ends the process without a word of ours when Open MPI started it."""
+def _refuse_other_mpi(launcher: Started, mpi: Any) -> None:
+    """Called before MPI starts, since MPICH's library would end a process of Open MPI without a message of ours."""
     version = _version(mpi)
-    if found.by == "Open MPI" and "Open MPI" not in version and "Spectrum MPI" not in version:
-        raise LaunchError(f"{found}, but mpi4py uses {version}; {_remedy(found)}")
+    if launcher.by == "Open MPI" and "Open MPI" not in version and "Spectrum MPI" not in version:
+        raise LaunchError(f"{launcher}, but mpi4py uses {version}; {_remedy(launcher)}")
 
 
 def _version(mpi: Any) -> str:
     return " ".join(mpi.Get_library_version().replace("\0", "").split(",")[0].split()[:4])
 
 
-def _remedy(found: Started) -> str:
+def _remedy(launcher: Started) -> str:
     return (
         f"build it for this launcher's MPI (pip install --no-binary=mpi4py --force-reinstall mpi4py), start the "
         f"processes with that MPI's own mpiexec, or {BY_ADDRESS}"
     )
 
 
-def _place(found: Started, mpi: Any, environment: Mapping[str, str]) -> Launch:
+def _place(launcher: Started, mpi: Any, environment: Mapping[str, str]) -> Launch:
     world = mpi.COMM_WORLD
     size, rank = world.Get_size(), world.Get_rank()
-    if size != (found.processes or size) or rank != found.process:
+    if size != (launcher.processes or size) or rank != launcher.process:
         raise LaunchError(
-            f"{found}, but mpi4py ({_version(mpi)}) sees {size}: it was built for another MPI, and each process would "
-            f"run alone; {_remedy(found)}"
+            f"{launcher}, but mpi4py ({_version(mpi)}) sees {size}: it was built for another MPI, and each process "
+            f"would run alone; {_remedy(launcher)}"
         )
     hosts = world.gather(socket.gethostname(), root=0)
     chosen = None
@@ -157,12 +157,12 @@ def _place(found: Started, mpi: Any, environment: Mapping[str, str]) -> Launch:
     local = world.Split_type(mpi.COMM_TYPE_SHARED)
     here = local.Get_rank()
     cores = own_cores(local.allgather(bound_cores()), here)
-    place = Launch(found.by, size, rank, coordinator, local.Get_size(), here, cores)
+    place = Launch(launcher.by, size, rank, coordinator, local.Get_size(), here, cores)
     local.Free()
     return place if size > 1 else Launch("one process")
 
 
 def own_cores(bound: Sequence[set[int]], index: int) -> int:
-    """How many cores a process of a host has, from what each is bound to: those bound to the same ones share them."""
+    """Cores per process of a host, from the cores that each process is bound to; processes bound to a core share it."""
     sharing = sum(bool(bound[index] & other) for other in bound)
     return max(1, len(bound[index]) // sharing)

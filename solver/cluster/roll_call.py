@@ -1,10 +1,10 @@
-"""Processes wait until all of their job are there, before JAX joins them.
+"""Processes wait until all processes of their job are present, before JAX joins them.
 
-JAX's own waiting says nothing for minutes, names nobody, hears no signal, and ends in an abort; and whoever connects to
-its service with a number that is taken ends the job. So the first process listens at the meeting place itself. Each
-other one says its number there, again and again, until it hears that everyone has. Then the first process stops to
-listen, and JAX takes over the port. A signal to any one of them stops all, as it does in a run: whoever gets it says so
-before it leaves. Nothing here is secret: who can reach the port can still disturb a job.
+JAX's own waiting is silent for minutes, names no missing process, ignores signals and ends in an abort; and a second
+process with the same number ends the job. So the first process itself listens at the meeting address. Each other
+process sends its number there, again and again, until the answer is that all are present. Then the first process
+closes the port, and JAX takes it over. A signal to any process stops all of them, as it does in a run: the process that
+gets it tells the first one before it ends. Nothing here is secret: anyone who can reach the port can disturb a job.
 """
 
 from __future__ import annotations
@@ -24,46 +24,49 @@ from solver.cluster.launch import Launch, LaunchError, NotAllThere, StoppedWaiti
 from solver.cluster.log import LOGGER
 from solver.stop import StopRequest, listening
 
-LINE_SECONDS = 10.0  # between two lines that say who is missing
+LINE_SECONDS = 10.0  # between two lines that name missing processes
 ASK_SECONDS = (0.05, 0.5)  # between two questions whether all are there: at first, and later
-LEAVE_SECONDS = 3.0  # so long a process that leaves tries to tell the others
-REPLY_SECONDS = 2.0  # for the other end to say its line
-LOOK_SECONDS = 0.1  # a signal is obeyed after so long
-LONGEST = 1000  # bytes of a line
-TALKERS = 4  # processes beside the first that say what they wait for, of jobs with thousands
-FINAL = ("no: ", "left: ", "stopped: ")  # how answers begin after which there is nothing to ask
-NAMED = 8  # missing processes that a line names
+LEAVE_SECONDS = 3.0  # a process that gives up tries this long to tell the others
+REPLY_SECONDS = 2.0  # for the other end to send its line
+CHECK_SECONDS = 0.1  # between two checks for a signal
+MAX_LINE = 1000  # bytes
+MAX_REPORTERS = 4  # processes besides the first that print what they wait for; a job may have thousands
+FINAL = ("no: ", "left: ", "stopped: ")  # beginnings of answers after which a process asks no more
+MAX_NAMED = 8  # missing processes that a line names
 
 
 def call_the_roll(launch: Launch) -> None:
-    """Return when every process of the job is at this call.
+    """Return when every process of the job has called this.
 
     Args:
-        launch: this process's place, with the address where they meet.
+        launch: this process's place in the job, with the address where the processes meet.
 
     Raises:
-        LaunchError: a host name that leads nowhere; the first process cannot listen there; this process's number is
-            that of another one.
+        LaunchError: the host name has no address; the first process cannot listen there; another process has the
+            same number.
         NotAllThere: some did not come within `launch.join_limit`; the message names them.
-        StoppedWaiting: a signal came first, to this process or to another one that could say so.
+        StoppedWaiting: a signal came before that, to this process or to another one that could report it.
     """
     assert launch.coordinator is not None
     refuse_unknown_name(launch.coordinator, os.environ)
     if launch.process == 0:
-        _call(launch)
+        _wait_for_others(launch)
     else:
-        _answer(launch)
+        _report_to_first(launch)
 
 
 class _Wait:
-    """Keeps the time, obeys signals, and says every ten seconds what is waited for."""
+    """Checks for signals and the time limit, and prints every ten seconds which processes are missing."""
 
-    def __init__(self, launch: Launch, request: StopRequest, say: Callable[[str], None]) -> None:
-        self.launch, self.request, self.say = launch, request, say
-        self._began = self._said = time.monotonic()
+    def __init__(self, launch: Launch, request: StopRequest, write_line: Callable[[str], None]) -> None:
+        self.launch, self.request, self.write_line = launch, request, write_line
+        self._began = self._last_line = time.monotonic()
 
     def check(self, missing: Callable[[], str], all_came: bool = False) -> None:
-        """Go on waiting, or raise with what is missing; once all came, a signal is left to the run."""
+        """Return to wait longer, or raise an error that names what is missing.
+
+        Once all processes came (`all_came`), signals are left to the run.
+        """
         now = time.monotonic()
         if self.request.received is not None and not all_came:
             number = signal.Signals[self.request.received]
@@ -72,49 +75,49 @@ class _Wait:
             )
         if now - self._began > self.launch.join_limit:
             raise NotAllThere(f"waited {self.launch.join_limit:g} s (--join-limit) for {missing()}")
-        if now - self._said >= LINE_SECONDS:
-            self._said = now
-            self.say(f"waiting since {now - self._began:.0f} s for {missing()}")
+        if now - self._last_line >= LINE_SECONDS:
+            self._last_line = now
+            self.write_line(f"waiting since {now - self._began:.0f} s for {missing()}")
 
 
 def _signals() -> nullcontext[StopRequest] | StopRequest:
-    """The request to stop that listens already, or one of its own."""
-    already = listening()
-    return StopRequest() if already is None else nullcontext(already)
+    """The request to stop that is installed already, or a new one."""
+    installed = listening()
+    return StopRequest() if installed is None else nullcontext(installed)
 
 
 # ---- the first process ------------------------------------------------------------------------------------------
 
 
-def _call(launch: Launch) -> None:
-    told: set[int | None] = set()
-    there: dict[int, dict[str, str]] = {}
+def _wait_for_others(launch: Launch) -> None:
+    informed: set[int | None] = set()
+    present: dict[int, dict[str, str]] = {}
     others = set(range(1, launch.processes))
-    missing = lambda: _missing(launch, others - set(there) or {*others} - told)  # noqa: E731
+    missing = lambda: _missing(launch, others - set(present) or {*others} - informed)  # noqa: E731
 
     def answer() -> str:
-        if not told:  # else some have gone on, and the run obeys the signal
-            _obey_others(there)
-        return "all" if len(there) == len(others) else "wait"
+        if not informed:  # otherwise some processes have joined already, and the run obeys the signal
+            _stop_if_another_was(present)
+        return "all" if len(present) == len(others) else "wait"
 
     with _listen(launch) as server, _signals() as request:
         wait = _Wait(launch, request, lambda text: LOGGER.warning("%s", text))
-        server.settimeout(LOOK_SECONDS)
+        server.settimeout(CHECK_SECONDS)
         try:
-            while told != others:
-                wait.check(missing, all_came=bool(told))
-                told |= {_reply(server, launch, there, answer)} - {None}
+            while informed != others:
+                wait.check(missing, all_came=bool(informed))
+                informed |= {_reply(server, launch, present, answer)} - {None}
         except (NotAllThere, StoppedWaiting) as error:
-            heard, text = set[int | None](), _farewell(error)
+            informed_of_end, text = set[int | None](), _farewell(error)
             ends = time.monotonic() + LEAVE_SECONDS
-            while time.monotonic() < ends and not heard >= others:
-                heard.add(_reply(server, launch, there, lambda: text))
+            while time.monotonic() < ends and not informed_of_end >= others:
+                informed_of_end.add(_reply(server, launch, present, lambda: text))
             raise
 
 
-def _obey_others(there: dict[int, dict[str, str]]) -> None:
+def _stop_if_another_was(present: dict[int, dict[str, str]]) -> None:
     """Stop waiting if a signal has come to another process."""
-    for number, who in there.items():
+    for number, who in present.items():
         if "stopped" in who:
             text = f"process {number} was stopped by {who['stopped']} while all were waited for; nothing was done yet"
             raise StoppedWaiting(text, signal.Signals[who["stopped"]])
@@ -125,16 +128,16 @@ def _farewell(error: NotAllThere | StoppedWaiting) -> str:
 
 
 def _reply(
-    server: socket.socket, launch: Launch, there: dict[int, dict[str, str]], answer: Callable[[], str]
+    server: socket.socket, launch: Launch, present: dict[int, dict[str, str]], answer: Callable[[], str]
 ) -> int | None:
-    """Answer whoever asks next, if anyone does for a moment; the number of a process that has heard it and goes on."""
+    """Wait a moment for a process to ask, and answer it; its number if it confirmed a final answer."""
     try:
         connection, _ = server.accept()
     except TimeoutError:
         return None
     with connection:
-        number = _hear(connection, launch, there)
-        return number if number is not None and _say(connection, answer()) else None
+        number = _register(connection, launch, present)
+        return number if number is not None and _send_line(connection, answer()) else None
 
 
 def _listen(launch: Launch) -> socket.socket:
@@ -142,7 +145,7 @@ def _listen(launch: Launch) -> socket.socket:
     address = listening_address(launch.coordinator)
     host, port = host_and_port(address or launch.coordinator)
     try:
-        if address is None:  # no name of this host: a balancing service may stand in front
+        if address is None:  # the name is not of this host: it may be a load balancer's
             return socket.create_server(("", port), backlog=1024)
         return socket.create_server((host, port), family=_family(host), backlog=1024)
     except OSError as error:
@@ -156,35 +159,34 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _hear(connection: socket.socket, launch: Launch, there: dict[int, dict[str, str]]) -> int | None:
-    """Note who is there, and return its number; None for whoever is none of this job, which is told why."""
-    said = _line(connection)
+def _register(connection: socket.socket, launch: Launch, present: dict[int, dict[str, str]]) -> int | None:
+    """Note a process as present and return its number. If it is not of this job, tell it why and return None."""
     try:
-        who = json.loads(said)
+        who = json.loads(_read_line(connection))
         number, count = int(who["process"]), int(who["processes"])
         stopped = {"stopped": signal.Signals[who["stopped"]].name} if "stopped" in who else {}
         who = {key: str(who[key])[:100] for key in ("token", "host", "pid")} | stopped
     except (ValueError, TypeError, KeyError):
         return None
     if count != launch.processes or not 0 <= number < count:
-        _say(
+        _send_line(
             connection, f"no: process 0 was told of {launch.processes} processes, not {count}; all need the same number"
         )
         return None
-    known = {**there, 0: _myself(launch)}.get(number, who)
+    known = {**present, 0: _myself(launch)}.get(number, who)
     if known["token"] != who["token"]:
-        where = f"process {known['pid']} of {known['host']}"
+        other = f"process {known['pid']} of {known['host']}"
         LOGGER.warning(
-            "process %d was started twice: %s, and on %s; the second is sent away", number, where, who["host"]
+            "process %d was started twice: %s, and on %s; the second is sent away", number, other, who["host"]
         )
-        _say(connection, f"no: {where} has that number already; each process needs its own")
+        _send_line(connection, f"no: {other} has that number already; each process needs its own")
         return None
-    there[number] = who
+    present[number] = who
     return number
 
 
 def _missing(launch: Launch, numbers: set[int]) -> str:
-    first = sorted(numbers)[:NAMED]
+    first = sorted(numbers)[:MAX_NAMED]
     more = f" and {len(numbers) - len(first)} more" if len(numbers) > len(first) else ""
     named = f"process{'es' if len(numbers) > 1 else ''} {', '.join(map(str, first))}{more} of {launch.processes}"
     assert launch.coordinator is not None
@@ -195,11 +197,11 @@ def _missing(launch: Launch, numbers: set[int]) -> str:
 # ---- the others -------------------------------------------------------------------------------------------------
 
 
-def _answer(launch: Launch) -> None:
+def _report_to_first(launch: Launch) -> None:
     assert launch.coordinator is not None
     pause, longest = ASK_SECONDS[0], max(ASK_SECONDS[1], launch.processes / 4000)
     with _signals() as request:
-        wait = _Wait(launch, request, _print if launch.process <= TALKERS else lambda text: None)
+        wait = _Wait(launch, request, _print if launch.process <= MAX_REPORTERS else lambda text: None)
         while (state := _ask(launch.coordinator, _myself(launch))) != "all":
             if state.startswith(FINAL):
                 raise _refusal(launch, state)
@@ -212,12 +214,12 @@ def _answer(launch: Launch) -> None:
                     if _all_went_on(launch, error.signal):
                         return
                     raise
-                time.sleep(min(pause, LOOK_SECONDS))
+                time.sleep(min(pause, CHECK_SECONDS))
             pause = min(1.5 * pause, longest)
 
 
 def _refusal(launch: Launch, state: str) -> Exception:
-    """The error of an answer after which there is nothing to ask."""
+    """The error for an answer that begins with one of `FINAL`."""
     kind, _, text = state.partition(": ")
     if kind == "stopped":
         name, _, text = text.partition(" ")
@@ -228,29 +230,29 @@ def _refusal(launch: Launch, state: str) -> Exception:
 
 
 def _all_went_on(launch: Launch, number: signal.Signals) -> bool:
-    """Tell the first process that a signal came to this one; whether it is too late, since some wait no longer."""
+    """Tell the first process that a signal came to this one; True if it is too late because all are present."""
     assert launch.coordinator is not None
     ends = time.monotonic() + LEAVE_SECONDS
     while time.monotonic() < ends:
-        said = _ask(launch.coordinator, _myself(launch) | {"stopped": number.name})
-        if said == "all" or said.startswith(FINAL):
-            return said == "all"
-        time.sleep(LOOK_SECONDS)
+        answer = _ask(launch.coordinator, _myself(launch) | {"stopped": number.name})
+        if answer == "all" or answer.startswith(FINAL):
+            return answer == "all"
+        time.sleep(CHECK_SECONDS)
     return False
 
 
 def _ask(coordinator: str, me: dict[str, str]) -> str:
-    """What the first process says, or why nothing can be heard of it."""
+    """Answer of the first process, or the reason why there is none."""
     try:
         with socket.create_connection(host_and_port(coordinator), timeout=REPLY_SECONDS) as connection:
             connection.sendall(json.dumps(me).encode() + b"\n")
-            said = _line(connection)
-            if said == "all" or said.startswith(FINAL):
+            answer = _read_line(connection)
+            if answer == "all" or answer.startswith(FINAL):
                 connection.sendall(b"ok\n")
     except OSError as error:
         return (error.strerror or str(error) or "no answer").lower()
-    if said in ("all", "wait") or said.startswith(FINAL):
-        return said
+    if answer in ("all", "wait") or answer.startswith(FINAL):
+        return answer
     return "who answers there does not wait for processes: a job that has begun, or another program"
 
 
@@ -264,7 +266,7 @@ def _myself(launch: Launch) -> dict[str, str]:
     }
 
 
-_TOKEN = secrets.token_hex(8)  # tells two processes with one number from one that asks again
+_TOKEN = secrets.token_hex(8)  # distinguishes two processes with one number from one process that asks again
 
 
 def _print(text: str) -> None:
@@ -274,22 +276,22 @@ def _print(text: str) -> None:
 # ---- lines ------------------------------------------------------------------------------------------------------
 
 
-def _line(connection: socket.socket) -> str:
-    """What the other end says up to the end of the line; empty if it says nothing in time."""
+def _read_line(connection: socket.socket) -> str:
+    """A line from the other end; empty if none comes in time."""
     connection.settimeout(REPLY_SECONDS)
-    said = b""
+    received = b""
     try:
-        while not said.endswith(b"\n") and len(said) < LONGEST and (more := connection.recv(LONGEST)):
-            said += more
+        while not received.endswith(b"\n") and len(received) < MAX_LINE and (more := connection.recv(MAX_LINE)):
+            received += more
     except OSError:
         return ""
-    return said.decode(errors="replace").strip()
+    return received.decode(errors="replace").strip()
 
 
-def _say(connection: socket.socket, text: str) -> bool:
-    """Say a line; whether it was surely heard. The other end closes first, so that the port is free at once."""
+def _send_line(connection: socket.socket, text: str) -> bool:
+    """Send a line; True if the other end confirmed it. The other end closes first, so that the port is free at once."""
     try:
         connection.sendall(f"{text}\n".encode())
-        return _line(connection) == "ok"
+        return _read_line(connection) == "ok"
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""JAX's coordination service: the one place where its client, which has no public name, is found."""
+"""The client of JAX's coordination service, which has no public name in JAX."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 def service_client() -> Any:
     """The client of the service in a job of several processes, or None outside one.
 
-    Its methods serve any thread, and no device takes part.
+    Its methods may be called from any thread; no device takes part.
     """
     try:
         from jax._src import distributed

@@ -50,20 +50,20 @@ def find(environment: Mapping[str, str]) -> Launch:
 
 
 def port(environment: Mapping[str, str]) -> int:
-    """A port that the step's processes all derive, different for each step of a job so that none cross-connect."""
+    """A port that all processes of a step derive alike; steps of one job get different ports."""
     job, step = int(environment["SLURM_JOB_ID"]), int(environment.get("SLURM_STEP_ID", 0))
     return 20000 + (job * 131 + step * 17) % 12000
 
 
 def local_place(environment: Mapping[str, str]) -> tuple[int, int]:
-    """How many tasks of the step share this node, and which of them this one is; 1 and 0 outside of a step."""
+    """Number of tasks of the step on this node, and this task's number among them; 1 and 0 outside of a step."""
     if not in_step(environment):
         return 1, 0
     return _tasks_on_this_node(environment), int(environment.get("SLURM_LOCALID", 0))
 
 
 def _tasks_on_this_node(environment: Mapping[str, str]) -> int:
-    """From lists such as `4(x2),3`: entry number SLURM_NODEID."""
+    """Entry number SLURM_NODEID of a list such as `4(x2),3`."""
     written = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment.get("SLURM_TASKS_PER_NODE") or "1"
     counts: list[int] = []
     for count, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", written):
@@ -73,7 +73,7 @@ def _tasks_on_this_node(environment: Mapping[str, str]) -> int:
 
 
 def node_names(node_list: str) -> list[str]:
-    """Names in a Slurm node list. Slurm itself reads it where `scontrol` is, as `n[01-02]-ib` is easily misread."""
+    """Names in a Slurm node list, expanded by `scontrol` if it is installed, else by `node_names_by_hand`."""
     try:
         names = subprocess.run(
             ["scontrol", "show", "hostnames", node_list],

@@ -1,4 +1,4 @@
-"""A TPU pod: JAX itself finds the other hosts; read here is only how many there are."""
+"""A TPU pod. JAX itself finds the other hosts; this file only reads how many there are."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ HOSTS = ("TPU_PROCESS_ADDRESSES", "TPU_WORKER_HOSTNAMES")  # in the order in whi
 
 
 def find(environment: Mapping[str, str]) -> Launch | None:
-    """This host's place in a TPU pod; None on a single host, and where there are no TPUs.
+    """This host's place in a TPU pod; None on a single host, or without TPUs.
 
-    Kubernetes and most schedulers list the pod's hosts in the environment, several slices in `MEGASCALE_…`. A TPU VM
-    of Google's Compute Engine asks its metadata server, which JAX does.
+    Kubernetes and most schedulers list the pod's hosts in the environment, and several slices in `MEGASCALE_…`. On a
+    TPU VM of Google's Compute Engine, JAX asks the metadata server.
     """
     listed = next((environment[name] for name in HOSTS if environment.get(name)), None)
     if listed is None:

@@ -1,9 +1,9 @@
-"""A run in which nothing moves any more is ended, with the Python stacks of every process that can still run.
+"""Ends a run that has stalled, with the Python stacks of every process that can still run.
 
 A process that waits for another in a collective cannot notice that the other is stuck. So a thread in each process
-looks at how long ago its own main thread last said that it was moving. Compiling, reading and writing take as long as
-they take: they are told to the watchdog, those of other processes through the coordination service, and have a limit
-of their own.
+checks how long ago its main thread last reported progress. Compiling, reading and writing may take much longer than a
+chunk of steps: the main thread reports them to the watchdog, other processes report them through the coordination
+service, and a longer limit applies to them.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from solver.cluster.log import open_log
 from solver.cluster.service import service_client
 
 STALLED = 70  # the exit code
-LOOK_SECONDS = 0.5
-PULSE_SECONDS = 0.5  # between two signs of life of a process that compiles, reads or writes
-BUSY_FACTOR = 10  # such work may take this many times the limit, and at least
-BUSY_SECONDS = 1800.0
-SLOW_FACTOR = 5  # chunks that took long so far may take this many times longer
+CHECK_SECONDS = 0.5
+PULSE_SECONDS = 0.5  # between two pulses of a process that compiles, reads or writes
+BUSY_FACTOR = 10  # compiling, reading or writing may take this many times the limit
+BUSY_SECONDS = 1800.0  # or this long, if that is more
+SLOW_FACTOR = 5  # a chunk may take this many times as long as the longest one so far
 COMPILING = "compiling"
-ASLEEP_SECONDS = 3.0  # two looks that lie so much further apart: the process was stopped between them
-NOTING_SECONDS = 3.0  # for the stacks to reach the log
-ASKED = 3  # times, before an answer that does not come means that nobody is there to give it
+ASLEEP_SECONDS = 3.0  # if a check comes so much too late, the whole process was stopped in between
+WRITE_STACKS_SECONDS = 3.0  # for the stacks to reach the log
+ATTEMPTS = 3  # requests to the service before it counts as gone
 PULSES = "slabwave/pulse/"
-# what JAX reports when a program is lowered, and so is compiled next, and when it is compiled
+# JAX's events after a program was lowered (compiling it comes next) and after it was compiled
 COMPILE_BEGINS = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE_ENDS = "/jax/core/compile/backend_compile_duration"
 
@@ -50,7 +50,7 @@ class Watchdog:
         end: ends all processes, given the exit code and the message; by default at once.
 
     Attributes:
-        doing: what the main thread does under the limit, for the message.
+        doing: what the main thread is doing, for the message.
     """
 
     def __init__(self, limit: float, log: Path, end: Callable[[int, str], Any] = end_all) -> None:
@@ -58,29 +58,31 @@ class Watchdog:
         self.doing = "stepping"
         self._moved = time.monotonic()
         self._longest = 0.0
-        self._compiled = 0.0  # seconds, since the main thread last got on
+        self._compiled = 0.0  # seconds of compiling since the main thread last reported progress
         self._busy: str | None = "starting"
         self._over = threading.Event()
         self._pulse = 0
 
     def __enter__(self) -> Watchdog:
         self._outer = _listen_to([self])
-        self._take_back = on_ending(self._note_stacks)
+        self._remove_callback = on_ending(self._log_stacks)
         self._moved = time.monotonic()
-        for work in (self._watch, self._tell):
+        for work in (self._watch, self._pulse_while_busy):
             threading.Thread(target=work, name=f"slabwave-watchdog{work.__name__}", daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
-        self._take_back()
+        self._remove_callback()
         _listen_to(self._outer)
 
     def moved(self, seconds: float = 0.0, *, first: bool = False) -> None:
-        """The main thread got on; it took `seconds` over the last chunk of steps, compilation included.
+        """Report progress of the main thread.
 
-        What processes wait for each other in the `first` chunk says nothing of the next; it counts where the limit is
-        too short for it.
+        Args:
+            seconds: time of the last chunk of steps, compilation included.
+            first: whether it was the first chunk. Processes wait for each other there, so its time says nothing about
+                later chunks, and is remembered only if it exceeds the limit.
         """
         ran, self._compiled = seconds - self._compiled, 0.0
         if not first or ran > self.limit:
@@ -90,7 +92,7 @@ class Watchdog:
 
     @contextmanager
     def busy(self, what: str) -> Iterator[None]:
-        """The main thread does something that takes as long as it takes, such as writing."""
+        """The main thread compiles, reads or writes during the context, and the longer limit applies."""
         before, self._busy, self._moved = self._busy, what, time.monotonic()
         try:
             yield
@@ -98,97 +100,97 @@ class Watchdog:
             self._busy, self._moved = before, time.monotonic()
 
     def compiling(self, begins: bool) -> None:
-        """JAX begins, or ends, to compile a program."""
+        """Report that JAX begins, or has ended, compiling a program."""
         if begins and self._busy is None:
             self._busy = COMPILING
         elif not begins and self._busy == COMPILING:
             self._busy = None
-            self._compiled += self._still()
+            self._compiled += self._idle()
         self._moved = time.monotonic()
 
-    def _still(self) -> float:
+    def _idle(self) -> float:
         return time.monotonic() - self._moved
 
     def _allowed(self) -> float:
-        """Seconds without a sign of life."""
+        """Seconds that the main thread may go without progress."""
         if self._busy is not None:
             return max(BUSY_FACTOR * self.limit, BUSY_SECONDS)
         return max(self.limit, SLOW_FACTOR * self._longest)
 
     def _watch(self) -> None:
-        looked = time.monotonic()
-        while not self._over.wait(LOOK_SECONDS):
-            slept = time.monotonic() - looked - LOOK_SECONDS
+        checked = time.monotonic()
+        while not self._over.wait(CHECK_SECONDS):
+            slept = time.monotonic() - checked - CHECK_SECONDS
             if slept > ASLEEP_SECONDS:
-                self._moved += slept  # the whole process was stopped, and goes on now
-            looked = time.monotonic()
-            if self._still() <= self._allowed() or self._another_is_busy() or self._over.is_set():
+                self._moved += slept  # the whole process was stopped and continues now
+            checked = time.monotonic()
+            if self._idle() <= self._allowed() or self._another_is_busy() or self._over.is_set():
                 continue
-            looked = time.monotonic()
-            if self._still() > self._allowed():  # it may have moved while the others were asked
-                still, doing = self._still(), self._busy or self.doing
-                self._bark(f"stalled: nothing has moved for {still:.0f} s while {doing}; stacks are in {self.log}")
+            checked = time.monotonic()
+            if self._idle() > self._allowed():  # it may have made progress while the others were asked
+                idle, doing = self._idle(), self._busy or self.doing
+                self._end_job(f"stalled: nothing has moved for {idle:.0f} s while {doing}; stacks are in {self.log}")
 
-    def _bark(self, message: str) -> None:
+    def _end_job(self, message: str) -> None:
         print(f"slabwave: error: {message}", file=sys.stderr, flush=True)
-        self._note_stacks(STALLED)
+        self._log_stacks(STALLED)
         self._over.set()
         self._end(STALLED, message)
 
-    def _note_stacks(self, code: int) -> None:
-        """Append what every thread of this process is doing to the log."""
+    def _log_stacks(self, code: int) -> None:
+        """Append the stacks of all threads of this process to the log, if the exit code says that the run stalled."""
         if code == STALLED:
             # in a thread: the log may lie on the disk that hangs
-            noting = threading.Thread(target=self._write_stacks, name="slabwave-stacks", daemon=True)
-            noting.start()
-            noting.join(NOTING_SECONDS)
+            thread = threading.Thread(target=self._write_stacks, name="slabwave-stacks", daemon=True)
+            thread.start()
+            thread.join(WRITE_STACKS_SECONDS)
 
     def _write_stacks(self) -> None:
-        where = f"process {jax.process_index()} ({os.getpid()} on {socket.gethostname()})"
+        process = f"process {jax.process_index()} ({os.getpid()} on {socket.gethostname()})"
         try:
             with open_log(self.log) as file:
-                file.write(f"{where} is ended; Python stacks of its threads:\n")
+                file.write(f"{process} is ended; Python stacks of its threads:\n")
                 file.flush()
                 faulthandler.dump_traceback(file, all_threads=True)
         except OSError:
             faulthandler.dump_traceback(sys.stderr, all_threads=True)
 
-    # ---- of other processes ---------------------------------------------------------------------------------------
+    # ---- other processes ------------------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
-        """Give signs of life while this process is busy."""
+    def _pulse_while_busy(self) -> None:
+        """Count pulses in the coordination service while this process compiles, reads or writes."""
         client = service_client()
         while client is not None and not self._over.wait(PULSE_SECONDS):
-            if self._busy is not None and self._still() <= self._allowed():
+            if self._busy is not None and self._idle() <= self._allowed():
                 self._pulse += 1
                 try:
                     client.key_value_set(f"{PULSES}{jax.process_index()}", str(self._pulse), allow_overwrite=True)
                 except Exception:
-                    return  # the service is gone, and with it the job
+                    return  # the service is gone, so the job has ended
 
     def _another_is_busy(self) -> bool:
-        """Whether some process gives signs of life of one that compiles, reads or writes."""
+        """Whether another process compiles, reads or writes, by its pulses."""
         client = service_client()
         if client is None:
             return False
-        before = _in_time(lambda: client.key_value_dir_get(PULSES))
+        before = _ask_service(lambda: client.key_value_dir_get(PULSES))
         if before is None:
             return False
         time.sleep(2 * PULSE_SECONDS)
-        after = _in_time(lambda: client.key_value_dir_get(PULSES))
+        after = _ask_service(lambda: client.key_value_dir_get(PULSES))
         mine = f"{PULSES}{jax.process_index()}"
         return any(key != mine for key, _ in set(after or ()) - set(before))
 
 
-def _in_time(ask: Callable[[], Any]) -> Any:
-    """An answer of the service; None where it does not come, because the process it lives in is stuck."""
-    found: list[Any] = []
-    for _ in range(ASKED):
-        thread = threading.Thread(target=lambda: found.append(ask()), daemon=True)
+def _ask_service(ask: Callable[[], Any]) -> Any:
+    """Result of `ask`; None if the service does not answer because the process that hosts it is stuck."""
+    answers: list[Any] = []
+    for _ in range(ATTEMPTS):
+        thread = threading.Thread(target=lambda: answers.append(ask()), daemon=True)
         thread.start()
         thread.join(PULSE_SECONDS)
-        if found:
-            return found[0]
+        if answers:
+            return answers[0]
     return None
 
 
@@ -199,15 +201,18 @@ _registered: list[bool] = []
 
 
 def _listen_to(watchdogs: list[Watchdog]) -> list[Watchdog]:
-    """JAX keeps its listeners for good: one is registered, and told which watchdog there is. Returns those before."""
+    """Make these the watchdogs that hear of compilations, and return those before.
+
+    JAX offers no way to remove a listener, so one is registered for the life of the process and looks them up.
+    """
     before, _listening[:] = list(_listening), watchdogs
     if not _registered:
-        jax.monitoring.register_event_duration_secs_listener(_heard)
+        jax.monitoring.register_event_duration_secs_listener(_on_event)
         _registered.append(True)
     return before
 
 
-def _heard(event: str, seconds: float, **details: Any) -> None:
+def _on_event(event: str, seconds: float, **details: Any) -> None:
     for watchdog in _listening:
         if event in (COMPILE_BEGINS, COMPILE_ENDS):
             watchdog.compiling(begins=event == COMPILE_BEGINS)

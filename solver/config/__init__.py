@@ -1,4 +1,4 @@
-"""Run file and overrides to frozen, validated objects. Imports no JAX."""
+"""Turns a run file and overrides into frozen, validated objects. Imports no JAX."""
 
 from solver.config.entry import Declared, Entry, Schema
 from solver.config.errors import ConfigError

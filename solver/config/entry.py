@@ -1,4 +1,4 @@
-"""What a run file may name: a class, what it says of itself, and how to import it."""
+"""A class that a run file may name: its description, and how to import it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from solver.config.source import Source
 
 
 class Declared(NamedTuple):
-    """One field of an equation, in words."""
+    """Rank and units of a field of an equation."""
 
     rank: str
     units: str
@@ -22,20 +22,20 @@ class Entry:
     """One class that a run file may name.
 
     Args:
-        name: that stands for it in a resolved run file.
-        load: gives the class, which may have to be imported for it.
+        name: its name in a resolved run file.
+        load: returns the class, and imports it if necessary.
         place: its dotted name.
         text: its docstring.
-        parameters: that a run file may set.
-        fields: of an equation: those that are always there.
-        fields_by: of an equation: the parameter that names further fields; empty if there is none.
-        further: what each of those is.
-        dealias: of an equation: the rule that suits it.
-        dimensions: of an equation: how many it may have.
-        ranks: of an initial field: of the fields that it starts.
-        classes: of an equation: dotted names of the class and of those it derives from.
-        takes: of a stepper: dotted name of the class of equations that it steps.
-        source: the user's file that it comes from, if any.
+        parameters: the parameters that a run file may set.
+        fields: for an equation, the fields that it always has.
+        fields_by: for an equation, the parameter that names further fields; empty if there is none.
+        further: for an equation, rank and units of each further field.
+        dealias: for an equation, its default dealiasing rule.
+        dimensions: for an equation, the numbers of dimensions that it supports.
+        ranks: for an initial field, the ranks of fields that it can start.
+        classes: for an equation, dotted names of the class and of its base classes.
+        takes: for a stepper, dotted name of the class of equations that it steps.
+        source: the user's file that defines it, if any.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Schema(Protocol):
     """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `output`."""
 
     def names(self, kind: str) -> Sequence[str]:
-        """Names that are known."""
+        """The known names."""
 
     def find(self, kind: str, name: str) -> Entry:
-        """The class of this name. Raises ConfigError where there is none."""
+        """The class of this name. Raises ConfigError if there is none."""

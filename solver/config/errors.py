@@ -1,4 +1,4 @@
-"""What is raised for a run file or command line that cannot work."""
+"""The error for a run file or command line that cannot work."""
 
 
 class ConfigError(ValueError):

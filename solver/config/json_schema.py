@@ -1,4 +1,4 @@
-"""The JSON schema of run files, from which editors complete and check."""
+"""The JSON schema of run files, with which editors complete and check them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def json_schema(schema: Schema) -> dict[str, Any]:
 
 
 def _table(entry: Entry, *, named: bool) -> dict[str, Any]:
-    found = table_model(entry.name, entry.parameters, named=named).model_json_schema()
-    return {**found, "description": entry.summary or entry.name}
+    table_schema = table_model(entry.name, entry.parameters, named=named).model_json_schema()
+    return {**table_schema, "description": entry.summary or entry.name}
 
 
 def _fields_of(equation: Entry) -> dict[str, Any]:
     """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several."""
     named: dict[str, Any] = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
-    if equation.fields_by:  # which of both it is, the parameters decide
+    if equation.fields_by:  # the parameters decide whether there is one field or several
         named = {k: {"anyOf": [ref, {"type": "object", "additionalProperties": ref}]} for k, ref in named.items()}
     elif len(equation.fields) > 1:
         by_field = {

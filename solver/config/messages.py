@@ -1,4 +1,4 @@
-"""Error lines: what was given, under which key, and what is needed."""
+"""Error messages of one line: the key, the value that was given, and what is needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = {int: "an integer", float: "a number", str: "a string", bool: "true or f
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean …?` or `; known are …`, to end an error line with."""
+    """The end of an error message: `; did you mean …?` or `; known are …`."""
     names = sorted(known)
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(names) or 'none'}"
@@ -37,12 +37,12 @@ def describe(hint: Any) -> str:
 
 
 def config_error(error: ValidationError, model: type[BaseModel], table: Any, path: str) -> ConfigError:
-    """The first of pydantic's complaints as one line.
+    """The first error of pydantic as one line.
 
     Args:
-        error: what pydantic raised.
-        model: the class of the table that was read.
-        table: what was read.
+        error: the error that pydantic raised.
+        model: the class that the table was read as.
+        table: the table that was read.
         path: the table's own key, such as `equation`.
     """
     first = error.errors()[0]
@@ -62,7 +62,7 @@ def config_error(error: ValidationError, model: type[BaseModel], table: Any, pat
 
 
 def _place(location: Sequence[Any], model: type[BaseModel], table: Any) -> tuple[list[Any], Any, Any]:
-    """The keys of pydantic's location, without its names for the parts of a union; the type and the value there."""
+    """Keys of pydantic's location, without its names for the parts of a union, and the type and value there."""
     keys: list[Any] = []
     hint: Any = model
     value = table
@@ -84,7 +84,7 @@ def _item(value: Any, key: Any) -> Any:
 
 
 def _inside(hint: Any, key: Any) -> Any:
-    """Type of an entry, or None if `key` is none of its entries."""
+    """Type of the entry `key` of a type; None if it has no such entry."""
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         field = hint.model_fields.get(key)
         return None if field is None else _with_notes(field)
@@ -92,12 +92,12 @@ def _inside(hint: Any, key: Any) -> Any:
     if origin is typing.Annotated:
         return _inside(arguments[0], key)
     if origin in (typing.Union, types.UnionType):
-        return next((found for option in arguments if (found := _inside(option, key)) is not None), None)
+        return next((entry for option in arguments if (entry := _inside(option, key)) is not None), None)
     return arguments[0] if origin is tuple and isinstance(key, int) else None
 
 
 def _with_notes(field: Any) -> Any:
-    """A field's type; pydantic keeps the words that describe it apart."""
+    """A field's type, annotated with the words that describe it, which pydantic keeps separately."""
     words = [note for note in field.metadata if isinstance(note, str)]
     return typing.Annotated[field.annotation, words[0]] if words else field.annotation
 

@@ -25,7 +25,7 @@ ARGUMENT = re.compile(r"(\w+(?:, \w+)*): (.*)")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One key: its type in a run file, its default (`REQUIRED` if there is none), and what its docstring says."""
+    """A key of a run file: its type, its default (`REQUIRED` if there is none), and its description."""
 
     type: Any
     default: Any = REQUIRED
@@ -36,24 +36,24 @@ class Parameter:
 
 
 def parameters_of(cls: type, leave_out: Sequence[str] = ()) -> dict[str, Parameter]:
-    """What a run file may set of a dataclass (an `equinox.Module` is one): its fields.
+    """The parameters of a dataclass (an `equinox.Module` is one) that a run file may set: its fields.
 
-    What Python takes as any number or array is a number in a run file.
+    A parameter that may be any number or array in Python is a number in a run file.
     """
     hints = typing.get_type_hints(cls)
     descriptions = argument_descriptions(cls)
-    found = {}
+    parameters = {}
     for field in dataclasses.fields(cls):
         if field.name in leave_out or not field.init:
             continue
         default = field.default_factory() if field.default_factory is not REQUIRED else field.default
-        told = for_run_files(descriptions.get(field.name, ""))
-        found[field.name] = Parameter(in_run_file(hints[field.name]), default, told)
-    return found
+        description = for_run_files(descriptions.get(field.name, ""))
+        parameters[field.name] = Parameter(in_run_file(hints[field.name]), default, description)
+    return parameters
 
 
 def in_run_file(hint: Any) -> Any:
-    """The type that TOML can hold of what a Python annotation allows."""
+    """The part of a Python annotation that TOML can hold."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in PLAIN or hint is type(None) or origin is typing.Literal:
         return hint
@@ -69,12 +69,12 @@ def in_run_file(hint: Any) -> Any:
 
 
 def _is_array(hint: Any) -> bool:
-    """Whether it is a class of arrays, JAX's or NumPy's, which are not imported here."""
+    """Whether `hint` is an array class of JAX or NumPy; neither is imported here."""
     return str(getattr(hint, "__name__", "")).rpartition(".")[2] in ("Array", "ndarray", "TypedNdArray")
 
 
 def _union(options: Sequence[Any]) -> Any:
-    """Arrays stand for a list where a list may stand, and else for a number."""
+    """A union of types. An array counts as a list if the union has a list type, otherwise as a number."""
     inner = list(dict.fromkeys(float if _is_array(option) else in_run_file(option) for option in options))
     takes_arrays = any(_is_array(option) for option in options)
     has_list = any(typing.get_origin(option) is typing.Annotated for option in inner)
@@ -88,21 +88,21 @@ def _union(options: Sequence[Any]) -> Any:
 
 
 def argument_descriptions(cls: type) -> dict[str, str]:
-    """What the `Args` of a docstring say of each parameter, inherited ones included."""
-    found: dict[str, str] = {}
+    """The description of each parameter in the `Args` of a docstring, including inherited parameters."""
+    descriptions: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
-        found.update(_arguments(inspect.cleandoc(base.__doc__ or "")))
-    return found
+        descriptions.update(_arguments(inspect.cleandoc(base.__doc__ or "")))
+    return descriptions
 
 
 def for_run_files(description: str) -> str:
-    """A description without Python's words: nothing in a run file is static or None."""
+    """A description without the words `static` and `None`, which mean nothing in a run file."""
     return re.sub(r"\bif None\b", "if not given", STATIC.sub("", description))
 
 
 def _arguments(text: str) -> dict[str, str]:
     _, marker, rest = text.partition("Args:\n")
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     names: list[str] = []
     for line in rest.splitlines() if marker else []:
         if line and not line.startswith("    "):
@@ -110,14 +110,14 @@ def _arguments(text: str) -> dict[str, str]:
         match = ARGUMENT.fullmatch(line.strip())
         if match and not line.startswith("     "):
             names = match[1].split(", ")
-            found.update(dict.fromkeys(names, match[2]))
+            descriptions.update(dict.fromkeys(names, match[2]))
         else:
-            found.update({name: f"{found[name]} {line.strip()}".strip() for name in names})
-    return found
+            descriptions.update({name: f"{descriptions[name]} {line.strip()}".strip() for name in names})
+    return descriptions
 
 
 def table_model(name: str, parameters: Mapping[str, Parameter], *, named: bool) -> type[Section]:
-    """A model of the table that sets these parameters, with a key `name` if `named`."""
+    """A pydantic model of a table with these parameters, and with a key `name` if `named`."""
     fields: dict[str, Any] = {"name": (typing.Literal[name], ...)} if named else {}
     for key, parameter in parameters.items():
         default = ... if parameter.default is REQUIRED else parameter.default

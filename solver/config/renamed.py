@@ -1,4 +1,4 @@
-"""Overrides that name another class: which keys of the run file go with it."""
+"""Overrides that name another class: drops the keys of the run file that this class does not have."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Keys = tuple[str, ...]
 def drop_foreign_keys(
     table: Mapping[str, Any], before: Mapping[str, Any], given: Collection[Keys], schema: Schema
 ) -> list[str]:
-    """Where an override gives a section another name, drop the keys of the file that the new class does not have.
+    """If an override gives a section another name, drop the keys of the file that the new class does not have.
 
     Args:
         table: the run file with its overrides; keys are dropped in place.
         before: the run file without them.
-        given: the keys that the overrides set; these are kept, and refused later if there are none such.
-        schema: which knows the classes.
+        given: the keys that the overrides set. These are kept; unknown ones are refused later.
+        schema: knows the classes.
 
     Returns:
-        A line for each section that lost some.
+        A line for each section that lost keys.
     """
     lines = []
     for keys, section, old in list(_sections(table, before)):
@@ -34,13 +34,13 @@ def drop_foreign_keys(
         try:
             known = schema.find(keys[0], str(name)).parameters
         except ConfigError:
-            continue  # which is told where the name is read
-        gone = [key for key in old if key not in known and key != "name" and not _is_given((*keys, key), given)]
-        for key in gone:
+            continue  # the unknown name is reported where it is read
+        dropped = [key for key in old if key not in known and key != "name" and not _is_given((*keys, key), given)]
+        for key in dropped:
             section.pop(key, None)
-        if gone:
+        if dropped:
             path = ".".join(keys)
-            listed = ", ".join(f"{path}.{key}" for key in gone)
+            listed = ", ".join(f"{path}.{key}" for key in dropped)
             lines.append(f"{path}.name = {name!r} has no {listed}: dropped")
     return lines
 
@@ -48,7 +48,7 @@ def drop_foreign_keys(
 def _sections(
     table: Mapping[str, Any], before: Mapping[str, Any]
 ) -> Iterator[tuple[Keys, dict[str, Any], dict[str, Any]]]:
-    """Tables that may name a class, now and before: those of KINDS, and of each field in them."""
+    """Tables that may name a class, now and before the overrides: those of KINDS, and their tables by field."""
     for kind in KINDS:
         section, old = table.get(kind), before.get(kind)
         if isinstance(section, dict) and isinstance(old, dict):
@@ -59,5 +59,5 @@ def _sections(
 
 
 def _is_given(keys: Keys, given: Collection[Keys]) -> bool:
-    """Whether an override sets this key, or one below it."""
-    return any(one[: len(keys)] == keys for one in given)
+    """Whether an override sets this key or a key below it."""
+    return any(other[: len(keys)] == keys for other in given)

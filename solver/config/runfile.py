@@ -1,4 +1,4 @@
-"""The run file: one table in, one resolved and validated `Config` out, and back to TOML."""
+"""Reads a run file into a resolved and validated `Config`, and writes it as TOML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, 
 
 @dataclass(frozen=True)
 class Named:
-    """A class that a run file names, and the parameters that go with it."""
+    """A class that a run file names, and its parameters."""
 
     name: str
     parameters: dict[str, Any]
@@ -34,12 +34,12 @@ class Named:
 
     @property
     def cls(self) -> Any:
-        """The class; our own are imported when this is first asked for."""
+        """The class; the package's own classes are imported at the first use."""
         return self.entry.cls
 
     @property
     def source(self) -> Source | None:
-        """The user's file that it comes from, if any."""
+        """The user's file that defines it, if any."""
         return self.entry.source
 
     def make(self, *arguments: Any, **also: Any) -> Any:
@@ -48,20 +48,20 @@ class Named:
 
     @property
     def described(self) -> str:
-        """Its file and class, for messages."""
+        """File and class, for messages."""
         return self.name if self.source is None else f"{self.source.path}: {self.cls.__name__}"
 
     def to_table(self) -> dict[str, Any]:
-        """The table as TOML holds it."""
+        """The table in the form of TOML."""
         return {"name": self.name, **_plain(self.parameters)}
 
 
 @dataclass(frozen=True)
 class Config:
-    """A run file with its overrides, validated and resolved: nothing is left open.
+    """A run file with its overrides, validated, with all defaults filled in.
 
-    `initial` and `forcing` go by field, `outputs` by name; `known` are all kinds of outputs that the run file and
-    the user's files could name. `dropped` are lines on keys that an override of a name dropped.
+    `initial` and `forcing` are by field, `outputs` by name. `known` lists all kinds of outputs that the run file could
+    name. `dropped` has a line for each section in which an override of its name dropped keys.
     """
 
     heading: Heading
@@ -80,7 +80,7 @@ class Config:
 
     @property
     def known_outputs(self) -> tuple[Any, ...]:
-        """Classes of all kinds of outputs that are known."""
+        """Classes of all known kinds of outputs."""
         return tuple(entry.cls for entry in self.known)
 
     @property
@@ -90,12 +90,12 @@ class Config:
 
     @property
     def reference(self) -> str:
-        """Where the case comes from."""
+        """Publication of the case."""
         return self.heading.reference
 
     @property
     def dealias(self) -> str:
-        """Which modes are kept."""
+        """The dealiasing rule, which decides which modes are kept."""
         assert self.grid.dealias is not None  # filled in by `parse`
         return self.grid.dealias
 
@@ -111,14 +111,14 @@ class Config:
     @property
     def sources(self) -> list[Source]:
         """Users' files that the run needs."""
-        found = {named.source.copy_name: named.source for named in self.named if named.source is not None}
-        return [found[name] for name in sorted(found)]
+        files = {named.source.copy_name: named.source for named in self.named if named.source is not None}
+        return [files[name] for name in sorted(files)]
 
     @property
     def imported(self) -> list[str]:
         """A line for each Python file and module that was imported for the run."""
-        files = [f"{one.path} was imported; {one.copy_name} is its copy" for one in self.sources]
-        modules = {one.name.rpartition(":")[0] for one in self.named if one.source is None and ":" in one.name}
+        files = [f"{source.path} was imported; {source.copy_name} is its copy" for source in self.sources]
+        modules = {n.name.rpartition(":")[0] for n in self.named if n.source is None and ":" in n.name}
         return [*files, *(f"the module {name} was imported" for name in sorted(modules))]
 
     def to_toml(self) -> str:
@@ -127,7 +127,7 @@ class Config:
         return tomli_w.dumps({key: table[key] for key in SECTIONS if key in table})
 
     def to_table(self) -> dict[str, Any]:
-        """As TOML holds it; an equation of one field has `[initial]`, of several `[initial.FIELD]`."""
+        """The table of the run file. An equation of one field has `[initial]`, one of several has `[initial.FIELD]`."""
         outputs = {name: _plain(output.parameters) for name, output in self.outputs.items()}
         switched_off = {name: False for name in WRITTEN_BY_DEFAULT if name not in outputs}
         table = {
@@ -148,7 +148,7 @@ class Config:
 
 
 def _plain(value: Any) -> Any:
-    """As TOML holds it: no None, no tuples."""
+    """A value in the form of TOML: without None, and with lists for tuples."""
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items() if v is not None}
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
@@ -179,7 +179,7 @@ def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Con
 
 
 def parse(table: Mapping[str, Any], schema: Schema) -> Config:
-    """Validate a table; what depends on the objects it names is checked where they are made.
+    """Validate a table. What depends on the objects that it names is checked later, when they are made.
 
     Raises:
         ConfigError: see `load`; the table of a run that a Python script made.
@@ -190,7 +190,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     for key in table:
         if key not in SECTIONS:
             raise ConfigError(f"{key}: unknown key{nearest(key, SECTIONS)}")
-    equation = _found(table.get("equation", {}), "equation", "equation", schema)
+    equation = _entry(table.get("equation", {}), "equation", "equation", schema)
     solved = _named(table.get("equation", {}), equation, "equation")
     fields = list(equation.fields_with(solved.parameters))
     started = _by_field(table.get("initial", {}), "initial", fields, needed=fields)
@@ -200,7 +200,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     stepper = _find(schema, "stepper", time.stepper, "time.stepper")
     initial = {name: _read(entry, "initial", path, schema) for name, (entry, path) in started.items()}
     forcing = {name: _read(entry, "forcing", path, schema) for name, (entry, path) in forced.items()}
-    directory, outputs = _outputs(_table(table, "output"), schema)  # last: the files read so far may define some
+    directory, outputs = _outputs(_table(table, "output"), schema)  # last: user files may define outputs
     config = Config(
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
         grid=grid if grid.dealias else grid.model_copy(update={"dealias": equation.dealias}),
@@ -215,7 +215,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         outputs=outputs,
         known=tuple(schema.find("output", name) for name in schema.names("output")),
     )
-    _check_values(outputs)  # last, since it imports them
+    _check_values(outputs)  # last, since it imports the classes
     return config
 
 
@@ -229,8 +229,8 @@ def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[str]) -> dict[str, tuple[Any, str]]:
     """Table and key of each field: `[section]` for an equation of one field, `[section.FIELD]` for several.
 
-    `[initial]` with the name `run` stands for every field of several, too: another run holds all of them. Any other
-    would start all of them from the same values.
+    `[initial]` with the name `run` may also stand for several fields, since another run holds all of them. Any other
+    name would start all of them from the same values.
     """
     if len(fields) == 1:
         return {fields[0]: (table, section)} if table != {} or needed else {}
@@ -252,11 +252,11 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
 
 
 def _read(table: Any, kind: str, path: str, schema: Schema) -> Named:
-    return _named(table, _found(table, kind, path, schema), path)
+    return _named(table, _entry(table, kind, path, schema), path)
 
 
-def _found(table: Any, kind: str, path: str, schema: Schema) -> Entry:
-    """The class that the key `name` of a table stands for."""
+def _entry(table: Any, kind: str, path: str, schema: Schema) -> Entry:
+    """The class that the key `name` of a table names."""
     if not isinstance(table, Mapping) or "name" not in table:
         raise ConfigError(f"{path}.name is missing: one of {', '.join(schema.names(kind))} is needed")
     return _find(schema, kind, table["name"], f"{path}.name")
@@ -301,7 +301,7 @@ def _outputs(table: Mapping[str, Any], schema: Schema) -> tuple[str, dict[str, N
 
 
 def _check_values(outputs: Mapping[str, Named]) -> None:
-    """Raises ConfigError where an output refuses its parameters; imports its class, and with it JAX."""
+    """Raises ConfigError if an output refuses its parameters. Imports the output's class, and with it JAX."""
     for name, output in outputs.items():
         try:
             output.make()
@@ -318,9 +318,9 @@ NOT_PHYSICS = ("time.end", "time.wall_limit", "time.stall_limit", "time.energy_l
 
 
 def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What differs between two resolved run files that a continued run may not change, as `key: old → new` lines.
+    """Changes between two resolved run files that a continued run may not make, as lines `key: old → new`.
 
-    Free to change are the end and the limits of `[time]`, `[devices]`, the output schedules and directory, title and
+    It may change the end and the limits of `[time]`, `[devices]`, the output schedules and directory, title and
     reference.
     """
     before, after = _physics(old), _physics(new)

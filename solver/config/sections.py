@@ -23,7 +23,7 @@ class Section(BaseModel):
 
     @classmethod
     def read(cls: type[S], table: Any, path: str) -> S:
-        """From TOML.
+        """Validate a table that was read from TOML.
 
         Raises:
             ConfigError: one line that names the key, what was given and what is needed.
@@ -34,15 +34,15 @@ class Section(BaseModel):
             raise config_error(error, cls, table, path) from None
 
     def to_table(self) -> dict[str, Any]:
-        """As TOML holds it: keys that are not set are left out."""
+        """The table in the form of TOML; keys that are not set are left out."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
 def length_value(written: float | str) -> float:
-    """A length in numbers: `3.0`, `"2 pi"`.
+    """The value of a length that is written as `3.0` or `"2 pi"`.
 
     Raises:
-        ValueError: neither a number nor a multiple of pi.
+        ValueError: it is neither a number nor a multiple of pi.
     """
     if not isinstance(written, str):
         return float(written)
@@ -62,10 +62,10 @@ def _positive_length(written: float | str) -> float | str:
 
 
 def seconds(written: float | str) -> float:
-    """A time on the clock: seconds, or `"HH:MM:SS"`, also `"D-HH:MM:SS"` as Slurm has it.
+    """Seconds of a clock time that is written as seconds, `"HH:MM:SS"` or, as in Slurm, `"D-HH:MM:SS"`.
 
     Raises:
-        ValueError: neither.
+        ValueError: it has none of these forms.
     """
     if not isinstance(written, str):
         return float(written)
@@ -143,8 +143,8 @@ class TimeSection(Section):
     def _check_control(self) -> TimeSection:
         given = sum(control is not None for control in (self.step, self.cfl, self.tolerance))
         if given != 1:
-            told = {0: "none is given", 2: "two are given", 3: "all are given"}[given]
-            raise ValueError(f"time.step, time.cfl, time.tolerance: {told}; one of them is needed")
+            count = {0: "none is given", 2: "two are given", 3: "all are given"}[given]
+            raise ValueError(f"time.step, time.cfl, time.tolerance: {count}; one of them is needed")
         if self.max_step is not None and self.step is not None:
             raise ValueError(
                 f"time.max_step = {self.max_step}: it limits the steps of time.cfl or time.tolerance, one of which is "
@@ -197,10 +197,10 @@ class RandomSection(Section):
 
 
 def check_line(text: str) -> str:
-    """A text that goes into lines of the log.
+    """Check a text that is written into lines of the log.
 
     Raises:
-        ValueError: it is more than one line, or holds other control characters.
+        ValueError: it has more than one line, or contains other control characters.
     """
     if not text.isprintable():
         raise ValueError("one line of printable characters is needed")

@@ -18,7 +18,7 @@ class Source:
     """A user's file as it was read.
 
     Args:
-        path: where it lies.
+        path: path of the file.
         content: its bytes.
     """
 
@@ -27,10 +27,10 @@ class Source:
 
     @classmethod
     def read(cls, path: Path) -> Source:
-        """The file as it is now.
+        """Read the file.
 
         Raises:
-            ConfigError: it cannot be read, or is a copy with other contents than its name says.
+            ConfigError: it cannot be read, or is a copy whose contents do not match the checksum in its name.
         """
         try:
             source = cls(path, path.read_bytes())
@@ -49,7 +49,7 @@ class Source:
 
     @property
     def copy_name(self) -> str:
-        """Name of its copy in a run's directory; a copy has its own name."""
+        """Name of its copy in a run's directory; a copy keeps its name."""
         return f"{original_name(self.path.name).removesuffix('.py')}-{self.checksum[:SHORT]}.py"
 
 
@@ -59,5 +59,5 @@ def is_copy(name: str) -> bool:
 
 
 def original_name(name: str) -> str:
-    """What a name that may be a copy's was before: `waves-0123456789ab.py:Waves` gives `waves.py:Waves`."""
+    """The name without the checksum of a copy: `waves-0123456789ab.py:Waves` gives `waves.py:Waves`."""
     return COPY.sub(".py", name)

@@ -15,10 +15,10 @@ EXCLUSIVE = ("step", "cfl", "tolerance")  # keys of [time]: setting one drops th
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The file's table.
+    """Read a file as a table.
 
     Raises:
-        ConfigError: it cannot be read or is not TOML.
+        ConfigError: the file cannot be read or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -36,10 +36,11 @@ def apply_override(table: dict[str, Any], override: str) -> tuple[str, ...]:
     Of `time.step`, `time.cfl` and `time.tolerance`, setting one drops the others.
 
     Returns:
-        The key, part by part.
+        The parts of the key.
 
     Raises:
-        ConfigError: not of the form `section.key=value`, or through something that is no table.
+        ConfigError: the override does not have the form `section.key=value`, or the key leads into a value that is not
+            a table.
     """
     name, equals, text = override.partition("=")
     keys = [quoted or plain for quoted, plain in KEY.findall(name.strip())]

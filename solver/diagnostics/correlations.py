@@ -20,11 +20,11 @@ def correlation_distances(grid: Grid) -> np.ndarray:
 def correlations(u_hat: Complex[Array, "c ..."], grid: Grid) -> Float[Array, "axis c r"]:
     """R_i(r e_j) = Re ⟨u_i*(x) u_i(x + r e_j)⟩ for every axis j and component i, of u without its mean.
 
-    By Wiener and Khinchin it is the sum of 2 E_i(k_j) cos(k_j r), E_i(k_j) the spectrum along axis j.
+    By the theorem of Wiener and Khinchin it is Σ 2 E_i(k_j) cos(k_j r), where E_i(k_j) is the spectrum along axis j.
 
     Args:
         u_hat: coefficients `(component, *grid.spectral_shape)` [u], any sharding.
-        grid: where they live.
+        grid: the grid of the coefficients.
 
     Returns:
         [u²] at `correlation_distances(grid)`, on every device. No transform; one all-reduce of a spectrum per axis.
@@ -40,17 +40,18 @@ def correlations(u_hat: Complex[Array, "c ..."], grid: Grid) -> Float[Array, "ax
     return jnp.stack(along)
 
 
-def longitudinal_and_transverse(found: Float[Array, "d d r"]) -> tuple[Array, Array | None, Array]:
+def longitudinal_and_transverse(values: Float[Array, "d d r"]) -> tuple[Array, Array | None, Array]:
     """f(r), g(r) and the variance ⟨|u|²⟩, from the `correlations` of a vector field; g is None in one dimension.
 
-    f is the mean over axes j of R_j(r e_j), g that of R_i(r e_j), i ≠ j, each over what it is at r = 0.
+    f is the mean of R_j(r e_j) over axes j, and g the mean of R_i(r e_j) over i ≠ j, each divided by its value at r =
+    0.
 
     Source: Pope, Turbulent Flows (2000), section 6.3.
     """
-    d = len(found)
-    along = sum(found[j, j] for j in range(d))
+    d = len(values)
+    along = sum(values[j, j] for j in range(d))
     variance = along[0]
     if d == 1:
         return along * ratio(1.0, variance), None, variance
-    across = sum(found[j, i] for j in range(d) for i in range(d) if i != j) / (d - 1)
+    across = sum(values[j, i] for j in range(d) for i in range(d) if i != j) / (d - 1)
     return along * ratio(1.0, variance), across * ratio(1.0, variance), variance

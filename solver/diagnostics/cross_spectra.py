@@ -10,13 +10,13 @@ from solver.grid import Grid
 
 
 def co_spectrum(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:
-    """C(k) = Σ Re(â* b̂) over each shell |k| ∈ [k − Δk/2, k + Δk/2), divided by nothing.
+    """C(k) = Σ Re(â* b̂) over each shell |k| ∈ [k − Δk/2, k + Δk/2), not divided by Δk.
 
     The sum of all shells is ⟨a·b⟩ (its real part). Leading axes (components) are summed.
 
     Args:
         a_hat, b_hat: coefficients `(…, *grid.spectral_shape)` of one shape, any sharding.
-        grid: where they live.
+        grid: the grid of the coefficients.
 
     Returns:
         One value per entry of `shell_wavenumbers(grid)` [a·b], on every device. One all-reduce of the shells.
@@ -27,14 +27,14 @@ def co_spectrum(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: Gr
 
 
 def quadrature_spectrum(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:
-    """Q(k) = Σ Im(â* b̂) over each shell, with both fields real twice that over half of the modes, k_last > 0.
+    """Q(k) = Σ Im(â* b̂) over each shell; for real fields twice the sum over half of the modes, k_last > 0.
 
-    Im(â* b̂) of real fields is odd in k, so that a sum over both signs would vanish; of complex fields it is a sum over
+    For real fields, Im(â* b̂) is odd in k, so a sum over both signs would vanish. For complex fields the sum is over
     all modes. a = cos(k·x) and b = cos(k·x + φ) have C = ½ cos φ and Q = ½ sin φ.
 
     Args:
         a_hat, b_hat: coefficients `(…, *grid.spectral_shape)` of one shape, any sharding.
-        grid: where they live.
+        grid: the grid of the coefficients.
 
     Returns:
         One value per entry of `shell_wavenumbers(grid)` [a·b], on every device. One all-reduce of the shells.
@@ -45,9 +45,9 @@ def quadrature_spectrum(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], 
 
 
 def shell_flux(transfer: Float[Array, shells]) -> Float[Array, shells]:
-    """Π(k) = −Σ_{k' ≤ k} T(k'): what the nonlinear term takes out of the shells up to k per time.
+    """Π(k) = −Σ_{k' ≤ k} T(k'): rate at which the nonlinear term takes the invariant out of the shells up to k.
 
-    Zero in the last shell where the nonlinear term conserves the invariant.
+    It is zero in the last shell if the nonlinear term conserves the invariant.
 
     Source: Frisch, Turbulence (1995), section 2.4.
     """
@@ -55,5 +55,5 @@ def shell_flux(transfer: Float[Array, shells]) -> Float[Array, shells]:
 
 
 def _summed(density: Array, grid: Grid) -> Array:
-    """Summed over components, each mode counted as often as it occurs."""
+    """Sum over components, times the weight of each stored mode."""
     return density.reshape(-1, *grid.spectral_shape).sum(axis=0) * grid.mode_weights()

@@ -1,4 +1,4 @@
-"""Largest and smallest values, and where they are."""
+"""Largest and smallest values, and their positions."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from solver.grid import Grid
 
 
 def largest(values: Float[Array, ...], grid: Grid) -> tuple[Array, tuple[Array, ...]]:
-    """max v and the point (x, y, z) where it is; of several points the first, in the order of x, then y, then z.
+    """The largest value and its point (x, y, z); of several points the first in the order of x, then y, then z.
 
     Args:
         values: `grid.physical_shape`, split as fields are.
-        grid: where they live.
+        grid: the grid of the values.
 
     Returns:
-        The value, and one coordinate for each axis [length], on every device; infinite where no value is a number.
-        One all-reduce of a number for the value and one for each coordinate.
+        The value, and one coordinate for each axis [length], on every device; the coordinates are infinite if a value
+            is
+        NaN. One all-reduce of a number for the value and one for each coordinate.
     """
     top = jnp.max(values)
-    there, place = values == top, []
+    is_largest, place = values == top, []
     for x in map(jnp.asarray, grid.coordinates()):
-        nearest = jnp.min(jnp.where(there, x, jnp.inf))
-        there &= x == nearest
+        nearest = jnp.min(jnp.where(is_largest, x, jnp.inf))
+        is_largest &= x == nearest
         place.append(nearest)
     return top, tuple(place)
 
 
 def smallest(values: Float[Array, ...], grid: Grid) -> tuple[Array, tuple[Array, ...]]:
-    """min v and the point where it is; see `largest`."""
+    """The smallest value and its point; see `largest`."""
     top, place = largest(-values, grid)
     return -top, place

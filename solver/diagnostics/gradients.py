@@ -1,4 +1,4 @@
-"""The gradient tensor of a vector field at the points, and what is made of it there."""
+"""The gradient tensor of a vector field at the points, and quantities computed from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dissipation_rate(
 ) -> Float[Array, ...]:
     """ε = 2ν s_ij s_ij at the points, s_ij = ½(∂u_i/∂x_j + ∂u_j/∂x_i) [u²/time]; ν |∇u|² if not `solenoidal`.
 
-    The box averages of both are ν⟨|ω|²⟩ for a solenoidal field. ν |∇u|² is what −ν∇²u takes from ½|u|² for any field.
+    For a solenoidal field both have the box average ν⟨|ω|²⟩. ⟨ν |∇u|²⟩ is the loss of ½⟨|u|²⟩ by ν∇²u for any field.
 
     Source: Pope, Turbulent Flows (2000), section 5.3.
     """

@@ -15,27 +15,28 @@ from solver.mesh import split_axes
 
 
 def longest_separation(grid: Grid) -> int:
-    """How many of the coarsest spacing are within half of the shortest side."""
+    """Largest separation within half of the shortest side, as a number of the coarsest spacing."""
     h = max(grid.spacing)
     return int(0.5 * min(n * dx for n, dx in zip(grid.physical_shape, grid.spacing, strict=True)) / h * (1 + 1e-9))
 
 
 def separations(grid: Grid) -> np.ndarray:
-    """1, 2, 4, … as long as that many of the coarsest spacing are within half of the shortest side."""
+    """Separations 1, 2, 4, … of the coarsest spacing within half of the shortest side."""
     return 2 ** np.arange(max(longest_separation(grid), 1).bit_length())
 
 
 def shifted(u_hat: Complex[Array, ...], u: Array, axis: int, steps: Array | int, transform: Transform) -> Array:
     """Values at x + r e_j, where r is a number of the coarsest spacing: r = steps · max Δx.
 
-    Along an axis that is whole on every device and on whose points r ends, the values are moved (no communication);
-    otherwise û exp(i k_j r) is transformed, exactly, by one inverse transform of as many components.
+    If the axis is not split over devices and r is a multiple of its spacing, the values are rolled, without
+    communication. Otherwise û exp(i k_j r) is transformed, which is exact, by one inverse transform of as many
+    components.
 
     Args:
         u_hat: coefficients `(…, *grid.spectral_shape)`.
         u: the same field at the points, `transform.inverse(u_hat)`.
         axis: j.
-        steps: whole number, which may be traced.
+        steps: an integer, which may be traced.
         transform: between points and coefficients.
     """
     grid = transform.grid
@@ -57,13 +58,13 @@ def structure_functions(
     Args:
         u_hat: coefficients of a vector field, one component for each dimension [u], any sharding.
         steps: separations, as numbers of the coarsest spacing.
-        orders: p.
+        orders: the orders p.
         transform: between points and coefficients.
 
     Returns:
         Both `(len(steps), len(orders))` [u^p], on every device; None for the transverse one in one dimension. One
-        inverse transform of the field, one more for each separation and each axis that is split over devices (or on
-        whose points the separation does not end), and all-reduces of numbers.
+        inverse transform of the field, one more for each separation and each axis that is split over devices (or whose
+        spacing does not divide the separation), and all-reduces of numbers.
 
     Source: Monin & Yaglom, Statistical Fluid Mechanics 2 (1975), section 13; Frisch, Turbulence (1995), chapter 5.
     """
@@ -100,13 +101,13 @@ def scalar_structure_functions(
 
 
 def longitudinal_increments(u_hat: Complex[Array, "d ..."], u: Array, steps: int, transform: Transform) -> Array:
-    """u_j(x + r e_j) − u_j(x) at the points for each axis j, `(d, *points)`; see `shifted` for r and what it costs."""
+    """u_j(x + r e_j) − u_j(x) at the points for each axis j, `(d, *points)`; see `shifted` for r and the cost."""
     moved = [shifted(u_hat[j], u[j], j, steps, transform) for j in range(transform.grid.dimensions)]
     return jnp.stack(moved) - u
 
 
 def _moments(difference: Array, orders: Sequence[int]) -> Array:
-    """`(component, order)`."""
+    """Moments `(component, order)` of a difference."""
     space = tuple(range(1, difference.ndim))
     return jnp.stack([jnp.mean(difference**p, axis=space) for p in orders], axis=-1)
 

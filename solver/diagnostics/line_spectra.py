@@ -18,14 +18,14 @@ def line_wavenumbers(grid: Grid, axis: int) -> np.ndarray:
 
 
 def line_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[Array, ...]:
-    """E_i(k_j) = ½ Σ |û_i|² over the modes with this |k_j|, of each component i by itself: a 1-D spectrum.
+    """E_i(k_j) = ½ Σ |û_i|² over the modes with this |k_j|, for each component i: a 1-D spectrum.
 
     Both signs of k_j are counted, so that the sum over k_j ≥ 0 is ½⟨|u_i|²⟩.
 
     Args:
         u_hat: coefficients `(…, *grid.spectral_shape)` [u], any sharding.
-        grid: where they live.
-        axis: j: 0 for x, 1 for y, 2 for z.
+        grid: the grid of the coefficients.
+        axis: the axis j: 0 for x, 1 for y, 2 for z.
 
     Returns:
         `(…, n)` [u²], one value per entry of `line_wavenumbers(grid, axis)`, on every device. One all-reduce of them.
@@ -36,7 +36,7 @@ def line_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[Ar
 
 
 def across_wavenumbers(grid: Grid, axis: int) -> np.ndarray:
-    """Centres of the shells in k_⊥: 0, Δk, 2Δk, … up to the largest retained, Δk the coarsest of the axes across."""
+    """Centres of the shells in k_⊥: 0, Δk, 2Δk, … up to the largest retained, Δk the largest 2π/L of the other axes."""
     width = _across_width(grid, axis)
     across = [a for a in range(grid.dimensions) if a != axis]
     corner = math.hypot(*(grid.fundamental[a] * grid.layout.highest_mode(a) for a in across))
@@ -50,8 +50,8 @@ def plane_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[A
 
     Args:
         u_hat: coefficients `(…, *grid.spectral_shape)` [u], any sharding; two or three dimensions.
-        grid: where they live.
-        axis: of k_∥: 0 for x, 1 for y, 2 for z.
+        grid: the grid of the coefficients.
+        axis: the axis of k_∥: 0 for x, 1 for y, 2 for z.
 
     Returns:
         [u²], on `line_wavenumbers(grid, axis)` and `across_wavenumbers(grid, axis)`, on every device. One all-reduce.

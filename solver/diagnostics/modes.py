@@ -1,4 +1,4 @@
-"""Single coefficients, and frequency spectra of their record."""
+"""Single coefficients, and frequency spectra of their records."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ def mode_coefficients(
 
     Args:
         u_hat: coefficients `(…, *grid.spectral_shape)` [u], any sharding.
-        modes: whole numbers, one for each axis. Of a real field û(−n) is the conjugate of û(n).
-        grid: where they live.
+        modes: integers, one for each axis. For a real field û(−n) is the conjugate of û(n).
+        grid: the grid of the coefficients.
 
     Returns:
         `(…, len(modes))` [u], on every device.
 
     Raises:
-        ValueError: a mode that the grid does not retain, or of another number of integers than dimensions.
+        ValueError: the grid does not retain a mode, or a mode does not have one integer per dimension.
     """
     places = [mode_index(grid, mode) for mode in modes]
     index = np.array([index for index, _ in places])
     conjugate = np.array([conjugate for _, conjugate in places])
-    found = u_hat[..., index[:, 0]] if grid.dimensions == 1 else _from_blocks(u_hat, index, grid)
-    return jnp.where(conjugate, jnp.conj(found), found)
+    stored = u_hat[..., index[:, 0]] if grid.dimensions == 1 else _from_blocks(u_hat, index, grid)
+    return jnp.where(conjugate, jnp.conj(stored), stored)
 
 
 def _from_blocks(u_hat: Array, index: np.ndarray, grid: Grid) -> Array:
     axes, lead = split_axes(grid.mesh), u_hat.ndim - grid.dimensions
 
     def local(block: Array) -> Array:
-        here, inside = [], jnp.ones(len(index), bool)
+        local_index, inside = [], jnp.ones(len(index), bool)
         for i in range(grid.dimensions):
             side = block.shape[lead + i]
             first = jax.lax.axis_index(axes[i]) * side if i < len(axes) else 0
             inside &= (index[:, i] >= first) & (index[:, i] < first + side)
-            here.append(jnp.clip(index[:, i] - first, 0, side - 1))
-        return jax.lax.psum(jnp.where(inside, block[(..., *here)], 0), axes)
+            local_index.append(jnp.clip(index[:, i] - first, 0, side - 1))
+        return jax.lax.psum(jnp.where(inside, block[(..., *local_index)], 0), axes)
 
     mesh = None if is_explicit(grid.mesh) else grid.mesh
     parts = PartitionSpec(*[None] * lead, *axes)
@@ -60,8 +60,8 @@ def _from_blocks(u_hat: Array, index: np.ndarray, grid: Grid) -> Array:
 def frequency_spectrum(t: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """S(ω) = |a_ω|²/⟨h²⟩ with a_ω = (1/T) Σ_t h(t) a(t) exp(iωt), h the Hann window; on the host.
 
-    A wave exp(i(k·x − ωt)) has û(k) ~ exp(−iωt): it stands at ω > 0 if it travels along k. Over all ω the sum of S is
-    ⟨h²|a|²⟩/⟨h²⟩ (Parseval), which is ⟨|a|²⟩ of a stationary record. S of the records of many modes k is the
+    A wave exp(i(k·x − ωt)) has û(k) ~ exp(−iωt), so it appears at ω > 0 if it travels along k. The sum of S over all ω
+    is ⟨h²|a|²⟩/⟨h²⟩ (Parseval), which is ⟨|a|²⟩ for a stationary record. S for records of many modes k is the
     frequency–wavenumber spectrum S(k, ω).
 
     Args:
@@ -72,7 +72,7 @@ def frequency_spectrum(t: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
         ω in ascending order [radians/time], and S `(T, …)` [values²].
 
     Raises:
-        ValueError: fewer than four times, or times that are not equally spaced.
+        ValueError: there are fewer than four times, or they are not equally spaced.
 
     Source: Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70 (one segment); Bendat & Piersol, Random Data (2010).
     """

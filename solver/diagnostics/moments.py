@@ -1,4 +1,4 @@
-"""Mean and variance over time, brought up to date value by value."""
+"""Mean and variance over time, updated value by value."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def add_to_mean(mean: Any, value: Any, weight: Any, total: Any) -> Any:
-    """The mean with one value more: mean + (weight/total)(value − mean).
+    """Add a value to a mean: mean + (weight/total)(value − mean).
 
     Args:
-        mean: of the values before, anything that can be added and scaled.
-        value: the new one.
-        weight: of the new value.
-        total: weight of all values, the new one included.
+        mean: mean of the earlier values, of any type that can be added and scaled.
+        value: the new value.
+        weight: weight of the new value.
+        total: weight of all values, including the new one.
 
     Source: West, Comm. ACM 22 (1979) 532.
     """
@@ -20,11 +20,11 @@ def add_to_mean(mean: Any, value: Any, weight: Any, total: Any) -> Any:
 
 
 def add_to_squares(squares: Any, deviation: Any, weight: Any, total: Any) -> Any:
-    """Σ weight (value − mean)² with one value more, without the cancellation of ⟨q²⟩ − ⟨q⟩².
+    """Add a value to Σ weight (value − mean)², without the cancellation of ⟨q²⟩ − ⟨q⟩².
 
     Args:
-        squares: the sum before.
-        deviation: of the new value from the mean of those before.
+        squares: the sum of the earlier values.
+        deviation: the new value minus the mean of the earlier values.
         weight, total: as in `add_to_mean`. Divide the sum by `total` for the variance.
 
     Source: West, Comm. ACM 22 (1979) 532.

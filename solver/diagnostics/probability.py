@@ -15,7 +15,7 @@ from solver.grid import Grid
 class Moments(NamedTuple):
     """Mean μ, standard deviation σ = ⟨(v − μ)²⟩^½, skewness ⟨(v − μ)³⟩/σ³ and flatness ⟨(v − μ)⁴⟩/σ⁴.
 
-    A Gaussian has skewness 0 and flatness 3; where σ = 0 both are 0.
+    A Gaussian has skewness 0 and flatness 3. If σ = 0, both are 0.
     """
 
     mean: Array
@@ -49,15 +49,15 @@ def bin_centres(low: float, high: float, bins: int) -> np.ndarray:
 def probability_density(
     values: Float[Array, ...], low: float, high: float, bins: int, grid: Grid
 ) -> tuple[Float[Array, bins], Array]:
-    """Probability density in equal bins: number of values in each, over the number of all values and the bin's width.
+    """Probability density in equal bins: the count of a bin, divided by the number of all values and the bin's width.
 
     The integral over the bins and the fraction outside add up to 1. A value on an edge belongs to the bin above.
 
     Args:
-        values: `(…, *grid.physical_shape)`, split as fields are; leading axes (components) are taken together.
-        low, high: ends of the range; values that are not finite lie outside.
-        bins: how many.
-        grid: where they live.
+        values: `(…, *grid.physical_shape)`, split as fields are; leading axes (components) are counted together.
+        low, high: ends of the range; values that are not finite count as outside.
+        bins: number of bins.
+        grid: the grid of the values.
 
     Returns:
         The density [1/value], and the fraction of the values outside, on every device. One all-reduce of the counts.
@@ -65,28 +65,29 @@ def probability_density(
     place = jnp.floor((values - low) * (bins / (high - low)))
     index = jnp.where((place >= 0) & (place < bins), place, bins).astype(jnp.int32)
     index = index.reshape(-1, *grid.physical_shape)
-    one = jnp.ones(grid.physical_shape, jnp.uint32)  # in float32, 2²⁴ + 1 = 2²⁴
-    counts = (sum_by_index(one, index[i], bins, grid) for i in range(len(index)))
+    ones = jnp.ones(grid.physical_shape, jnp.uint32)  # integers, since 2²⁴ + 1 = 2²⁴ in float32
+    counts = (sum_by_index(ones, index[i], bins, grid) for i in range(len(index)))
     shares = sum(count.astype(grid.dtype) for count in counts) / values.size
     return shares * (bins / (high - low)), 1 - jnp.sum(shares)
 
 
 def deviation_density(values: Float[Array, ...], reach: float, bins: int, grid: Grid) -> tuple[Array, Array, Moments]:
-    """Density of (v − μ)/σ between −reach and reach; the fraction outside it; the moments."""
-    found = moments(values)
-    shares, outside = probability_density((values - found.mean) * ratio(1.0, found.std), -reach, reach, bins, grid)
-    return shares, outside, found
+    """Density of (v − μ)/σ between −reach and reach, the fraction of values outside, and the moments."""
+    numbers = moments(values)
+    deviations = (values - numbers.mean) * ratio(1.0, numbers.std)
+    shares, outside = probability_density(deviations, -reach, reach, bins, grid)
+    return shares, outside, numbers
 
 
 def log_density(
     values: Float[Array, ...], low: float, high: float, bins: int, grid: Grid
 ) -> tuple[Array, Array, Moments]:
-    """Density of log₁₀(v/μ) of positive values between `low` and `high`; the fraction outside (zeros are); the moments.
+    """Density of log₁₀(v/μ) between `low` and `high`, the fraction of values outside (zeros too), and the moments of v.
 
     Source: Frisch, Turbulence (1995), section 8.6 (log-normal dissipation).
     """
-    found = moments(values)
-    relative = values * ratio(1.0, found.mean)
+    numbers = moments(values)
+    relative = values * ratio(1.0, numbers.mean)
     logarithm = jnp.where(relative > 0, jnp.log10(jnp.where(relative > 0, relative, 1)), -jnp.inf)
     shares, outside = probability_density(logarithm, low, high, bins, grid)
-    return shares, outside, found
+    return shares, outside, numbers

@@ -28,12 +28,12 @@ def profile_radii(grid: Grid) -> np.ndarray:
 def radial_profile(
     values: Float[Array, ...], centre: tuple[Array, ...], grid: Grid
 ) -> tuple[Float[Array, r], Float[Array, r]]:
-    """Mean of the values in each shell r ∈ [r_n − h/2, r_n + h/2) around a point, to its nearest periodic image.
+    """Mean of the values in each shell r ∈ [r_n − h/2, r_n + h/2) around a point or its nearest periodic image.
 
     Args:
         values: `grid.physical_shape`, split as fields are.
         centre: one coordinate for each axis [length].
-        grid: where they live.
+        grid: the grid of the values.
 
     Returns:
         Means (0 in a shell without points) and numbers of points, at `profile_radii(grid)`, on every device. One
@@ -50,7 +50,7 @@ def radial_profile(
 
 
 def profile_around_peak(density: Float[Array, ...], grid: Grid) -> tuple[Array, Array, Array, tuple[Array, ...]]:
-    """Radial profile of a density around its largest value: means, numbers of points, that value, its place."""
+    """Radial profile of a density around its largest value: means, numbers of points, largest value and its place."""
     peak, place = largest(density, grid)
     return *radial_profile(density, place, grid), peak, place
 
@@ -64,21 +64,21 @@ def soliton_profile(r: np.ndarray, core_density: float, core_radius: float) -> n
 
 
 def fit_soliton(r: np.ndarray, density: np.ndarray, reach: float = 3.0) -> tuple[float, float]:
-    """ρ_c and r_c of the `soliton_profile` nearest to a radial profile; on the host.
+    """ρ_c and r_c of the `soliton_profile` that fits a radial profile best; on the host.
 
-    Least squares in ln ρ over r ≤ reach · r_c, where r_c is first taken from where the profile has fallen by half.
-    For each r_c the best ρ_c is a mean; r_c is found by a golden-section search.
+    The fit minimises squares in ln ρ over r ≤ reach · r_h, where r_h is the radius at which the profile has fallen by
+    half. For each r_c the best ρ_c is a mean; r_c is found by a golden-section search.
 
     Args:
         r: radii [length], the first of them 0.
         density: means at these radii.
-        reach: how far out the profile is taken to be a soliton; 3 as in Schive et al. (2014).
+        reach: largest radius of the fit over r_h; 3 as in Schive et al. (2014).
 
     Returns:
         ρ_c in the density's units and r_c [length].
 
     Raises:
-        ValueError: fewer than three positive densities within reach, or none that has fallen by half.
+        ValueError: there are fewer than three positive densities within reach, or the profile does not fall by half.
     """
     r, density = np.asarray(r, float), np.asarray(density, float)
     fallen = np.flatnonzero(density < 0.5 * density[0])
@@ -100,7 +100,7 @@ def fit_soliton(r: np.ndarray, density: np.ndarray, reach: float = 3.0) -> tuple
 
 
 def _golden(fn: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function of one minimum has it."""
+    """Position of the minimum of a function that has one minimum."""
     inner = (np.sqrt(5) - 1) / 2
     for _ in range(80):
         a, b = high - inner * (high - low), low + inner * (high - low)
@@ -111,7 +111,8 @@ def _golden(fn: Callable[[float], float], low: float, high: float) -> float:
 def zonal_mean(u: Array, grid: Grid) -> Array:
     """Mean over x of values at the points `(…, x, y, z)`: `(…, y, z)`, on every device; two or three dimensions.
 
-    Every device sums its own planes; one all-reduce of the means (pencils: one more that puts the parts of y together).
+    Every device sums its own planes. One all-reduce of the means; with pencils a second one puts the parts of y
+    together.
 
     Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), section 9.1 (zonal averages).
     """

@@ -17,8 +17,8 @@ from solver.operators import gradient
 def integral_scale(u_hat: Complex[Array, "d ..."], grid: Grid) -> Array:
     """L = π/(2u'²) Σ E/k in 3-D, 2/u'² Σ E/k in 2-D, with E the energy ½|û|² of each mode k ≠ 0 and u'² = ⟨|u|²⟩/d.
 
-    That is ∫ f(r) dr of the longitudinal correlation f of an isotropic flow [length]. Fluctuations only, without the
-    mean flow. Two all-reduces.
+    For an isotropic flow this is ∫ f(r) dr of the longitudinal correlation f [length]. The mean flow is left out. Two
+    all-reduces.
 
     Source: Pope, Turbulent Flows (2000), equation 6.225, for 3-D; the same integral of the isotropic spectrum in 2-D.
     """
@@ -32,7 +32,7 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
     """Numbers that describe the fluctuations of a turbulent flow, u without its mean.
 
     - `energy` ½⟨|u|²⟩; `rms_velocity` u' = (⟨|u|²⟩/d)^½ of one component;
-    - `integral_scale` L, see there; `turnover_time` L/u';
+    - `integral_scale` L, see the function; `turnover_time` L/u';
     - `taylor_scale` λ = (2(d − 1)/(d + 1) · Σ⟨u_i²⟩ / Σ⟨(∂_i u_i)²⟩)^½, the transverse one of an isotropic solenoidal
       flow, g(r) = 1 − r²/λ² + … with g = f + r f'/(d − 1): the factor is 1 in 3-D and 2/3 in 2-D;
     - `gradient_skewness` and `gradient_flatness` of ∂_i u_i, all i together: ⟨g³⟩/⟨g²⟩^(3/2), ⟨g⁴⟩/⟨g²⟩²;
@@ -62,7 +62,7 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
     g2 = jnp.mean(g**2)
     isotropic = 2 * (grid.dimensions - 1) / (grid.dimensions + 1)
     taylor = jnp.sqrt(ratio(isotropic * u2, grid.dimensions * g2))
-    found = {
+    scales = {
         "energy": 0.5 * u2,
         "rms_velocity": rms,
         "integral_scale": size,
@@ -72,12 +72,12 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
         "gradient_flatness": ratio(jnp.mean(g**4), g2**2),
     }
     if viscosity is None:
-        return found
+        return scales
     nu = jnp.asarray(viscosity)
     lost = nu * weighted_mean_square(u_hat, grid.k_squared(), grid)
     eta = jnp.where(lost > 0, (nu**3 * ratio(1.0, lost)) ** 0.25, jnp.inf)
     return {
-        **found,
+        **scales,
         "dissipation": lost,
         "reynolds_taylor": ratio(rms * taylor, nu),
         "reynolds_integral": ratio(rms * size, nu),
@@ -88,7 +88,7 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
 
 
 def longitudinal_gradients(u_hat: Complex[Array, "d ..."], transform: Transform) -> Array:
-    """∂u_i/∂x_i of each i at the points. One inverse transform of d components."""
+    """∂u_i/∂x_i for each i at the points. One inverse transform of d components."""
     return transform.inverse(longitudinal(gradient(u_hat, transform.grid)))
 
 

@@ -25,13 +25,13 @@ def mean_product(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: G
 
 def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) -> Float[Array, ""]:
     """Σ_k weight(k) |û|², summed over components; `weight` broadcasts against coefficients."""
-    # one field is summed, not each; components one by one, since XLA sums a leading axis 4 times slower on CPUs
+    # the components are added one by one, since XLA sums over a leading axis 4 times slower on CPUs
     square = sum(_absolute_square(v) for v in u_hat.reshape(-1, *grid.spectral_shape))
     return jnp.sum(weight * grid.mode_weights() * square)
 
 
 def shell_width(grid: Grid) -> float:
-    """Thickness Δk of the spectrum's shells: the finest spacing that every direction resolves [1/length]."""
+    """Thickness Δk of the spectrum's shells: the largest 2π/L of all axes [1/length]."""
     return max(grid.fundamental)
 
 
@@ -41,18 +41,18 @@ def shell_wavenumbers(grid: Grid) -> np.ndarray:
 
 
 def shell_index(grid: Grid) -> Array:
-    """Number of the shell that each stored mode lies in."""
+    """For each stored mode the number of its shell."""
     return jnp.floor(jnp.sqrt(grid.k_squared()) / shell_width(grid) + 0.5).astype(jnp.int32)
 
 
 def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:
-    """E(k) = ½ Σ |û|² over each shell |k| ∈ [k − Δk/2, k + Δk/2), divided by nothing.
+    """E(k) = ½ Σ |û|² over each shell |k| ∈ [k − Δk/2, k + Δk/2), not divided by Δk.
 
     The sum of all shells is the energy ½⟨|u|²⟩: multiply by 1/Δk for a density. Leading axes are summed.
 
     Args:
         u_hat: coefficients `(..., *grid.spectral_shape)`.
-        grid: where they live.
+        grid: the grid of the coefficients.
 
     Returns:
         One value per entry of `shell_wavenumbers(grid)`, on every device. One all-reduce of the shells.

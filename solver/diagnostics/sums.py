@@ -1,4 +1,4 @@
-"""Sums of a field's entries, sorted by a whole number that each carries: shells, bins, lines, planes."""
+"""Sums of a field's entries that have the same index: over shells, bins, lines or planes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from solver.mesh import is_explicit, over_auto_axes, split_axes
 
 
 def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
-    """Σ of all values whose index is n, for n = 0 … count − 1; values of any other index are left out.
+    """Σ of all values with index n, for n = 0 … count − 1; values with other indices are left out.
 
     Every device sums its own part, and one all-reduce of the sums adds the parts up. Sides that the devices do not
     divide are padded with entries that no sum contains.
 
     Args:
         values: `(…, *space)`, where space is `grid.spectral_shape` or `grid.physical_shape`; any sharding.
-        index: whole numbers that broadcast against `space`.
+        index: integers that broadcast against `space`.
         count: number of sums.
-        grid: where they live.
+        grid: the grid of the values.
 
     Returns:
         `(…, count)` of the values' dtype, on every device.
     """
     lead = values.ndim - grid.dimensions
     index = jnp.broadcast_to(index, values.shape[lead:])
-    if grid.dimensions == 1:  # nothing is split, nothing to add up
+    if grid.dimensions == 1:  # nothing is split over devices
         return _sums(values, index, count, grid.dimensions)
     axes = split_axes(grid.mesh)
     space, parts = PartitionSpec(*axes), PartitionSpec(*[None] * lead, *axes)
@@ -40,7 +40,7 @@ def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
         whole = [-n % p for n, p in zip(index.shape, grid.layout.parts, strict=True)]
         values = jnp.pad(values, [(0, 0)] * lead + [(0, n) for n in whole])
         index = jnp.pad(index, [(0, n) for n in whole], constant_values=count)
-        # where axes are Explicit this runs within `auto_axes`, whose mesh is in force
+        # with Explicit axes this runs inside `auto_axes`, whose mesh is then the current one
         mesh = None if is_explicit(grid.mesh) else grid.mesh
         return jax.shard_map(local, mesh=mesh, in_specs=(parts, space), out_specs=PartitionSpec())(values, index)
 
@@ -48,7 +48,7 @@ def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
 
 
 def _sums(values: Array, index: Array, count: int, dimensions: int) -> Array:
-    """Sums of one device's part; one more sum, cut off, takes what no other does."""
+    """Sums of one device's part. An additional sum collects all other indices and is dropped."""
     place = jnp.where((index >= 0) & (index < count), index, count).ravel()
     total = lambda v: jax.ops.segment_sum(v, place, num_segments=count + 1)[:count]  # noqa: E731
     lead = values.shape[: values.ndim - dimensions]

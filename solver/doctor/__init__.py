@@ -1,4 +1,4 @@
-"""An examination of the job that this process is one of: launcher, binding, exchanges, memory, disk, hosts."""
+"""Examines the job of this process: launcher, binding, exchanges, memory, disk, hosts."""
 
 from solver.doctor.examine import examine
 from solver.doctor.report import Report, read_report

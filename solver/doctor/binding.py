@@ -15,7 +15,7 @@ from solver.doctor.job import Job
 from solver.doctor.verdict import Check, Facts, by_host, counted, listed
 
 UUID_BYTES, BUS_ID_BYTES = 16, 32
-FEW_CORES = 2  # of a process that drives a GPU
+FEW_CORES = 2  # least number for a process that drives a GPU
 BIND = "bind each process to its own (srun --cpu-bind=cores --cpus-per-task=…, mpiexec --map-by ppr:…:node:PE=…)"
 
 
@@ -31,10 +31,10 @@ def measure(job: Job) -> Facts:
 
 
 def hardware_name(device: Any, load: Callable[[str], Any] = ctypes.CDLL) -> str | None:
-    """The UUID of a GPU, else its PCI bus id, which tell one GPU from another whatever is hidden from whom.
+    """The UUID of a GPU, else its PCI bus id: they identify a GPU even if processes see different subsets of GPUs.
 
-    JAX does not pass them on; the driver's library, which JAX has loaded, does. JAX's local number of a GPU is the
-    driver's: both count what is visible.
+    JAX does not offer them, so they are read from the driver's library, which JAX has loaded. JAX's local number of a
+    GPU is the driver's number: both count visible GPUs.
     """
     if device.platform != "gpu":
         return None
@@ -77,35 +77,35 @@ def _cores(everyone: Sequence[Facts]) -> Check:
 
 
 def _problems(host: str, processes: Sequence[Facts]) -> list[str]:
-    """What is wrong with the cores of one host."""
+    """Problems with the cores of one host, one line each."""
     cores = [set(facts["cores"]) for facts in processes]
     distinct = set().union(*cores)
     devices = sum(len(facts["devices"]) for facts in processes)
-    found = []
+    problems = []
     if sum(map(len, cores)) > len(distinct):
-        found.append(f"{_overlap(host, processes)}; {BIND}")
+        problems.append(f"{_overlap(host, processes)}; {BIND}")
     if processes[0]["platform"] == "cpu" and devices > len(distinct):
-        found.append(
+        problems.append(
             f"{host}: {counted(devices, 'virtual device')} on {counted(len(distinct), 'core')}; "
             "give --devices (devices.virtual of a run) so that each has one"
         )
     if processes[0]["platform"] == "gpu" and len(distinct) < FEW_CORES * len(processes):
-        found.append(
+        problems.append(
             f"{host}: {counted(len(distinct), 'core')} for {counted(len(processes), 'process', 'processes')} that "
             "drive GPUs; exchanges need host threads: give --cpus-per-task to sbatch and to srun"
         )
-    return found
+    return problems
 
 
 def _overlap(host: str, processes: Sequence[Facts]) -> str:
     cores = [set(facts["cores"]) for facts in processes]
-    if all(one == cores[0] for one in cores):
+    if all(other == cores[0] for other in cores):
         return f"{host}: its {len(processes)} processes are all bound to the same cores {ranges(cores[0])}"
-    for i, one in enumerate(cores):
+    for i, mine in enumerate(cores):
         for j in range(i + 1, len(cores)):
-            if one & cores[j]:
+            if mine & cores[j]:
                 names = f"{processes[i]['process']} and {processes[j]['process']}"
-                return f"{host}: processes {names} share cores {ranges(one & cores[j])}"
+                return f"{host}: processes {names} share cores {ranges(mine & cores[j])}"
     return f"{host}: processes share cores"
 
 
@@ -136,7 +136,7 @@ def _shared_gpus(everyone: Sequence[Facts]) -> list[Check]:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """`0-3,8`."""
+    """Numbers in the form `0-3,8`."""
     ordered = sorted(numbers)
     if not ordered:
         return "none"

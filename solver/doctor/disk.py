@@ -15,12 +15,12 @@ from solver.doctor.verdict import Check, Facts, by_host, listed
 from solver.io import in_words
 
 CHUNK = 2**20
-SIZE_OF_HOST = 64 * 2**20  # bytes, of all processes of a host together
+SIZE_OF_HOST = 64 * 2**20  # bytes that all processes of a host write together
 LEAST_SIZE = 4 * 2**20
 WRITE_SECONDS = 4.0  # a slow disk gets fewer bytes
 FREE_BYTES, FREE_FILES = 2**30, 1000
 NAME = ".slabwave-doctor-{}-{}"
-# a lock of this file that another process asks for: 0 where it is refused, as it must be
+# a program that tries to lock a file that is locked already: exit code 0 if the lock is refused, as it must be
 ASK = """
 import fcntl, sys
 with open(sys.argv[1]) as file:
@@ -33,14 +33,14 @@ sys.exit(3)
 
 
 def measure(job: Job) -> Facts:
-    """Write, read, and lock a file of this process's own. Every process calls this; what fails is a fact."""
+    """Write, read and lock a file of this process. Every process calls this; a failure is returned, not raised."""
     facts: Facts = {"process": job.process, "host": job.host, "directory": str(job.directory), "error": None}
     mine = job.directory / NAME.format(job.token, job.process)
     bytes_ = max(LEAST_SIZE, SIZE_OF_HOST // job.hosts.count(job.host))
     wait_for_all()
     facts.update(_try(lambda: write(job.leftovers.add(mine), bytes_)))
     wait_for_all()
-    # that of a process on another host, where there is one: this host's cache does not hold it
+    # read the file of a process on another host, if there is one, since this host has not cached it
     other = job.directory / NAME.format(job.token, _reads_from(job))
     if facts["error"] is None:
         facts.update(_try(lambda: read(other if other.exists() else mine)))
@@ -60,15 +60,15 @@ def _try(do: Callable[[], Facts]) -> Facts:
 
 
 def _reads_from(job: Job) -> int:
-    """The next process on another host; this one where all are on one."""
+    """The next process on another host; this process if all are on one host."""
     count = len(job.hosts)
     following = [(job.process + i) % count for i in range(count)]
     return next((process for process in following if job.hosts[process] != job.host), job.process)
 
 
 def write(path: Path, size: int) -> Facts:
-    """Write up to so many bytes and bring them to the disk."""
-    chunk = os.urandom(CHUNK)  # nothing that a file system could compress
+    """Write up to `size` bytes, fewer on a slow disk, and sync them."""
+    chunk = os.urandom(CHUNK)  # random, so that no file system compresses it
     written, began = 0, time.perf_counter()
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -96,7 +96,7 @@ def read(path: Path) -> Facts:
 
 
 def _forget(handle: int) -> None:
-    """Ask the system not to keep a file in its cache, where it can be asked."""
+    """Ask the system to drop a file from its cache, if it has such a call."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -110,13 +110,13 @@ def lock(path: Path) -> str:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             return error.strerror or str(error)
-        # a program of its own: JAX's threads would not survive a fork
+        # a new program, since JAX's threads do not survive a fork
         code = subprocess.run([sys.executable, "-I", "-S", "-c", ASK, str(path)], capture_output=True).returncode
     return {0: "held", 3: "ignored"}.get(code, f"the other process failed with code {code}")
 
 
 def room(directory: Path) -> Facts:
-    """Free bytes and, where the file system counts them, free files."""
+    """Free bytes, and free files if the file system counts them."""
     disk = os.statvfs(directory)
     return {"free_bytes": disk.f_bavail * disk.f_frsize, "free_files": disk.f_favail if disk.f_files else None}
 
@@ -129,12 +129,12 @@ def judge(everyone: Sequence[Facts]) -> list[Check]:
     directory = everyone[0]["directory"]
     failed = [facts for facts in everyone if facts["error"] is not None]
     if failed:
-        where = listed(f"process {facts['process']} on {facts['host']}" for facts in failed)
+        which = listed(f"process {facts['process']} on {facts['host']}" for facts in failed)
         return [
             Check(
                 "disk",
                 "FAIL",
-                f"{directory}: {failed[0]['error']} ({where}); give a directory on a file system that all hosts see, "
+                f"{directory}: {failed[0]['error']} ({which}); give a directory on a file system that all hosts see, "
                 "with room and the right to write",
             )
         ]
@@ -145,7 +145,7 @@ def judge(everyone: Sequence[Facts]) -> list[Check]:
 
 
 def total(everyone: Sequence[Facts], bytes_: str, seconds: str) -> float | None:
-    """Bytes per second of all processes together, by the time of the slowest; None where it was not measured."""
+    """Bytes per second of all processes together, by the time of the slowest; None if it was not measured."""
     if any(facts["error"] is not None for facts in everyone):
         return None
     return sum(facts[bytes_] for facts in everyone) / max(max(facts[seconds] for facts in everyone), 1e-9)
@@ -163,10 +163,10 @@ def _room(everyone: Sequence[Facts]) -> Check:
 def _locks(everyone: Sequence[Facts]) -> Check:
     bad = {host: each[0]["lock"] for host, each in by_host(everyone).items() if each[0]["lock"] != "held"}
     if bad:
-        found = listed(f"{text} on {host}" for host, text in bad.items())
+        failures = listed(f"{text} on {host}" for host, text in bad.items())
         return Check(
             "locks",
             "warn",
-            f"flock: {found}; two runs in one directory notice each other by its .lock file alone, after 15 s",
+            f"flock: {failures}; two runs in one directory notice each other by its .lock file alone, after 15 s",
         )
     return Check("locks", "ok", "flock keeps a second process of a host out")

@@ -1,4 +1,4 @@
-"""All checks of a job, one after another: measured by every process, judged and printed by the first."""
+"""Runs all checks of a job: every process measures, the first one judges and prints."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Judge = Callable[[Sequence[Facts]], list[Check]]
 def examine(
     place: Launch, directory: Path, report: Path, environment: Mapping[str, str], programs: Path | None
 ) -> bool:
-    """Examine a job whose processes have met. Every process calls this; the first one prints and writes.
+    """Examine a job whose processes have met. Every process calls this; the first one prints and writes the report.
 
     Args:
-        place: of this process in the job.
-        directory: whose file system is examined.
+        place: this process's place in the job.
+        directory: the directory whose file system is examined.
         report: the file to write, doctor.json.
-        environment: of this process before it joined.
+        environment: of this process, from before it joined.
         programs: folder of compiled programs.
 
     Returns:
         Whether no check failed; the same on all processes.
     """
     leftovers = Leftovers()
-    take_back = on_ending(lambda code: leftovers.remove())
+    remove_callback = on_ending(lambda code: leftovers.remove())
     try:
         with Watchdog(STALL_SECONDS, Path("/dev/stderr"), end=partial(_end, leftovers)) as watchdog:
 
@@ -50,7 +50,7 @@ def examine(
             return _examine(job, report, begin)
     finally:
         leftovers.remove()
-        take_back()
+        remove_callback()
 
 
 def _end(leftovers: Leftovers, code: int, message: str) -> None:
@@ -59,7 +59,7 @@ def _end(leftovers: Leftovers, code: int, message: str) -> None:
 
 
 def _stages(begin: Callable[[str], None]) -> dict[str, tuple[Measure, Judge]]:
-    """Checks in their order: libraries can be told after an exchange only."""
+    """Checks in their order. Libraries come after an exchange, which loads them."""
     return {
         "launch": (launch.measure, launch.judge),
         "binding": (binding.measure, binding.judge),
@@ -73,30 +73,30 @@ def _stages(begin: Callable[[str], None]) -> dict[str, tuple[Measure, Judge]]:
 
 
 def _examine(job: Job, report: Path, begin: Callable[[str], None]) -> bool:
-    found: dict[str, Sequence[Facts]] = {}
+    measured: dict[str, Sequence[Facts]] = {}
     checks: list[Check] = []
     for name, (measure, judge) in _stages(begin).items():
         begin(f"examining: {name}")
         try:
-            found[name] = gather(measure(job))
+            measured[name] = gather(measure(job))
         except TimeoutError as error:
-            _say([Check(name, "FAIL", str(error))])
+            _print([Check(name, "FAIL", str(error))])
             raise
-        checks += _say(judge(found[name]) if job.process == 0 else [])
+        checks += _print(judge(measured[name]) if job.process == 0 else [])
     if job.process == 0:
-        checks += _say([_write(report, found, checks)])
+        checks += _print([_write(report, measured, checks)])
     return bool(tell(all(check.verdict != "FAIL" for check in checks)))
 
 
-def _say(lines: Sequence[Check]) -> Sequence[Check]:
+def _print(lines: Sequence[Check]) -> Sequence[Check]:
     for line in lines:
         LOGGER.info("%s", line)
     return lines
 
 
-def _write(path: Path, found: Mapping[str, Sequence[Facts]], checks: Sequence[Check]) -> Check:
+def _write(path: Path, measured: Mapping[str, Sequence[Facts]], checks: Sequence[Check]) -> Check:
     try:
-        write_report(path, make_report(found, checks))
+        write_report(path, make_report(measured, checks))
     except DiskError as error:
         return Check("report", "FAIL", f"{error}; give --json FILE")
     return Check("report", "ok", f"{path} has all of this")

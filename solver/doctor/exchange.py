@@ -1,7 +1,7 @@
-"""All-to-alls of several sizes, timed, and compared bit by bit with what must arrive.
+"""Times all-to-alls of several sizes and compares the words that arrive with the expected ones, bit by bit.
 
-Each device makes words from the numbers of source and target, the place in the message and the round. An exchange only
-moves words, so a word that was damaged in any of the exchanges of a call is still wrong after the last one.
+Each device computes words from the numbers of source and target, the position in the message and the round. An exchange
+only moves words, so a word damaged in any exchange of a call is still wrong after the last one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from solver.io import in_words
 HOST, DEVICE = "host", "device"
 WORD = 4  # bytes
 CALLS = 3
-# bytes per device, and exchanges in one call: odd, so that the last one leaves the words with their targets
+# bytes per device, and exchanges in one call: an odd number, so that the words end at their targets
 ON_CPU = ((64 * 2**10, 9), (2**20, 5), (8 * 2**20, 3))
 ON_GPU = ((64 * 2**10, 33), (2**20, 33), (8 * 2**20, 17), (64 * 2**20, 9))
 SCOPES = {
@@ -43,7 +43,7 @@ class Exchange:
 
     Args:
         mesh: with the axes `host` and `device`.
-        scope: a key of SCOPES: over which axes.
+        scope: a key of SCOPES; chooses the axes.
         size: bytes that each device sends, its part to itself included; rounded up to whole words for each.
     """
 
@@ -63,24 +63,24 @@ class Exchange:
 
     @cached_property
     def words(self) -> int:
-        """Words from each device to each other."""
+        """Words that each device sends to each device."""
         return max(1, -(-self.size // (WORD * self.parts)))
 
     @property
     def bytes(self) -> int:
-        """Bytes that each device really sends."""
+        """Bytes that each device sends, rounded up to whole words, its part to itself included."""
         return self.words * self.parts * WORD
 
     def make(self, round_: int) -> jax.Array:
-        """Words as they stand before an exchange: row `target` of each device."""
+        """The words before an exchange: row i of each device goes to device i."""
         return self._make(round_)
 
-    def carry_out(self, words: jax.Array, times: int) -> jax.Array:
-        """The exchange, one time after another."""
-        return self._carry_out(words, times)
+    def repeat(self, words: jax.Array, times: int) -> jax.Array:
+        """Exchange the words `times` times."""
+        return self._repeat(words, times)
 
     def wrong(self, words: jax.Array, round_: int) -> jax.Array:
-        """How many words of each device are not those that must have arrived."""
+        """Number of wrong words that each device received."""
         return self._wrong(words, round_)
 
     @cached_property
@@ -88,7 +88,7 @@ class Exchange:
         return jax.jit(self._mapped(lambda n: self._message(n, arrived=False), (P(),)))
 
     @cached_property
-    def _carry_out(self) -> Callable[[jax.Array, int], jax.Array]:
+    def _repeat(self) -> Callable[[jax.Array, int], jax.Array]:
         def go(words: jax.Array, times: jax.Array) -> jax.Array:
             return lax.fori_loop(0, times, lambda _, u: all_to_all(u, self.axes), words)
 
@@ -105,7 +105,7 @@ class Exchange:
         return jax.shard_map(fn, mesh=self.mesh, in_specs=specs, out_specs=P(HOST, DEVICE))
 
     def _message(self, round_: jax.Array, arrived: bool) -> jax.Array:
-        """This device's words: those it sends, or those that it must receive."""
+        """The words that this device sends, or, if `arrived`, those that it must receive."""
         mine = lax.axis_index((HOST, DEVICE)).astype(jnp.uint32)
         others = self._numbers_of_partners()[:, None]
         source, target = (others, mine) if arrived else (mine, others)
@@ -114,7 +114,7 @@ class Exchange:
         return _scrambled(number + jnp.uint32(0xC2B2AE35) * jnp.asarray(round_, jnp.uint32))[None, None]
 
     def _numbers_of_partners(self) -> jax.Array:
-        """Numbers, in the whole mesh, of the devices that this one exchanges with."""
+        """Numbers in the whole mesh of the devices that this one exchanges with."""
         partners = lax.iota(jnp.uint32, self.parts)
         devices = self.mesh.shape[DEVICE]
         if self.scope == "within_host":
@@ -125,7 +125,7 @@ class Exchange:
 
 
 def all_to_all(words: jax.Array, axes: tuple[str, ...]) -> jax.Array:
-    """Sends row i to device i of the mesh axes; within `shard_map`."""
+    """Send row i to device i of the mesh axes. Call it inside `shard_map`."""
     return lax.all_to_all(words, axes, split_axis=2, concat_axis=2, tiled=True)
 
 
@@ -140,11 +140,11 @@ def _scrambled(n: jax.Array) -> jax.Array:
 
 
 def host_mesh(devices: Sequence[Any], hosts: Sequence[str]) -> Mesh:
-    """Hosts × devices; as many devices of each host as the one with the fewest has.
+    """A mesh of hosts × devices, with as many devices of each host as the host with the fewest has.
 
     Args:
-        devices: of the whole job.
-        hosts: name of each process's host.
+        devices: all devices of the job.
+        hosts: for each process the name of its host.
     """
     rows: dict[str, list[Any]] = {}
     for device in devices:
@@ -155,18 +155,18 @@ def host_mesh(devices: Sequence[Any], hosts: Sequence[str]) -> Mesh:
 
 
 def scopes(mesh: Mesh) -> list[str]:
-    """Scopes in which something is exchanged on a mesh."""
+    """Scopes with more than one device on a mesh."""
     several = {axis for axis in (HOST, DEVICE) if mesh.shape[axis] > 1}
-    found = [scope for scope in ("within_host", "across_hosts") if set(SCOPES[scope][0]) <= several]
-    return [*found, "all"] if len(several) == 2 else found
+    single = [scope for scope in ("within_host", "across_hosts") if set(SCOPES[scope][0]) <= several]
+    return [*single, "all"] if len(several) == 2 else single
 
 
-def measure(job: Job, moved: Callable[[str], None]) -> Facts:
+def measure(job: Job, begin: Callable[[str], None]) -> Facts:
     """Times and wrong words of this process's devices, for each scope and size.
 
     Args:
-        job: whose processes all call this.
-        moved: told what comes next, before each size.
+        job: the job; all of its processes call this.
+        begin: called with a description before each size.
     """
     mesh = host_mesh(jax.devices(), job.hosts)
     platform = jax.local_devices()[0].platform
@@ -175,19 +175,19 @@ def measure(job: Job, moved: Callable[[str], None]) -> Facts:
     rows = []
     for scope in scopes(mesh) if takes_part else []:
         for size, times in sizes:
-            moved(f"exchanging {in_words(size)} {SCOPES[scope][1]}")
+            begin(f"exchanging {in_words(size)} {SCOPES[scope][1]}")
             rows.append(_row(Exchange(mesh, scope, size), times))
     return {"process": job.process, "host": job.host, "platform": platform, "rows": rows}
 
 
 def _row(exchange: Exchange, times: int) -> Facts:
-    jax.block_until_ready(exchange.carry_out(exchange.make(0), 1))  # compile, connect
+    jax.block_until_ready(exchange.repeat(exchange.make(0), 1))  # compile, connect
     seconds: list[float] = []
     wrong: dict[int, int] = {}
     for round_ in range(1, CALLS + 1):
         words = jax.block_until_ready(exchange.make(round_))
         began = time.perf_counter()
-        words = jax.block_until_ready(exchange.carry_out(words, times))
+        words = jax.block_until_ready(exchange.repeat(words, times))
         seconds.append((time.perf_counter() - began) / times)
         for shard in exchange.wrong(words, round_).addressable_shards:
             wrong[shard.device.id] = wrong.get(shard.device.id, 0) + int(np.asarray(shard.data).item())
@@ -216,7 +216,7 @@ def table(everyone: Sequence[Facts]) -> list[Facts]:
 
 
 def best(rows: Sequence[Facts], scope: str) -> float | None:
-    """The highest bandwidth that any size reached [bytes/s out of one device]."""
+    """The highest bandwidth of all sizes [bytes/s out of one device]."""
     return max((row["bandwidth"] for row in rows if row["scope"] == scope), default=None)
 
 
@@ -231,14 +231,14 @@ def judge(everyone: Sequence[Facts]) -> list[Check]:
 def _scope_lines(rows: Sequence[Facts], platform: str) -> list[Check]:
     if not rows:
         return []
-    where = SCOPES[rows[0]["scope"]][1]
-    lines = [_damage(row, where, platform) for row in rows if row["wrong_words"]]
+    scope = SCOPES[rows[0]["scope"]][1]
+    lines = [_damage(row, scope, platform) for row in rows if row["wrong_words"]]
     speeds = ", ".join(f"{in_words(row['bytes'])} {speed(row['bandwidth'])}" for row in rows)
-    text = f"{where}, {rows[0]['devices']} devices with each other: {speeds}"
+    text = f"{scope}, {rows[0]['devices']} devices with each other: {speeds}"
     return lines or [Check("all-to-all", "ok", f"{text} out of each device; all words right")]
 
 
-def _damage(row: Facts, where: str, platform: str) -> Check:
+def _damage(row: Facts, scope: str, platform: str) -> Check:
     devices = listed(f"{count} on device {name}" for name, count in row["wrong"].items())
     remedy = (
         "the transport damages data: try NCCL_PROTO=Simple (or NCCL_LL128_C2C=0 on GH200), another NCCL or net plug-in"
@@ -246,12 +246,12 @@ def _damage(row: Facts, where: str, platform: str) -> Check:
         else "memory or network of these hosts damages data: leave them out and report them"
     )
     return Check(
-        "all-to-all", "FAIL", f"{in_words(row['bytes'])} {where}: {row['wrong_words']} wrong words: {devices}; {remedy}"
+        "all-to-all", "FAIL", f"{in_words(row['bytes'])} {scope}: {row['wrong_words']} wrong words: {devices}; {remedy}"
     )
 
 
 def speed(bytes_per_second: float) -> str:
-    """`3.2 GB/s`."""
+    """Text such as `3.2 GB/s`."""
     for unit, scale in (("GB/s", 1e9), ("MB/s", 1e6)):
         if bytes_per_second >= scale:
             return f"{bytes_per_second / scale:.3g} {unit}"

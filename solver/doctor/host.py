@@ -1,4 +1,4 @@
-"""What a host brings: clock, address, limits, proxies, double precision."""
+"""Properties of a host: clock, address, limits, proxies, double precision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNDER_SLURM_AND_MPI = "raise it in the batch script (ulimit), or in what starts 
 
 
 def measure(job: Job) -> Facts:
-    """What this host says of itself."""
+    """Clock, addresses, limits, proxies and precision of this host and process."""
     return {
         "process": job.process,
         "host": job.host,
@@ -39,15 +39,15 @@ def measure(job: Job) -> Facts:
 
 
 def addresses(host: str) -> list[str]:
-    """To which a host's name leads on the host itself; nothing if it does not resolve."""
+    """Addresses to which a host's own name resolves on that host; none if it does not resolve."""
     try:
-        return sorted({str(found[4][0]) for found in socket.getaddrinfo(host, None)})
+        return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(host, None)})
     except OSError:
         return []
 
 
 def clock() -> list[float]:
-    """This host's time, right after the first process has said `now`, a few times over [seconds since 1970]."""
+    """This host's times, each read right after a signal from the first process [seconds since 1970]."""
     times = []
     for _ in range(CLOCK_ROUNDS):
         wait_for_all()
@@ -56,12 +56,12 @@ def clock() -> list[float]:
 
 
 def clock_offset(facts: Facts, first: Facts) -> float:
-    """How far a host's clock is ahead of the first one's; too much by the time that the quickest message took."""
+    """Seconds by which a host's clock is ahead of the first host's, plus the time of the fastest message."""
     return float(min(here - there for here, there in zip(facts["clock"], first["clock"], strict=True)))
 
 
 def _limit(name: str) -> int | None:
-    """A limit of this process; None where there is none."""
+    """A limit of this process; None if it is unlimited."""
     try:
         import resource
     except ImportError:
@@ -73,10 +73,10 @@ def _limit(name: str) -> int | None:
 def double_precision() -> bool:
     """Whether a device of this process computes in double precision."""
     try:
-        one = jax.device_put(np.float64(1), jax.local_devices()[0])
-        return bool(jax.jit(lambda x: (x + 2.0**-52).astype(jnp.float64) - 1)(one) == 2.0**-52)
+        number = jax.device_put(np.float64(1), jax.local_devices()[0])
+        return bool(jax.jit(lambda x: (x + 2.0**-52).astype(jnp.float64) - 1)(number) == 2.0**-52)
     except Exception:
-        return False  # the platform refuses, each in its own words
+        return False  # platforms without double precision raise different errors
 
 
 # ---- verdicts ---------------------------------------------------------------------------------------------------
@@ -94,23 +94,23 @@ def judge(everyone: Sequence[Facts]) -> list[Check]:
 
 
 def _addresses(everyone: Sequence[Facts]) -> Check:
-    found = {facts["host"]: facts["addresses"] for facts in everyone}
-    unknown = [host for host, known in found.items() if not known]
+    by_name = {facts["host"]: facts["addresses"] for facts in everyone}
+    unknown = [host for host, known in by_name.items() if not known]
     if unknown:
         return Check(
             "addresses", "FAIL", f"{listed(unknown)}: the name does not resolve there; gloo needs it in /etc/hosts"
         )
-    loopback = [host for host, known in found.items() if all(_is_loopback(address) for address in known)]
-    if loopback and len(loopback) < len(found):
+    loopback = [host for host, known in by_name.items() if all(_is_loopback(address) for address in known)]
+    if loopback and len(loopback) < len(by_name):
         return Check(
             "addresses",
             "FAIL",
-            f"{listed(loopback)}: the host's own name is {found[loopback[0]][0]} there, where others cannot reach it; "
-            "write its real address into its /etc/hosts",
+            f"{listed(loopback)}: the host's own name is {by_name[loopback[0]][0]} there, where others cannot reach "
+            "it; write its real address into its /etc/hosts",
         )
     if loopback:
-        return Check("addresses", "ok", f"all of {listed(found)} are 127.…: hosts that are one machine")
-    return Check("addresses", "ok", listed(f"{host} is {known[0]}" for host, known in found.items()))
+        return Check("addresses", "ok", f"all of {listed(by_name)} are 127.…: hosts that are one machine")
+    return Check("addresses", "ok", listed(f"{host} is {known[0]}" for host, known in by_name.items()))
 
 
 def _is_loopback(address: str) -> bool:
@@ -131,15 +131,15 @@ def _low(host: str, facts: Facts, several: bool) -> list[str]:
     files, addresses_, locked, memory = (
         facts[name] for name in ("open_files", "memory_limit", "locked_limit", "memory")
     )
-    found = []
+    low = []
     if files is not None and files < OPEN_FILES:
-        found.append(f"{host}: {files} open files (ulimit -n), {OPEN_FILES} or more are needed")
-    # JAX reserves more addresses than it uses memory
+        low.append(f"{host}: {files} open files (ulimit -n), {OPEN_FILES} or more are needed")
+    # JAX reserves more address space than it uses memory
     if None not in (addresses_, memory) and addresses_ < 2 * memory:
-        found.append(f"{host}: {in_words(addresses_)} of addresses (ulimit -v), unlimited is needed")
+        low.append(f"{host}: {in_words(addresses_)} of addresses (ulimit -v), unlimited is needed")
     if several and facts["platform"] == "gpu" and locked is not None:
-        found.append(f"{host}: {in_words(locked)} of locked memory (ulimit -l), InfiniBand wants it unlimited")
-    return found
+        low.append(f"{host}: {in_words(locked)} of locked memory (ulimit -l), InfiniBand wants it unlimited")
+    return low
 
 
 def _limits(everyone: Sequence[Facts], several: bool) -> Check:

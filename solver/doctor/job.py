@@ -1,4 +1,4 @@
-"""What every check knows of the job, and how its processes exchange what they found."""
+"""The job as all checks see it, and how its processes exchange their measurements."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import jax
 from solver.cluster import Agreement, Launch
 from solver.doctor.verdict import Facts
 
-STALL_SECONDS = 60.0  # within which every part of every check ends
-PATIENCE = 45.0  # seconds that the others are waited for: sooner said than that nothing moves
+STALL_SECONDS = 60.0  # longest time of any part of a check
+PATIENCE = 45.0  # seconds to wait for the other processes; less than the watchdog's limit, so that it names them
 
 
 class Leftovers:
-    """Files that are removed at the end, however this process ends short of a SIGKILL."""
+    """Files that are removed when this process ends, in any way but by SIGKILL."""
 
     def __init__(self) -> None:
         self._paths: list[Path] = []
@@ -29,7 +29,7 @@ class Leftovers:
         return path
 
     def remove(self) -> None:
-        """Remove the files; what cannot be removed stays."""
+        """Remove the files; skip those that cannot be removed."""
         for path in self._paths:
             try:
                 path.unlink(missing_ok=True)
@@ -44,12 +44,12 @@ class Job:
 
     Args:
         launch: this process's place in it.
-        directory: whose file system is examined.
-        environment: of this process before it joined, which drops proxies.
+        directory: the directory whose file system is examined.
+        environment: of this process, from before it joined: joining removes proxies.
         programs: folder of compiled programs; None if there is none.
         host: name of this host.
         hosts: names of the hosts of all processes.
-        token: the same on all processes, and another for each time the doctor is called.
+        token: the same on all processes, different for each call of the doctor.
         leftovers: files to remove at the end.
     """
 
@@ -69,7 +69,7 @@ class Job:
 
     @property
     def host_names(self) -> list[str]:
-        """Every host once, in the order of its first process."""
+        """The different hosts, in the order of their first processes."""
         return list(dict.fromkeys(self.hosts))
 
     @property
@@ -78,20 +78,20 @@ class Job:
         return self.hosts.index(self.host) == self.process
 
 
-_talk = Agreement("doctor")
+_agreement = Agreement("doctor")
 
 
 def gather(facts: Facts) -> list[Facts]:
-    """The facts of all processes, on the first process; nothing on the others."""
-    return [json.loads(text) for text in _talk.gather(json.dumps(facts), PATIENCE)]
+    """The facts of all processes, on the first process; an empty list on the others."""
+    return [json.loads(text) for text in _agreement.gather(json.dumps(facts), PATIENCE)]
 
 
 def tell(value: Any) -> Any:
     """The first process's value, on all processes."""
-    return json.loads(_talk.tell(json.dumps(value), PATIENCE))
+    return json.loads(_agreement.tell(json.dumps(value), PATIENCE))
 
 
 def wait_for_all() -> None:
-    """Every process waits here for the others; no device takes part."""
+    """Wait until every process has called this; no device takes part."""
     gather({})
     tell(None)

@@ -1,4 +1,4 @@
-"""Who started what, and whether processes and devices are those that were allocated."""
+"""Which launcher started the processes, and whether processes and devices are those that were allocated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solver.doctor.verdict import Check, Facts, by_host, counted, listed
 
 
 def measure(job: Job) -> Facts:
-    """What launcher and JAX say of this process."""
+    """Launcher and devices of this process."""
     devices = jax.local_devices()
     return {
         "process": job.process,
@@ -52,9 +52,9 @@ def _launch(everyone: Sequence[Facts]) -> Check:
 
 
 def _allocated(everyone: Sequence[Facts]) -> list[Check]:
-    found = list(dict.fromkeys(text for facts in everyone for text in facts["mismatches"]))
-    lines = [Check("launch", "FAIL", text) for text in found[:4]]
-    return lines + ([Check("launch", "FAIL", f"{len(found) - 4} more such lines")] if len(found) > 4 else [])
+    problems = list(dict.fromkeys(text for facts in everyone for text in facts["mismatches"]))
+    lines = [Check("launch", "FAIL", text) for text in problems[:4]]
+    return lines + ([Check("launch", "FAIL", f"{len(problems) - 4} more such lines")] if len(problems) > 4 else [])
 
 
 def _devices(everyone: Sequence[Facts]) -> Check:
@@ -65,8 +65,8 @@ def _devices(everyone: Sequence[Facts]) -> Check:
     text = f"{total} of platform {everyone[0]['platform']} ({listed(kinds)})"
     platforms = {facts["platform"] for facts in everyone}
     if len(platforms) > 1:
-        where = listed(f"{facts['platform']} on {facts['host']}" for facts in everyone)
-        return Check("devices", "FAIL", f"processes compute on different platforms: {where}; give --platform to all")
+        which = listed(f"{facts['platform']} on {facts['host']}" for facts in everyone)
+        return Check("devices", "FAIL", f"processes compute on different platforms: {which}; give --platform to all")
     if len(kinds) > 1:
         return Check("devices", "warn", f"{text}: the slowest kind sets the pace; allocate hosts of one kind")
     if len(set(per_host.values())) > 1:

@@ -1,4 +1,4 @@
-"""Which libraries carry the collectives, read from what this process has loaded after one has run."""
+"""The libraries that carry the collectives, read off what this process has loaded after a collective has run."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PREFIXES = ("NCCL_", "RCCL_", "FI_")
 
 
 def measure(job: Job) -> Facts:
-    """Libraries, their versions, and the variables that steer them; after a collective has run."""
-    found = loaded(Path("/proc/self/maps"))
+    """Libraries, their versions, and the variables that configure them. Call it after a collective has run."""
+    libraries = loaded(Path("/proc/self/maps"))
     return {
         "process": job.process,
         "host": job.host,
         "platform": jax.local_devices()[0].platform,
         "kind": jax.local_devices()[0].device_kind,
-        "loaded": found,
-        "version": nccl_version(found),
+        "loaded": libraries,
+        "version": nccl_version(libraries),
         "collectives": str(getattr(jax.config, "jax_cpu_collectives_implementation", "gloo")),
         "infiniband": sorted(p.name for p in Path("/sys/class/infiniband").glob("*")),
         "environment": {k: v for k, v in sorted(job.environment.items()) if k.startswith(PREFIXES)},
@@ -44,9 +44,9 @@ def loaded(maps: Path) -> dict[str, str]:
     return {match[1]: path for path in paths if (match := LOADED.search(path))}
 
 
-def nccl_version(found: Mapping[str, str], load: Callable[[str], Any] = ctypes.CDLL) -> str | None:
-    """`2.27.3`, as the loaded NCCL or RCCL says itself."""
-    path = found.get("nccl") or found.get("rccl")
+def nccl_version(libraries: Mapping[str, str], load: Callable[[str], Any] = ctypes.CDLL) -> str | None:
+    """Version such as `2.27.3` of the loaded NCCL or RCCL; None if none is loaded."""
+    path = libraries.get("nccl") or libraries.get("rccl")
     if path is None:
         return None
     code = ctypes.c_int()
@@ -55,20 +55,20 @@ def nccl_version(found: Mapping[str, str], load: Callable[[str], Any] = ctypes.C
             return None
     except (OSError, AttributeError):
         return None
-    thousands = 10000 if code.value >= 10000 else 1000  # it was 2708 before 2.9
+    thousands = 10000 if code.value >= 10000 else 1000  # NCCL 2.7.8 has the code 2708, NCCL 2.27.3 the code 22703
     major, rest = divmod(code.value, thousands)
     return f"{major}.{rest // 100}.{rest % 100}"
 
 
 def judge(everyone: Sequence[Facts]) -> list[Check]:
-    """Lines `transport` and, where variables are set, `variables`."""
+    """Lines `transport` and, if variables are set, `variables`."""
     first, hosts = everyone[0], by_host(everyone)
     lines = [_transport(everyone, len(hosts))]
     settings = {str(facts["environment"]) for facts in everyone}
     if len(settings) > 1:
         odd = next(f for f in everyone if f["environment"] != first["environment"])
-        where = f"process 0 and process {odd['process']} on {odd['host']}"
-        lines.append(Check("variables", "warn", f"NCCL_… or FI_… differ between {where}; set them alike"))
+        pair = f"process 0 and process {odd['process']} on {odd['host']}"
+        lines.append(Check("variables", "warn", f"NCCL_… or FI_… differ between {pair}; set them alike"))
     elif first["environment"]:
         lines.append(Check("variables", "ok", " ".join(f"{k}={v}" for k, v in first["environment"].items())))
     return lines
@@ -99,7 +99,7 @@ def _transport(everyone: Sequence[Facts], hosts: int) -> Check:
 
 
 def _network(facts: Facts) -> str | None:
-    """What NCCL reaches other hosts by; None for sockets."""
+    """The network by which NCCL reaches other hosts; None for sockets."""
     if facts["environment"].get("NCCL_NET") == "Socket":
         return None
     plug_ins = [Path(path).name for name, path in facts["loaded"].items() if "-net" in name]
@@ -110,7 +110,7 @@ def _network(facts: Facts) -> str | None:
 
 
 def _known_damage(facts: Facts, otherwise: Check) -> Check:
-    """GH200 with libfabric: NCCL's LL128 protocol damaged data there without an error (nccl issue 2001)."""
+    """Warn about GH200 with libfabric, where NCCL's LL128 protocol damaged data without an error (nccl issue 2001)."""
     settings = facts["environment"]
     exposed = "GH200" in facts["kind"] and "fabric" in facts["loaded"]
     if exposed and settings.get("NCCL_LL128_C2C") != "0" and settings.get("NCCL_PROTO") != "Simple":

@@ -1,4 +1,4 @@
-"""Bandwidth of a device's memory: b = b + c on arrays that no cache holds, on all devices at once."""
+"""Bandwidth of a device's memory: b = b + c on arrays larger than the caches, on all devices at once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from solver.doctor.job import Job
 from solver.doctor.verdict import Check, Facts, listed
 
 ON_CPU, ON_GPU = 64 * 2**20, 512 * 2**20  # bytes of one array on one device
-STREAMS = 3  # two are read, one is written
+STREAMS = 3  # two arrays are read, one is written
 TIMES, CALLS = 4, 5
-SLOW = 0.7  # of the median
+SLOW = 0.7  # fraction of the median below which a process is called slow
 
 
 def measure(job: Job) -> Facts:
-    """Bytes that each device of this process reads and writes in a second, best of several calls."""
+    """Bytes per second that each device of this process reads and writes, in the best of several calls."""
     devices = np.array(jax.local_devices(), dtype=object)
     size = ON_CPU if devices[0].platform == "cpu" else ON_GPU
     mesh = Mesh(devices, ("device",), axis_types=(AxisType.Auto,))

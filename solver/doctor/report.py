@@ -1,4 +1,4 @@
-"""doctor.json: what the doctor found and measured, for later planning."""
+"""doctor.json: checks and measurements of a job, for later planning."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Process(_Part):
 
 
 class Report(_Part):
-    """The whole file. Later formats may add entries; `format` changes when one changes its meaning."""
+    """The whole file. Later versions may add entries; `format` changes if an entry changes its meaning."""
 
     format: Literal[1] = 1
     time: str
@@ -94,36 +94,36 @@ class Report(_Part):
     checks: list[Check]
 
 
-def make_report(found: Mapping[str, Sequence[Facts]], checks: Sequence[Check]) -> Report:
-    """The report of what all processes measured.
+def make_report(measured: Mapping[str, Sequence[Facts]], checks: Sequence[Check]) -> Report:
+    """The report of a job.
 
     Args:
-        found: facts of all processes, by check.
-        checks: the lines.
+        measured: facts of all processes, by check.
+        checks: the lines of the doctor's output.
     """
-    first = found["launch"][0]
-    rows = exchange.table(found["exchange"])
+    first = measured["launch"][0]
+    rows = exchange.table(measured["exchange"])
     return Report(
         time=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         launcher=first["by"],
         coordinator=first["coordinator"],
         platform=first["platform"],
-        directory=found["disk"][0]["directory"],
+        directory=measured["disk"][0]["directory"],
         versions={name: metadata.version(name) for name in PACKAGES},
         collectives=next(check.text for check in checks if check.name == "transport"),
         bandwidth=Bandwidth(
             within_host=exchange.best(rows, "within_host"),
             across_hosts=exchange.best(rows, "across_hosts"),
-            memory=slowest(found["memory"]),
-            disk_write=total(found["disk"], "written", "write_seconds"),
-            disk_read=total(found["disk"], "read", "read_seconds"),
+            memory=slowest(measured["memory"]),
+            disk_write=total(measured["disk"], "written", "write_seconds"),
+            disk_read=total(measured["disk"], "read", "read_seconds"),
         ),
         all_to_all=[AllToAll(**{name: row[name] for name in AllToAll.model_fields}) for row in rows],
-        hosts=_hosts(found["host"]),
-        processes=_processes(found),
+        hosts=_hosts(measured["host"]),
+        processes=_processes(measured),
         devices=[
             Device(process=facts["process"], host=facts["host"], platform=facts["platform"], **device)
-            for facts in found["binding"]
+            for facts in measured["binding"]
             for device in facts["devices"]
         ],
         checks=list(checks),
@@ -142,8 +142,8 @@ def _hosts(everyone: Sequence[Facts]) -> list[Host]:
     ]
 
 
-def _processes(found: Mapping[str, Sequence[Facts]]) -> list[Process]:
-    together = zip(found["binding"], found["libraries"], found["memory"], strict=True)
+def _processes(measured: Mapping[str, Sequence[Facts]]) -> list[Process]:
+    together = zip(measured["binding"], measured["libraries"], measured["memory"], strict=True)
     return [
         Process(
             process=binding["process"],
@@ -157,19 +157,19 @@ def _processes(found: Mapping[str, Sequence[Facts]]) -> list[Process]:
 
 
 def write_report(path: Path, report: Report) -> None:
-    """Write it as a whole.
+    """Write the report; the file is replaced as a whole.
 
     Raises:
-        DiskError: it cannot be written.
+        DiskError: the file cannot be written.
     """
     write_text(path, report.model_dump_json(indent=1) + "\n")
 
 
 def read_report(path: Path) -> Report:
-    """A report that `slabwave doctor` wrote.
+    """Read a report that `slabwave doctor` wrote.
 
     Raises:
-        ConfigError: it cannot be read, or is no report of a format known here.
+        ConfigError: the file cannot be read, or is not a report of format 1.
     """
     try:
         return Report.model_validate_json(path.read_bytes())
@@ -177,5 +177,5 @@ def read_report(path: Path) -> Report:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise ConfigError(f"{path} is no doctor.json of format 1: {where}: {first['msg']}") from None
+        key = ".".join(map(str, first["loc"])) or "the file"
+        raise ConfigError(f"{path} is no doctor.json of format 1: {key}: {first['msg']}") from None

@@ -1,4 +1,4 @@
-"""Whether all hosts see the same directories: the one that is examined, and the folder of compiled programs."""
+"""Whether all hosts share the examined directory and the folder of compiled programs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from solver.doctor.job import Job, tell, wait_for_all
 from solver.doctor.verdict import Check, Facts, listed
 
-LOOK_SECONDS = 5.0  # file systems over a network may take a while to show a new file
+WAIT_SECONDS = 5.0  # file systems over a network may take a while to show a new file
 NAME = ".slabwave-doctor-{}-seen"
 SHARE = "set JAX_COMPILATION_CACHE_DIR to a folder that all hosts share"
 
 
 def measure(job: Job) -> Facts:
-    """The first process leaves a file in each folder; all look for it."""
+    """The first process makes a file in each folder; all processes look for it."""
     folders = {"directory": job.directory, "programs": job.programs}
     left = tell({name: job.process == 0 and _leave(job, folder) for name, folder in folders.items()})
-    deadline = time.monotonic() + LOOK_SECONDS
+    deadline = time.monotonic() + WAIT_SECONDS
     seen = {name: left[name] and _sees(job, folder, deadline) for name, folder in folders.items()}
     wait_for_all()
     job.leftovers.remove()
@@ -27,7 +27,7 @@ def measure(job: Job) -> Facts:
         "process": job.process,
         "host": job.host,
         "folder": str(job.programs) if job.programs else None,
-        **{f"sees_{name}": found for name, found in seen.items()},
+        **{f"sees_{name}": is_seen for name, is_seen in seen.items()},
     }
 
 
@@ -37,14 +37,14 @@ def _leave(job: Job, folder: Path | None) -> bool:
     try:
         job.leftovers.add(folder / NAME.format(job.token)).touch()
     except OSError:
-        return False  # nobody sees it, and the line on the disk says why
+        return False  # then no process sees a file, and the check of the disk gives the reason
     return True
 
 
 def _sees(job: Job, folder: Path | None, deadline: float) -> bool:
     while folder is not None:
         try:
-            # a list of the folder makes file systems over a network look anew
+            # listing the folder makes network file systems refresh their view of it
             if NAME.format(job.token) in os.listdir(folder):
                 return True
         except OSError:
@@ -67,7 +67,7 @@ def _directory(everyone: Sequence[Facts]) -> Check:
         return Check(
             "shared",
             "FAIL",
-            f"a file that {everyone[0]['host']} made is not seen on {listed(blind)} after {LOOK_SECONDS:g} s; "
+            f"a file that {everyone[0]['host']} made is not seen on {listed(blind)} after {WAIT_SECONDS:g} s; "
             "give a directory on a file system that all hosts share",
         )
     return Check("shared", "ok", f"a file that {everyone[0]['host']} made is seen on all hosts")

@@ -1,4 +1,4 @@
-"""What a check found: a name, a verdict, and a line of text."""
+"""The result of a check: a name, a verdict, and a line of text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Verdict = Literal["ok", "warn", "FAIL"]
-Facts = dict[str, Any]  # what one process measured; of numbers, texts, lists and tables, since it travels as JSON
+Facts = dict[str, Any]  # measurements of one process: numbers, strings, lists and tables, since they travel as JSON
 SHOWN = 4
 
 
@@ -16,9 +16,9 @@ class Check:
     """One line of the doctor's output.
 
     Args:
-        name: of what was checked.
-        verdict: `ok`, `warn` for what works but not well, `FAIL` for what does not work.
-        text: what was found; where the verdict is not `ok`, also what to do.
+        name: name of the thing that was checked.
+        verdict: `ok`; `warn` for what works, but not well; `FAIL` for what does not work.
+        text: the result and, if the verdict is not `ok`, what to do.
     """
 
     name: str
@@ -30,14 +30,14 @@ class Check:
 
 
 def listed(things: Iterable[object]) -> str:
-    """`n1, n2, n3, n4 and 12 more`."""
+    """Text such as `n1, n2, n3, n4 and 12 more`."""
     words = list(dict.fromkeys(map(str, things)))
     more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
     return ", ".join(words[:SHOWN]) + more
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 host`, `2 hosts`, `2 processes`."""
+    """Text such as `1 host`, `2 hosts`, `2 processes`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 

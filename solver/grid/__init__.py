@@ -3,7 +3,7 @@
 from solver.grid.arrays import from_device_pieces, from_global, from_process_local, gather, local_slices
 from solver.grid.grid import Box, Grid, sample
 from solver.grid.layout import DEALIASING, Layout
-from solver.grid.where import Place, find_mode, find_point, mode_index
+from solver.grid.locate import Place, find_mode, find_point, mode_index
 
 __all__ = [
     "DEALIASING",

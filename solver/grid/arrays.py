@@ -1,4 +1,4 @@
-"""Fields that span processes, made from data that lies outside JAX: three ways in, one way out.
+"""Makes fields that span processes from data outside of JAX, in three ways, and gathers fields.
 
 ========================  =====================================  ==============================================
 function                  each process passes                     take it when
@@ -9,8 +9,8 @@ function                  each process passes                     take it when
 `from_device_pieces`      one piece for each of its devices       the pieces already lie on the devices
 ========================  =====================================  ==============================================
 
-All give the same array: values at the grid points, split over the mesh. None of them communicates; only `gather`
-brings a whole field to every host, and only when it is called.
+All three make the same array: values at the grid points, split over the mesh. They do not communicate; only `gather`
+brings a whole field to every host.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def from_global(values: np.ndarray | Callable[[Index], np.ndarray], grid: Grid, 
     Args:
         values: `(…, *grid.physical_shape)`, the same on every process; or `read(index)`, called once for each of
             this process's devices with the block's slices, so that nothing else is ever read.
-        grid: where it is to live.
+        grid: the grid of the field.
         components: leading size, needed with a function only; None for a scalar field.
 
     Returns:
         Array of the values' dtype on the grid's mesh.
 
     Raises:
-        ValueError: a shape that is not the grid's.
+        ValueError: the shape is not that of the grid.
     """
     if callable(values):
         shape = (*([] if components is None else [components]), *grid.physical_shape)
@@ -52,10 +52,10 @@ def from_global(values: np.ndarray | Callable[[Index], np.ndarray], grid: Grid, 
 
 
 def local_slices(grid: Grid) -> Index:
-    """Which part of a field at the points this process's devices hold: slices of x, y, z.
+    """Slices of x, y, z of the part of a field that this process's devices hold.
 
     Raises:
-        ValueError: this process's devices are not neighbours in the mesh, so that its part is not one block.
+        ValueError: this process's devices are not neighbours in the mesh, so their part is not one block.
     """
     shape = grid.physical_shape
     indices = grid.physical_sharding().addressable_devices_indices_map(shape).values()
@@ -71,7 +71,7 @@ def from_process_local(block: np.ndarray, grid: Grid) -> Array:
     """Field from each process's own block, `whole[..., *local_slices(grid)]`.
 
     Raises:
-        ValueError: a block of another shape than this process holds.
+        ValueError: the block does not have the shape of this process's part.
     """
     here = tuple(s.stop - s.start for s in local_slices(grid))
     _check("a process's block", block.shape, here, grid)
@@ -83,7 +83,7 @@ def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Arra
     """Field from one piece per device of this process, in the mesh's order of devices.
 
     Raises:
-        ValueError: another number of pieces than devices, or pieces of another shape than a device's part.
+        ValueError: there are not as many pieces as devices, or a piece does not have the shape of a device's part.
     """
     mine = [d for d in grid.mesh.devices.flat if d.process_index == jax.process_index()]
     if len(pieces) != len(mine):
@@ -98,7 +98,7 @@ def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Arra
 
 
 def gather(array: Array) -> np.ndarray:
-    """The whole array on every process, as NumPy. Costs an all-gather and a full copy on each host."""
+    """The whole array as NumPy array on every process. Communication: an all-gather; each host needs a full copy."""
     if array.is_fully_addressable or array.is_fully_replicated:
         return np.asarray(array)
     return np.asarray(multihost_utils.process_allgather(array, tiled=True))

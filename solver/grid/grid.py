@@ -1,4 +1,4 @@
-"""A periodic box: points, wavenumbers, and where each lives."""
+"""A periodic box: points, wavenumbers, and their distribution over devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from solver.mesh import (
 
 @dataclass(frozen=True)
 class Box:
-    """A periodic box and its points, wherever they live: as `Grid`, without real or complex and without a mesh."""
+    """A periodic box and its points: a `Grid` without its mesh and without its choice of real or complex fields."""
 
     shape: tuple[int, ...]
     lengths: tuple[float, ...]
@@ -86,11 +86,11 @@ class Grid:
         _ = self.layout
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with the layout of its mesh: see `solver.mesh.mesh_from` for the devices where it is loaded."""
+        """Pickle the layout of the mesh; `solver.mesh.mesh_from` chooses devices when the grid is loaded."""
         described = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "mesh"}
         return _grid_on_these_devices, (described, mesh_description(self.mesh))
 
-    # ---- what it is -------------------------------------------------------------------------------------------
+    # ---- properties ----------------------------------------------------------------------------------------------
 
     @cached_property
     def layout(self) -> Layout:
@@ -99,7 +99,7 @@ class Grid:
 
     @property
     def box(self) -> Box:
-        """What a state knows of its grid: all but its devices."""
+        """The part of the grid that a state stores: everything except its devices."""
         return Box(self.shape, self.lengths, self.dealias, self.precision)  # type: ignore[arg-type]
 
     @cached_property
@@ -162,7 +162,7 @@ class Grid:
         """Largest |k| of a box of retained modes: that of its corners [1/length]."""
         return math.hypot(*(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions)))
 
-    # ---- where it lives ---------------------------------------------------------------------------------------
+    # ---- distribution ------------------------------------------------------------------------------------------
 
     def spectral_sharding(self, ndim: int | None = None) -> NamedSharding:
         """Sharding of coefficients with `ndim` axes, the last of them in space: ky is split (pencils: and kz)."""
@@ -171,8 +171,8 @@ class Grid:
     def physical_sharding(self, ndim: int | None = None) -> NamedSharding:
         """Sharding of values at the points with `ndim` axes: x is split (pencils: and y), if the devices divide it.
 
-        JAX keeps arrays between calls in parts of one size only. An axis that the devices do not divide therefore
-        stays whole there; within `jit` it is split all the same.
+        Between calls, JAX keeps arrays in parts of equal size only. An axis that the devices do not divide is therefore
+        not split between calls; inside `jit` it is.
         """
         leading = 0 if ndim is None else ndim - self.dimensions
         return unpadded_sharding(self.mesh, (1,) * leading + self.physical_shape, self.dimensions)
@@ -211,7 +211,7 @@ class Grid:
         return tuple(self._wavenumber(a, drop_nyquist=False) for a in range(self.dimensions))
 
     def derivative_wavenumbers(self) -> tuple[np.ndarray, ...]:
-        """As `wavenumbers`, with the Nyquist modes at zero.
+        """Like `wavenumbers`, but zero for the Nyquist modes.
 
         The Nyquist mode stands for +N/2 and -N/2 alike, so its odd derivatives have no definite sign.
         """
@@ -231,12 +231,12 @@ class Grid:
         return self.on_modes(fill)
 
     def mode_weights(self) -> np.ndarray:
-        """How often each stored mode counts in a sum over all k: 2 where -k is not stored, 1 otherwise, 0 padding.
+        """Weight of each stored mode in a sum over all k: 2 if −k is not stored, 1 if it is, 0 in the padding.
 
         A vector product that broadcasts against spectral arrays: Σ_k |û|² = sum(mode_weights · |û|²).
         """
         weights = np.ones([1] * self.dimensions, self.dtype)
-        for axis in range(min(1, self.dimensions - 1), self.dimensions):  # kx is whole, neither half nor padded
+        for axis in range(min(1, self.dimensions - 1), self.dimensions):  # kx is complete: neither half nor padded
             counts = (
                 self.layout.half_axis_weights() if self.layout.is_half(axis) else np.ones(self.layout.retained[axis])
             )
@@ -244,7 +244,7 @@ class Grid:
         return weights
 
     def mode_filter(self) -> Array | None:
-        """Factor on each stored mode of whatever is transformed to coefficients; None where it is 1 everywhere.
+        """Factor by which each stored mode is multiplied after a transform to coefficients; None if it is 1 everywhere.
 
         With phase shifts 1 inside the ellipsoid Σ (n_i/N_i)² < 2/9 and 0 outside; with `smooth`
         Π exp(−36 (2|n_i|/N_i)^36).
@@ -287,7 +287,7 @@ class Grid:
         return self._along(axis, n * self.fundamental[axis], self.layout.order)
 
     def _along(self, axis: int, values: np.ndarray, order: Sequence[int]) -> np.ndarray:
-        """`values` laid along the place that `axis` has in `order`, padded with zeros where that is stored padded."""
+        """`values` along the position of `axis` in `order`, padded with zeros as stored arrays are."""
         position = list(order).index(axis)
         shape = [1] * self.dimensions
         if tuple(order) == self.layout.order and self.dimensions > 1:
@@ -308,15 +308,15 @@ def _whole_numbers(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _positive_numbers(lengths: float | Sequence[float] | np.ndarray, count: int) -> tuple[float, ...]:
-    """One for each axis; one number stands for all."""
+    """Lengths for each axis; one number is used for all axes."""
     try:
-        found = np.asarray(lengths, float)
+        values = np.asarray(lengths, float)
     except (TypeError, ValueError):
-        found = np.full(0, np.nan)
-    found = np.full(count, found) if found.ndim == 0 else found
-    if found.shape != (count,) or not np.all((found > 0) & np.isfinite(found)):
+        values = np.full(0, np.nan)
+    values = np.full(count, values) if values.ndim == 0 else values
+    if values.shape != (count,) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"lengths {lengths}: {count} positive, finite numbers are needed, or one for all axes")
-    return tuple(found.tolist())
+    return tuple(values.tolist())
 
 
 def sample(fn: Callable[..., Array], grid: Grid) -> Array:

@@ -1,4 +1,4 @@
-"""Which modes are kept, and in which order and shape they are stored: whole numbers only, no arrays.
+"""The modes that a grid keeps, and the order and shape in which they are stored. Integers only, no arrays of fields.
 
 Physical axes are numbered as in the array: 0 is x. Spectral arrays are stored in the order that the exchange
 leaves: `(ky, kz, kx)` in three dimensions, `(ky, kx)` in two, `(kx,)` in one. Slabs split x, and ky after the
@@ -42,7 +42,7 @@ class Layout:
         pencils: parts of y, and of kz, in three dimensions only; 1 means slabs.
 
     Raises:
-        ValueError: a shape, rule or number of parts that cannot work; the message names what can.
+        ValueError: a shape, rule or number of parts that is not possible; the message names possible ones.
     """
 
     shape: tuple[int, ...]
@@ -89,7 +89,7 @@ class Layout:
         return min(self.points[1], self.retained[2]) if self.dimensions == 3 else 1
 
     def even_slabs(self, limit: int) -> list[int]:
-        """Numbers of slabs up to `limit` that share the planes along x evenly: nothing is padded in physical space."""
+        """Numbers of slabs up to `limit` that divide the planes along x: physical arrays then need no padding."""
         return [p for p in range(1, min(limit, self.max_slabs) + 1) if self.points[0] % p == 0]
 
     @property
@@ -146,20 +146,20 @@ class Layout:
         return np.r_[0 : highest + 1, -highest:0]
 
     def nyquist(self, axis: int) -> int | None:
-        """Position of the Nyquist mode among `mode_numbers`, or None where it is not kept."""
+        """Position of the Nyquist mode in `mode_numbers`; None if it is not kept."""
         if self.dealias == "none" and self.shape[axis] % 2 == 0:
             return self.shape[axis] // 2
         return None
 
     def half_axis_weights(self) -> np.ndarray:
-        """Along the last physical axis, how many modes of a real field each stored one stands for: itself and −n."""
+        """Weights along the last physical axis of a real field: 2 if a stored mode n also stands for −n, else 1."""
         axis = self.dimensions - 1
         n = self.mode_numbers(axis)
         return np.where((n == 0) | (2 * n == self.points[axis]), 1.0, 2.0)
 
     @cached_property
     def parts(self) -> tuple[int, ...]:
-        """Number of parts along each axis of an array, physical or spectral: the same for both."""
+        """Number of parts along each axis of an array, the same for physical and spectral arrays."""
         return (self.slabs, self.pencils, 1)[: self.dimensions]
 
     @cached_property

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from solver.io.manifest import CheckpointError, list_checkpoints, newest_time, read_manifest, step_of
     from solver.io.provenance import kept_variables, record_provenance
     from solver.io.read_snapshots import Snapshot, SnapshotVariable, read_slices, read_snapshot
-    from solver.io.records import TIME, VARIANCE, Axis, Column, Layout, RecordsFile, Row
+    from solver.io.records import TIME, VARIANCE, Axis, Column, RecordsFile, RecordsLayout, Row
     from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
     from solver.io.snapshots import (
         COMPONENT,
@@ -43,8 +43,8 @@ __all__ = [
     "DirectoryLock",
     "DiskError",
     "Job",
-    "Layout",
     "RecordsFile",
+    "RecordsLayout",
     "Row",
     "RunDirectory",
     "SeriesFile",

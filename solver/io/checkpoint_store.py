@@ -1,6 +1,6 @@
-"""The checkpoints of a run: which are whole, which may go.
+"""The checkpoints of a run: which of them are whole, and which may be deleted.
 
-Nothing here reads arrays; a checkpoint is judged by its manifest, and its files by their sizes and checksums.
+Nothing here reads arrays: a checkpoint is checked by its manifest, its files by their sizes and checksums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from solver.io.shared_file import block_checksums
 
 
 def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:
-    """What is wrong with a checkpoint, as lines; empty if nothing. Of its files or their blocks, every `parts`-th."""
+    """Problems of a checkpoint, one line each; none if it is whole. Checks every `parts`-th file or block."""
     try:
         files = read_manifest(path)["files"]
     except CheckpointError as error:
@@ -42,11 +42,11 @@ def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:
 def _matches(file: Path, claimed: str | list[str], part: int, parts: int) -> bool:
     if isinstance(claimed, str):
         return checksum(file) == claimed
-    return all(claimed[number] == found for number, found in block_checksums(file, part, parts).items())
+    return all(claimed[number] == computed for number, computed in block_checksums(file, part, parts).items())
 
 
 def verify_together(path: Path) -> list[str]:
-    """As `verify`, each process its share; the same verdict on all of them. Collective."""
+    """`verify`, in which each process checks its share; all processes agree whether there are problems. Collective."""
     problems = verify(path, jax.process_index(), jax.process_count())
     if any_process(bool(problems)):
         return problems or [f"{path}: another process found its files damaged"]
@@ -54,7 +54,7 @@ def verify_together(path: Path) -> list[str]:
 
 
 def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]]:
-    """The newest checkpoint that is whole, and the newer ones that are not, with what is wrong with them.
+    """The newest checkpoint that is whole, and the problems of the newer ones, which are damaged.
 
     Collective: each process checks its share of the files.
     """
@@ -68,7 +68,7 @@ def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged checkpoint out of the way; it is kept. First process only."""
+    """Rename a damaged checkpoint, which is kept. First process only."""
     number = 0
     while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
@@ -77,21 +77,21 @@ def set_aside(path: Path) -> Path:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what an interrupted writing left beside. First process only."""
+    """Delete the partial files and folders of an interrupted run. First process only."""
     for path in folder.glob(f".*{PARTIAL}"):
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
 def keep_newest(
-    folder: Path, keep: int, agreement: Agreement, for_good: Callable[[dict[str, Any]], bool] | None = None
+    folder: Path, keep: int, agreement: Agreement, is_permanent: Callable[[dict[str, Any]], bool] | None = None
 ) -> None:
-    """Delete all but the newest `keep`, once the newest of all has been read back and found whole. Collective.
+    """Delete all but the newest `keep` checkpoints, after reading back the newest and finding it whole. Collective.
 
     Args:
         folder: of the checkpoints.
-        keep: how many.
-        agreement: of the processes.
-        for_good: whether the checkpoint with a manifest is to stay in any case.
+        keep: number of checkpoints to keep.
+        agreement: for agreement between the processes.
+        is_permanent: given a manifest, whether its checkpoint must never be deleted.
     """
     paths = _listed_by_first(folder, agreement)
     if len(paths) <= keep:
@@ -102,28 +102,28 @@ def keep_newest(
             raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
     with agreement.together():
         for path in paths[:-keep] if is_first() else ():
-            if for_good is None or not _stays(path, for_good):
+            if is_permanent is None or not _must_stay(path, is_permanent):
                 _delete(path)
 
 
 def _listed_by_first(folder: Path | str, agreement: Agreement) -> list[Path]:
-    """Checkpoints that the first process sees: what another one sees may be older."""
+    """The checkpoints that the first process lists; lists of other processes may be out of date."""
     names = agreement.tell(json.dumps([path.name for path in list_checkpoints(folder)]))
     return [Path(folder) / name for name in json.loads(names)]
 
 
-def _stays(path: Path, for_good: Callable[[dict[str, Any]], bool]) -> bool:
+def _must_stay(path: Path, is_permanent: Callable[[dict[str, Any]], bool]) -> bool:
     try:
-        return for_good(read_manifest(path))
+        return is_permanent(read_manifest(path))
     except CheckpointError:
-        return True  # it may be one of those, and nobody can tell now
+        return True  # without a manifest it may be one that must be kept
 
 
 def _delete(path: Path) -> None:
-    """A checkpoint that will not go is no reason to end a run."""
-    doomed = partial_path(path)
+    """Delete a checkpoint; log a failure, which must not end the run."""
+    hidden = partial_path(path)
     try:
-        os.replace(path, doomed)  # out of sight first: never half a checkpoint under a valid name
-        shutil.rmtree(doomed)
+        os.replace(path, hidden)  # first, so that half a checkpoint never has a valid name
+        shutil.rmtree(hidden)
     except OSError as error:
         LOGGER.warning("%s could not be deleted: %s", path, error)

@@ -4,7 +4,7 @@
                               process-00000.h5   this process's pieces, `<leaf>/<first index>`; or
                               shared.h5          one file of all processes, `<leaf>`
 
-Everything is written in a folder beside, brought to the disk, and renamed: a checkpoint is complete or absent.
+All files are written into a hidden folder and synced, and then it is renamed: a checkpoint is complete or absent.
 Arrays are stored by logical mode and grid indices, so any number of devices can load them.
 """
 
@@ -47,17 +47,17 @@ class Leaf:
 
     @property
     def is_key(self) -> bool:
-        """Whether it is a random key."""
+        """Whether the entry is a random key."""
         return jax.dtypes.issubdtype(getattr(self.value, "dtype", np.float64), jax.dtypes.prng_key)
 
     def on_grid(self, grid: Grid) -> bool:
-        """An array spread over the devices, rather than a number."""
+        """Whether the entry is an array that is split over the devices, rather than a number."""
         if not self._may_be_field(grid):
             return False
         return self.spectral_grid(grid) is not None or grid.is_physical(self.value.shape)
 
     def spectral_grid(self, grid: Grid) -> Grid | None:
-        """The grid, of real or of complex fields, whose coefficients this array holds; None if it holds no such."""
+        """The grid, of real or of complex fields, if this array holds its coefficients; else None."""
         if not self._may_be_field(grid) or not np.issubdtype(self.value.dtype, np.complexfloating):
             return None
         return next((g for g in (grid.as_real, grid.as_complex) if g.is_spectral(self.value.shape)), None)
@@ -68,12 +68,12 @@ class Leaf:
         return tuple(self.value.shape) if spectral is None else spectral.logical_shape(self.value.shape)
 
     def sharding(self, grid: Grid) -> NamedSharding:
-        """Where it lies on the devices."""
+        """Sharding of the array on the devices."""
         spectral, ndim = self.spectral_grid(grid), len(self.value.shape)
         return grid.physical_sharding(ndim) if spectral is None else spectral.spectral_sharding(ndim)
 
     def _may_be_field(self, grid: Grid) -> bool:
-        """Whether it has axes in front of as many as the grid has; a number and a random key have not."""
+        """Whether it has more axes than the grid; numbers and random keys have not."""
         return not self.is_key and len(getattr(self.value, "shape", ())) > grid.dimensions
 
 
@@ -97,7 +97,7 @@ class HeldArray:
 
 @dataclass(frozen=True)
 class HeldState:
-    """A copy of a state on the host: what a checkpoint is written from, while the state itself goes on."""
+    """A copy of a state on the host, from which a checkpoint is written while the run continues."""
 
     step: int
     arrays: dict[str, HeldArray]
@@ -105,7 +105,7 @@ class HeldState:
 
 
 def hold(state: Any, grid: Grid) -> HeldState:
-    """Copy a state to the host, each process its own part, without padding."""
+    """Copy this process's part of a state to the host, without padding."""
     leaves = leaves_of(state)
     arrays = {leaf.name: _held(leaf, grid) for leaf in leaves if leaf.on_grid(grid)}
     values = {leaf.name: _as_json(leaf) for leaf in leaves if not leaf.on_grid(grid)}
@@ -120,19 +120,19 @@ def _held(leaf: Leaf, grid: Grid) -> HeldArray:
             continue
         start = tuple(s.indices(n)[0] for s, n in zip(shard.index, leaf.value.shape, strict=True))
         count = [min(n, total - a) for n, total, a in zip(shard.data.shape, logical, start, strict=True)]
-        if min(count) > 0:  # otherwise it is nothing but padding
-            # a true copy: on the CPU an array of NumPy may be the device's own buffer
+        if min(count) > 0:  # otherwise the part is only padding
+            # a real copy, since a NumPy array may share the device's buffer on the CPU
             pieces.append((start, host_copy(np.asarray(shard.data)[tuple(slice(0, n) for n in count)])))
     return HeldArray(logical, str(leaf.value.dtype), tuple(pieces))
 
 
 def save_checkpoint(folder: Path | str, state: Any, grid: Grid, run_file: str = "") -> Path:
-    """Write a state as `folder/step-<step>`; collective: every process of the job calls it.
+    """Write a state as `folder/step-<step>`. Collective: every process of the job calls it.
 
     Args:
         folder: of the run's checkpoints.
         state: a `State`, or any pytree with an entry `step`.
-        grid: on which its arrays live.
+        grid: the grid of its arrays.
         run_file: the resolved run file, kept in the manifest.
 
     Returns:
@@ -140,7 +140,7 @@ def save_checkpoint(folder: Path | str, state: Any, grid: Grid, run_file: str = 
 
     Raises:
         DiskError: this process could not write; nothing is left under the final name.
-        FailedElsewhere: another process could not.
+        FailedElsewhere: another process could not write.
         FileExistsError: there is a checkpoint of this step.
     """
     return write_checkpoint(Path(folder), hold(state, grid), run_file, Agreement("files"))
@@ -149,7 +149,7 @@ def save_checkpoint(folder: Path | str, state: Any, grid: Grid, run_file: str = 
 def write_checkpoint(
     folder: Path, held: HeldState, run_file: str, agreement: Agreement, *, shared: bool = False
 ) -> Path:
-    """As `save_checkpoint`, from a copy on the host; in any thread, but for one `shared` file of all processes."""
+    """Write a checkpoint from a copy on the host; in any thread, unless all processes write one `shared` file."""
     final = folder / f"step-{held.step:08d}"
     partial = partial_path(final)
     with agreement.together():
@@ -178,7 +178,7 @@ def write_checkpoint(
 
 
 def _write_own_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
-    """This process's pieces, and a note of them for the manifest."""
+    """Write this process's pieces, and a note about them for the manifest."""
     path = partial / f"process-{jax.process_index():05d}.h5"
     pieces: dict[str, list[dict[str, Any]]] = {}
     with new_hdf5(path) as file:
@@ -199,7 +199,7 @@ def _write_shared_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
 
 
 def _note_shared_file(partial: Path) -> None:
-    """Checksums of this process's share of the blocks."""
+    """Write a note with the checksums of this process's share of the blocks."""
     path = partial / shared_file.NAME
     if is_first():
         sync(path)
@@ -210,7 +210,7 @@ def _note_shared_file(partial: Path) -> None:
 
 def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
     notes = []
-    for process in range(jax.process_count()):  # by name: a list of the folder may lack what another host just made
+    for process in range(jax.process_count()):  # by name, since a list of the folder may lack new files of other hosts
         path = _note_of(partial, process)
         notes.append(json.loads(path.read_text()))
         path.unlink()
@@ -241,11 +241,11 @@ def _note_of(partial: Path, process: int) -> Path:
 
 
 def _check_whole(held: HeldState, notes: list[dict[str, Any]]) -> None:
-    """Raises CheckpointError where the pieces do not make up the arrays."""
+    """Raises CheckpointError if the pieces do not make up the whole arrays."""
     for name, array in held.arrays.items():
-        found = sum(math.prod(piece["shape"]) for piece in _pieces(name, array, notes))
-        if found != math.prod(array.shape):
-            raise CheckpointError(f"{name}: {found} of {math.prod(array.shape)} numbers were written")
+        count = sum(math.prod(piece["shape"]) for piece in _pieces(name, array, notes))
+        if count != math.prod(array.shape):
+            raise CheckpointError(f"{name}: {count} of {math.prod(array.shape)} numbers were written")
 
 
 def _pieces(name: str, array: HeldArray, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -256,12 +256,12 @@ def _pieces(name: str, array: HeldArray, notes: list[dict[str, Any]]) -> list[di
 
 
 def _files(notes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Size and checksums of each file; those of a shared one by block."""
+    """Size and checksum of each file; for a shared file a checksum of each block."""
     if "blocks" not in notes[0]:
         return {note["name"]: {"size": note["size"], "sha256": note["sha256"]} for note in notes}
     blocks = {int(number): value for note in notes for number, value in note["blocks"].items()}
-    found = {"size": notes[0]["size"], "block": shared_file.BLOCK, "sha256": [blocks[n] for n in sorted(blocks)]}
-    return {shared_file.NAME: found}
+    entry = {"size": notes[0]["size"], "block": shared_file.BLOCK, "sha256": [blocks[n] for n in sorted(blocks)]}
+    return {shared_file.NAME: entry}
 
 
 def _as_json(leaf: Leaf) -> dict[str, Any]:
@@ -283,20 +283,20 @@ def load_checkpoint(
     statistics: Mapping[str, Any] = MappingProxyType({}),
     checked: bool = False,
 ) -> State:
-    """A state from a checkpoint, on the devices of the equation's grid, however many devices wrote it.
+    """Load a state from a checkpoint, written on any number of devices, onto the devices of the equation's grid.
 
     Each process opens only the files that hold parts of its own slabs. Collective.
 
     Args:
         path: one checkpoint's folder.
-        equation, stepper: which evolve the state; they decide what it holds.
-        statistics: shapes of what outputs sum up, by their names. Those that the checkpoint does not have, or has in
+        equation, stepper: they decide the entries of the state.
+        statistics: shapes of the sums of outputs, by output name. Sums that the checkpoint does not have, or has in
             other shapes, are left out of the state.
-        checked: whether its checksums have been compared already; otherwise they are, each process its share.
+        checked: whether its checksums have been compared already; if not, each process compares its share.
 
     Raises:
-        CheckpointError: a checksum does not match; or an entry is missing, or has another shape or dtype. The message
-            names it.
+        CheckpointError: a checksum does not match, or an entry is missing or has another shape or dtype. The message
+            names the entry.
     """
     path = Path(path)
     if not checked:
@@ -327,16 +327,16 @@ def _load_control(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has(manifest: dict[str, Any], name: str, sums: Any, grid: Grid) -> bool:
-    """Whether a checkpoint holds an output's sums in these shapes."""
+    """Whether a checkpoint has the sums of an output in these shapes."""
 
-    def there(leaf: Leaf) -> bool:
+    def has(leaf: Leaf) -> bool:
         if leaf.on_grid(grid):
             entry = manifest["arrays"].get(leaf.name, {})
             return (entry.get("shape"), entry.get("dtype")) == (list(leaf.logical_shape(grid)), str(leaf.value.dtype))
         entry = manifest["values"].get(leaf.name, {"value": ()})
         return leaf.name in manifest["values"] and np.shape(entry["value"]) == leaf.value.shape
 
-    return all(there(leaf) for leaf in leaves_of({"statistics": {name: sums}}))
+    return all(has(leaf) for leaf in leaves_of({"statistics": {name: sums}}))
 
 
 def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> Any:
@@ -352,22 +352,22 @@ def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> 
 def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid) -> jax.Array:
     needed = {"shape": list(leaf.logical_shape(grid)), "dtype": str(leaf.value.dtype)}
     if entry is None or {k: entry[k] for k in needed} != needed:
-        found = "nothing" if entry is None else f"{entry['dtype']}{entry['shape']}"
-        raise CheckpointError(f"{path}: {leaf.name!r} holds {found}; {needed['dtype']}{needed['shape']} is needed")
+        stored = "nothing" if entry is None else f"{entry['dtype']}{entry['shape']}"
+        raise CheckpointError(f"{path}: {leaf.name!r} holds {stored}; {needed['dtype']}{needed['shape']} is needed")
     return _from_pieces(path, entry, leaf.value.shape, leaf.sharding(grid))
 
 
 def load_array(path: Path, entry: dict[str, Any], grid: Grid, *, spectral: bool) -> jax.Array:
-    """One array of a checkpoint on a grid of the shape that it was written on, whatever the devices.
+    """Load one array of a checkpoint onto a grid of the shape that it was written on, on any devices.
 
     Args:
         path: the checkpoint's folder.
-        entry: of the manifest's `arrays`.
-        grid: where it is to live.
-        spectral: whether it holds coefficients, or values at the points.
+        entry: entry of `arrays` in the manifest.
+        grid: the grid of the array.
+        spectral: True for coefficients, False for values at the points.
 
     Raises:
-        CheckpointError: its pieces are not all there.
+        CheckpointError: pieces of the array are missing.
     """
     lead = tuple(entry["shape"][: len(entry["shape"]) - grid.dimensions])
     stored = (*lead, *(grid.spectral_shape if spectral else grid.physical_shape))
@@ -376,17 +376,17 @@ def load_array(path: Path, entry: dict[str, Any], grid: Grid, *, spectral: bool)
 
 
 def _from_pieces(path: Path, entry: dict[str, Any], stored: tuple[int, ...], place: NamedSharding) -> jax.Array:
-    """Each device's part put together from the pieces that overlap it; zero in the padding."""
+    """Put together each device's part from the pieces that overlap it; zero in the padding."""
 
     def block(index: tuple[slice, ...]) -> np.ndarray:
         low = [s.indices(n)[0] for s, n in zip(index, stored, strict=True)]
         high = [s.indices(n)[1] for s, n in zip(index, stored, strict=True)]
         values = np.zeros([b - a for a, b in zip(low, high, strict=True)], entry["dtype"])
-        found = sum(_copy_overlap(path, piece, low, high, values) for piece in entry["pieces"])
+        copied = sum(_copy_overlap(path, piece, low, high, values) for piece in entry["pieces"])
         logical = [max(0, min(b, n) - a) for a, b, n in zip(low, high, entry["shape"], strict=True)]
-        if found != math.prod(logical):
+        if copied != math.prod(logical):
             raise CheckpointError(
-                f"{path}: {found} of the {math.prod(logical)} numbers of a part of an array are there"
+                f"{path}: {copied} of the {math.prod(logical)} numbers of a part of an array are there"
             )
         return values
 
@@ -394,7 +394,7 @@ def _from_pieces(path: Path, entry: dict[str, Any], stored: tuple[int, ...], pla
 
 
 def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> int:
-    """Returns how many numbers it copied."""
+    """Copy the overlap of a stored piece and the block low ≤ i < high into `into`; returns the number of values."""
     begin = [max(a, s) for a, s in zip(low, piece["start"], strict=True)]
     stop = [min(b, s + n) for b, s, n in zip(high, piece["start"], piece["shape"], strict=True)]
     if any(a >= b for a, b in zip(begin, stop, strict=True)):

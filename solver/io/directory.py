@@ -1,4 +1,4 @@
-"""A run's directory: what lies where."""
+"""The paths of files in a run's directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Names of a run's files."""
+    """Paths of a run's files."""
 
     path: Path
 
@@ -58,10 +58,10 @@ class RunDirectory:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """All folders that a run writes files into, its own included."""
+        """All folders into which a run writes files, including the run's directory itself."""
         return (self.checkpoints, self.snapshots, self.slices, self.statistics, self.path)
 
     def existing_files(self) -> list[str]:
-        """Names in the directory that show a run was here; empty if it is free."""
+        """Names of existing files and folders of a run; empty if the directory holds no run."""
         files = (self.run_file, self.series, self.records("spectra"), *self.folders)
         return [path.name for path in files if path.exists() and path != self.path]

@@ -1,4 +1,4 @@
-"""Reading fields in: every process reads only its own slabs."""
+"""Reads fields from files; every process reads only its own slabs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from solver.io.snapshots import COMPONENT
 
 
 def describe_field(path: Path | str, datasets: Sequence[str]) -> tuple[tuple[int, ...], bool]:
-    """Shape `(component, x, y, z)` of the field that the data sets make up, and whether it is complex.
+    """Shape `(component, x, y, z)` of the field in the data sets, and whether it is complex.
 
     One data set may hold `(x, y, z)`, `(component, x, y, z)`, or, as in a snapshot, `(x, y, z, component)` with a
     last axis of this name; several hold one component each. Touches no device.
@@ -26,9 +26,9 @@ def describe_field(path: Path | str, datasets: Sequence[str]) -> tuple[tuple[int
     """
     path = Path(path)
     with read_hdf5(path) as file:
-        found = [dataset(file, name) for name in datasets]
-        shapes = [_shape(data) for data in found]
-        is_complex = any(np.issubdtype(data.dtype, np.complexfloating) for data in found)
+        stored = [dataset(file, name) for name in datasets]
+        shapes = [_shape(data) for data in stored]
+        is_complex = any(np.issubdtype(data.dtype, np.complexfloating) for data in stored)
     if len(set(shapes)) != 1:
         raise ValueError(f"{path}: components have different shapes {[list(s) for s in shapes]}")
     return (shapes[0] if len(datasets) == 1 else (len(datasets), *shapes[0])), is_complex
@@ -40,7 +40,7 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
     Args:
         path: the file, on a disk that every process sees.
         datasets: one data set with or without an axis of components, or one for each component.
-        grid: where the field is to live; values are converted to its precision.
+        grid: the grid of the field; values are converted to its precision.
 
     Raises:
         ValueError: as `describe_field`; or a shape that is not the grid's, complex values on a real grid, or values
@@ -56,18 +56,18 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
         raise ValueError(f"{path}: the field is complex; this grid holds real ones")
     components = shape[0] if len(shape) > grid.dimensions else 1
     with read_hdf5(Path(path)) as file:
-        found = [dataset(file, name) for name in names]
+        stored = [dataset(file, name) for name in names]
 
         def read(index: tuple[slice, ...]) -> np.ndarray:
             chosen = range(components)[index[0]]
-            if len(found) > 1:
-                parts = [found[c][index[1:]] for c in chosen]
-            elif _components_last(found[0]):
-                parts = [found[0][(*index[1:], c)] for c in chosen]
+            if len(stored) > 1:
+                parts = [stored[c][index[1:]] for c in chosen]
+            elif _components_last(stored[0]):
+                parts = [stored[0][(*index[1:], c)] for c in chosen]
             elif len(shape) > grid.dimensions:
-                parts = [found[0][(c, *index[1:])] for c in chosen]
+                parts = [stored[0][(c, *index[1:])] for c in chosen]
             else:
-                parts = [found[0][index[1:]]]
+                parts = [stored[0][index[1:]]]
             values = np.stack(parts).astype(grid.physical_dtype)
             if not np.isfinite(values).all():
                 raise ValueError(f"{path}: the field has values that are not finite")
@@ -81,5 +81,5 @@ def _components_last(data: h5py.Dataset) -> bool:
 
 
 def _shape(data: h5py.Dataset) -> tuple[int, ...]:
-    """Components first."""
+    """Shape with the axis of components first."""
     return (data.shape[-1], *data.shape[:-1]) if _components_last(data) else data.shape

@@ -1,4 +1,4 @@
-"""Writing so that a kill or a full disk at any moment leaves the old file or the new one, never half of either."""
+"""Writes files so that a kill or a full disk at any moment leaves the old file or the new one, never half a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class DiskError(OSError):
-    """A file that could not be written; the message names it, what it needs and what is free."""
+    """A file could not be written; the message gives its name, the bytes that it needs, and the free bytes."""
 
 
 def disk_error(path: Path, error: OSError, needed: int | None = None) -> DiskError:
@@ -21,8 +21,8 @@ def disk_error(path: Path, error: OSError, needed: int | None = None) -> DiskErr
 
     Args:
         path: of the file.
-        error: what the system said.
-        needed: bytes that the whole file would take, where known.
+        error: the error of the system.
+        needed: size of the whole file in bytes, if known.
     """
     reason = error.strerror or str(error)
     try:
@@ -31,13 +31,13 @@ def disk_error(path: Path, error: OSError, needed: int | None = None) -> DiskErr
         free = f", {in_words(disk.f_bavail * disk.f_frsize + written)} free"
     except OSError:
         free = ""
-    wanted = "" if needed is None else f": {in_words(needed)} needed{free}"
+    space = "" if needed is None else f": {in_words(needed)} needed{free}"
     named = path.with_name(path.name.removeprefix(".").removesuffix(PARTIAL)) if path.name.endswith(PARTIAL) else path
-    return DiskError(f"{named}: {reason}{wanted}")
+    return DiskError(f"{named}: {reason}{space}")
 
 
 def in_words(size: float) -> str:
-    """A number of bytes: `3.2 MiB`."""
+    """A number of bytes as text such as `3.2 MiB`."""
     for unit in UNITS:
         if size < 999.5 or unit == UNITS[-1]:  # above, three digits would be written as 1.01e+03
             break
@@ -46,10 +46,10 @@ def in_words(size: float) -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, where they are not there.
+    """Make a folder, and those above it, if they do not exist.
 
     Raises:
-        DiskError: it cannot be made.
+        DiskError: the folder cannot be made.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -58,10 +58,10 @@ def make_folder(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or a folder's list of names, to the disk.
+    """Sync a file, or a folder's list of names, to the disk.
 
     Raises:
-        DiskError: it does not take it.
+        DiskError: the sync failed.
     """
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -73,10 +73,10 @@ def sync(path: Path) -> None:
 
 
 def publish(partial: Path, final: Path) -> None:
-    """Rename what was written beside to its name, and bring the folder to the disk.
+    """Rename a partial file or folder to its final name, and sync the folder above it.
 
     Raises:
-        DiskError: it cannot be renamed, or the disk does not take the name.
+        DiskError: renaming or syncing failed.
     """
     try:
         os.replace(partial, final)
@@ -86,7 +86,7 @@ def publish(partial: Path, final: Path) -> None:
 
 
 def partial_path(final: Path) -> Path:
-    """Where a file or folder is written before it has its name."""
+    """The hidden path at which a file or folder is written before it gets its final name."""
     return final.with_name(f".{final.name}{PARTIAL}")
 
 
@@ -94,7 +94,7 @@ def write_text(path: Path, text: str | bytes) -> None:
     """Replace a file's contents as a whole.
 
     Raises:
-        DiskError: the file is as it was.
+        DiskError: writing failed; the file is unchanged.
     """
     content = text.encode() if isinstance(text, str) else text
     partial = partial_path(path)
@@ -104,16 +104,16 @@ def write_text(path: Path, text: str | bytes) -> None:
         publish(partial, path)
     except OSError as error:
         failure = error if isinstance(error, DiskError) else disk_error(path, error, len(content))
-        with contextlib.suppress(OSError):  # where the folder is none, there is nothing to remove
+        with contextlib.suppress(OSError):  # without the folder there is nothing to remove
             partial.unlink(missing_ok=True)
         raise failure from error
 
 
 def append_line(path: Path, line: str, *, to_disk: bool = True) -> None:
-    """Add a line to a text file, and bring it to the disk unless that can wait for the next `sync`.
+    """Add a line to a text file and, if `to_disk`, sync the file.
 
     Raises:
-        DiskError: the file is as it was.
+        DiskError: writing failed; the file is unchanged.
     """
     before = path.stat().st_size if path.exists() else 0
     try:
@@ -129,17 +129,17 @@ def append_line(path: Path, line: str, *, to_disk: bool = True) -> None:
 
 
 def checksum(path: Path, size: int | None = None) -> str:
-    """SHA-256 of a file's bytes, or of its first `size`."""
-    found, left = hashlib.sha256(), path.stat().st_size if size is None else size
+    """SHA-256 of a file's bytes, or of its first `size` bytes."""
+    digest, left = hashlib.sha256(), path.stat().st_size if size is None else size
     with path.open("rb") as file:
         while left > 0 and (part := file.read(min(left, PART))):
-            found.update(part)
+            digest.update(part)
             left -= len(part)
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def duration(seconds: float) -> str:
-    """In words: `41 s`, `3 min 05 s`, `2 h 10 min`."""
+    """Seconds as text such as `41 s`, `3 min 05 s`, `2 h 10 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

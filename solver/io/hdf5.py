@@ -1,8 +1,8 @@
-"""HDF5 files: written so that a full disk is an ordinary error, read without following links out of them.
+"""HDF5 files: written so that a full disk is an ordinary error, and read without following links out of them.
 
-HDF5 itself cannot survive a failed write: what it could not bring to the disk stays in its memory, and it crashes on
-trying again when the program ends. So it never meets one. It writes through a Python object that remembers the first
-failure and takes everything after it without storing it; the failure is raised when HDF5 has closed the file.
+The HDF5 library does not survive a failed write: it keeps the unwritten data in memory, and crashes when it tries again
+as the program ends. So it must never see a failure. It writes through a Python object that remembers the first failure
+and from then on accepts data without storing them. The failure is raised after HDF5 has closed the file.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import numpy as np
 
 from solver.io.files import checksum, disk_error
 
-# metadata with checksums, which HDF5 1.10 and everything since can read
+# metadata with checksums, which HDF5 1.10 and all later versions can read
 FORMAT: dict[str, Any] = {"libver": ("v110", "v110")}
 
 
 @contextmanager
 def new_hdf5(path: Path) -> Iterator[h5py.File]:
-    """Create a file, bring it to the disk, and close it.
+    """Create a file, write it to the disk, and close it.
 
     Raises:
-        DiskError: it could not be written in full; what is there is no file that can be read.
+        DiskError: the file could not be written completely; the part that was written cannot be read.
     """
     with _through(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, "w") as file:
         yield file
@@ -37,7 +37,7 @@ def new_hdf5(path: Path) -> Iterator[h5py.File]:
 
 @contextmanager
 def edit_hdf5(path: Path) -> Iterator[h5py.File]:
-    """Write into a file that is there; as `new_hdf5`."""
+    """Write into an existing file, with the errors of `new_hdf5`."""
     with _through(path, os.O_RDWR, "r+") as file:
         yield file
 
@@ -61,7 +61,7 @@ def _through(path: Path, flags: int, mode: str) -> Iterator[h5py.File]:
 
 
 class _Sink(io.RawIOBase):
-    """A file that fails once, in `failure`, and from then on only seems to be written."""
+    """A file that stores its first error in `failure`, and from then on accepts data without writing them."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -96,12 +96,12 @@ class _Sink(io.RawIOBase):
         size, at = len(rest), self.position
         while len(rest) and (count := os.preadv(self.descriptor, [rest], at)):
             rest, at = rest[count:], at + count
-        rest[:] = bytes(len(rest))  # HDF5 may read what it has reserved and not yet written
+        rest[:] = bytes(len(rest))  # HDF5 may read space that it reserved and has not written yet
         self.position += size
         return size
 
     def flush(self) -> None:
-        """Nothing is held back; HDF5 asks often, and one `sync` at the end is enough."""
+        """Do nothing: nothing is buffered. HDF5 flushes often, and one `sync` at the end is enough."""
 
     def sync(self) -> None:
         self._attempt(os.fsync)
@@ -123,7 +123,7 @@ def read_hdf5(path: Path) -> Iterator[h5py.File]:
     """Open a file to read.
 
     Raises:
-        ValueError: no such file, or not an HDF5 file.
+        ValueError: there is no such file, or it is not an HDF5 file.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
@@ -136,32 +136,32 @@ def read_hdf5(path: Path) -> Iterator[h5py.File]:
 
 
 def dataset(file: h5py.File, name: str) -> h5py.Dataset:
-    """A data set of numbers that lies in the file itself, named by a path of groups.
+    """A data set of numbers that is stored in the file itself, named by a path of groups.
 
-    A file from elsewhere may hold links that lead to any file this user can read. None is followed.
+    A file from elsewhere may contain links to any file that this user can read, so no link is followed.
 
     Raises:
-        ValueError: there is none of this name, or it is, or lies behind, a link; or its values lie in other files.
+        ValueError: there is no data set of this name, its path contains a link, or its values are in other files.
     """
-    found = in_the_file_itself(file, name)
-    if found.dtype.kind not in "iufc":
-        raise ValueError(f"{file.filename}: {name!r} holds {found.dtype}; numbers are needed")
-    return found
+    data = stored_dataset(file, name)
+    if data.dtype.kind not in "iufc":
+        raise ValueError(f"{file.filename}: {name!r} holds {data.dtype}; numbers are needed")
+    return data
 
 
 def words(file: h5py.File, name: str) -> list[str]:
-    """Words of a data set that lies in the file itself, such as labels of components; as `dataset`."""
-    found = in_the_file_itself(file, name)
-    if h5py.check_string_dtype(found.dtype) is None:
-        raise ValueError(f"{file.filename}: {name!r} holds {found.dtype}; words are needed")
-    return [str(word) for word in found.asstr()[:]]
+    """Words of a data set that is stored in the file itself, such as labels of components; errors as in `dataset`."""
+    data = stored_dataset(file, name)
+    if h5py.check_string_dtype(data.dtype) is None:
+        raise ValueError(f"{file.filename}: {name!r} holds {data.dtype}; words are needed")
+    return [str(word) for word in data.asstr()[:]]
 
 
-def in_the_file_itself(file: h5py.File, name: str) -> h5py.Dataset:
-    """A data set of any kind that lies in the file itself; raises ValueError as `dataset` does."""
-    here: Any = file
+def stored_dataset(file: h5py.File, name: str) -> h5py.Dataset:
+    """A data set of any type that is stored in the file itself; raises ValueError as `dataset` does."""
+    node: Any = file
     for part in filter(None, name.split("/")):
-        link = here.get(part, getlink=True) if isinstance(here, h5py.Group) and part in here else None
+        link = node.get(part, getlink=True) if isinstance(node, h5py.Group) and part in node else None
         if link is None:
             raise ValueError(f"{file.filename}: has no data set {name!r}; it has {', '.join(datasets(file)) or 'none'}")
         if not isinstance(link, h5py.HardLink):
@@ -169,27 +169,27 @@ def in_the_file_itself(file: h5py.File, name: str) -> h5py.Dataset:
             raise ValueError(
                 f"{file.filename}: {name!r} lies behind a link ({kind}); data in the file itself are needed"
             )
-        here = here[part]
-    if not isinstance(here, h5py.Dataset):
+        node = node[part]
+    if not isinstance(node, h5py.Dataset):
         raise ValueError(f"{file.filename}: {name!r} is a group; a data set is needed")
-    if here.is_virtual or here.external:
+    if node.is_virtual or node.external:
         raise ValueError(f"{file.filename}: values of {name!r} lie in other files; data in the file itself are needed")
-    return here
+    return node
 
 
 def datasets(file: h5py.File) -> list[str]:
     """Names of the data sets in a file; links are not followed."""
-    found: list[str] = []
-    file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
-    return found
+    names: list[str] = []
+    file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    return names
 
 
 def create(file: h5py.Group, name: str, values: Any) -> h5py.Dataset:
-    """A data set whose values have a checksum."""
+    """Create a data set whose values have a checksum."""
     values = np.asarray(values)
     if values.ndim and math.prod(values.shape):
         return file.create_dataset(name, data=values, chunks=values.shape, fletcher32=True)
-    # a single number lies in the data set's header, which has a checksum of its own
+    # a single number is stored in the data set's header, which has its own checksum
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     properties.set_layout(h5py.h5d.COMPACT)
     space, kind = (
@@ -202,20 +202,20 @@ def create(file: h5py.Group, name: str, values: Any) -> h5py.Dataset:
     return made
 
 
-# ---- whole or not -----------------------------------------------------------------------------------------------
+# ---- checksum of a file -----------------------------------------------------------------------------------------
 
-MARK = b"\nslabwave sha256 "  # behind the end of the HDF5 data, where no reader looks
+MARK = b"\nslabwave sha256 "  # after the end of the HDF5 data, which readers ignore
 TRAILER = len(MARK) + 64
 
 
 def seal(path: Path) -> None:
-    """Add a checksum of all its bytes to a finished file, and bring it to the disk.
+    """Append a checksum of all bytes to a finished file, and sync it.
 
-    HDF5's own checksums leave out names, links and words, and its library may crash, or never return, on reading those
-    that are damaged: so a file is judged by its bytes.
+    HDF5's own checksums do not cover names, links and strings, and its library may crash or hang when it reads damaged
+    ones. So a file is checked by its bytes.
 
     Raises:
-        DiskError: it could not be added.
+        DiskError: the checksum could not be written.
     """
     mark = MARK + checksum(path).encode()
     try:
@@ -232,7 +232,7 @@ def is_sealed(path: Path) -> bool:
 
 
 def _trailer(path: Path) -> tuple[int, bytes | None]:
-    """Number of bytes before the checksum at a file's end, and that checksum; None where there is none."""
+    """Number of bytes before the checksum at a file's end, and that checksum; None if there is none."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size - TRAILER
         file.seek(max(size, 0))
@@ -241,7 +241,7 @@ def _trailer(path: Path) -> tuple[int, bytes | None]:
 
 
 def verify_data(path: Path) -> list[str]:
-    """What is wrong with a sealed file, as lines; reads every byte."""
+    """Problems of a sealed file, one line each; reads every byte."""
     try:
         size, claimed = _trailer(path)
         if claimed is None:

@@ -11,10 +11,10 @@ LARGE = 2**20  # bytes
 
 
 def host_copy(values: Any) -> np.ndarray:
-    """A copy in pages of its own, which go back to the system when it is dropped.
+    """Copy an array into memory pages of its own, which are returned to the system when the copy is deleted.
 
-    In the heap it would take a part of the room that the steps' scratch leaves between two chunks; the next chunk would
-    find it too small, and the heap would grow with every output.
+    In the heap, the copy would take part of the space that the scratch memory of a chunk has left. The next chunk would
+    not fit into the rest, and the heap would grow with every output.
     """
     source = np.asarray(values)
     if source.nbytes < LARGE:

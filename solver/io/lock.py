@@ -1,9 +1,9 @@
-"""A run's directory belongs to one live run at a time, on whatever host that lives.
+"""Only one live run at a time uses a run's directory, whatever host it runs on.
 
-The file `.lock` in it is held by the kernel as long as the process lives, which is at once certain on one host and
-wherever the file system passes locks on. Not every one does, and some pass on those of dead hosts for a while. So the
-holder also writes into the file who it is and how its run stands, again every few seconds, and whoever is in doubt
-watches the file for a while: a holder that is alive changes it.
+The kernel locks the file `.lock` in it while the process lives. That is certain on one host, and on several if the file
+system passes locks on. Some file systems do not, and some keep the locks of dead hosts for a while. So the holder also
+writes its host, its process and the status of its run into the file, again every few seconds. A second run that is in
+doubt watches the file for a while: a holder that is alive changes it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from typing import Any
 
 BEAT_SECONDS = 4.0
 DEAD_SECONDS = 15.0  # without a beat
-LEASE_SECONDS = 150.0  # so long a server may hold the lock of a host that died
-RECORD = 4096  # bytes of the file: written in place, so that no reader finds it empty
+LEASE_SECONDS = 150.0  # a server may keep the lock of a dead host this long
+RECORD = 4096  # bytes of the file, which is overwritten in place so that no reader finds it empty
 STATUS = "status.json"
 
 
 class TakenError(RuntimeError):
-    """Another live run holds the directory; the message says which."""
+    """Another live run uses the directory; the message names it."""
 
 
 class DirectoryLock:
-    """Holds a directory from its making until `release`; beats in a thread of its own.
+    """Locks a directory until `release`; a thread rewrites the lock file every few seconds.
 
     Args:
-        folder: which exists.
-        environment: of this process; a requeued job is known by it.
+        folder: an existing directory.
+        environment: of this process; it identifies a requeued job.
 
     Raises:
-        TakenError: another run holds it.
+        TakenError: another run uses the directory.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
@@ -63,24 +63,24 @@ class DirectoryLock:
 
     @property
     def lost(self) -> bool:
-        """Whether another run has taken the directory: this one was thought dead, and must not write any more."""
+        """Whether another run took the directory because this one seemed dead. This one must not write any more."""
         return self._lost
 
-    def say(self, **standing: float | str) -> None:
-        """What the file is to tell about the run from the next beat on."""
-        self._content = {**self._content, **standing}
+    def update_status(self, **status: float | str) -> None:
+        """Change entries of the status; they are written the next time the file is rewritten."""
+        self._content = {**self._content, **status}
 
     @property
     def state(self) -> str:
-        """How the run stands, as it was said last: `running` at first."""
+        """The latest state given to `update_status`; `running` at first."""
         return str(self._content["state"])
 
     def release(self) -> None:
-        """Leave the directory to others."""
+        """Unlock the directory."""
         self._over.set()
         self._thread.join()
         if not self._lost:
-            self.say(released=True)
+            self.update_status(released=True)
             self._beat()
         os.close(self._descriptor)
         if self._status is not None:
@@ -93,17 +93,17 @@ class DirectoryLock:
         try:
             by_kernel = self._lock(descriptor, before)
             if existed and self._may_live(before, by_kernel) and _changes(self.path, DEAD_SECONDS):
-                raise TakenError(_who(before))
+                raise TakenError(_describe(before))
         except TakenError:
             os.close(descriptor)
             raise
         return descriptor
 
     def _lock(self, descriptor: int, before: dict[str, Any]) -> bool:
-        """Have the kernel hold the file; False where the file system has no locks.
+        """Let the kernel lock the file; False if the file system has no locks.
 
         Raises:
-            TakenError: it holds it for a process of this host, or for one elsewhere that is alive.
+            TakenError: the file is locked by a process of this host, or by a live one of another host.
         """
         deadline = time.monotonic() + LEASE_SECONDS
         while True:
@@ -113,12 +113,12 @@ class DirectoryLock:
             except BlockingIOError:
                 here = before.get("host") in (None, self._content["host"])
                 if here or _changes(self.path, DEAD_SECONDS) or time.monotonic() > deadline:
-                    raise TakenError(_who(before)) from None
+                    raise TakenError(_describe(before)) from None
             except OSError:
                 return False
 
     def _may_live(self, before: dict[str, Any], by_kernel: bool) -> bool:
-        """Whether the holder before may live although the kernel lets us have the file."""
+        """Whether the previous holder may be alive although the kernel let this process lock the file."""
         if before.get("released") or (by_kernel and before.get("host") == self._content["host"]):
             return False
         mine = (self._content["job"], self._content["restarts"])
@@ -141,11 +141,11 @@ class DirectoryLock:
             if self._status is not None:
                 _write_record(self._status, json.dumps(public))
         except OSError:
-            pass  # a full disk is noticed by those that write what counts
+            pass  # on a full disk, writing outputs and checkpoints fails too, and is reported there
 
 
 def _open_status(path: Path) -> int | None:
-    """The file for those who monitor runs; None where it cannot be made, or is a link to somewhere else."""
+    """Open the status file for those who monitor runs; None if it cannot be made or is a symbolic link."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError:
@@ -158,26 +158,26 @@ def _write_record(descriptor: int, text: str) -> None:
 
 
 def read_lock(path: Path) -> dict[str, Any]:
-    """Who holds, or held, a directory, and how its run stands; empty if nothing can be read."""
+    """Holder of a directory and status of its run, or of the last ones; empty if the file cannot be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _changes(path: Path, seconds: float) -> bool:
-    """Whether the file changes within a time in which a live holder beats."""
-    look = lambda: (read_lock(path), path.stat().st_mtime_ns)  # noqa: E731
-    first, deadline = look(), time.monotonic() + seconds
+    """Whether the file changes within `seconds`, in which a live holder would rewrite it."""
+    read = lambda: (read_lock(path), path.stat().st_mtime_ns)  # noqa: E731
+    first, deadline = read(), time.monotonic() + seconds
     while time.monotonic() < deadline:
         time.sleep(min(0.5, seconds / 10))
-        if look() != first:
+        if read() != first:
             return True
     return False
 
 
-def _who(holder: dict[str, Any]) -> str:
+def _describe(holder: dict[str, Any]) -> str:
     if "host" not in holder:
         return "another process is writing this run"
     job = f", Slurm job {holder['job']}" if holder.get("job") else ""

@@ -1,4 +1,4 @@
-"""Which checkpoints a run has, and what their manifests say. Imports no JAX."""
+"""The list of a run's checkpoints, and their manifests. Imports no JAX."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ MANIFEST = "manifest.json"
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be written, read, or believed."""
+    """A checkpoint cannot be written or read, or is damaged."""
 
 
 def list_checkpoints(folder: Path | str) -> list[Path]:
-    """Complete checkpoints, oldest first; not checked."""
+    """Complete checkpoints, oldest first; they are not verified."""
     folder = Path(folder)
-    found = [p for p in folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()] if folder.is_dir() else []
-    return sorted(found, key=step_of)
+    paths = [p for p in folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()] if folder.is_dir() else []
+    return sorted(paths, key=step_of)
 
 
 def step_of(path: Path) -> int:
-    """Step in the name of a checkpoint, or of another file called after a step."""
+    """The step in the name of a checkpoint or snapshot."""
     match = NAME.fullmatch(path.stem)
     assert match is not None
     return int(match[1])
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """A checkpoint's manifest.
+    """Read a checkpoint's manifest.
 
     Raises:
-        CheckpointError: missing, unreadable, altered, or of a format this version does not know.
+        CheckpointError: it is missing, unreadable, changed, or of a format that this version does not know.
     """
     try:
         body = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
@@ -60,5 +60,5 @@ def newest_time(folder: Path | str) -> float | None:
 
 
 def digest(body: dict[str, Any]) -> str:
-    """Checksum of a manifest without its own."""
+    """Checksum of a manifest, without the entry of the checksum itself."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

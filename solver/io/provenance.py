@@ -1,4 +1,4 @@
-"""provenance.json: what a run was made with."""
+"""provenance.json: versions, devices and command lines of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import jax
 from solver.io.files import write_text
 
 PACKAGES = ("slabwave", "jax", "jaxlib", "numpy", "h5py", "jaxdecomp", "mpi4py")
-# provenance is mailed and published: variables by name, since others hold credentials, such as SLURM_JWT
+# users mail and publish this file: only listed variables are kept, since others hold credentials (SLURM_JWT)
 KEPT_VARIABLES = (
     "SLURM_ARRAY_JOB_ID",
     "SLURM_ARRAY_TASK_ID",
@@ -46,12 +46,12 @@ KEPT_VARIABLES = (
 
 
 def record_provenance(path: Path, devices: Sequence[jax.Device], notes: Sequence[str] = ()) -> None:
-    """Write what this start runs with; what earlier starts of the run had stays under `earlier`.
+    """Write versions, devices and command line of this start; those of earlier starts are kept under `earlier`.
 
     Args:
         path: of provenance.json.
-        devices: that the run uses.
-        notes: what differs from what was asked for.
+        devices: the devices of the run.
+        notes: differences from what was asked for.
     """
     try:
         before = json.loads(path.read_text())
@@ -62,12 +62,12 @@ def record_provenance(path: Path, devices: Sequence[jax.Device], notes: Sequence
 
 
 def kept_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Of an environment, what may be kept and shown to others: `KEPT_VARIABLES`."""
+    """The variables of an environment that may be stored and shown to others: `KEPT_VARIABLES`."""
     return {name: environment[name] for name in KEPT_VARIABLES if name in environment}
 
 
 def _without_secrets(start: Mapping[str, Any]) -> dict[str, Any]:
-    """A start as it was recorded, which may have been by a version that kept every variable."""
+    """A recorded start without other variables than `KEPT_VARIABLES`: older versions recorded every variable."""
     return {**start, "environment": kept_variables(start.get("environment", {}))}
 
 
@@ -93,7 +93,7 @@ def _version(name: str) -> str | None:
 
 
 def _git_revision() -> str | None:
-    """Of the source this package runs from, `-dirty` where it was changed since; None outside a checkout."""
+    """Git revision of the source of this package, with `-dirty` if it has changes; None outside a checkout."""
     try:
         done = subprocess.run(
             ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40"],

@@ -1,4 +1,4 @@
-"""Reading snapshots, slices and mean fields: what a file holds, and parts of it. No link out of a file is followed."""
+"""Reads snapshots, slices and mean fields, whole or in parts. Links out of a file are not followed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SnapshotVariable:
 
     Args:
         shape: of the data set: the points, and the components of a vector as its last axis.
-        dtype: of the values.
-        units: of them.
+        dtype: type of the values.
+        units: units of the values.
         labels: of the components; none for a scalar.
         sides: names of the coordinates along the points.
         along: name of the axis of components; empty for a scalar.
@@ -45,17 +45,17 @@ class SnapshotVariable:
     def part(self) -> str:
         """The ending of a slice's name, such as `z12` or `x3-9`; empty for the whole grid."""
         matches = [SIDE.fullmatch(side) for side in self.sides]
-        kept = {found[1]: f"{found[2]}-{found[3]}" for found in matches if found and found[2]}
+        kept = {match[1]: f"{match[2]}-{match[3]}" for match in matches if match and match[2]}
         known = [
             rf"{axis}\d+" if axis in self.at else f"{axis}{kept[axis]}" for axis in AXES if axis in {*self.at, *kept}
         ]
-        found = re.search(f"_({'_'.join(known)})$", self.stored) if known else None
-        return found[1] if found else ""
+        ending = re.search(f"_({'_'.join(known)})$", self.stored) if known else None
+        return ending[1] if ending else ""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a snapshot's file says of itself; the fields are read by `values`.
+    """The description in a snapshot's file; `values` reads the fields.
 
     Args:
         path: the file.
@@ -63,9 +63,9 @@ class Snapshot:
         title: of the run.
         axes: coordinates of the points [length], by name.
         variables: by name.
-        place: where a part of the grid lies, in words; empty for the whole.
-        told: further numbers of the file: `since` and `samples` of mean fields.
-        kind: what files of its kind are called.
+        place: position of a part of the grid, in words; empty for the whole grid.
+        window: of mean fields, the numbers `since` and `samples` of their averaging window; else empty.
+        kind: name of its kind of files, in the plural.
     """
 
     path: Path
@@ -75,14 +75,14 @@ class Snapshot:
     axes: Mapping[str, np.ndarray]
     variables: Mapping[str, SnapshotVariable]
     place: str = ""
-    told: Mapping[str, float] = field(default_factory=dict)
+    window: Mapping[str, float] = field(default_factory=dict)
     kind: str = "snapshots"
 
     def values(self, name: str, index: Any = ()) -> np.ndarray:
-        """Values of a field, or those of an index of its data set `(x, y, z, component)`; the rest is not read.
+        """Values of a field, or of an index into its data set `(x, y, z, component)`; only these are read.
 
         Raises:
-            ValueError: no such field, or it does not lie in the file itself.
+            ValueError: there is no such field, or it is not stored in the file itself.
         """
         variable = self.variables.get(name)
         stored = variable.stored if variable is not None and variable.stored else name
@@ -109,10 +109,10 @@ class Snapshot:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """What a snapshot's file holds.
+    """Read the description of a snapshot.
 
     Raises:
-        ValueError: not a snapshot, damaged, or its data lie in other files.
+        ValueError: the file is not a snapshot, is damaged, or has its data in other files.
     """
     with read_hdf5(path) as file:
         if not any(name in file for name in AXES):
@@ -121,10 +121,10 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def read_slices(path: Path) -> Snapshot:
-    """What a file of slices holds: variables such as `velocity_z12`, each with its own axes and places.
+    """Read the description of a file of slices: variables such as `velocity_z12`, each with its axes and positions.
 
     Raises:
-        ValueError: not a file of slices, damaged, or its data lie in other files.
+        ValueError: the file is not one of slices, is damaged, or has its data in other files.
     """
     with read_hdf5(path) as file:
         return replace(_read(path, file), kind="slices")
@@ -135,11 +135,11 @@ def _read(path: Path, file: h5py.File) -> Snapshot:
         raise ValueError(f"{path}: not a snapshot; attributes step and time, and coordinates x, y, z are needed")
     axes = {name: dataset(file, name)[:] for name in sorted(file) if SIDE.fullmatch(name)}
     variables = {name: _variable(file, name) for name in variables_in(file)}
-    told = {key: float(file.attrs[key]) for key in ("since", "samples") if key in file.attrs}
+    window = {key: float(file.attrs[key]) for key in ("since", "samples") if key in file.attrs}
     title = str(file.attrs.get("title", ""))
     step, t = int(file.attrs["step"]), float(file.attrs["time"])
-    kind = "statistics" if told else "snapshots"
-    return Snapshot(path, step, t, title, axes, variables, told=told, kind=kind)
+    kind = "statistics" if window else "snapshots"
+    return Snapshot(path, step, t, title, axes, variables, window=window, kind=kind)
 
 
 def _variable(file: h5py.File, name: str) -> SnapshotVariable:

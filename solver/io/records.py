@@ -1,8 +1,8 @@
-"""NAME.h5: arrays of a few numbers against time, such as spectra.h5.
+"""NAME.h5: small arrays against time, such as spectra.h5.
 
-An HDF5 file that is open while its process is killed may be lost. So a row goes to a journal beside the file first,
-one line of text brought to the disk, and the file is replaced as a whole when the journal has grown to a quarter of
-it: the cost of a row does not grow with the run, and no row is lost. `merge` brings the file up to date.
+An HDF5 file that is open while its process is killed may be lost. So each row is first written to a journal beside the
+file, as one synced line of text. When the journal has grown to a quarter of the file, the file is replaced as a whole:
+the cost of a row does not grow with the run, and no row is lost. `merge` brings the file up to date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from solver.io.files import append_line, partial_path, publish
 from solver.io.hdf5 import create, dataset, new_hdf5, read_hdf5, seal, verify_data
 
 TIME = ("t", "step")
-VARIANCE = "_variance_in_time"  # ending of the column of statistics that holds the variance in time of another
+VARIANCE = "_variance_in_time"  # ending of a column of statistics that holds the variance of another column
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
 
 
@@ -31,8 +31,8 @@ class Axis:
 
     Args:
         values: one-dimensional.
-        units: of them.
-        long_name: what they are.
+        units: of the values.
+        long_name: description of the values.
     """
 
     values: np.ndarray
@@ -45,9 +45,9 @@ class Column:
     """One recorded quantity.
 
     Args:
-        axes: names of the axes that its arrays have, in order; none for a number.
+        axes: names of the axes of its arrays, in order; none for a number.
         units: of the values.
-        long_name: what they are, with their normalisation.
+        long_name: description of the values, with their normalisation.
     """
 
     axes: tuple[str, ...] = ()
@@ -56,8 +56,8 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What a file of records holds besides the rows."""
+class RecordsLayout:
+    """Axes and columns of a file of records: everything that it holds besides its rows."""
 
     axes: Mapping[str, Axis] = field(default_factory=dict)
     columns: Mapping[str, Column] = field(default_factory=dict)
@@ -67,14 +67,14 @@ class Layout:
         return tuple(len(self.axes[axis].values) for axis in self.columns[name].axes)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The layout as values that JSON can hold."""
         return {
             "axes": {name: {**vars(axis), "values": axis.values.tolist()} for name, axis in self.axes.items()},
             "columns": {name: vars(column) for name, column in self.columns.items()},
         }
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Layout:
+    def from_json(cls, content: dict[str, Any]) -> RecordsLayout:
         """The inverse of `to_json`."""
         axes = {name: Axis(**{**axis, "values": np.array(axis["values"])}) for name, axis in content["axes"].items()}
         columns = {
@@ -109,7 +109,7 @@ class RecordsFile:
         """The rows that are not in the file yet."""
         return self.path.with_name(f".{self.path.name}.rows")
 
-    def append(self, row: Row, layout: Layout) -> None:
+    def append(self, row: Row, layout: RecordsLayout) -> None:
         """Add a row."""
         if not self.journal.exists():
             self._add_line({"layout": layout.to_json()})
@@ -129,16 +129,19 @@ class RecordsFile:
         if self.path.exists() or self.journal.exists():
             self._replace([row for row in self.rows() if row.step <= step])
 
-    def layout(self) -> Layout | None:
+    def layout(self) -> RecordsLayout | None:
         """Axes and columns; None while there is no row."""
         if self.path.exists():
             with read_hdf5(self.path) as file:
                 return _read_layout(file)
-        return next((Layout.from_json(c["layout"]) for _, c in self._journal_lines() if c and "layout" in c), None)
+        return next(
+            (RecordsLayout.from_json(line["layout"]) for _, line in self._journal_lines() if line and "layout" in line),
+            None,
+        )
 
     def rows(self) -> list[Row]:
-        """All rows, those of the journal included."""
-        lines = list(self._journal_lines())  # first: a run that merges in between has brought them into the file
+        """All rows, including those in the journal."""
+        lines = list(self._journal_lines())  # read first: a run that merges now moves these lines into the file
         rows = list(self._stored()) if self.path.exists() else []
         for _, content in lines:
             if content is not None and "step" in content and (not rows or content["step"] > rows[-1].step):
@@ -147,14 +150,14 @@ class RecordsFile:
         return rows
 
     def verify(self) -> dict[Path, list[str]]:
-        """What is wrong with the file and its journal, as lines."""
-        found = {self.path: verify_data(self.path)} if self.path.exists() else {}
+        """Problems of the file and of its journal, one line each."""
+        problems = {self.path: verify_data(self.path)} if self.path.exists() else {}
         if self.journal.exists():
-            found[self.journal] = [f"line {n}: its checksum does not match" for n in self.damaged_lines()]
-        return found
+            problems[self.journal] = [f"line {n}: its checksum does not match" for n in self.damaged_lines()]
+        return problems
 
     def damaged_lines(self) -> list[int]:
-        """Numbers of the journal's lines whose checksum does not match; a last one cut short is none of them."""
+        """Numbers of the journal's lines whose checksum does not match, except the last one, which may be cut short."""
         lines = list(self._journal_lines())
         return [number for number, content in lines[:-1] if content is None]
 
@@ -195,7 +198,7 @@ class RecordsFile:
         self.journal.unlink(missing_ok=True)
 
 
-def _write(file: h5py.File, rows: list[Row], layout: Layout) -> None:
+def _write(file: h5py.File, rows: list[Row], layout: RecordsLayout) -> None:
     create(file, "t", np.array([row.t for row in rows]))
     create(file, "step", np.array([row.step for row in rows]))
     for name, axis in layout.axes.items():
@@ -219,7 +222,7 @@ def _columns_in(file: h5py.File) -> list[str]:
     return [name for name in file if name not in TIME and not dataset(file, name).is_scale]
 
 
-def _read_layout(file: h5py.File) -> Layout:
+def _read_layout(file: h5py.File) -> RecordsLayout:
     def words(name: str) -> dict[str, str]:
         return {key: str(dataset(file, name).attrs.get(key, "")) for key in ("units", "long_name")}
 
@@ -229,4 +232,4 @@ def _read_layout(file: h5py.File) -> Layout:
         name: Column(tuple(dim.keys()[0] for dim in list(dataset(file, name).dims)[1:]), **words(name))
         for name in _columns_in(file)
     }
-    return Layout(axes, columns)
+    return RecordsLayout(axes, columns)

@@ -1,8 +1,8 @@
-"""Checksums of the rows of series.csv, in a hidden file beside it: the table itself is for other programs to read.
+"""Checksums of the rows of series.csv, in a hidden file beside it, since other programs read the table itself.
 
-Each row has a line `STEP CRC`, and the two lines before the rows `header CRC`. A row is written before its checksum, so
-that a kill may leave rows at the end without one. Rows keep the checksums they were written with: what was damaged once
-is told for good.
+Each row has a line `STEP CRC`, and the two lines before the rows have `header CRC`. A row is written before its
+checksum, so a kill may leave rows at the end without one. Rows keep the checksums with which they were written: damage
+is reported for ever.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from solver.io.files import append_line, write_text
 HEADER = "header"
 HEADER_LINES = 2
 LINE = re.compile(rf"({HEADER}|\d+) ([0-9a-f]{{8}})")
-NAMED = 3  # rows that a message names
+MAX_NAMED = 3  # rows that a message names
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RowChecksums:
     """The checksums of a table's rows.
 
     Args:
-        table: the file that they are of.
+        table: path of the table.
     """
 
     table: Path
@@ -36,7 +36,7 @@ class RowChecksums:
         return self.table.with_name(f".{self.table.name}.sums")
 
     def begin(self, header: str) -> None:
-        """Start anew, for a table without rows."""
+        """Start the file, for a table without rows."""
         write_text(self.path, f"{HEADER} {_crc(header)}\n")
 
     def append(self, row: str) -> None:
@@ -45,47 +45,47 @@ class RowChecksums:
             append_line(self.path, f"{_key(row)} {_crc(row)}", to_disk=False)
 
     def drop_after(self, step: int) -> None:
-        """Drop those of the rows after a step."""
+        """Drop the checksums of rows after a step."""
         if self.path.exists():
             kept = {key: crc for key, crc in self.read().items() if key == HEADER or int(key) <= step}
             write_text(self.path, "".join(f"{key} {crc}\n" for key, crc in kept.items()))
 
     def read(self) -> dict[str, str]:
-        """Checksum of each row by its step, as text, and that of the header; empty where none were kept."""
+        """Checksum of each row by its step (as text) and of the header; empty if none were kept."""
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return {}
-        return {found[1]: found[2] for line in lines if (found := LINE.fullmatch(line))}
+        return {match[1]: match[2] for line in lines if (match := LINE.fullmatch(line))}
 
     def problems(self) -> list[str]:
-        """What is wrong with the table, as lines; empty for a whole one, and where no checksums were kept."""
-        sums = self.read()  # first: a run that is under way may add a row in between
+        """Problems of the table, one line each; empty if there are none, or if no checksums were kept."""
+        sums = self.read()  # read first, since a running run may add a row now
         if not sums:
             return []
         if not self.table.exists():
             return [f"it is missing, and with it {_rows([key for key in sums if key != HEADER])}"]
         lines = self.table.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         head, rows = "".join(lines[:HEADER_LINES]), [line.rstrip("\n") for line in lines[HEADER_LINES:]]
-        found = [] if sums.get(HEADER) == _crc(head) else ["its units or the names of its columns were changed"]
+        problems = [] if sums.get(HEADER) == _crc(head) else ["its units or the names of its columns were changed"]
         last = max((n for n, row in enumerate(rows) if matches(row, sums)), default=-1)
         changed = [n for n, row in enumerate(rows) if not matches(row, sums) and (n < last or _key(row) in sums)]
-        there = {_key(row) for row in rows}
-        missing = [key for key in sums if key != HEADER and key not in there]
+        present = {_key(row) for row in rows}
+        missing = [key for key in sums if key != HEADER and key not in present]
         if changed:
-            found.append(f"{_lines([n + HEADER_LINES + 1 for n in changed])} not as the run wrote it")
+            problems.append(f"{_lines([n + HEADER_LINES + 1 for n in changed])} not as the run wrote it")
         if missing:
-            found.append(f"{_rows(missing)} {'is' if len(missing) == 1 else 'are'} missing")
-        return found
+            problems.append(f"{_rows(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+        return problems
 
 
 def matches(row: str, sums: dict[str, str]) -> bool:
-    """Whether a row is what the run wrote."""
+    """Whether a row matches its checksum."""
     return sums.get(_key(row)) == _crc(row)
 
 
 def is_known(row: str, sums: dict[str, str]) -> bool:
-    """Whether there is a checksum for a row of its step."""
+    """Whether there is a checksum for the step of a row."""
     return _key(row) in sums
 
 
@@ -100,8 +100,8 @@ def _crc(text: str) -> str:
 def _lines(numbers: list[int]) -> str:
     if len(numbers) == 1:
         return f"line {numbers[0]} is"
-    named = ", ".join(map(str, numbers[:NAMED]))
-    return f"lines {named}{f' and {len(numbers) - NAMED} more' if len(numbers) > NAMED else ''} are"
+    named = ", ".join(map(str, numbers[:MAX_NAMED]))
+    return f"lines {named}{f' and {len(numbers) - MAX_NAMED} more' if len(numbers) > MAX_NAMED else ''} are"
 
 
 def _rows(steps: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Rows of a series file as text; imports nothing that takes long."""
+"""Rows of a series file as text; imports only what loads fast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Names of the columns, and the entries of each row; a last row that is being written is left out."""
+    """Names of the columns, and the entries of each row; an unfinished last row is left out."""
     text = path.read_text(encoding="utf-8")
     lines = text[: text.rfind("\n") + 1].splitlines()[1:]
     names = lines[0].split(",") if lines else []
@@ -14,7 +14,7 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def is_whole(line: str, columns: int) -> bool:
-    """Whether a line has so many entries, all of them numbers."""
+    """Whether a line has `columns` entries that are all numbers."""
     entries = line.split(",")
     try:
         return len(entries) == columns and bool([float(entry) for entry in entries])

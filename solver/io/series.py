@@ -47,7 +47,7 @@ class SeriesFile:
         RowChecksums(self.path).begin(self._header)
 
     def flush(self) -> None:
-        """Bring the checksums of the rows to the disk; the rows are there."""
+        """Sync the checksums of the rows; the rows themselves are synced when they are written."""
         if RowChecksums(self.path).path.exists():
             sync(RowChecksums(self.path).path)
 
@@ -57,19 +57,19 @@ class SeriesFile:
         return bool(RowChecksums(self.path).read())
 
     def verify(self) -> list[str]:
-        """What is wrong with the rows, as lines."""
+        """Problems of the rows, one line each."""
         return RowChecksums(self.path).problems()
 
     def check(self) -> None:
-        """Raises ValueError where the file has other columns."""
-        found = read_columns(self.path)
-        if found and found != list(self.columns):
+        """Raises ConfigError if the file has other columns."""
+        names = read_columns(self.path)
+        if names and names != list(self.columns):
             raise ConfigError(
-                f"{self.path}: its columns are {','.join(found)}; this run writes {','.join(self.columns)}"
+                f"{self.path}: its columns are {','.join(names)}; this run writes {','.join(self.columns)}"
             )
 
     def append(self, row: Mapping[str, float]) -> None:
-        """Write one row and bring it to the disk."""
+        """Write one row and sync it."""
         values = [str(int(row["step"])), *(repr(float(row[name])) for name in list(self.columns)[1:])]
         append_line(self.path, ",".join(values))
         RowChecksums(self.path).append(",".join(values))
@@ -83,7 +83,7 @@ def read_columns(path: Path) -> list[str]:
 
 
 def read_series(path: Path) -> dict[str, np.ndarray]:
-    """Columns of a series file by name; a last row that is being written is left out. Empty if there is no row."""
+    """Columns of a series file by name; an unfinished last row is left out. Empty if there is no row."""
     names, rows = read_rows(path)
     values = np.array(rows, dtype=float) if rows else np.empty((0, len(names)))
     return {name: values[:, i] for i, name in enumerate(names)} if rows else {}
@@ -96,7 +96,7 @@ def read_units(path: Path) -> dict[str, str]:
 
 
 def drop_rows_after(path: Path, step: int) -> None:
-    """Drop the rows after a step, and a last one that was cut short; damaged ones between others stay as they are."""
+    """Drop the rows after a step, and an unfinished last row; damaged rows between others stay."""
     sums = RowChecksums(path)
     before = sums.read()
     sums.drop_after(step)
@@ -106,9 +106,9 @@ def drop_rows_after(path: Path, step: int) -> None:
     head, rows, kept = lines[:HEADER_LINES], lines[HEADER_LINES:], sums.read()
     columns = len(head[1].split(",")) if len(head) > 1 else 0
     whole = [is_whole(row, columns) for row in rows]
-    # a damaged number of a step says nothing of where its row belongs
-    told = [matches(row, before) if before else ok for row, ok in zip(rows, whole, strict=True)]
-    end = next((n for n, row in enumerate(rows) if told[n] and _step(row) > step), len(rows))
+    # the step of a damaged row may be wrong, so it does not decide where the later rows begin
+    is_valid = [matches(row, before) if before else ok for row, ok in zip(rows, whole, strict=True)]
+    end = next((n for n, row in enumerate(rows) if is_valid[n] and _step(row) > step), len(rows))
     while end and not (whole[end - 1] and _step(rows[end - 1]) <= step and (not kept or is_known(rows[end - 1], kept))):
         end -= 1
     write_text(path, "".join(f"{line}\n" for line in [*head, *rows[:end]]))

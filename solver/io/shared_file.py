@@ -1,8 +1,9 @@
-"""One file of a checkpoint for all processes, through parallel HDF5.
+"""A checkpoint in one file that all processes write, through parallel HDF5.
 
-Some file systems count files, and some tools want one. It needs h5py built with MPI and as many MPI processes as JAX
-has; it is written in the main thread, since MPI is not asked to serve several. HDF5 cannot be kept from a failed write
-here (`hdf5.py`), and a process that fails while the others close the file holds them up until the watchdog ends all.
+Some file systems limit the number of files, and some tools need one file. It needs h5py built with MPI, and one MPI
+process for each JAX process. It is written in the main thread, since MPI is not started for several threads. Here HDF5
+is not protected from failed writes (as in `hdf5.py`): if a process fails while the others close the file, they wait
+until the watchdog ends the job.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from solver.io.hdf5 import FORMAT
 
 NAME = "shared.h5"
-BLOCK = 2**26  # bytes that share a checksum: the processes compare them side by side
+BLOCK = 2**26  # bytes that share a checksum; the processes check different blocks
 REMEDY = (
     "build h5py with MPI (CC=mpicc HDF5_MPI=ON pip install --no-binary h5py h5py), or take layout = 'per-process', "
     "which every installation has"
@@ -28,7 +29,7 @@ REMEDY = (
 
 
 def why_not() -> str | None:
-    """What this installation lacks for a shared file; None if nothing. Starts no MPI."""
+    """The reason why this installation cannot write a shared file; None if it can. Does not start MPI."""
     if not h5py.get_config().mpi:
         return f"h5py was built without MPI here; {REMEDY}"
     try:
@@ -39,10 +40,10 @@ def why_not() -> str | None:
 
 
 def communicator() -> Any:
-    """MPI's processes; they are JAX's. MPI is started where it has not been, and ended in order with the program.
+    """The communicator of all MPI processes, which are JAX's. Starts MPI if necessary; it ends with the program.
 
     Raises:
-        RuntimeError: MPI has ended already, or counts other processes than JAX.
+        RuntimeError: MPI has ended already, or has another number of processes than JAX.
     """
     import mpi4py
 
@@ -75,15 +76,15 @@ def write_arrays(folder: Path, shapes: Mapping[str, tuple[tuple[int, ...], str]]
         for name, (shape, dtype) in shapes.items():
             file.create_dataset(name, shape, dtype, fill_time="never")
         for name, start, values in pieces:
-            where = tuple(slice(a, a + n) for a, n in zip(start, np.shape(values), strict=True))
-            file[name][where] = values  # independent: a process may have nothing to write
+            block = tuple(slice(a, a + n) for a, n in zip(start, np.shape(values), strict=True))
+            file[name][block] = values  # not a collective write, since a process may have nothing to write
 
 
 def block_checksums(path: Path, part: int, parts: int) -> dict[int, str]:
     """SHA-256 of every `parts`-th block of a file, from number `part` on."""
-    found, count = {}, -(-path.stat().st_size // BLOCK)
+    checksums, count = {}, -(-path.stat().st_size // BLOCK)
     with path.open("rb") as file:
         for number in range(part, count, parts):
             file.seek(number * BLOCK)
-            found[number] = hashlib.sha256(file.read(BLOCK)).hexdigest()
-    return found
+            checksums[number] = hashlib.sha256(file.read(BLOCK)).hexdigest()
+    return checksums

@@ -1,7 +1,7 @@
 """Snapshots: real fields at the grid points in one HDF5 file that xarray opens, with a companion for ParaView.
 
-The processes write their slabs into the one file in turn. That is slower than one file each, but what they leave
-is an ordinary file: a virtual data set whose parts were moved or lost would read as fill values without any error.
+The processes write their slabs into the file one after another. That is slower than one file each, but the result is an
+ordinary file: a virtual data set whose parts were moved or lost would read as fill values without any error.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 
 from solver.cluster import Agreement, is_first
 from solver.grid import Grid
-from solver.io.cuts import AXES, Cut
 from solver.io.files import make_folder, partial_path, publish
-from solver.io.hdf5 import create, edit_hdf5, in_the_file_itself, new_hdf5, seal
+from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal, stored_dataset
 from solver.io.host import host_copy
 from solver.io.manifest import step_of
+from solver.io.subgrid import AXES, Subgrid
 from solver.io.vtkhdf import write_vtkhdf
 from solver.io.vtkhdf_series import update_series
 
-COMPONENT = "component"  # name of a data set's last axis, where it has one
+COMPONENT = "component"  # name of the axis of components, the last one of a data set
 
 
 COMPRESSIONS: dict[str, dict[str, Any]] = {
@@ -43,33 +43,33 @@ class Variable:
         values: real, `(x, y, z)`, or `(component, x, y, z)`, stored as `(x, y, z, component)`.
         units: of the values.
         labels: of the components.
-        cut: the part of the grid that is stored; everything if None.
+        subgrid: the part of the grid that is stored; everything if None.
     """
 
     values: jax.Array
     units: str = ""
     labels: tuple[str, ...] = ()
-    cut: Cut | None = None
+    subgrid: Subgrid | None = None
 
 
 @dataclass(frozen=True)
 class HeldVariable:
-    """This process's part of a variable, on the host: where in the data set, and values, of each device's part."""
+    """This process's part of a variable, on the host: index in the data set and values of each device's part."""
 
     dtype: Any
     slabs: tuple[tuple[tuple[slice, ...], np.ndarray], ...]
     units: str
     labels: tuple[str, ...]
-    cut: Cut
+    subgrid: Subgrid
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the data set."""
-        return (*self.cut.shape, *([len(self.labels)] if self.labels else []))
+        return (*self.subgrid.shape, *([len(self.labels)] if self.labels else []))
 
 
 def snapshot_path(folder: Path, step: int) -> Path:
-    """Where the snapshot of a step lies."""
+    """Path of the snapshot of a step."""
     return folder / f"step-{step:08d}.h5"
 
 
@@ -79,7 +79,7 @@ def list_snapshots(folder: Path) -> list[Path]:
 
 
 def drop_snapshots(folder: Path, step: int) -> None:
-    """Delete those beyond a step, and files for ParaView that lead nowhere; first process only."""
+    """Delete the snapshots after a step, and ParaView files without a snapshot; first process only."""
     for path in list_snapshots(folder):
         if step_of(path) > step:
             path.unlink()
@@ -99,20 +99,20 @@ def write_snapshot(
     attributes: Mapping[str, Any],
     compression: str = "none",
 ) -> None:
-    """Write real fields; collective: every process of the job calls it. An existing file is replaced.
+    """Write real fields. Collective: every process of the job calls it. An existing file is replaced.
 
     Args:
         path: the file to write.
         variables: by name.
-        grid: where they live.
+        grid: the grid of the fields.
         step, t: of the state.
-        attributes: of the file, such as its title.
+        attributes: attributes of the file, such as its title.
         compression: `none`, `gzip` (which every reader of HDF5 has) or `lzf` (which h5py has, and ParaView has not).
 
     Raises:
-        ValueError: values that are not real, or not on this grid.
-        DiskError: this process could not write; a file that was there is as it was.
-        FailedElsewhere: another process could not.
+        ValueError: the values are not real, or not on this grid.
+        DiskError: this process could not write; an existing file is unchanged.
+        FailedElsewhere: another process could not write.
     """
     hold_snapshot(path, variables, grid, step, t, attributes, compression)(Agreement("files"))
 
@@ -126,31 +126,31 @@ def hold_snapshot(
     attributes: Mapping[str, Any],
     compression: str = "none",
 ) -> Callable[[Agreement], None]:
-    """As `write_snapshot`, in two parts: copies the values to the host, and returns what writes them, in any thread."""
+    """Copy the values of a snapshot to the host, and return a function that writes them, in any thread."""
     held = {name: _held(name, variable, grid) for name, variable in variables.items()}
-    told = {"step": step, "time": t, **attributes}
-    return lambda agreement: _write(path, held, grid, told, COMPRESSIONS[compression], agreement)
+    all_attributes = {"step": step, "time": t, **attributes}
+    return lambda agreement: _write(path, held, grid, all_attributes, COMPRESSIONS[compression], agreement)
 
 
 def _held(name: str, variable: Variable, grid: Grid) -> HeldVariable:
     _check(name, variable, grid)
-    cut = Cut.whole(grid.physical_shape) if variable.cut is None else variable.cut
+    subgrid = Subgrid.whole(grid.physical_shape) if variable.subgrid is None else variable.subgrid
     slabs = []
     for shard in variable.values.addressable_shards:
         index = shard.index[-grid.dimensions :]
         bounds = [s.indices(n)[:2] for s, n in zip(index, grid.physical_shape, strict=True)]
-        overlap = cut.overlap(*zip(*bounds, strict=True))
+        overlap = subgrid.overlap(*zip(*bounds, strict=True))
         if shard.replica_id == 0 and overlap is not None:
-            here, there = overlap
-            part = shard.data if variable.cut is None else shard.data[(..., *here)]
-            slabs.append((there, _without_dropped(host_copy(part), cut, bool(variable.labels))))
-    return HeldVariable(variable.values.dtype, tuple(slabs), variable.units, variable.labels, cut)
+            in_block, in_dataset = overlap
+            part = shard.data if variable.subgrid is None else shard.data[(..., *in_block)]
+            slabs.append((in_dataset, _without_dropped(host_copy(part), subgrid, bool(variable.labels))))
+    return HeldVariable(variable.values.dtype, tuple(slabs), variable.units, variable.labels, subgrid)
 
 
-def _without_dropped(values: np.ndarray, cut: Cut, components: bool) -> np.ndarray:
-    """Components behind, the axes that the cut drops taken away."""
+def _without_dropped(values: np.ndarray, subgrid: Subgrid, components: bool) -> np.ndarray:
+    """Move components to the last axis, and remove the axes that the subgrid drops."""
     values = np.moveaxis(values, 0, -1) if components else values
-    return values.squeeze(tuple(axis for axis, dropped in enumerate(cut.dropped) if dropped))
+    return values.squeeze(tuple(axis for axis, dropped in enumerate(subgrid.dropped) if dropped))
 
 
 def _write(
@@ -182,8 +182,8 @@ def _write(
                     publish(partial_path(companion), companion)
                     update_series(path.parent)
     except Exception:
-        for half in (partial, partial_path(companion)) if is_first() else ():
-            half.unlink(missing_ok=True)
+        for unfinished in (partial, partial_path(companion)) if is_first() else ():
+            unfinished.unlink(missing_ok=True)
         raise
 
 
@@ -212,22 +212,22 @@ def _create(
 def _create_variable(
     file: h5py.File, name: str, variable: HeldVariable, grid: Grid, filters: Mapping[str, Any]
 ) -> None:
-    cut, shape = variable.cut, variable.shape
+    subgrid, shape = variable.subgrid, variable.shape
     data: Any
     if shape:
-        chunk = (1, *shape[1:]) if len(cut.shape) > 1 else shape
+        chunk = (1, *shape[1:]) if len(subgrid.shape) > 1 else shape
         data = file.create_dataset(name, shape, variable.dtype, chunks=chunk, fletcher32=True, **filters)
     else:
         data = create(file, name, np.zeros((), variable.dtype))
     data.attrs["units"] = variable.units
     at = 0
     for axis, points in enumerate(grid.coordinates()):
-        along = points.ravel()[cut.start[axis] : cut.stop[axis]]
-        if cut.dropped[axis]:
+        along = points.ravel()[subgrid.start[axis] : subgrid.stop[axis]]
+        if subgrid.dropped[axis]:
             data.attrs[AXES[axis]] = along[0]
             continue
         whole = len(along) == points.size
-        scale = AXES[axis] if whole else f"{AXES[axis]}_{cut.start[axis]}_{cut.stop[axis] - 1}"
+        scale = AXES[axis] if whole else f"{AXES[axis]}_{subgrid.start[axis]}_{subgrid.stop[axis] - 1}"
         data.dims[at].label = scale
         data.dims[at].attach_scale(_scale(file, scale, along))
         at += 1
@@ -245,7 +245,7 @@ def _scale(file: h5py.File, name: str, points: np.ndarray) -> h5py.Dataset:
 
 
 def _labels(file: h5py.File, name: str, variable: HeldVariable, grid: Grid) -> h5py.Dataset:
-    """The scale that names components: one for all vectors, one for each variable whose components have own names."""
+    """The scale of component names: one for all vectors, and one for each variable with other component names."""
     scale = COMPONENT if variable.labels == tuple(AXES[: grid.dimensions]) else f"{name}_{COMPONENT}"
     if scale not in file:
         file.create_dataset(scale, data=list(variable.labels), dtype=h5py.string_dtype())
@@ -261,7 +261,7 @@ def _write_slabs(path: Path, variables: Mapping[str, HeldVariable]) -> None:
 
 
 def _write_by_planes(data: h5py.Dataset, index: tuple[slice, ...], values: np.ndarray) -> None:
-    """A plane at a time: HDF5 holds Python's lock while it compresses, and the run is to go on between two."""
+    """Write plane by plane: HDF5 holds Python's lock while it compresses, and between planes the run can continue."""
     if len(index) < 2:
         data[index] = values
         return
@@ -273,6 +273,6 @@ def variables_in(file: h5py.File) -> list[str]:
     """Names of a snapshot's fields, without axes, labels and time.
 
     Raises:
-        ValueError: something in the file is no data set, or a link to another file.
+        ValueError: an entry of the file is not a data set, or is a link to another file.
     """
-    return [name for name in file if name != "time" and not in_the_file_itself(file, name).is_scale]
+    return [name for name in file if name != "time" and not stored_dataset(file, name).is_scale]

@@ -13,11 +13,11 @@ from solver.io.hdf5 import new_hdf5
 
 
 def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid) -> None:
-    """Write a file of links to the data sets `names` of `snapshot`, a file beside it; two and three dimensions only.
+    """Write a file of links to the data sets `names` of `snapshot`, a file beside it; for two and three dimensions.
 
-    VTK counts the contiguous axis first, which is z here. `Direction` turns the axes back, so that ParaView's X is x.
-    Data sets `(x, y, z, component)` arrive as vectors. The time is not in the file: ParaView 5.11 takes any array of
-    its group FieldData for one on the grid, and fails; it has the times from the list of `vtkhdf_series`.
+    VTK counts the contiguous axis first, which is z here. `Direction` reorders the axes, so that ParaView's X is x.
+    Data sets `(x, y, z, component)` appear as vectors. The time is not in the file: ParaView 5.11 takes any array in
+    its group FieldData for an array on the grid, and fails. It reads the times from the list of `vtkhdf_series`.
 
     Source: the VTKHDF file format, version 1.0, of VTK's documentation.
     """
@@ -37,7 +37,7 @@ def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid) ->
 
 
 def _direction(dimensions: int) -> np.ndarray:
-    """Rows are x, y, z; columns the axes in storage, the contiguous one first."""
+    """Rows are x, y, z; columns are the axes in storage, the contiguous one first."""
     turned = np.eye(3)
     turned[:dimensions, :dimensions] = np.eye(dimensions)[::-1]
     return turned.ravel()

@@ -13,36 +13,37 @@ NAME = "snapshots.hdf.series"  # ParaView 5.11 takes .hdf.series, not .vtkhdf.se
 
 
 def series_path(folder: Path) -> Path:
-    """Where the list of a folder of snapshots lies."""
+    """Path of the list in a folder of snapshots."""
     return folder / NAME
 
 
 def update_series(folder: Path) -> None:
-    """Bring the list up to date with the files that are there; first process only.
+    """Bring the list up to date with the files in the folder; first process only.
 
     Raises:
-        DiskError: it could not be written; it is as it was.
+        DiskError: the list could not be written; it is unchanged.
     """
     path = series_path(folder)
-    companions = sorted(folder.glob("step-*.hdf"), key=lambda one: int(one.stem[5:]))
+    companions = sorted(folder.glob("step-*.hdf"), key=lambda file: int(file.stem[5:]))
     if not companions:
         path.unlink(missing_ok=True)
         return
     known = _listed(path)
-    times = {one.name: known[one.name] if one.name in known else _time(one) for one in companions}
+    times = {file.name: known[file.name] if file.name in known else _time(file) for file in companions}
     files = [{"name": name, "time": t} for name, t in times.items()]
     write_text(path, json.dumps({"file-series-version": "1.0", "files": files}, indent=1) + "\n")
 
 
 def _listed(path: Path) -> dict[str, float]:
-    """Names and times of a list; none where it is missing or damaged."""
+    """Names and times of a list; empty if it is missing or damaged."""
     try:
-        return {one["name"]: float(one["time"]) for one in json.loads(path.read_text(encoding="utf-8"))["files"]}
+        entries = json.loads(path.read_text(encoding="utf-8"))["files"]
+        return {entry["name"]: float(entry["time"]) for entry in entries}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
 
 def _time(companion: Path) -> float:
-    """Of the snapshot beside it."""
+    """Time of the snapshot of a VTKHDF file."""
     with h5py.File(companion.with_suffix(".h5"), "r") as file:
         return float(file.attrs["time"])

@@ -1,7 +1,7 @@
-"""One thread that writes while stepping goes on.
+"""A thread that writes while the run continues.
 
-What is to be written is copied to the host first, as the loop reuses the buffers of a state. There is one set of
-copies at a time: the next pause with something to write waits until that of the pause before is on the disk.
+Data are copied to the host before they are written, since the loop reuses the buffers of a state. There is one set of
+copies at a time: the next pause with something to write waits until the copies of the pause before are on the disk.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Job = Callable[[Agreement], object]
 
 
 class Writer:
-    """Writes jobs in the order in which they were given, in a thread of its own, on every process alike.
+    """Runs write jobs in their order, in a thread of its own; all processes have the same jobs.
 
-    A job that fails is the last one: its error is raised by the next call of any method here, and jobs after it are
-    dropped, so that nothing is written that builds on what is missing.
+    After a job has failed, later jobs are dropped, since they may need its file, and the next call of any method raises
+    its error.
     """
 
     def __init__(self) -> None:
-        self.held_up = 0.0  # seconds for which stepping had to wait, copying included
-        self.slowest = 0.0  # seconds from the first copy of a pause until all of it was on the disk
-        self.checkpoint = 0.0  # seconds that the slowest checkpoint took, from its copy until it was on the disk
-        self.abandoned = False  # nothing more may be written: the directory is another run's
-        self.while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext  # what may take its time
+        self.held_up = 0.0  # seconds for which stepping had to wait, including copying
+        self.slowest = 0.0  # longest time from the first copy of a pause until all of it was on the disk [s]
+        self.checkpoint = 0.0  # longest time from the copy of a checkpoint until it was on the disk [s]
+        self.abandoned = False  # nothing more may be written, since another run uses the directory
+        self.while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext  # context of long waits
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._idle = threading.Event()
         self._idle.set()
@@ -53,11 +53,11 @@ class Writer:
         """Write something.
 
         Args:
-            prepare: makes the copies that are to be written, and returns what writes them. Called here and now, when
-                the copies of the pause before have gone.
+            prepare: makes the copies, and returns the job that writes them. It is called before `submit` returns, when
+                the copies of the pause before have been written.
 
         Raises:
-            Exception: what a job before failed with.
+            Exception: the error of an earlier job.
         """
         began = time.monotonic()
         if self._pause_over:
@@ -73,24 +73,24 @@ class Writer:
         self.held_up += time.monotonic() - began
 
     def end_pause(self) -> None:
-        """Whatever comes from now on belongs to another state."""
+        """Declare that later jobs belong to another state."""
         self._pause_over = True
 
     def wait(self) -> None:
-        """Until everything is on the disk.
+        """Wait until everything is on the disk.
 
         Raises:
-            Exception: what a job failed with.
+            Exception: the error of a job.
         """
         with self.while_waiting():
             self._idle.wait()
         self._raise()
 
     def close(self, patience: float | None = None) -> None:
-        """Wait, and end the thread. Raises nothing: whoever must know has asked before.
+        """Wait, and end the thread. Does not raise the error of a job; call `wait` before to get it.
 
         Args:
-            patience: seconds after which it is left alone; it may be waiting for a process that has died.
+            patience: seconds to wait; then the thread is left running, since it may wait for a process that has died.
         """
         with self.while_waiting():
             done = self._idle.wait(patience)
@@ -105,7 +105,7 @@ class Writer:
 
     def _start(self) -> None:
         if self._thread is None:
-            # a daemon: an interpreter that must end while a disk hangs is not held up
+            # a daemon, so that the interpreter can end while a disk hangs
             self._thread = threading.Thread(target=self._work, name="slabwave-writer", daemon=True)
             self._thread.start()
 

@@ -1,6 +1,6 @@
 """Derivatives, curl, Leray projection and Poisson solve, on coefficients. None of them communicates.
 
-Each is compiled: eagerly, JAX would take a split array's components apart on the host.
+Each function is compiled: outside of `jit`, JAX would separate the components of a split array on the host.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, ...
         Coefficients `grid.spectral_shape` [u/length], split as `u_hat` is. No communication.
 
     Raises:
-        ValueError: another number of components.
+        ValueError: the number of components is not the number of dimensions.
     """
     _check_vector(u_hat, grid)
     return 1j * sum(k * u for k, u in zip(grid.derivative_wavenumbers(), u_hat, strict=True))
@@ -59,7 +59,7 @@ def curl(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "c ..."]:
         Coefficients `(3, …)` or `(1, …)` [u/length], split as `u_hat` is. No communication.
 
     Raises:
-        ValueError: not a vector field in two or three dimensions.
+        ValueError: the field is not a vector field in two or three dimensions.
     """
     _check_vector(u_hat, grid)
     if grid.dimensions == 2:
@@ -86,7 +86,7 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
         Same shape, dtype and sharding, divergence-free to round-off. No communication.
 
     Raises:
-        ValueError: not one component per dimension.
+        ValueError: the number of components is not the number of dimensions.
 
     Source: Canuto, Hussaini, Quarteroni & Zang, Spectral Methods (2007).
     """
@@ -102,8 +102,8 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
 def components(u: Array) -> list[Array]:
     """The components `(x, y, z)` of fields `(component, x, y, z)`.
 
-    As one operation, whose transpose is one concatenation: that of `u[0]`, `u[1]`, … is a sum of arrays padded with
-    zeros, which costs a gradient a fifth more time.
+    The split is one operation, whose transpose is one concatenation. The transpose of `u[0]`, `u[1]`, … would be a sum
+    of arrays padded with zeros, with which a gradient takes a fifth more time.
     """
     return [part[0] for part in jnp.split(u, len(u))]
 
@@ -115,6 +115,9 @@ def _check_vector(u_hat: Array, grid: Grid) -> None:
 
 
 def _over(real: Array, f_hat: Array, grid: Grid) -> Array:
-    """f̂ divided by real numbers. On CPUs a complex division is slow; on GPUs XLA makes a product with the reciprocal an
-    array of its own (Navier–Stokes, 256³: 11 to 12 words per point held instead of 9.8 to 9.9)."""
+    """Divide f̂ by real numbers.
+
+    On CPUs a complex division is slow, so f̂ is multiplied by the reciprocal. On GPUs XLA would store the reciprocal as
+    an array (Navier–Stokes, 256³: 11 to 12 words per point held instead of 9.8 to 9.9).
+    """
     return f_hat / real if on_gpu(grid.mesh) else f_hat * (1 / real)

@@ -1,7 +1,7 @@
 """Linear parts of equations: one number per mode and field, or one small matrix per mode.
 
-A linear operator acts on named fields of coefficients. What a stepper needs of it (exponentials, φ-functions, inverses)
-are operators of the same kind: they are computed once for a step size and then applied.
+A linear operator acts on named fields of coefficients. Its exponentials, φ-functions and inverses, which steppers need,
+are operators of the same kind: they are computed once per step size and then applied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LinearOperator(eqx.Module):
 
     @abstractmethod
     def apply(self, fields: Fields) -> Fields:
-        """L u: fields of the same names and shapes. No communication."""
+        """L u, with the same names and shapes as `fields`. No communication."""
 
     @abstractmethod
     def exp(self, t: ArrayLike) -> LinearOperator:
@@ -43,20 +43,20 @@ class LinearOperator(eqx.Module):
 
     @abstractmethod
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Raises ValueError where the operator does not fit fields of these shapes; the message names both."""
+        """Raises ValueError if the operator does not fit fields of these shapes; the message names both."""
 
     @property
     @abstractmethod
     def spectrum(self) -> str:
-        """Where eigenvalues can lie: `real` or `complex`. Read off the dtype: a complex L may well be imaginary."""
+        """The kind of eigenvalues, `real` or `complex`, by the dtype: an imaginary L counts as complex."""
 
 
 class Diagonal(LinearOperator):
     """One number per mode for each field, real or complex: viscosity, dispersion, growth.
 
     Args:
-        entries: field name → L(k) [1/time], which broadcasts against coefficients `(component, *modes)`; in what `exp`
-            of a complex L gives, a `Rotation`, which keeps the modulus of what only turns.
+        entries: field name → L(k) [1/time], which broadcasts against coefficients `(component, *modes)`. In the result
+            of `exp` of a complex L, a `Rotation`, which keeps the modulus if L is imaginary.
     """
 
     entries: dict[str, Any]
@@ -83,7 +83,7 @@ class Diagonal(LinearOperator):
         return self._map(lambda entry: 1 / (a - b * entry))
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        _same_names("a Diagonal linear part", self.entries, shapes)
+        _check_names("a Diagonal linear part", self.entries, shapes)
         for name, entry in self.entries.items():
             shape = np.shape(entry)
             if not _broadcasts(shape, shapes[name]):
@@ -102,8 +102,8 @@ class Diagonal(LinearOperator):
 class Matrix(LinearOperator):
     """One small matrix per mode: rotation, stratification, Alfvén waves.
 
-    With `couples = "components"` the matrix acts on all components of all fields, in the order of `names`; with
-    `"fields"` it acts on the fields, alike for each of their components, which must be equally many.
+    With `couples = "components"` the matrix acts on all components of all fields, in the order of `names`. With
+    `"fields"` it acts on the fields, in the same way for each component; all fields must have equally many components.
 
     Args:
         entries: `(n, n, *modes)` [1/time], real or complex, any scaling between fields of different units.
@@ -133,7 +133,7 @@ class Matrix(LinearOperator):
         return self._with(_inverse(a * eye - b * self.entries))
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        _same_names("a Matrix linear part", self.names, shapes)
+        _check_names("a Matrix linear part", self.names, shapes)
         if self.couples not in ("components", "fields"):
             raise ValueError(f"a Matrix that couples {self.couples!r}: 'components' or 'fields' is needed")
         sizes = [shapes[name][0] for name in self.names]
@@ -156,7 +156,7 @@ class Matrix(LinearOperator):
         return Matrix(entries, self.names, self.couples)
 
     def _stacked(self, fields: Fields) -> Array:
-        """What the matrix multiplies, along the first axis."""
+        """The vectors that the matrix multiplies, along the first axis."""
         arrays = [fields[name] for name in self.names]
         return jnp.stack(arrays) if self.couples == "fields" else jnp.concatenate(arrays)
 
@@ -183,7 +183,7 @@ def _weighted(terms: Sequence[Array], weights: Sequence[float]) -> Array:
 def _inverse(matrices: Array) -> Array:
     """Inverses of matrices `(n, n, *modes)`, mode by mode, by Gauss–Jordan elimination with partial pivoting.
 
-    In plain arithmetic on the entries: a library's LU would be one call that XLA cannot split over devices.
+    It uses plain arithmetic on the entries, since XLA cannot split the call of a library's LU over devices.
     """
     n = len(matrices)
     unit = jnp.broadcast_to(np.eye(n).reshape(n, n, *[1] * (matrices.ndim - 2)), matrices.shape)
@@ -206,6 +206,6 @@ def _broadcasts(shape: Sequence[int], to: Sequence[int]) -> bool:
         return False
 
 
-def _same_names(what: str, given: Any, needed: Mapping[str, Any]) -> None:
+def _check_names(what: str, given: Any, needed: Mapping[str, Any]) -> None:
     if sorted(given) != sorted(needed):
         raise ValueError(f"{what} of the fields {sorted(given)}: {sorted(needed)} are needed")

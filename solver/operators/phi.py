@@ -14,17 +14,17 @@ import numpy as np
 from jaxtyping import Array
 
 TAYLOR_TERMS = 20  # at |z| = 1 the first term left out is below 1/(23!), far below round-off
-MOST_SQUARINGS = 64  # matrices of norm up to 2**63
+MAX_DOUBLINGS = 64  # matrices of norm up to 2**63
 
 
 def phi_functions(z: Array, count: int = 3) -> tuple[Array, ...]:
     """φ_1 … φ_count of every number in `z`, to round-off for any real or complex z with Re z ≤ 0 or small.
 
-    By the recurrence for |z| ≥ 1, by Taylor series below, where the recurrence cancels.
+    The recurrence is used for |z| ≥ 1, and Taylor series for |z| < 1, where the recurrence loses digits.
 
     Args:
         z: any shape, real or complex.
-        count: how many functions, 1 to 3.
+        count: number of functions, 1 to 3.
 
     Returns:
         One array of the shape of `z` for each function. No communication.
@@ -33,11 +33,11 @@ def phi_functions(z: Array, count: int = 3) -> tuple[Array, ...]:
     safe = jnp.where(small, 1, z)
     near = jnp.where(small, z, 0)
     phi = jnp.exp(safe)
-    found = []
+    functions = []
     for j in range(count):
         phi = (phi - 1 / math.factorial(j)) / safe
-        found.append(jnp.where(small, _taylor(near, j + 1), phi))
-    return tuple(found)
+        functions.append(jnp.where(small, _taylor(near, j + 1), phi))
+    return tuple(functions)
 
 
 def _taylor(z: Array, j: int) -> Array:
@@ -57,7 +57,7 @@ def phi_matrices(matrices: Array, count: int) -> list[Array]:
 
     Args:
         matrices: `(n, n, *modes)`, real or complex, eigenvalues with real parts at most zero or of order one.
-        count: highest function wanted, 0 for exp alone.
+        count: the highest function needed, 0 for exp alone.
 
     Returns:
         `count + 1` arrays of the same shape. One all-reduce, of the number of doublings.
@@ -65,7 +65,7 @@ def phi_matrices(matrices: Array, count: int) -> list[Array]:
     identity = _identity(matrices)
     norm = jnp.max(jnp.sum(jnp.abs(matrices), axis=1), axis=0)
     # frexp: norm = m · 2^e with m < 1, exactly and without a logarithm
-    doublings = jax.lax.stop_gradient(jnp.clip(jnp.frexp(norm)[1] + 1, 0, MOST_SQUARINGS))
+    doublings = jax.lax.stop_gradient(jnp.clip(jnp.frexp(norm)[1] + 1, 0, MAX_DOUBLINGS))
     small = jnp.ldexp(jnp.ones_like(norm), -doublings) * matrices
     highest = identity * (1 / math.factorial(TAYLOR_TERMS + count))
     for n in range(TAYLOR_TERMS - 1, -1, -1):
@@ -81,7 +81,7 @@ def phi_matrices(matrices: Array, count: int) -> list[Array]:
 
         return jax.lax.cond(i < most, double, lambda phi: phi, phi), None
 
-    return jax.lax.scan(turn, phi, jnp.arange(MOST_SQUARINGS))[0]
+    return jax.lax.scan(turn, phi, jnp.arange(MAX_DOUBLINGS))[0]
 
 
 def _doubled(phi: list[Array]) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Hermitian symmetry: what makes stored coefficients those of a real field."""
+"""Hermitian symmetry, which stored coefficients of a real field must have."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ def hermitian(u_hat: Any, grid: Grid) -> Any:
         return u_hat
     blocks, tree = jax.tree.flatten(u_hat)
     if grid.layout.devices == 1:
-        found = _symmetric_blocks(blocks, grid)
+        symmetric = _symmetric_blocks(blocks, grid)
     else:
         specs = [grid.spectral_sharding(block.ndim).spec for block in blocks]
         local = lambda blocks: _symmetric_blocks(blocks, grid)  # noqa: E731
-        found = jax.shard_map(local, mesh=grid.mesh, in_specs=(specs,), out_specs=specs)(blocks)
-    return jax.tree.unflatten(tree, found)
+        symmetric = jax.shard_map(local, mesh=grid.mesh, in_specs=(specs,), out_specs=specs)(blocks)
+    return jax.tree.unflatten(tree, symmetric)
 
 
 @partial(jax.jit, static_argnames=("grid", "components"))
 def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
     """Independent random coefficients of mean square 1 on every mode that the grid keeps.
 
-    For a random forcing or start of your own: drawn by mode, so that a key gives the same numbers on any number of
-    devices. Drawing on `grid.spectral_shape` would not, as that shape includes padding, which depends on it.
+    Use it in a random forcing or start of your own. Numbers are drawn by mode, so a key gives the same field on any
+    number of devices. Drawing on `grid.spectral_shape` would not, since its padding depends on the number of devices.
 
     Args:
         key: from `jax.random.key`.
         grid: of real fields (then û(−k) = conj û(k)) or of complex ones.
-        components: of the field.
+        components: number of components of the field.
 
     Returns:
         Complex `(components, *grid.spectral_shape)`, zero in the padding and on modes that are not kept, split as
@@ -71,13 +71,13 @@ def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
         return drawn
     half = grid.dimensions - 1
     places = jnp.arange(grid.spectral_shape[grid.layout.order.index(half)])
-    alone = jnp.isin(places, jnp.asarray(_self_conjugate_planes(grid)))  # where the mean of two halves the square
+    alone = jnp.isin(places, jnp.asarray(_self_conjugate_planes(grid)))  # the mean of two halves the square
     shape = [-1 if axis == half else 1 for axis in grid.layout.order]
     return hermitian(drawn, grid) * jnp.where(alone, math.sqrt(2), 1).astype(grid.dtype).reshape(shape)
 
 
 def _symmetric_blocks(blocks: Sequence[Array], grid: Grid) -> list[Array]:
-    """As `hermitian`, of the part of each array that one device holds."""
+    """`hermitian` for the part of each array that one device holds."""
     d, half = grid.dimensions, grid.dimensions - 1
     position = grid.layout.order.index(half)
     flat = [block.reshape(-1, *block.shape[block.ndim - d :]) for block in blocks]
@@ -86,7 +86,7 @@ def _symmetric_blocks(blocks: Sequence[Array], grid: Grid) -> list[Array]:
         at = (slice(None),) * (1 + position) + (index,)
         stored = jnp.concatenate([block[at] for block in flat])
         symmetric = 0.5 * (stored + jnp.conj(_mirrored(stored, grid)))
-        if grid.layout.parts[position] > 1:  # on the other devices this is another plane
+        if grid.layout.parts[position] > 1:  # the same index is another plane on the other devices
             here = lax.axis_index(split_axes(grid.mesh)[position]) == owner
             symmetric = jnp.where(here, symmetric, stored)
         parts = jnp.split(symmetric, np.cumsum([len(block) for block in flat])[:-1])
@@ -101,7 +101,7 @@ def _self_conjugate_planes(grid: Grid) -> list[int]:
 
 
 def _mirrored(plane: Array, grid: Grid) -> Array:
-    """û(−k) of a plane `(component, …)`: each axis but the half one is mirrored, 0 stays."""
+    """û(−k) of a plane `(component, …)`: all axes except the half axis are mirrored; n = 0 stays in place."""
     axes = [axis for axis in grid.layout.order if axis != grid.dimensions - 1]
     for at, axis in enumerate(axes, start=1):
         position = grid.layout.order.index(axis)
@@ -120,7 +120,7 @@ def _reversed_but_first(plane: Array, at: int) -> Array:
 
 
 def _mirrored_over_devices(block: Array, at: int, modes: int, parts: int, name: str) -> Array:
-    """Entry (modes − j) mod modes at place j, of an axis that is split over the mesh axis `name`; padding stays.
+    """Mirror an axis split over the mesh axis `name`: entry j becomes entry (modes − j) mod modes; padding stays.
 
     Device p needs the entries modes − pb − b + 1 … modes − pb, b its number of entries: the end of the block of device
     q − p and the beginning of the one after it. So each of the two devices sends just the entries that are needed.

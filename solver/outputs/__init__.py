@@ -1,4 +1,4 @@
-"""What a run writes: one class for each kind of output, with its schedule."""
+"""The outputs of a run: one class for each kind of output, with its schedule."""
 
 from typing import Any
 

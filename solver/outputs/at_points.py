@@ -1,4 +1,4 @@
-"""Which quantities an output writes at the points, and how: chosen by name, on fewer points, in single precision."""
+"""Quantities that an output writes at the points: chosen by name, on fewer points, in single precision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from solver.equations.system import PeriodicSystem, compiled
 from solver.fft import resample
 from solver.grid import Grid
 from solver.io import COMPONENT, Variable
-from solver.io.cuts import Cut
+from solver.io.subgrid import Subgrid
 from solver.operators import Fields
 
 Precision = Literal["grid", "float32"]
@@ -29,9 +29,9 @@ class Selection:
     """Quantities of an equation's `snapshot` and `derived`.
 
     Args:
-        names: which of them, all of `snapshot` if empty.
-        precision: of what is written: the grid's, or `float32`.
-        coarsen: by how much fewer points there are along each axis than the grid has.
+        names: names of the quantities; all of `snapshot` if empty.
+        precision: precision of the written values, the grid's or `float32`.
+        coarsen: factor by which each axis has fewer points than the grid.
     """
 
     names: tuple[str, ...] = ()
@@ -39,11 +39,11 @@ class Selection:
     coarsen: int = 1
 
     def check(self, equation: PeriodicSystem, owner: str) -> None:
-        """Touches no device.
+        """Check the selection before the run; touches no device.
 
         Raises:
-            ValueError: a name that the equation does not have, or a coarser grid that the devices cannot split; a
-                quantity that is not real or not on the grid.
+            ValueError: the equation does not have a name, the devices cannot split the coarser grid, or a quantity is
+                not real or not on the grid.
         """
         known = known_quantities(equation)
         for name in self.names:
@@ -51,8 +51,8 @@ class Selection:
                 raise ValueError(f"{owner}.fields: {equation.name} has no {name!r}{nearest(name, known)}")
         grid = self.grid(equation, owner)
         points, taken = grid.physical_shape, ("time", COMPONENT, *"xyz"[: grid.dimensions])
-        made = dataclasses.replace(self, precision="grid").values  # `float32` would take the real part
-        for name, values in jax.eval_shape(lambda f: made(equation, f), equation.field_shapes()).items():
+        in_full = dataclasses.replace(self, precision="grid").values  # `float32` would take the real part
+        for name, values in jax.eval_shape(lambda f: in_full(equation, f), equation.field_shapes()).items():
             if name in taken:
                 raise ValueError(
                     f"{owner}: {equation.name} has a quantity called {name!r}, as an axis of the file is; another name "
@@ -70,10 +70,10 @@ class Selection:
                 )
 
     def grid(self, equation: PeriodicSystem, owner: str = "output") -> Grid:
-        """Where the values lie.
+        """The grid of the written values.
 
         Raises:
-            ValueError: a grid that the devices cannot split.
+            ValueError: the devices cannot split the grid.
         """
         if self.coarsen == 1:
             return equation.grid
@@ -84,17 +84,17 @@ class Selection:
             raise ValueError(f"{owner}.coarsen = {self.coarsen}: {error}") from None
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
-        """At the points, by name; traced under `jit`. The transforms of the quantities, and of `resample`."""
+        """Values at the points, by name; traced under `jit`. Costs transforms of the quantities and of `resample`."""
         if self.coarsen > 1:
             equation, fields = self._coarser(equation, fields)
         names = self.names or tuple(jax.eval_shape(equation.snapshot, fields))
         derived = equation.derived()
         shown = equation.snapshot(fields) if set(names) - derived.keys() else {}
-        found = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
-        return found if self.precision == "grid" else {name: v.astype(np.float32) for name, v in found.items()}
+        values = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
+        return values if self.precision == "grid" else {name: v.astype(np.float32) for name, v in values.items()}
 
     def _coarser(self, equation: PeriodicSystem, fields: Fields) -> tuple[PeriodicSystem, Fields]:
-        """The equation and its fields with the modes that the coarser grid has."""
+        """The equation and its fields with the modes of the coarser grid."""
         grid = self.grid(equation)
         free: dict[str, Any] = {"forcing": None} if hasattr(equation, "forcing") else {}
         coarse = dataclasses.replace(equation, grid=grid, **free)
@@ -102,36 +102,36 @@ class Selection:
             name: resample(u_hat, equation.grid_of(name), coarse.grid_of(name))
             for name, u_hat in equation.coefficients(fields).items()
         }
-        if isinstance(coarse, SplitEquation):  # whose fields are values at the points
+        if isinstance(coarse, SplitEquation):  # its fields are values at the points
             hats = {name: coarse.transform_of(name).inverse(u_hat) for name, u_hat in hats.items()}
         return coarse, hats
 
 
 def known_quantities(equation: PeriodicSystem) -> list[str]:
-    """Names of what can be written of an equation."""
+    """Names of the quantities of an equation that can be written."""
     shown = jax.eval_shape(lambda fields: equation.snapshot(fields), equation.field_shapes())
     return list(dict.fromkeys([*shown, *equation.derived()]))
 
 
 def variables(
-    equation: PeriodicSystem, selection: Selection, fields: Fields, cuts: Iterable[Cut | None] = (None,)
+    equation: PeriodicSystem, selection: Selection, fields: Fields, subgrids: Iterable[Subgrid | None] = (None,)
 ) -> dict[str, Variable]:
-    """What `hold_snapshot` takes, for each quantity and each part of the grid. Collective."""
+    """The variables of a snapshot, one for each quantity and each part of the grid. Collective."""
     units = {**{name: d.units for name, d in equation.derived().items()}, **equation.snapshot_units()}
-    found = {}
+    made = {}
     for name, values in _values(selection, equation, fields).items():
         labels = component_labels(equation, name, values)
-        for cut in cuts:
-            label = "" if cut is None else cut.label(equation.grid.physical_shape)
-            found[f"{name}_{label}" if label else name] = Variable(values, units.get(name, ""), labels, cut)
-    return found
+        for subgrid in subgrids:
+            label = "" if subgrid is None else subgrid.label(equation.grid.physical_shape)
+            made[f"{name}_{label}" if label else name] = Variable(values, units.get(name, ""), labels, subgrid)
+    return made
 
 
 _values = compiled(lambda selection, equation, fields: selection.values(equation, fields), static_argnums=0)
 
 
 def trace_values(selection: Selection, equation: PeriodicSystem, fields: Any) -> Any:
-    """The program that makes them, traced; `fields` may hold shapes alone."""
+    """The traced program that computes a selection's values; `fields` may hold only shapes."""
     return _values.trace(selection, equation, fields)
 
 

@@ -1,4 +1,4 @@
-"""What every kind of output offers: when it is written, what, how it continues, how it is verified and drawn."""
+"""Base class of outputs: when and what they write, how they continue, and how they are verified and drawn."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from solver.steppers.base import State
 
 @dataclass(frozen=True)
 class Run:
-    """What an output is told about the run that it belongs to.
+    """The description of a run for its outputs.
 
     Args:
-        equation: what is solved.
-        directory: where the run writes.
+        equation: the equation that is solved.
+        directory: the directory of the run.
         title: of the run.
         run_file: the resolved run file, as text.
         control: what decides the size of its steps.
         end: time at which it ends.
-        warned: kinds of warnings that the log has already.
-        tails: of the spectra in the row before, by field: `outputs.resolution`.
-        writer: writes large files while stepping goes on.
-        kept: steps whose states have a checkpoint, or are getting one.
+        warned: kinds of warnings that are in the log already.
+        tails: tails of the spectra in the row before, by field (see `outputs.resolution`).
+        writer: writes large files while the run continues.
+        kept: steps that have a checkpoint, written or being written.
     """
 
     equation: PeriodicSystem
@@ -54,7 +54,7 @@ class Output(ABC):
     with defaults, and keys of `[output.NAME]` in a run file; it is a frozen dataclass.
 
     Class attributes:
-        name: in run files.
+        name: its name in run files.
         at_start: whether the first state of a run is written.
 
     Args:
@@ -77,12 +77,12 @@ class Output(ABC):
 
     @property
     def schedule(self) -> Schedule:
-        """When it is due, besides the start and the end of a run."""
+        """When it is written, besides the start and the end of a run."""
         return Schedule(self.every_steps, self.every_time)
 
     @property
     def pauses(self) -> tuple[Schedule, ...]:
-        """Where steps pause for it."""
+        """Schedules at which stepping pauses for it."""
         return (self.schedule,)
 
     def is_due(self, state: State, *, start: bool, end: bool) -> bool:
@@ -90,48 +90,48 @@ class Output(ABC):
         return end or (start and self.at_start) or self.schedule.due(state)
 
     def check(self, equation: PeriodicSystem) -> None:
-        """Refuse, before the run starts, an equation that it cannot be written for. Touches no device.
+        """Check before the run that this output can be written for the equation. Touches no device.
 
         Raises:
-            ValueError: the message says what is needed.
+            ValueError: it cannot; the message says what is needed.
         """
         return
 
     def check_times(self, end: float) -> None:
-        """Refuse, before the run starts, times that a run up to `end` does not reach.
+        """Check before the run that a run up to `end` reaches the times of this output.
 
         Raises:
-            ValueError: the message says what is needed.
+            ValueError: it does not; the message says what is needed.
         """
         return
 
-    def beside(self, others: Iterable[Output]) -> Output:
-        """This output as it is in a run that has those others."""
+    def with_siblings(self, outputs: Iterable[Output]) -> Output:
+        """This output in a run that has `outputs`; a subclass that reads other outputs keeps them here."""
         return self
 
     def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
-        """What it sums up over time, at the start: arrays and numbers by name, part of the run's state."""
+        """Initial values of its sums over time: arrays and numbers by name, which are part of the run's state."""
         return {}
 
     def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
-        """The accumulators with one state more; called at every pause before anything is written. Collective.
+        """Add a state to the accumulators; called at every pause before anything is written. Collective.
 
         Args:
             equation, state: of the run.
-            carried: the accumulators so far. A run that continues shows the state of its checkpoint once more.
+            carried: the accumulators so far. A continued run passes the state of its checkpoint a second time.
             end: whether it is the last state.
         """
         return carried
 
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
-        """What it runs on the devices, by name, traced by `jax.jit(…).trace(…)`; `state` may hold shapes alone.
+        """Its device programs by name, traced by `jax.jit(…).trace(…)`; `state` may hold only shapes.
 
-        For a plan of what a run holds; nothing else asks.
+        Only the plan of a run's memory uses them.
         """
         return {}
 
     def prepare(self, run: Run) -> None:
-        """Before the first step, whether the run begins or continues. Collective: every process calls it."""
+        """Called before the first step of a new or continued run. Collective: every process calls it."""
         return
 
     def begin(self, run: Run) -> None:
@@ -139,7 +139,7 @@ class Output(ABC):
         return
 
     def resume(self, run: Run) -> None:
-        """Prepare to continue files from which `drop_after` has taken what lies beyond; first process only.
+        """Prepare to continue files after `drop_after` has removed later states; first process only.
 
         Raises:
             ValueError: the files cannot be continued.
@@ -148,23 +148,23 @@ class Output(ABC):
 
     @abstractmethod
     def write(self, run: Run, state: State) -> None:
-        """Write what there is to say of a state. Collective: every process of the job calls it.
+        """Write the output of a state. Collective: every process of the job calls it.
 
-        What takes long goes through `run.writer`, from copies on the host: the loop reuses the state's buffers.
+        Slow writing goes through `run.writer`, from copies on the host, since the loop reuses the state's buffers.
         """
 
     def flush(self, run: Run) -> None:
-        """Bring everything written so far into its final form; before each checkpoint, first process only."""
+        """Bring everything written so far into its final form; called before each checkpoint, first process only."""
         return
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
-        """Delete whatever was written of states beyond `step` (−1: everything); first process only."""
+        """Delete the output of states after `step` (−1: of all states); first process only."""
         return
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        """What is wrong with each of its files, as lines: an empty list for a file that is whole."""
+        """Problems of each of its files, one line each; an empty list for a file that is whole."""
         return {}
 
     @classmethod
@@ -173,10 +173,10 @@ class Output(ABC):
 
         Args:
             directory: of the run.
-            folder: where figures go.
-            view: how they are to look, and what slices show.
+            folder: folder of the figures.
+            view: style of the figures, and what slices show.
 
         Raises:
-            ValueError: the view asks for what the files do not have.
+            ValueError: the files do not have what the view asks for.
         """
         return []

@@ -20,14 +20,15 @@ from solver.steppers.base import State
 class Checkpoints(Output):
     """The whole state, complete or absent; the newest `keep` are kept.
 
-    The state is copied to the host and written while stepping goes on. No device collectives.
+    The state is copied to the host and written while the run continues. No device collectives.
 
     Args:
-        keep: how many; an older one goes when the newest of all has been read back and found whole.
-        keep_every: those at multiples of it are kept for good; in steps where `every_steps` is given, else in time,
-            and a multiple of either. None are if it is not given.
-        layout: `per-process`, a file of each; or `shared`, one file of all through parallel HDF5, which is written
-            while stepping waits.
+        keep: number of checkpoints to keep; an older one is deleted after the newest has been read back and found
+            whole.
+        keep_every: checkpoints at multiples of it are never deleted; a multiple of `every_steps` [steps] or of
+            `every_time` [time]. If it is not given, any checkpoint may be deleted.
+        layout: `per-process`, a file for each process; or `shared`, one file of all through parallel HDF5, which is
+            written while stepping waits.
 
     Raises:
         ValueError: `keep` or `keep_every` is not positive, or `keep_every` is no multiple of the schedule.
@@ -45,9 +46,9 @@ class Checkpoints(Output):
         if self.keep <= 0:
             raise ValueError(f"keep = {self.keep}: a positive number is needed")
         if self.keep_every is not None:
-            self._check_kept_for_good(self.keep_every)
+            self._check_kept_is_permanent(self.keep_every)
 
-    def _check_kept_for_good(self, interval: float) -> None:
+    def _check_kept_is_permanent(self, interval: float) -> None:
         if not (interval > 0 and math.isfinite(interval)):
             raise ValueError(f"keep_every = {interval}: a positive number is needed")
         name = "every_steps" if self.every_steps is not None else "every_time"
@@ -70,12 +71,12 @@ class Checkpoints(Output):
         return end or (int(state.step) > 0 and super().is_due(state, start=start, end=end))
 
     def write(self, run: Run, state: State) -> None:
-        """Begin to write a checkpoint, unless this step has one. Collective."""
+        """Start writing a checkpoint, unless this step has one. Collective."""
         folder, step = run.directory.checkpoints, int(state.step)
         if step in run.kept:
             return
         run.kept.add(step)
-        if self.layout == "shared":  # MPI is left to one thread
+        if self.layout == "shared":  # only the main thread may call MPI
             run.writer.wait()
             with run.writer.while_waiting():
                 self._copied(folder, run, state)(Agreement("checkpoints"))
@@ -85,16 +86,16 @@ class Checkpoints(Output):
     def _copied(self, folder: Path, run: Run, state: State) -> Job:
         began = time.monotonic()
         held, run_file = hold(state, run.equation.grid), run.run_file
-        for_good = None if self.keep_every is None else self._for_good
+        is_permanent = None if self.keep_every is None else self._is_permanent
 
         def write(agreement: Agreement) -> None:
             write_checkpoint(folder, held, run_file, agreement, shared=self.layout == "shared")
-            keep_newest(folder, self.keep, agreement, for_good)
+            keep_newest(folder, self.keep, agreement, is_permanent)
             run.writer.checkpoint = max(run.writer.checkpoint, time.monotonic() - began)
 
         return write
 
-    def _for_good(self, manifest: dict[str, Any]) -> bool:
+    def _is_permanent(self, manifest: dict[str, Any]) -> bool:
         assert self.keep_every is not None
         return _is_multiple(manifest["step" if self.every_steps is not None else "t"], self.keep_every)
 

@@ -12,7 +12,7 @@ from jaxtyping import Array
 from solver import diagnostics
 from solver.diagnostics import correlation_distances, longitudinal_and_transverse
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
@@ -22,16 +22,16 @@ from solver.outputs.vectors import vector_prefixes
 class Correlations(Records):
     """f(r) and g(r), the longitudinal and transverse correlations of each vector field; one for each other field.
 
-    Averaged over the box and the coordinate directions, of fluctuations without their means, 1 at r = 0; beside each
-    the mean square of the fluctuations, `variance`, `FIELD_variance`. From spectra along the axes (Wiener and
-    Khinchin): no transform of coefficients, an all-reduce of a spectrum for each component and axis.
+    They are averages over the box and the coordinate directions of fluctuations without their means, and 1 at r = 0.
+    `variance`, `FIELD_variance` are the mean squares of the fluctuations. They follow from spectra along the axes
+    (Wiener and Khinchin): no transform of coefficients, an all-reduce of a spectrum for each component and axis.
 
     Source: Monin & Yaglom, Statistical Fluid Mechanics 2 (1975), section 11; Pope, Turbulent Flows (2000), section 6.3.
     """
 
     name: ClassVar[str] = "correlations"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         columns: dict[str, Column] = {}
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             columns[f"{prefix}longitudinal"] = Column(("r",), "1", f"of {name} along the separation")
@@ -43,22 +43,22 @@ class Correlations(Records):
             columns[f"{name}_variance"] = Column(
                 (), f"({equation.fields[name].units})^2", f"mean square of the fluctuations of {name}"
             )
-        return Layout({"r": Axis(correlation_distances(equation.grid), "length", "separation")}, columns)
+        return RecordsLayout({"r": Axis(correlation_distances(equation.grid), "length", "separation")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
         vectors, hats = equation.vectors(fields), equation.coefficients(fields)
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across, variance = longitudinal_and_transverse(
                 diagnostics.correlations(vectors[name], equation.grid)
             )
-            found |= {f"{prefix}longitudinal": along, f"{prefix}variance": variance}
+            columns |= {f"{prefix}longitudinal": along, f"{prefix}variance": variance}
             if across is not None:
-                found[f"{prefix}transverse"] = across
+                columns[f"{prefix}transverse"] = across
         for name in self._others(equation):
             both = jnp.mean(diagnostics.correlations(hats[name], equation.grid_of(name)), axis=0).sum(axis=0)
-            found |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
-        return found
+            columns |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
+        return columns
 
     def _others(self, equation: PeriodicSystem) -> list[str]:
         return [name for name, field in equation.fields.items() if field.rank != "vector"]

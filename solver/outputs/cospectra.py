@@ -12,7 +12,7 @@ from jaxtyping import Array
 from solver.config import nearest
 from solver.diagnostics import co_spectrum, quadrature_spectrum, shell_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
@@ -35,21 +35,21 @@ class Cospectra(Records):
 
     name: ClassVar[str] = "cospectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         columns = {}
         for a, b in self._pairs(equation):
             columns[f"{a}_{b}_real"] = Column(("k",), "", f"co-spectrum of {a} and {b} in each shell")
             columns[f"{a}_{b}_imaginary"] = Column(("k",), "", f"quadrature spectrum of {a} and {b} in each shell")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found, parts = {}, component_coefficients(equation, fields)
+        columns, parts = {}, component_coefficients(equation, fields)
         for a, b in self._pairs(equation):
             (field, a_hat), (_, b_hat) = parts[a], parts[b]
             grid = equation.grid_of(field)
-            found[f"{a}_{b}_real"] = co_spectrum(a_hat, b_hat, grid)
-            found[f"{a}_{b}_imaginary"] = quadrature_spectrum(a_hat, b_hat, grid)
-        return found
+            columns[f"{a}_{b}_real"] = co_spectrum(a_hat, b_hat, grid)
+            columns[f"{a}_{b}_imaginary"] = quadrature_spectrum(a_hat, b_hat, grid)
+        return columns
 
     def _pairs(self, equation: PeriodicSystem) -> list[tuple[str, str]]:
         known = components(equation)

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import characteristic_length
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
@@ -19,17 +19,17 @@ from solver.outputs.records import Records
 class DomainLength(Records):
     """ℓ = 2π Σ S / Σ k S of every field, S = |û|² of its fluctuations: `FIELD_length`.
 
-    It grows as domains coarsen, as t^(1/3) for Cahn–Hilliard. All-reduces of numbers; no transform but those of a
-    wavefunction that is held at the points.
+    It grows while domains coarsen, as t^(1/3) for Cahn–Hilliard. Costs all-reduces of numbers, and a transform only of
+    a wavefunction that is held at the points.
 
     Source: Bray, Adv. Phys. 43 (1994) 357, section 2.5.
     """
 
     name: ClassVar[str] = "domain-length"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         text = "2 pi over the mean wavenumber of the fluctuations"
-        return Layout({}, {f"{name}_length": Column((), "length", text) for name in equation.fields})
+        return RecordsLayout({}, {f"{name}_length": Column((), "length", text) for name in equation.fields})
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         return {

@@ -1,4 +1,4 @@
-"""Slices drawn: planes and boxes as images, lines as curves and diagrams of x and t, points as curves against time."""
+"""Draws slices: planes and boxes as images, lines as curves and diagrams of x and t, points as curves against time."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.io import Column, Layout, Snapshot, read_slices
-from solver.outputs.drawn_slices import chosen_snapshots, draw_against_time, draw_slices, panels_of, whole_of
+from solver.io import Column, RecordsLayout, Snapshot, read_slices
+from solver.outputs.drawn_slices import chosen_snapshots, draw_against_time, draw_slices, panels_of, uncut_plane
 from solver.pictures import PLANES, Recorded, View, records_figure, save
 from solver.pictures.times import chosen_times
 
-MOST = 6  # times of which a plane is drawn where the view names none
-ROWS = 400  # times of a diagram
+MAX_TIMES = 6  # of a plane, if the view names no time
+MAX_ROWS = 400  # times in a diagram of x and t
 
 
 def draw_parts(paths: Sequence[Path], folder: Path, view: View) -> list[Path]:
-    """Figures slices-PART….png: of a plane one for each time, of a line and of a point one.
+    """Draw figures slices-PART….png: one for each time of a plane, one for each line and each point.
 
     Args:
         paths: files of slices, at least one.
-        folder: exists.
-        view: which fields, parts and time.
+        folder: an existing folder for the figures.
+        view: chooses fields, parts and time.
 
     Raises:
-        ValueError: the slices have none of what the view asks for.
+        ValueError: the slices do not have what the view asks for.
     """
     paths = chosen_snapshots(paths, view, read_slices)
     made = []
     for part in chosen_parts(read_slices(paths[0]), view):
         stem = f"slices-{part}"
         if len(read_slices(paths[0]).of_part(part).axes) > 1:
-            for i in chosen_times(len(paths), MOST):
+            for i in chosen_times(len(paths), MAX_TIMES):
                 made += draw_slices(read_slices(paths[i]).of_part(part), folder, view, f"{stem}-{paths[i].stem}")
             continue
-        rows = [read_slices(paths[i]).of_part(part) for i in chosen_times(len(paths), ROWS)]
+        rows = [read_slices(paths[i]).of_part(part) for i in chosen_times(len(paths), MAX_ROWS)]
         if not rows[0].axes:
             made += _draw_points(rows, folder, view, stem)
         elif len(rows) > 1:
@@ -46,7 +46,7 @@ def draw_parts(paths: Sequence[Path], folder: Path, view: View) -> list[Path]:
 
 
 def chosen_parts(slices: Snapshot, view: View) -> list[str]:
-    """Names of the parts that a view asks for: all of them, or the planes that it names.
+    """Names of the parts that a view asks for: all parts, or the planes that it names.
 
     Raises:
         ValueError: there is no such plane.
@@ -54,7 +54,8 @@ def chosen_parts(slices: Snapshot, view: View) -> list[str]:
     if view.plane is None and view.at is None:
         return slices.parts()
     plane = view.plane or "xy"
-    places = {part: one for part in slices.parts() if (one := _height(slices.of_part(part), plane)) is not None}
+    heights = {part: _height(slices.of_part(part), plane) for part in slices.parts()}
+    places = {part: height for part, height in heights.items() if height is not None}
     if not places:
         raise ValueError(f"plane {plane!r}: the slices have none; they have {', '.join(slices.parts())}")
     if view.at is None:
@@ -69,7 +70,7 @@ def chosen_parts(slices: Snapshot, view: View) -> list[str]:
 
 
 def _height(part: Snapshot, plane: str) -> float | None:
-    """Where a part lies on the axis normal to a plane; None if it does not lie in one."""
+    """Position of a part on the axis normal to `plane`; None if it is not parallel to this plane."""
     at = next(iter(part.variables.values())).at
     return at.get(PLANES[plane]) if "".join(part.axes) == plane else None
 
@@ -78,7 +79,7 @@ def film_part(slices: Snapshot, view: View) -> str:
     """The part that a film shows: the first plane that the view asks for, else the first line.
 
     Raises:
-        ValueError: the slices hold neither, or not what the view asks for.
+        ValueError: the slices have neither, or do not have what the view asks for.
     """
     parts = {part: len(slices.of_part(part).axes) for part in chosen_parts(slices, view)}
     best = [part for sides in (2, 3, 1) for part, has in parts.items() if has == sides]
@@ -88,15 +89,15 @@ def film_part(slices: Snapshot, view: View) -> str:
 
 
 def reader_of(part: str) -> Callable[[Path], Snapshot]:
-    """What reads one part of a file of slices."""
+    """A function that reads one part of a file of slices."""
     return lambda path: read_slices(path).of_part(part)
 
 
 def _draw_points(rows: Sequence[Snapshot], folder: Path, view: View, stem: str) -> list[Path]:
-    found = [panels_of(row, view, whole_of(row)) for row in rows]
-    names = [f"{panel.name} {panel.label}".strip() for panel in found[0]]
-    layout = Layout({}, {name: Column((), panel.units) for name, panel in zip(names, found[0], strict=True)})
-    values = {name: np.array([float(row[i].values) for row in found]) for i, name in enumerate(names)}
+    panels = [panels_of(row, view, uncut_plane(row)) for row in rows]
+    names = [f"{panel.name} {panel.label}".strip() for panel in panels[0]]
+    layout = RecordsLayout({}, {name: Column((), panel.units) for name, panel in zip(names, panels[0], strict=True)})
+    values = {name: np.array([float(row[i].values) for row in panels]) for i, name in enumerate(names)}
     recorded = Recorded(stem, np.array([row.t for row in rows]), layout, values)
     figure = records_figure(recorded, view, rows[0].place)
     return [] if figure is None else save(figure, folder, stem, view)

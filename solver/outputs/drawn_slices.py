@@ -1,4 +1,4 @@
-"""Slices of snapshots: which files, fields and planes a view asks for, read from the files, and drawn."""
+"""Draws slices of snapshots: chooses files, fields and planes by a view, and reads them."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from solver.config import nearest
 from solver.io import Snapshot, read_snapshot
 from solver.pictures import PLANES, Panel, View, hovmoeller_figure, save, slices_figure
 
-CLOSE = 1e-2  # of the interval between snapshots: so near a time must be to one of them
+CLOSE = 1e-2  # largest distance of a time from that of a snapshot, over the interval between snapshots
 
-DEFAULT_PLACE = 5  # a fifth of the way: no sine or cosine of up to four waves vanishes there, as in the middle
+DEFAULT_PLACE = 5  # at one fifth of the axis no sine or cosine of up to four waves vanishes, unlike in the middle
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Where a plane lies in a snapshot.
+class Plane:
+    """A plane of a snapshot, or all of a snapshot in one or two dimensions.
 
     Args:
-        axes: names of the axes that are left, in order.
-        index: of the points on all axes.
-        told: the plane in words; empty where nothing is cut.
+        axes: names of the axes of the plane, in order.
+        index: selects the points of the plane; one entry per axis of the snapshot.
+        label: the plane in words; empty if the snapshot is drawn whole.
     """
 
     axes: tuple[str, ...]
     index: tuple[Any, ...]
-    told: str
+    label: str
 
 
 def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot) -> list[Path]:
-    """The files of a view's time; all of them if it names none.
+    """The files of a view's time; all files if the view has no time.
 
     Raises:
-        ValueError: none is of this time.
+        ValueError: there is no snapshot of this time.
     """
     if view.time is None or not paths:
         return list(paths)
-    found = [read(path) for path in paths]
-    times, kind = [one.t for one in found], found[0].kind
+    snapshots = [read(path) for path in paths]
+    times, kind = [snapshot.t for snapshot in snapshots], snapshots[0].kind
     apart = min(np.diff(times), default=0.0)
-    nearest_one = int(np.argmin(np.abs(np.array(times) - view.time)))
-    if abs(times[nearest_one] - view.time) > max(CLOSE * apart, 1e-6 * max(abs(view.time), 1.0)):
+    closest = int(np.argmin(np.abs(np.array(times) - view.time)))
+    if abs(times[closest] - view.time) > max(CLOSE * apart, 1e-6 * max(abs(view.time), 1.0)):
         known = ", ".join(f"{t:.6g}" for t in times[:12]) + (", …" if len(times) > 12 else "")
         raise ValueError(f"time {view.time:g}: the {kind} have no such time; they have t = {known}")
-    return [paths[nearest_one]]
+    return [paths[closest]]
 
 
-def cut_of(snapshot: Snapshot, view: View) -> Cut:
+def plane_of(snapshot: Snapshot, view: View) -> Plane:
     """The plane that a view asks for.
 
     Raises:
@@ -60,23 +60,23 @@ def cut_of(snapshot: Snapshot, view: View) -> Cut:
     names = tuple(snapshot.axes)
     whole = tuple(slice(None) for _ in names)
     if len(names) < 3:
-        if snapshot.place:  # one plane or line, which is chosen already
-            return whole_of(snapshot)
+        if snapshot.place:  # a slice is a plane or a line already
+            return uncut_plane(snapshot)
         if view.plane not in (None, "".join(names)) or view.at is not None:
             asked = f"plane {view.plane!r}" if view.plane not in (None, "".join(names)) else f"at {view.at:g}"
             raise ValueError(f"{asked}: a run in three dimensions is needed; this one has {len(names)}")
-        return whole_of(snapshot)
+        return uncut_plane(snapshot)
     plane = view.plane or "xy"
     normal = PLANES[plane]
     points = snapshot.axes[normal]
-    here = len(points) // DEFAULT_PLACE if view.at is None else _nearest_point(points, view.at, normal)
+    index = len(points) // DEFAULT_PLACE if view.at is None else _nearest_point(points, view.at, normal)
     axis = names.index(normal)
-    return Cut(tuple(plane), (*whole[:axis], here, *whole[axis + 1 :]), f"{normal} = {points[here]:.3g}")
+    return Plane(tuple(plane), (*whole[:axis], index, *whole[axis + 1 :]), f"{normal} = {points[index]:.3g}")
 
 
-def whole_of(snapshot: Snapshot) -> Cut:
-    """Nothing is cut."""
-    return Cut(tuple(snapshot.axes), tuple(slice(None) for _ in snapshot.axes), snapshot.place)
+def uncut_plane(snapshot: Snapshot) -> Plane:
+    """All points of a snapshot that is not cut, or was cut before it was written."""
+    return Plane(tuple(snapshot.axes), tuple(slice(None) for _ in snapshot.axes), snapshot.place)
 
 
 def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
@@ -86,7 +86,7 @@ def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
     return int(np.argmin(np.abs(points - at)))
 
 
-def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
+def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
     """The components that a view asks for, in its plane.
 
     Raises:
@@ -95,42 +95,42 @@ def panels_of(snapshot: Snapshot, view: View, cut: Cut) -> list[Panel]:
     fields = list(snapshot.variables)
     if view.field is not None and view.field not in fields:
         raise ValueError(f"field {view.field!r}: the {snapshot.kind} have no such field{nearest(view.field, fields)}")
-    found = []
+    panels = []
     for name in fields if view.field is None else [view.field]:
         variable = snapshot.variables[name]
-        values = snapshot.values(name, cut.index)
+        values = snapshot.values(name, plane.index)
         parts = (
             list(zip(variable.labels, np.moveaxis(values, -1, 0), strict=True)) if variable.labels else [("", values)]
         )
         chosen = [(label, part) for label, part in parts if view.component in (None, label)]
-        found += [Panel(name, label, np.asarray(part), variable.units) for label, part in chosen]
-    if not found:
+        panels += [Panel(name, label, np.asarray(part), variable.units) for label, part in chosen]
+    if not panels:
         labels = [label for name in fields for label in snapshot.variables[name].labels]
         raise ValueError(f"component {view.component!r}: one of {', '.join(dict.fromkeys(labels)) or 'none'} is needed")
-    return found
+    return panels
 
 
 def draw_slices(snapshot: Snapshot, folder: Path, view: View, stem: str = "") -> list[Path]:
-    """One figure of a snapshot, called as its file if no `stem` is given."""
-    cut = cut_of(snapshot, view)
-    sides = [(name, snapshot.axes[name]) for name in cut.axes]
-    figure = slices_figure(panels_of(snapshot, view, cut), sides, told(snapshot, cut), view)
+    """Draw one figure of a snapshot. It has the name of the snapshot's file, unless `stem` is given."""
+    plane = plane_of(snapshot, view)
+    sides = [(name, snapshot.axes[name]) for name in plane.axes]
+    figure = slices_figure(panels_of(snapshot, view, plane), sides, slice_caption(snapshot, plane), view)
     return save(figure, folder, stem or snapshot.path.stem, view)
 
 
-def told(snapshot: Snapshot, cut: Cut) -> str:
-    """Time and place of a slice in words; of a mean field its window."""
-    since = f"{snapshot.told['since']:.4g} – " if "since" in snapshot.told else ""
-    return f"t = {since}{snapshot.t:.4g}" + (f", {cut.told}" if cut.told else "")
+def slice_caption(snapshot: Snapshot, plane: Plane) -> str:
+    """Time and place of a slice in words; for a mean field, its averaging window."""
+    since = f"{snapshot.window['since']:.4g} – " if "since" in snapshot.window else ""
+    return f"t = {since}{snapshot.t:.4g}" + (f", {plane.label}" if plane.label else "")
 
 
 def draw_against_time(snapshots: Sequence[Snapshot], folder: Path, view: View, stem: str = "snapshots") -> list[Path]:
-    """Fields on a line as diagrams of x and t."""
-    rows = [panels_of(one, view, cut_of(one, view)) for one in snapshots]
+    """Draw fields on a line as diagrams of x and t."""
+    rows = [panels_of(snapshot, view, plane_of(snapshot, view)) for snapshot in snapshots]
     names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
     values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
     units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
-    t = np.array([one.t for one in snapshots])
+    t = np.array([snapshot.t for snapshot in snapshots])
     title = snapshots[0].place
     figure = hovmoeller_figure(next(iter(snapshots[0].axes.items())), t, values, units, view, title)
     return [] if figure is None else save(figure, folder, stem, view)

@@ -1,4 +1,4 @@
-"""Statistics drawn: means over windows of time with bands of one standard deviation, and mean fields as slices."""
+"""Draws statistics: means over windows of time with bands of one standard deviation, and mean fields as slices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE = "means over windows of time, ± one standard deviation in time"
 
 
 def draw_means(files: Iterable[RecordsFile], folder: Path, view: View) -> list[Path]:
-    """A figure statistics-NAME for each file."""
+    """Draw a figure statistics-NAME for each file."""
     made = []
     for file in files:
         recorded = Recorded.read_means(file)
@@ -24,10 +24,10 @@ def draw_means(files: Iterable[RecordsFile], folder: Path, view: View) -> list[P
 
 
 def draw_mean_fields(paths: Sequence[Path], folder: Path, view: View) -> list[Path]:
-    """A figure statistics-step-… for each window.
+    """Draw a figure statistics-step-… for each window.
 
     Raises:
-        ValueError: the view asks for what the files do not have.
+        ValueError: the files do not have what the view asks for.
     """
     made = []
     for path in chosen_snapshots(paths, view):

@@ -12,7 +12,7 @@ from jaxtyping import Array
 from solver.diagnostics import shell_flux, shell_spectrum, shell_wavenumbers
 from solver.equations.base import Equation
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.transfer import invariant_transfer
@@ -22,17 +22,18 @@ SIGNS = {"plus": 1, "minus": -1}
 
 @dataclass(frozen=True)
 class Elsasser(Records):
-    """E±(k) = ¼ Σ |ẑ±|² over each shell with z± = u ± b; both together are the energy ½⟨|u|² + |b|²⟩.
+    """E±(k) = ¼ Σ |ẑ±|² over each shell with z± = u ± b; their sum is the energy ½⟨|u|² + |b|²⟩.
 
-    `plus_transfer`, `plus_flux` and the same of minus: what the nonlinear term does to them, as in `transfer`; ideal
-    flow conserves each of the two. One evaluation of the nonlinear term, and an all-reduce of the shells for each.
+    `plus_transfer`, `plus_flux`, `minus_transfer` and `minus_flux` are the changes by the nonlinear term, as in
+    `transfer`; ideal flow conserves each of the two energies. Costs one evaluation of the nonlinear term, and an
+    all-reduce of the shells for each column.
 
     Source: Elsasser, Phys. Rev. 79 (1950) 183; Biskamp, Magnetohydrodynamic Turbulence (2003), chapter 2.
     """
 
     name: ClassVar[str] = "elsasser"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         if not isinstance(equation, Equation) or not {"velocity", "magnetic_field"} <= set(equation.fields):
             raise ValueError(
                 f"output elsasser: {equation.name} has the fields {', '.join(equation.fields)}; velocity and "
@@ -44,15 +45,15 @@ class Elsasser(Records):
             columns[name] = Column(("k",), energy, f"quarter of the mean square of {z} in each shell")
             columns[f"{name}_transfer"] = Column(("k",), rate, f"rate at which N changes that of {z} in each shell")
             columns[f"{name}_flux"] = Column(("k",), rate, f"rate at which N takes that of {z} from all shells up to k")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        assert isinstance(equation, Equation)  # `layout` has asked
-        nonlinear, found = equation.nonlinear(fields, np.zeros((), equation.grid.dtype)), {}
+        assert isinstance(equation, Equation)  # checked in `layout`
+        nonlinear, columns = equation.nonlinear(fields, np.zeros((), equation.grid.dtype)), {}
         for name, sign in SIGNS.items():
             z = fields["velocity"] + sign * fields["magnetic_field"]
             conjugate = {"velocity": 0.5 * z, "magnetic_field": 0.5 * sign * z}
             transfer = invariant_transfer(equation, conjugate, nonlinear)
-            found[name] = 0.5 * shell_spectrum(z, equation.grid)
-            found |= {f"{name}_transfer": transfer, f"{name}_flux": shell_flux(transfer)}
-        return found
+            columns[name] = 0.5 * shell_spectrum(z, equation.grid)
+            columns |= {f"{name}_transfer": transfer, f"{name}_flux": shell_flux(transfer)}
+        return columns

@@ -1,4 +1,4 @@
-"""extremes.h5: largest and smallest values, and where they are."""
+"""extremes.h5: largest and smallest values, and their positions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.config import nearest
 from solver.diagnostics import largest, smallest
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES
@@ -21,21 +21,21 @@ from solver.outputs.vectors import AXES
 
 @dataclass(frozen=True)
 class Extremes(Records):
-    """max and min of every component, and the points where they are: `Q_max`, `Q_max_x`, `Q_max_y`, …, `Q_min`, ….
+    """Largest and smallest value of every component, and their points: `Q_max`, `Q_max_x`, `Q_max_y`, …, `Q_min`, ….
 
-    Besides real components: `density`; `speed`, |u| of the first vector field; its `vorticity`, |ω| in 3-D and ω in
-    2-D. Of several equal values the first in the order of x, then y, then z. One inverse transform of each; all-reduces
-    of numbers.
+    Quantities are real components; `density`; `speed`, |u| of the first vector field; its `vorticity`, |ω| in 3-D and ω
+    in 2-D. Of several equal values the first in the order of x, then y, then z counts. Costs one inverse transform of
+    each quantity, and all-reduces of numbers.
 
     Args:
-        quantities: names of those wanted; all that the equation has if empty.
+        quantities: names of the quantities; all that the equation has if empty.
     """
 
     quantities: tuple[str, ...] = ()
 
     name: ClassVar[str] = "extremes"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         known = list(jax.eval_shape(lambda fields: _quantities(equation, fields), equation.field_shapes()))
         for name in self.quantities:
             if name not in known:
@@ -46,31 +46,31 @@ class Extremes(Records):
                 columns[f"{name}_{which}"] = Column((), "", f"{text} of {name}")
                 for axis in AXES[: equation.grid.dimensions]:
                     columns[f"{name}_{which}_{axis}"] = Column((), "length", f"{axis} of the {text} of {name}")
-        return Layout({}, columns)
+        return RecordsLayout({}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found, quantities = {}, _quantities(equation, fields)
+        columns, quantities = {}, _quantities(equation, fields)
         for name in self.quantities or quantities:
             for which, search in (("max", largest), ("min", smallest)):
                 value, place = search(quantities[name], equation.grid)
-                found[f"{name}_{which}"] = value
-                found |= {f"{name}_{which}_{axis}": x for axis, x in zip(AXES, place, strict=False)}
-        return found
+                columns[f"{name}_{which}"] = value
+                columns |= {f"{name}_{which}_{axis}": x for axis, x in zip(AXES, place, strict=False)}
+        return columns
 
 
 def _quantities(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
     """Real values at the points, by name."""
-    found: dict[str, Array] = {}
+    quantities: dict[str, Array] = {}
     values = equation.to_physical(fields)
     for name, u in values.items():
         if equation.fields[name].real:
-            found |= dict(zip(equation.component_names(name), u, strict=True))
+            quantities |= dict(zip(equation.component_names(name), u, strict=True))
     vectors = equation.vectors(fields)
     if vectors and equation.grid.dimensions > 1:
         name, u_hat = next(iter(vectors.items()))
         u = values[name] if name in values else equation.transform.inverse(u_hat)
         omega = equation.transform.inverse(curl(u_hat, equation.grid))
-        found["speed"] = jnp.sqrt(jnp.sum(u**2, axis=0))
-        found.setdefault("vorticity", omega[0] if len(omega) == 1 else jnp.sqrt(jnp.sum(omega**2, axis=0)))
+        quantities["speed"] = jnp.sqrt(jnp.sum(u**2, axis=0))
+        quantities.setdefault("vorticity", omega[0] if len(omega) == 1 else jnp.sqrt(jnp.sum(omega**2, axis=0)))
     density = equation.density(values)
-    return found if density is None else {**found, "density": density}
+    return quantities if density is None else {**quantities, "density": density}

@@ -16,7 +16,7 @@ from solver.operators import Fields
 
 
 def _sums(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
-    """Zero: the mean as coefficients (or points, as the field is held), squares at the points."""
+    """Sums of zero: the mean in the form of the field (coefficients or points), squares at the points."""
     held, points = equation.field_shapes(), equation.physical_shapes()
     return {
         name: {
@@ -34,27 +34,27 @@ def _shardings(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]
 
 
 def shapes_of_sums(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
-    """Shapes and shardings of what is summed up of fields; computes nothing."""
+    """Shapes and shardings of the sums of fields; computes nothing."""
     shapes = jax.eval_shape(lambda: _sums(equation, names))
-    place = lambda leaf, where: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where)  # noqa: E731
+    place = lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)  # noqa: E731
     return jax.tree.map(place, shapes, _shardings(equation, names))
 
 
 def no_sums(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
-    """The sums at the begin of a window: zeros."""
+    """The sums at the start of a window: zeros."""
     shapes = shapes_of_sums(equation, names)
     return jax.tree.map(lambda leaf: _zeros(leaf.shape, str(leaf.dtype), leaf.sharding)(), shapes)
 
 
 @cache
 def _zeros(shape: tuple[int, ...], dtype: str, sharding: Any) -> Callable[[], Array]:
-    """What makes zeros where they are to lie; compiled once, not for each window."""
+    """A function that makes zeros with this sharding; compiled once, not for each window."""
     return jax.jit(lambda: jnp.zeros(shape, dtype), out_shardings=sharding)
 
 
 @compiled
 def add_fields(equation: PeriodicSystem, sums: Any, fields: Fields, weight: Array, total: Array) -> Any:
-    """The sums with one state more, of a weight; `total` has it in. One inverse transform of each field."""
+    """Add a state with a weight to the sums; `total` includes this weight. One inverse transform of each field."""
     weight, total = (jnp.asarray(value, equation.grid.dtype) for value in (weight, total))
     added = {}
     for name, now in fields.items():
@@ -68,15 +68,15 @@ def add_fields(equation: PeriodicSystem, sums: Any, fields: Fields, weight: Arra
 @compiled
 def means_and_variances(equation: PeriodicSystem, sums: Any, total: Array) -> dict[str, Array]:
     """`FIELD_mean` and `FIELD_variance` at the points. One inverse transform of each field."""
-    found = {}
+    moments = {}
     for name, parts in sums.items():
-        found[f"{name}_mean"] = equation.transform_of(name).inverse(parts["mean"])
-        found[f"{name}_variance"] = parts["squares"] / jnp.asarray(total, equation.grid.dtype)
-    return found
+        moments[f"{name}_mean"] = equation.transform_of(name).inverse(parts["mean"])
+        moments[f"{name}_variance"] = parts["squares"] / jnp.asarray(total, equation.grid.dtype)
+    return moments
 
 
 def units_of(equation: PeriodicSystem, name: str) -> str:
-    """Units of one of `means_and_variances`."""
+    """Units of an entry of `means_and_variances`."""
     field, _, which = name.rpartition("_")
     units = equation.fields[field].units
     return units if which == "mean" or not units else f"({units})^2"

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Snapshot, read_snapshot
-from solver.outputs.drawn_slices import cut_of, panels_of, told
+from solver.outputs.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures import Colours, View, colours_of, slices_figure, update_slices
 from solver.pictures.style import style
 
-SAMPLE = 10_000  # values of each frame and panel that colours are chosen by
+SAMPLE = 10_000  # values of each frame and panel from which colours are chosen
 DPI = 150
 
 
@@ -23,28 +23,28 @@ def frames(
 
     Args:
         paths: of the snapshots, or of slices, at least one.
-        view: which slices.
+        view: chooses the slices.
         dpi: pixels per inch.
-        read: what reads a file: a snapshot, or one part of a file of slices.
+        read: reads a file as a snapshot, or one part of a file of slices.
 
     Raises:
-        ValueError: the view asks for what the snapshots do not have.
+        ValueError: the snapshots do not have what the view asks for.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     first = read(paths[0])
     colours = film_colours(paths, view, read)
-    cut = cut_of(first, view)
-    sides = [(name, first.axes[name]) for name in cut.axes]
-    figure = slices_figure(panels_of(first, view, cut), sides, told(first, cut), view, colours)
+    plane = plane_of(first, view)
+    sides = [(name, first.axes[name]) for name in plane.axes]
+    figure = slices_figure(panels_of(first, view, plane), sides, slice_caption(first, plane), view, colours)
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
     with style(view):
         figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # nothing may move from frame to frame
+    figure.set_layout_engine("none")  # keeps every part in place from frame to frame
     for path in paths:
         snapshot = read(path)
-        update_slices(figure, panels_of(snapshot, view, cut_of(snapshot, view)), told(snapshot, cut))
+        update_slices(figure, panels_of(snapshot, view, plane_of(snapshot, view)), slice_caption(snapshot, plane))
         with style(view):
             canvas.draw()
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
@@ -53,7 +53,7 @@ def frames(
 def film_colours(
     paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot
 ) -> dict[str, Colours]:
-    """Colours of each field that suit all snapshots: from a sample of every one, its extremes included."""
+    """Colours of each field for all snapshots, chosen from a sample of each snapshot and its extremes."""
     samples: dict[str, list[np.ndarray]] = {}
     for path in paths:
         snapshot = read(path)
@@ -63,7 +63,7 @@ def film_colours(
 
 
 def _sample(snapshot: Snapshot, view: View) -> Iterator[tuple[str, np.ndarray]]:
-    for panel in panels_of(snapshot, view, cut_of(snapshot, view)):
+    for panel in panels_of(snapshot, view, plane_of(snapshot, view)):
         values = panel.values[np.isfinite(panel.values)]
         if values.size:
             yield panel.name, np.append(values[:: max(1, values.size // SAMPLE)], [values.min(), values.max()])

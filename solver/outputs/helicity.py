@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
@@ -18,17 +18,17 @@ from solver.outputs.vectors import vector_prefixes
 
 @dataclass(frozen=True)
 class Helicity(Records):
-    """H(k) = Σ Re(û* ω̂) over each shell, ω = ∇×u; the sum of all shells is ⟨u·ω⟩. In three dimensions.
+    """H(k) = Σ Re(û* ω̂) over each shell, ω = ∇×u; the sum of all shells is ⟨u·ω⟩. In three dimensions only.
 
-    With a magnetic field also `magnetic_helicity`, ⟨a·b⟩ with b = ∇×a and ∇·a = 0, and `cross_helicity`, ⟨u·b⟩. One
-    all-reduce of the shells for each; no transform.
+    An equation with a magnetic field also has `magnetic_helicity`, ⟨a·b⟩ with b = ∇×a and ∇·a = 0, and
+    `cross_helicity`, ⟨u·b⟩. Costs one all-reduce of the shells for each column; no transform.
 
     Source: Moffatt, J. Fluid Mech. 35 (1969) 117; Biskamp, Magnetohydrodynamic Turbulence (2003), chapter 2.
     """
 
     name: ClassVar[str] = "helicity"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions != 3:
             raise ValueError(
@@ -40,15 +40,15 @@ class Helicity(Records):
                 ("k",), "length^3/time^2", "vector potential times field in each shell"
             )
             columns["cross_helicity"] = Column(("k",), "length^2/time^2", "velocity times magnetic field in each shell")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         vectors, grid = equation.vectors(fields), equation.grid
         u_hat = next(iter(vectors.values()))
-        found = {"helicity": co_spectrum(u_hat, curl(u_hat, grid), grid)}
+        columns = {"helicity": co_spectrum(u_hat, curl(u_hat, grid), grid)}
         if "magnetic_field" in vectors:
             b_hat = vectors["magnetic_field"]
             a_hat = curl(b_hat, grid) * grid.inverse_k_squared()
-            found["magnetic_helicity"] = co_spectrum(a_hat, b_hat, grid)
-            found["cross_helicity"] = co_spectrum(u_hat, b_hat, grid)
-        return found
+            columns["magnetic_helicity"] = co_spectrum(a_hat, b_hat, grid)
+            columns["cross_helicity"] = co_spectrum(u_hat, b_hat, grid)
+        return columns

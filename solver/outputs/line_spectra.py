@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import line_spectrum, line_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES, component_coefficients, components
@@ -20,15 +20,15 @@ from solver.outputs.vectors import AXES, component_coefficients, components
 class LineSpectra(Records):
     """E_i(k_x), E_i(k_y), E_i(k_z) of every component: ½ Σ |û_i|² over the modes with this |k_j|.
 
-    The sum over k_j ≥ 0 is ½⟨|u_i|²⟩. One all-reduce of each spectrum; no transform but those of a wavefunction that is
-    held at the points.
+    The sum over k_j ≥ 0 is ½⟨|u_i|²⟩. Costs one all-reduce of each spectrum, and a transform only of a wavefunction
+    that is held at the points.
 
     Source: Pope, Turbulent Flows (2000), section 6.5.
     """
 
     name: ClassVar[str] = "line-spectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         grid, columns = equation.grid, {}
         axes = {
             f"k{axis}": Axis(line_wavenumbers(grid, j), "1/length", f"|k| along {axis}")
@@ -39,7 +39,7 @@ class LineSpectra(Records):
             for axis in AXES[: grid.dimensions]:
                 text = f"half the mean square of {component} at each |k{axis}|"
                 columns[f"{component}_{axis}"] = Column((f"k{axis}",), units, text)
-        return Layout(axes, columns)
+        return RecordsLayout(axes, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         return {

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.diagnostics import mode_coefficients
 from solver.equations.system import PeriodicSystem
 from solver.grid import mode_index
-from solver.io import Axis, Column, Layout, RunDirectory
+from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
@@ -24,8 +24,8 @@ from solver.pictures import Recorded, View, frequencies_figure, save
 class Modes(Records):
     """Real and imaginary part of û(n) of every component, for chosen modes n = (n_x, n_y, n_z), k_i = 2π n_i/L_i.
 
-    `diagnostics.frequency_spectrum` makes frequency–wavenumber spectra of the record. One all-reduce of as many numbers
-    for each component; no transform but those of a wavefunction that is held at the points.
+    `diagnostics.frequency_spectrum` makes frequency–wavenumber spectra of the record. Costs one all-reduce of as many
+    numbers as modes for each component, and a transform only of a wavefunction that is held at the points.
 
     Args:
         modes: whole numbers, one for each axis of each mode, such as [[1, 0, 0], [0, 2, 1]].
@@ -35,30 +35,30 @@ class Modes(Records):
 
     name: ClassVar[str] = "modes"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         if not self.modes:
             raise ValueError("output modes: modes []; one or more are needed, such as [[1, 0, 0]]")
         columns = {}
         for component, field in components(equation).items():
             for mode in self.modes:
-                mode_index(equation.grid_of(field), mode)  # refuses what the grid does not retain
+                mode_index(equation.grid_of(field), mode)  # raises if the grid does not retain the mode
             units = equation.fields[field].units
             for part in ("real", "imaginary"):
                 columns[f"{component}_{part}"] = Column(("mode",), units, f"{part} part of the coefficient")
         listed = ", ".join(str(list(mode)) for mode in self.modes)
-        return Layout({"mode": Axis(np.arange(len(self.modes)), "", f"modes {listed}")}, columns)
+        return RecordsLayout({"mode": Axis(np.arange(len(self.modes)), "", f"modes {listed}")}, columns)
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """The record, and the frequency spectra of the modes where its times are equally spaced."""
+        """Draw the record, and the frequency spectra of the modes if its times are equally spaced."""
         recorded = Recorded.read(cls.file(directory))
         spectra = None if recorded is None else frequencies_figure(recorded, view)
         drawn = [] if spectra is None else save(spectra, folder, f"{cls.name}-frequencies", view)
         return [*super().draw(directory, folder, view), *drawn]
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
         for component, (field, u_hat) in component_coefficients(equation, fields).items():
             values = mode_coefficients(u_hat, self.modes, equation.grid_of(field))
-            found |= {f"{component}_real": values.real, f"{component}_imaginary": values.imag}
-        return found
+            columns |= {f"{component}_real": values.real, f"{component}_imaginary": values.imag}
+        return columns

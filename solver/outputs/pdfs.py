@@ -13,15 +13,15 @@ from solver import diagnostics
 from solver.config import nearest
 from solver.diagnostics import bin_centres, deviation_density, log_density
 from solver.equations.system import PeriodicSystem, require
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.structure_functions import check_separations
 from solver.outputs.vectors import density_of, has_density, vector_prefixes
 
-POSITIVE = ("dissipation", "density")  # on the logarithmic axis
-BESIDE = ("mean", "std", "skewness", "flatness", "outside")
-MOST_BINS = 100_000
+POSITIVE = ("dissipation", "density")  # quantities on the logarithmic axis
+MOMENTS = ("mean", "std", "skewness", "flatness", "outside")
+MAX_BINS = 100_000
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class PDFs(Records):
     of a component along each axis that is split over devices; all-reduces of the counts.
 
     Args:
-        quantities: names of those wanted; all that the equation has if empty.
+        quantities: names of the quantities; all that the equation has if empty.
         separations: of the increments, as numbers of the coarsest spacing; 1 and 4, as far as they fit, if empty.
-        bins: how many, on both axes.
+        bins: number of bins, on both axes.
         deviations: the axis `deviation` reaches from minus to plus this many standard deviations.
         decades: the axis `log10_of_mean` reaches from minus to plus this many decades.
 
@@ -55,17 +55,17 @@ class PDFs(Records):
 
     name: ClassVar[str] = "pdfs"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         require("bins", self.bins, "one or more", least=1)
-        if self.bins > MOST_BINS:
-            raise ValueError(f"bins {self.bins}: at most {MOST_BINS} are needed; a row keeps them all")
+        if self.bins > MAX_BINS:
+            raise ValueError(f"bins {self.bins}: at most {MAX_BINS} are needed; a row keeps them all")
         for name in ("deviations", "decades"):
             require(name, getattr(self, name), "a positive number", above=0)
         columns: dict[str, Column] = {}
         for name in self._quantities(equation):
             axis = _axis(name)
             columns[name] = Column((axis,), "1", f"probability density of {name} per unit of {axis}")
-            columns |= {f"{name}_{what}": Column((), "", f"{what} of {name}") for what in BESIDE}
+            columns |= {f"{name}_{what}": Column((), "", f"{what} of {name}") for what in MOMENTS}
         deviation = bin_centres(-self.deviations, self.deviations, self.bins)
         decades = bin_centres(-self.decades, self.decades, self.bins)
         axes = {
@@ -73,27 +73,27 @@ class PDFs(Records):
             "log10_of_mean": Axis(decades, "1", "decimal logarithm of the value over its mean"),
         }
         used = {column.axes[0] for column in columns.values() if column.axes}
-        return Layout({name: axis for name, axis in axes.items() if name in used}, columns)
+        return RecordsLayout({name: axis for name, axis in axes.items() if name in used}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found: dict[str, Array] = {}
-        made = self._makers(equation, fields)
+        columns: dict[str, Array] = {}
+        makers = self._makers(equation, fields)
         for name in self._quantities(equation):
-            values, grid = made[name](), equation.grid
+            values, grid = makers[name](), equation.grid
             if _axis(name) == "deviation":
                 shares, outside, moments = deviation_density(values, self.deviations, self.bins, grid)
             else:
                 shares, outside, moments = log_density(values, -self.decades, self.decades, self.bins, grid)
-            found[name] = shares
-            beside = zip(BESIDE, (*moments, outside), strict=True)
-            found |= {f"{name}_{what}": value for what, value in beside}
-        return found
+            columns[name] = shares
+            numbers = zip(MOMENTS, (*moments, outside), strict=True)
+            columns |= {f"{name}_{what}": value for what, value in numbers}
+        return columns
 
     def _quantities(self, equation: PeriodicSystem) -> list[str]:
         """Names of the quantities to be recorded.
 
         Raises:
-            ValueError: one that the equation does not have, or none at all.
+            ValueError: the equation does not have one of them, or has no quantity at all.
         """
         known = self._known(equation)
         for name in self.quantities:
@@ -122,7 +122,7 @@ class PDFs(Records):
         return [n for n in (1, 4) if n <= max(diagnostics.separations(equation.grid))]
 
     def _makers(self, equation: PeriodicSystem, fields: Fields) -> dict[str, Callable[[], Array]]:
-        """Functions that give each quantity at the points; what is not asked for is not computed."""
+        """Functions that compute each quantity at the points; only those that are called are computed."""
         made: dict[str, Callable[[], Array]] = {}
         vectors = cache(lambda: equation.vectors(fields))
         for name, field in equation.fields.items():
@@ -156,5 +156,5 @@ def _axis(quantity: str) -> str:
 
 
 def _is_solenoidal(equation: PeriodicSystem) -> bool:
-    """Whether the velocity is: one that is not a field follows from a stream function."""
+    """Whether the velocity is solenoidal. A velocity that is not a field follows from a stream function, so it is."""
     return "velocity" not in equation.fields or equation.fields["velocity"].solenoidal

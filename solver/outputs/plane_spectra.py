@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import across_wavenumbers, line_wavenumbers, plane_spectrum
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES
@@ -20,11 +20,11 @@ from solver.outputs.vectors import AXES
 class PlaneSpectra(Records):
     """E(k_∥, k_⊥) of every field: ½ Σ |û|² over the modes with this |k_∥| and k_⊥ in a shell around this value.
 
-    The sum of all entries is ½⟨|u|²⟩. One all-reduce of each spectrum; no transform but those of a wavefunction that is
-    held at the points.
+    The sum of all entries is ½⟨|u|²⟩. Costs one all-reduce of each spectrum, and a transform only of a wavefunction
+    that is held at the points.
 
     Args:
-        direction: of k_∥, such as that of gravity, rotation or a mean magnetic field; the last axis if None.
+        direction: direction of k_∥, such as that of gravity, rotation or a mean magnetic field; the last axis if None.
 
     Source: Cambon & Jacquin, J. Fluid Mech. 202 (1989) 295.
     """
@@ -33,14 +33,14 @@ class PlaneSpectra(Records):
 
     name: ClassVar[str] = "plane-spectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         grid, axis = equation.grid, self._axis(equation)
         axes = {
             "k_parallel": Axis(line_wavenumbers(grid, axis), "1/length", f"|k| along {AXES[axis]}"),
             "k_perp": Axis(across_wavenumbers(grid, axis), "1/length", f"|k| across {AXES[axis]}, centre of the shell"),
         }
         text = "half the mean square at each |k| along and in each shell across"
-        return Layout(
+        return RecordsLayout(
             axes, {name: Column(tuple(axes), f"({field.units})^2", text) for name, field in equation.fields.items()}
         )
 

@@ -11,17 +11,17 @@ from jaxtyping import Array
 
 from solver.diagnostics.points import at_places
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
 
 @dataclass(frozen=True)
 class Points(Records):
-    """Every component of every field at places that need be no points of the grid, exact to round-off.
+    """Every component of every field at chosen places, also between points of the grid, exact to round-off.
 
-    Columns are called as the components, such as `velocity_x`; of a wavefunction its real and imaginary part. One pass
-    over the modes and one all-reduce for each place.
+    Columns have the names of the components, such as `velocity_x`; a wavefunction has a real and an imaginary part.
+    Costs one pass over the modes and one all-reduce for each place.
 
     Args:
         at: the places, one position [length] for each direction.
@@ -31,27 +31,27 @@ class Points(Records):
 
     name: ClassVar[str] = "points"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         d = equation.grid.dimensions
         if not self.at or any(len(place) != d for place in self.at):
             raise ValueError(f"output points: at = {[list(p) for p in self.at]}: places of {d} numbers are needed")
-        where = "; ".join(f"({', '.join(f'{x:g}' for x in place)})" for place in self.at)
-        axes = {"point": Axis(np.arange(len(self.at)), long_name=f"the places, in turn: {where}")}
+        listed = "; ".join(f"({', '.join(f'{x:g}' for x in place)})" for place in self.at)
+        axes = {"point": Axis(np.arange(len(self.at)), long_name=f"the places, in turn: {listed}")}
         columns = {}
         for name, field in equation.fields.items():
             for component in field.component_names(name, d):
                 for part in ("",) if field.real else ("_real", "_imag"):
                     columns[component + part] = Column(("point",), field.units, f"{component}{part} at each place")
-        return Layout(axes, columns)
+        return RecordsLayout(axes, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found = {}
+        columns = {}
         d, hats = equation.grid.dimensions, equation.coefficients(fields)
         for name, field in equation.fields.items():
             values = at_places(hats[name], self.at, equation.grid_of(name))
             for i, component in enumerate(field.component_names(name, d)):
                 if field.real:
-                    found[component] = values[:, i]
+                    columns[component] = values[:, i]
                 else:
-                    found |= {f"{component}_real": values[:, i].real, f"{component}_imag": values[:, i].imag}
-        return found
+                    columns |= {f"{component}_real": values[:, i].real, f"{component}_imag": values[:, i].imag}
+        return columns

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import profile_around_peak, profile_radii
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES, density_of, require_density
@@ -18,17 +18,18 @@ from solver.outputs.vectors import AXES, density_of, require_density
 
 @dataclass(frozen=True)
 class Profile(Records):
-    """Mean of the density |ψ|² in shells around its largest value, to the nearest periodic image; and where that is.
+    """Mean of the density |ψ|² in shells around its largest value, and the position of that value.
 
-    Shells are as thick as the coarsest spacing, the first a point alone. `diagnostics.fit_soliton` fits the profile of
-    a soliton to a row. No transform where the wavefunction is held at the points; all-reduces of the shells.
+    Distances are to the nearest periodic image. Shells are as thick as the coarsest spacing; the first one is a single
+    point. `diagnostics.fit_soliton` fits the profile of a soliton to a row. Costs all-reduces of the shells, and a
+    transform unless the wavefunction is held at the points.
 
     Source: Schive, Chiueh & Broadhurst, Nature Phys. 10 (2014) 496.
     """
 
     name: ClassVar[str] = "profile"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         require_density(equation, self.name)
         columns = {
             "density": Column(("r",), "density", "mean density in each shell around the peak"),
@@ -37,9 +38,9 @@ class Profile(Records):
         }
         for axis in AXES[: equation.grid.dimensions]:
             columns[f"peak_{axis}"] = Column((), "length", f"{axis} of the largest density")
-        return Layout({"r": Axis(profile_radii(equation.grid), "length", "distance from the peak")}, columns)
+        return RecordsLayout({"r": Axis(profile_radii(equation.grid), "length", "distance from the peak")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         means, count, peak, place = profile_around_peak(density_of(equation, fields), equation.grid)
-        where = {f"peak_{axis}": x for axis, x in zip(AXES, place, strict=False)}
-        return {"density": means, "count": count, "peak_density": peak, **where}
+        position = {f"peak_{axis}": x for axis, x in zip(AXES, place, strict=False)}
+        return {"density": means, "count": count, "peak_density": peak, **position}

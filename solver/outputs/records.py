@@ -1,4 +1,4 @@
-"""What outputs share that record a few numbers of each state against time: NAME.h5 in the run's directory."""
+"""Base class of outputs that record a few numbers of each state against time: NAME.h5 in the run's directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxtyping import Array
 from solver.cluster import is_first
 from solver.config import ConfigError
 from solver.equations.system import PeriodicSystem, compiled
-from solver.io import TIME, Layout, RecordsFile, Row, RunDirectory, verify_data
+from solver.io import TIME, RecordsFile, RecordsLayout, Row, RunDirectory, verify_data
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.pictures import Recorded, View, records_figure, save
@@ -28,16 +28,16 @@ _values = compiled(lambda output, equation, fields: output.values(equation, fiel
 class Records(Output):
     """Arrays of fixed shape against time, in NAME.h5. Subclass it for a diagnostic of your own.
 
-    A subclass gives `name`, `layout` and `values`. Rows go to a journal beside the file, which is brought up to date at
-    every checkpoint and whenever the journal has grown to a quarter of it.
+    A subclass gives `name`, `layout` and `values`. Rows are written to a journal beside the file. The file is brought
+    up to date at every checkpoint, and when the journal has grown to a quarter of it.
     """
 
     @abstractmethod
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         """Axes and columns; touches no device.
 
         Raises:
-            ValueError: an equation, or parameters, that it cannot be worked out for.
+            ValueError: the output is not possible for this equation, or with these parameters.
         """
 
     @abstractmethod
@@ -48,8 +48,8 @@ class Records(Output):
         try:
             layout = self.layout(equation)
         except ValueError as error:
-            told = str(error)
-            raise ValueError(told if told.startswith("output ") else f"output {self.name}: {told}") from None
+            text = str(error)
+            raise ValueError(text if text.startswith("output ") else f"output {self.name}: {text}") from None
         taken = [name for name in layout.columns if name in (*TIME, *layout.axes)]
         if taken:
             axes = ", ".join((*TIME, *layout.axes))
@@ -57,12 +57,12 @@ class Records(Output):
                 f"output {self.name}: a column of {equation.name} would be called {taken[0]!r}, as an axis of the file "
                 f"is; another name than {axes} is needed"
             )
-        found = jax.eval_shape(lambda fields: self.values(equation, fields), equation.field_shapes())
-        if found.keys() != layout.columns.keys():
+        shapes = jax.eval_shape(lambda fields: self.values(equation, fields), equation.field_shapes())
+        if shapes.keys() != layout.columns.keys():
             raise ValueError(
-                f"output {self.name}: values() gives {', '.join(found)}; {', '.join(layout.columns)} are needed"
+                f"output {self.name}: values() gives {', '.join(shapes)}; {', '.join(layout.columns)} are needed"
             )
-        for name, values in found.items():
+        for name, values in shapes.items():
             if values.shape != layout.shape(name):
                 raise ValueError(
                     f"output {self.name}: values() gives {name} of shape {list(values.shape)}; "
@@ -93,7 +93,7 @@ class Records(Output):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """One figure, with panels chosen by the axes of the columns."""
+        """Draw one figure, with panels chosen by the axes of the columns."""
         recorded = Recorded.read(cls.file(directory))
         figure = None if recorded is None else records_figure(recorded, view)
         return [] if figure is None else save(figure, folder, cls.name, view)
@@ -107,20 +107,20 @@ class Records(Output):
         return cls.file(directory).verify()
 
 
-def check_continues(file: RecordsFile, wanted: Layout, name: str) -> None:
-    """Raises ConfigError where a file that exists is damaged, or cannot take rows of the layout wanted of `name`."""
+def check_continues(file: RecordsFile, layout: RecordsLayout, name: str) -> None:
+    """Raises ConfigError if an existing file is damaged, or has another layout than output `name` now writes."""
     if not file.path.exists():
         return
     if verify_data(file.path):
         raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
-    there = file.layout()
-    if there is not None and there.to_json() != wanted.to_json():
+    existing = file.layout()
+    if existing is not None and existing.to_json() != layout.to_json():
         raise ConfigError(
-            f"{file.path}: holds {', '.join(there.columns)} with other axes or units than output.{name} now "
+            f"{file.path}: holds {', '.join(existing.columns)} with other axes or units than output.{name} now "
             "asks for; move it away to begin it anew"
         )
 
 
 def records_of(output: Records, equation: PeriodicSystem, fields: Fields) -> dict[str, np.ndarray]:
-    """What an output records of a state, on the host. Collective."""
+    """The arrays that an output records of a state, on the host. Collective."""
     return {name: np.asarray(values) for name, values in _values(output, equation, fields).items()}

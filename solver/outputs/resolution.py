@@ -1,4 +1,4 @@
-"""Whether a grid resolves a field: how much of its spectrum is left at the largest wavenumbers."""
+"""Whether a grid resolves a field, by the size of its spectrum at the largest wavenumbers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.operators import Fields
 
-TAIL = 0.1  # of the shells up to k_max, the last ones
-FEWEST = 6  # shells, the mean's too: fewer have no tail
-LEVEL = 0.03  # of the largest shell: a resolved field has far less there
+TAIL = 0.1  # fraction of the shells up to k_max that form the tail
+MIN_SHELLS = 6  # including that of the mean; with fewer there is no tail
+LEVEL = 0.03  # of the largest shell; the tail of a resolved field is far smaller
 
 
 def tails(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
     """Mean energy of the last tenth of the shells up to k_max over that of the largest shell, by field.
 
-    Of the spectra ½|û|² without the mean; 0 for a uniform field, and where the grid has too few shells. All-reduces
-    only, and a transform of what a state holds at the points.
+    It uses the spectra ½|û|² without the mean, and is 0 for a uniform field, or if the grid has too few shells. Costs
+    all-reduces, and a transform of fields that a state holds at the points.
     """
     hats = equation.coefficients(fields)
     return {name: _tail(hats[name], equation.grid_of(name)) for name in equation.fields}
@@ -40,7 +40,7 @@ def unresolved(now: Mapping[str, float], before: Mapping[str, float], grid: Grid
 
 def _tail(u_hat: Array, grid: Grid) -> Array:
     shells = int(np.sum(shell_wavenumbers(grid) <= grid.k_max * (1 + 1e-9)))
-    if shells < FEWEST:
+    if shells < MIN_SHELLS:
         return jnp.zeros(())
     energy = shell_spectrum(u_hat, grid)[1:shells]
     largest = jnp.max(energy)

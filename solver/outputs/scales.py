@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import flow_scales
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
@@ -38,22 +38,22 @@ VISCOUS = {
 class Scales(Records):
     """Rms velocity, integral and Taylor scales, Re_λ, Kolmogorov's scales, skewness and flatness of gradients.
 
-    Of the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has the
-    formulas. What needs a viscosity is left out where the equation has none. Costs one inverse transform of d
-    components; all-reduces only.
+    They belong to the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has
+    the formulas. Without a viscosity, the scales that need one are left out. Costs one inverse transform of d
+    components, and all-reduces.
 
     Source: Pope, Turbulent Flows (2000), sections 6.3 to 6.5.
     """
 
     name: ClassVar[str] = "scales"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions == 1:
             raise ValueError("output scales: a flow in one dimension; two or three are needed")
         viscous = VISCOUS if equation.kinematic_viscosity() is not None else {}
         texts = {**COLUMNS, **viscous}
-        return Layout({}, {name: Column((), units, text) for name, (units, text) in texts.items()})
+        return RecordsLayout({}, {name: Column((), units, text) for name, (units, text) in texts.items()})
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         velocity = next(iter(equation.vectors(fields).values()))

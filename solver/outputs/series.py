@@ -31,17 +31,17 @@ CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 class Series(Output):
     """One row of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
 
-    dt is the size of the last step as it was taken, at the start that of the one to come. Drift is the change since the
-    start of the run, relative to the value there, or to the size of the quantity where that is larger: a mean of zero
-    stays one up to round-off (absolute where both are zero). The budget of an energy E is a column `E_from_CAUSE` for
-    each cause, its contribution since the start of the run, and `E_imbalance`, what they leave unexplained of the
-    change of E relative to the largest of these numbers. Where an error estimate chooses the steps, `rejected` counts
-    those that were taken again. Warnings go to the log, each kind once; one of them for every field whose spectrum does
-    not fall off towards k_max.
+    dt is the size of the last step; in the first row it is the size of the next step. Drift is the change since the
+    start of the run, relative to the first value or, if that is larger, to the size of the quantity, so that a mean of
+    zero has a meaningful drift (absolute if both are zero). The budget of an energy E has a column `E_from_CAUSE` for
+    each cause, its contribution since the start of the run, and `E_imbalance`, the part of the change of E that the
+    causes do not explain, relative to the largest of these numbers. If an error estimate chooses the steps, `rejected`
+    counts the steps that were repeated. Warnings go to the log, each kind once. Each field whose spectrum does not fall
+    off towards k_max has a warning.
 
-    At each row it is checked that every field is what the equation declares it to be: real, free of divergence, of zero
-    mean. More than 1e-6 of a field that is not (1e-3 in float32) is a warning, more than 1e-2 ends the run.
-    All-reduces, and the exchange of `operators.hermitian`.
+    Each row checks that every field has the properties that the equation declares: real, free of divergence, of zero
+    mean. If more than 1e-6 of a field (1e-3 in float32) violates one, there is a warning; more than 1e-2 ends the run.
+    Costs all-reduces, and the exchange of `operators.hermitian`.
     """
 
     name: ClassVar[str] = "series"
@@ -69,11 +69,11 @@ class Series(Output):
 
     def resume(self, run: Run) -> None:
         file = _file(run, *_names(run.equation))
-        there = file.path.exists() and bool(read_columns(file.path))
+        has_rows = file.path.exists() and bool(read_columns(file.path))
         damage = file.verify()
         if damage:
             LOGGER.warning("%s: %s", file.path.name, "; ".join(damage))
-        if there:
+        if has_rows:
             file.check()
             return
         if not damage:
@@ -113,7 +113,7 @@ class Series(Output):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """One panel for each column that is not constant; budgets, and what should be zero, in one panel each."""
+        """Draw a panel per column that is not constant; budgets, and columns that should be zero, share a panel."""
         if not directory.series.exists():
             return []
         figure = series_figure(read_series(directory.series), read_units(directory.series), view)
@@ -121,8 +121,8 @@ class Series(Output):
 
 
 def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Any, ...]:
-    """A row of the series, what is conserved and of what size, the energies, how far fields are from what they are
-    declared to be, and the tails of their spectra."""
+    """A row of the series; conserved quantities and their scales; energies; distances of fields from their declared
+    properties; tails of their spectra."""
     energies = equation.energies(fields) if equation.budget_columns() else {}
     row, conserved = equation.series(fields, dt), equation.conserved(fields)
     astray = distances(fields, equation.fields, equation.grid)
@@ -139,7 +139,7 @@ def _names(equation: PeriodicSystem) -> tuple[Iterable[str], Iterable[str], Iter
 
 
 def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesFile:
-    """The file with its columns; those of the budget in the order of their names, as a state has them."""
+    """The file with its columns; columns of the budget are in the order of their names, as in a state."""
     units = run.equation.series_units()
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
@@ -149,10 +149,10 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
 
 
 def _unresolved(run: Run, now: dict[str, float]) -> list[str]:
-    """Warnings of fields whose spectra do not fall off, by their tails; compared with those of the row before."""
-    found = unresolved(now, run.tails, run.equation.grid)
+    """Warnings about fields whose spectra do not fall off, by their tails in this row and the row before."""
+    warnings = unresolved(now, run.tails, run.equation.grid)
     run.tails.update(now)
-    return found
+    return warnings
 
 
 def _open_budgets(missing: dict[str, float]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory
-from solver.io.cuts import Cut
+from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection
 from solver.outputs.drawn_parts import draw_parts
 from solver.outputs.state_files import StateFiles
@@ -19,8 +19,8 @@ from solver.pictures import View
 class Slices(StateFiles):
     """Parts of the grid at the points, one HDF5 file for each state: data sets such as `velocity_z12`.
 
-    The quantities are made at all points, as for a snapshot; each device gives what it has of a part. No communication
-    besides the transforms.
+    The quantities are computed at all points, as for a snapshot, and each device writes the points of a part that it
+    holds. No communication besides the transforms.
 
     Args:
         at: the parts: `"z = 0.5"` is a plane, `"y = 0, z = 1"` a line, `"x = 0:1, y = 2:3"` a box. Positions [length]
@@ -35,16 +35,16 @@ class Slices(StateFiles):
 
     @property
     def selection(self) -> Selection:
-        """What is written of each state."""
+        """The quantities that are written of each state."""
         return Selection(self.fields, self.precision)
 
     def check(self, equation: PeriodicSystem) -> None:
         """
         Raises:
-            ValueError: a part that does not lie in the box, or that is there twice.
+            ValueError: a part does not lie in the box, or is given twice.
         """
         super().check(equation)
-        labels = [cut.label(equation.grid.physical_shape) for cut in self.cuts(equation)]
+        labels = [subgrid.label(equation.grid.physical_shape) for subgrid in self.subgrids(equation)]
         if not labels:
             raise ValueError("output.slices.at is empty: one part or more is needed, such as 'z = 0.5'")
         for label in labels:
@@ -52,15 +52,15 @@ class Slices(StateFiles):
                 which = ", ".join(map(repr, self.at))
                 raise ValueError(f"output.slices.at = [{which}]: {label or 'the whole grid'} is there twice or no part")
 
-    def cuts(self, equation: PeriodicSystem) -> list[Cut]:
+    def subgrids(self, equation: PeriodicSystem) -> list[Subgrid]:
         """The parts of the equation's grid."""
         try:
-            return [Cut.of(text, equation.grid) for text in self.at]
+            return [Subgrid.of(text, equation.grid) for text in self.at]
         except ValueError as error:
             raise ValueError(f"output.slices.at: {error}") from None
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """Planes at a few times, or at that of the view; lines and points against time."""
+        """Draw planes at a few times, or at the view's time, and lines and points against time."""
         paths = cls.files(directory)
         return draw_parts(paths, folder, view) if paths else []

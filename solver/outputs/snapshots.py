@@ -17,13 +17,13 @@ from solver.pictures import View
 class Snapshots(StateFiles):
     """Real fields at the points, one HDF5 file for each state, and a VTKHDF file of links.
 
-    A vector is one data set `(x, y, z, component)` whose components are labelled; every data set has its units. The
-    transforms of the quantities; no gather. On fewer points the values are those of the modes that the coarser grid
-    has, free of aliasing. Turbulence in full precision hardly shrinks, and the processes write in turn, so nothing is
-    compressed by default.
+    A vector is one data set `(x, y, z, component)` whose components are labelled; every data set has its units. Costs
+    the transforms of the quantities; no gather. With `coarsen` the values are those of the modes of the coarser grid,
+    free of aliasing. Nothing is compressed by default: turbulence in full precision hardly shrinks, and the processes
+    write one after another.
 
     Args:
-        coarsen: by how much fewer points there are along each axis than the grid has.
+        coarsen: factor by which each axis has fewer points than the grid.
 
     Raises:
         ValueError: `coarsen` is not positive.
@@ -40,15 +40,15 @@ class Snapshots(StateFiles):
 
     @property
     def selection(self) -> Selection:
-        """What is written of each state."""
+        """The quantities that are written of each state."""
         return Selection(self.fields, self.precision, self.coarsen)
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """A figure of slices for each snapshot; in one dimension one figure, time upwards."""
-        found = [read_snapshot(path) for path in chosen_snapshots(cls.files(directory), view)]
-        if not found:
+        """Draw a figure of slices for each snapshot; in one dimension one figure with time upwards."""
+        snapshots = [read_snapshot(path) for path in chosen_snapshots(cls.files(directory), view)]
+        if not snapshots:
             return []
-        if len(found[0].axes) == 1 and len(found) > 1:
-            return draw_against_time(found, folder, view)
-        return [path for snapshot in found for path in draw_slices(snapshot, folder, view)]
+        if len(snapshots[0].axes) == 1 and len(snapshots) > 1:
+            return draw_against_time(snapshots, folder, view)
+        return [path for snapshot in snapshots for path in draw_slices(snapshot, folder, view)]

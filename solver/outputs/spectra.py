@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.config import read_toml
 from solver.diagnostics import shell_wavenumbers
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout, RunDirectory
+from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.pictures import Recorded, View, power_of, save, spectra_figure
@@ -28,10 +28,10 @@ class Spectra(Records):
 
     name: ClassVar[str] = "spectra"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         k = Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")
         names = jax.eval_shape(lambda fields: equation.spectra(fields), equation.field_shapes())
-        return Layout(
+        return RecordsLayout(
             {"k": k}, {name: Column(("k",), long_name=text) for name, text in _about(equation, names).items()}
         )
 
@@ -40,7 +40,7 @@ class Spectra(Records):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """One panel for each spectrum, and one compensated by the power of k that the view or the equation gives."""
+        """Draw a panel for each spectrum, and one compensated by the power of k of the view or of the equation."""
         recorded = Recorded.read(cls.file(directory))
         if recorded is None:
             return []
@@ -50,8 +50,8 @@ class Spectra(Records):
 
 
 def _about(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, str]:
-    """What each spectrum is of."""
-    if type(equation).spectra is PeriodicSystem.spectra:  # one of each field, whatever it is called
+    """Description of each spectrum."""
+    if type(equation).spectra is PeriodicSystem.spectra:  # one spectrum of each field, under any name
         return {name: _half(field) for name, field in zip(names, equation.fields, strict=True)}
     summed = equation.series_units()
     return {
@@ -65,6 +65,6 @@ def _half(name: str) -> str:
 
 
 def _power(directory: RunDirectory) -> float | None:
-    """Of the run's equation."""
+    """The power of k that compensates the spectrum of the run's equation."""
     table = read_toml(directory.run_file)
     return power_of(table["equation"]["name"], len(table["grid"]["shape"]))

@@ -1,4 +1,4 @@
-"""What outputs share that write quantities at the points, one HDF5 file for each state."""
+"""Base class of outputs that write quantities at the points, one HDF5 file for each state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from solver.equations.system import PeriodicSystem
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
-from solver.io.cuts import Cut
+from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
 from solver.outputs.base import Output, Run
 from solver.steppers.base import State
@@ -20,12 +20,12 @@ from solver.steppers.base import State
 class StateFiles(Output):
     """Quantities at the points in DIR/NAME/step-<step>.h5.
 
-    A subclass gives `name` and `selection`, and `cuts` if it writes parts of the grid.
+    A subclass gives `name` and `selection`, and `subgrids` if it writes parts of the grid.
 
     Args:
-        fields: names of what is written, of the equation's `snapshot` and of what can be derived (`vorticity`, …); all
-            of `snapshot` if empty.
-        precision: of the files: `float32`, or the grid's.
+        fields: names of the written quantities, from the equation's `snapshot` and from derived ones (`vorticity`, …);
+            all of `snapshot` if empty.
+        precision: precision of the files: `float32`, or the grid's.
         compression: `gzip` (every reader of HDF5 has it), `lzf` (h5py has it, ParaView has not) or `none`.
     """
 
@@ -36,20 +36,20 @@ class StateFiles(Output):
     @property
     @abstractmethod
     def selection(self) -> Selection:
-        """What is written of each state."""
+        """The quantities that are written of each state."""
 
-    def cuts(self, equation: PeriodicSystem) -> Sequence[Cut | None]:
-        """The parts of the grid that are written; None is all of it."""
+    def subgrids(self, equation: PeriodicSystem) -> Sequence[Subgrid | None]:
+        """The parts of the grid that are written; None means the whole grid."""
         return (None,)
 
     @classmethod
     def folder(cls, directory: RunDirectory) -> Path:
-        """Where a run's files of this kind lie."""
+        """Folder of a run's files of this kind."""
         return directory.path / cls.name
 
     @classmethod
     def files(cls, directory: RunDirectory) -> list[Path]:
-        """Their paths, in the order of their steps."""
+        """Paths of the files, in the order of their steps."""
         return list_snapshots(cls.folder(directory))
 
     def check(self, equation: PeriodicSystem) -> None:
@@ -65,7 +65,7 @@ class StateFiles(Output):
         equation, step = run.equation, int(state.step)
         return hold_snapshot(
             snapshot_path(self.folder(run.directory), step),
-            variables(equation, self.selection, state.field, self.cuts(equation)),
+            variables(equation, self.selection, state.field, self.subgrids(equation)),
             self.selection.grid(equation),
             step,
             float(state.t),

@@ -1,4 +1,4 @@
-"""statistics/: means and variances over windows of time, carried along in the state."""
+"""statistics/: means and variances over windows of time. Their sums are part of the state."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from solver.io import (
     VARIANCE,
     Column,
     Job,
-    Layout,
     RecordsFile,
+    RecordsLayout,
     Row,
     RunDirectory,
     Variable,
@@ -45,27 +45,28 @@ from solver.pictures import View
 from solver.steppers.base import State
 
 UNITS_OF_TIME = "time"
-OWN = ("since", "samples")  # columns beside those of the other outputs
+OWN = ("since", "samples")  # columns in addition to those of the other outputs
 
 
 @dataclass(frozen=True)
 class Statistics(Output):
-    """Mean and variance over time of what other outputs record, and of fields at every point.
+    """Mean and variance over time of the records of other outputs, and of fields at every point.
 
-    A window ends whenever this output is due, and the next begins there; its statistics are written, `of` NAME to
-    statistics/NAME.h5, `fields` to statistics/step-<step>.h5. A state stands for the time since the one before it that
-    entered. What has been summed up is part of the run's state: it goes through checkpoints bit for bit. Every state
-    that enters costs what the outputs cost, and one inverse transform of `fields`. No communication of its own.
+    A window ends whenever this output is due, and the next window begins there. Its statistics are written to
+    statistics/NAME.h5 for each NAME in `of`, and to statistics/step-<step>.h5 for `fields`. A sampled state has the
+    weight of the time since the sampled state before it. The sums are part of the run's state: they go through
+    checkpoints bit for bit. Each sampled state costs the records of the outputs, and one inverse transform of `fields`.
+    No further communication.
 
     Args:
-        of: names of outputs that record arrays against time (`spectra`, …), with the parameters that the run gives
-            them, and by default where it has none of the name.
-        fields: of the equation; the mean and variance of each component at every point.
-        sample_steps: number of steps between two states that enter.
-        after: time before which no state enters.
+        of: names of outputs that record arrays against time (`spectra`, …). They have the parameters that the run gives
+            them, or default ones if the run has no such output.
+        fields: fields of the equation; mean and variance of each component at every point.
+        sample_steps: number of steps between two sampled states.
+        after: time before which no state is sampled.
 
     Raises:
-        ValueError: a number of steps that is not positive, or nothing to sum up.
+        ValueError: a number of steps is not positive, or `of` and `fields` are both empty.
 
     Source: West, Comm. ACM 22 (1979) 532 (one pass, without cancellation).
     """
@@ -86,10 +87,10 @@ class Statistics(Output):
         if not (self.of or self.fields):
             raise ValueError("of and fields are both empty: statistics of something are needed")
 
-    def beside(self, others: Iterable[Output]) -> Statistics:
-        mine = dataclasses.replace(self)
-        object.__setattr__(mine, "_others", tuple(others))
-        return mine
+    def with_siblings(self, outputs: Iterable[Output]) -> Statistics:
+        copy = dataclasses.replace(self)
+        object.__setattr__(copy, "_others", tuple(outputs))
+        return copy
 
     @property
     def pauses(self) -> tuple[Schedule, ...]:
@@ -100,7 +101,7 @@ class Statistics(Output):
         """The outputs whose records are summed up, by name.
 
         Raises:
-            ValueError: a name that no output has which records arrays.
+            ValueError: no output that records arrays has this name.
         """
         given = {other.name: other for other in self._others if isinstance(other, Records)}
         ours = concrete_classes("solver.outputs", Records)
@@ -134,18 +135,18 @@ class Statistics(Output):
     def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
         if not self.fields:
             return {}
-        carried, one = shapes_of_sums(equation, self.fields), np.float64(1)
+        carried, weight = shapes_of_sums(equation, self.fields), np.float64(1)
         shapes = {name: state.field[name] for name in self.fields}
-        return {"statistics": add_fields.trace(equation, carried, shapes, one, one)}
+        return {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
 
-    # ---- carried in the state ---------------------------------------------------------------------------------
+    # ---- sums in the state ------------------------------------------------------------------------------------
 
     def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
         sums: dict[str, Any] = {}
         for name, source in self.sources.items():
             layout = source.layout(equation)
             sums[_key(name, layout)] = {
-                # flat, so that no checkpoint takes them for fields
+                # one-dimensional, so that checkpoints do not treat them as fields
                 column: {part: np.zeros(math.prod(layout.shape(column))) for part in ("mean", "squares")}
                 for column in layout.columns
             }
@@ -160,7 +161,7 @@ class Statistics(Output):
             return carried
         if np.isnan(last):
             return {**carried, "since": t, "last": t}
-        if not t > last:  # a run that continues has counted this state already
+        if not t > last:  # a continued run has counted this state already
             return carried
         if carried["closed"]:
             fresh = self.accumulators(equation)
@@ -200,16 +201,16 @@ class Statistics(Output):
         for name, values in means_and_variances(equation, carried["fields"], carried["weight"]).items():
             labels = component_labels(equation, name.rpartition("_")[0], values) if len(values) > 1 else ()
             variables[name] = Variable(values if labels else values[0], units_of(equation, name), labels)
-        told = {"title": run.title, "equation": equation.name, "since": float(carried["since"])}
-        told["samples"] = int(carried["samples"])
+        attributes = {"title": run.title, "equation": equation.name, "since": float(carried["since"])}
+        attributes["samples"] = int(carried["samples"])
         path = snapshot_path(run.directory.statistics, step)
-        return hold_snapshot(path, variables, equation.grid, step, float(state.t), told)
+        return hold_snapshot(path, variables, equation.grid, step, float(state.t), attributes)
 
     def resume(self, run: Run) -> None:
-        wanted = {name: _layout(source.layout(run.equation)) for name, source in self.sources.items()}
+        layouts = {name: _layout(source.layout(run.equation)) for name, source in self.sources.items()}
         for path in _record_files(run.directory):
-            if path.stem in wanted:
-                check_continues(RecordsFile(path), wanted[path.stem], f"statistics with {path.stem}")
+            if path.stem in layouts:
+                check_continues(RecordsFile(path), layouts[path.stem], f"statistics with {path.stem}")
             elif verify_data(path):
                 raise ConfigError(f"{path}: damaged; move it away to continue without its rows")
 
@@ -225,16 +226,16 @@ class Statistics(Output):
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """A figure for each file of means, with the spread in time, and one of mean fields for each window."""
+        """Draw a figure for each file of means, with the spread in time, and one of mean fields for each window."""
         files = [] if view.chooses_slices else [RecordsFile(path) for path in _record_files(directory)]
         return [*draw_means(files, folder, view), *draw_mean_fields(list_snapshots(directory.statistics), folder, view)]
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        found = {path: verify_data(path) for path in list_snapshots(directory.statistics)}
+        problems = {path: verify_data(path) for path in list_snapshots(directory.statistics)}
         for path in _record_files(directory):
-            found |= RecordsFile(path).verify()
-        return found
+            problems |= RecordsFile(path).verify()
+        return problems
 
 
 def _record_files(directory: RunDirectory) -> list[Path]:
@@ -244,18 +245,18 @@ def _record_files(directory: RunDirectory) -> list[Path]:
 # ---- records ----------------------------------------------------------------------------------------------------
 
 
-def _key(name: str, layout: Layout) -> str:
-    """Of an output's sums in the state: those of other axes or columns are not continued."""
+def _key(name: str, layout: RecordsLayout) -> str:
+    """Key of an output's sums in the state. It depends on axes and columns, so that other ones start new sums."""
     return f"{name}-{zlib.crc32(json.dumps(layout.to_json(), sort_keys=True).encode()):08x}"
 
 
 def _sums_of(name: str, carried: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The key of an output's sums, and the sums."""
+    """Key and sums of an output."""
     return next((key, sums) for key, sums in carried["records"].items() if key.rpartition("-")[0] == name)
 
 
 def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weight: Any, total: Any) -> dict[str, Any]:
-    """On the host, in double precision."""
+    """Add records to the sums, on the host, in double precision."""
     return {
         name: {
             "mean": add_to_mean(sums[name]["mean"], value.ravel(), weight, total),
@@ -265,7 +266,7 @@ def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weig
     }
 
 
-def _row(state: State, carried: Mapping[str, Any], name: str, layout: Layout) -> Row:
+def _row(state: State, carried: Mapping[str, Any], name: str, layout: RecordsLayout) -> Row:
     values = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
     for column, sums in _sums_of(name, carried)[1].items():
         shape = layout.shape(column)
@@ -274,7 +275,7 @@ def _row(state: State, carried: Mapping[str, Any], name: str, layout: Layout) ->
     return Row(int(state.step), float(state.t), values)
 
 
-def _layout(layout: Layout) -> Layout:
+def _layout(layout: RecordsLayout) -> RecordsLayout:
     columns = {
         "since": Column(units=UNITS_OF_TIME, long_name="begin of the window, which ends at t"),
         "samples": Column(long_name="number of states in the window"),
@@ -283,4 +284,4 @@ def _layout(layout: Layout) -> Layout:
         columns[name] = Column(column.axes, column.units, f"mean over time of: {column.long_name or name}")
         square = f"({column.units})^2" if column.units else ""
         columns[name + VARIANCE] = Column(column.axes, square, f"variance in time of: {column.long_name or name}")
-    return Layout(layout.axes, columns)
+    return RecordsLayout(layout.axes, columns)

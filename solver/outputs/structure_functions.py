@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver import diagnostics
 from solver.equations.system import PeriodicSystem, require
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components, vector_prefixes
@@ -21,12 +21,12 @@ from solver.outputs.vectors import component_coefficients, components, vector_pr
 class StructureFunctions(Records):
     """S_p(r) = ⟨(u_i(x + r e_j) − u_i(x))^p⟩ of each vector field: longitudinal (i = j) and transverse (i ≠ j).
 
-    And ⟨(c(x + r e_j) − c(x))^p⟩ of each scalar field, under its name. Averaged over the box and the coordinate
+    Each scalar field has ⟨(c(x + r e_j) − c(x))^p⟩ under its name. Averages are over the box and the coordinate
     directions; odd orders keep their sign. Costs one inverse transform of each field, and one for each separation and
     each axis that is split over devices; all-reduces of numbers.
 
     Args:
-        orders: p, one or more each.
+        orders: orders p, each one or more.
         separations: r as numbers of the coarsest spacing; 1, 2, 4, … up to half of the shortest side if empty.
 
     Source: Monin & Yaglom, Statistical Fluid Mechanics 2 (1975), section 13; Frisch, Turbulence (1995), chapter 5.
@@ -37,7 +37,7 @@ class StructureFunctions(Records):
 
     name: ClassVar[str] = "structure-functions"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         require("orders", self.orders, "whole numbers of one or more", least=1)
         if not self.orders:
             raise ValueError("orders []: one whole number or more is needed")
@@ -53,25 +53,25 @@ class StructureFunctions(Records):
                 columns[f"{prefix}transverse"] = Column(("r", "order"), "", f"<(du)^p> of {name} across the separation")
         for name, field in scalars.items():
             columns[name] = Column(("r", "order"), "", f"<(dc)^p> of {field} over the separation")
-        return Layout(axes, columns)
+        return RecordsLayout(axes, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        steps, found = self._steps(equation).tolist(), {}
+        steps, columns = self._steps(equation).tolist(), {}
         vectors = equation.vectors(fields)
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across = diagnostics.structure_functions(vectors[name], steps, self.orders, equation.transform)
-            found[f"{prefix}longitudinal"] = along
+            columns[f"{prefix}longitudinal"] = along
             if across is not None:
-                found[f"{prefix}transverse"] = across
+                columns[f"{prefix}transverse"] = across
         scalars = self._scalars(equation)
         hats = component_coefficients(equation, fields) if scalars else {}
         for name, field in scalars.items():
             transform = equation.transform_of(field)
-            found[name] = diagnostics.scalar_structure_functions(hats[name][1][None], steps, self.orders, transform)
-        return found
+            columns[name] = diagnostics.scalar_structure_functions(hats[name][1][None], steps, self.orders, transform)
+        return columns
 
     def _scalars(self, equation: PeriodicSystem) -> dict[str, str]:
-        """Components of real scalar fields, with the field that each belongs to."""
+        """Real scalar components and their fields."""
         return {name: field for name, field in components(equation).items() if equation.fields[field].rank == "scalar"}
 
     def _steps(self, equation: PeriodicSystem) -> np.ndarray:
@@ -81,7 +81,7 @@ class StructureFunctions(Records):
 
 
 def check_separations(separations: tuple[int, ...], equation: PeriodicSystem) -> np.ndarray:
-    """Separations in ascending order; refuses those below one or beyond half of the shortest side."""
+    """Separations in ascending order. Raises ValueError for one below 1 or beyond half of the shortest side."""
     most = diagnostics.longest_separation(equation.grid)
     steps = np.unique(np.asarray(separations, int))
     if len(steps) != len(separations) or steps[0] < 1 or steps[-1] > most:

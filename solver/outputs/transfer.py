@@ -14,7 +14,7 @@ from jaxtyping import Array
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
 from solver.equations.base import Equation
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
@@ -24,7 +24,7 @@ class Transfer(Records):
     """Transfer T(k) and flux Π(k) = −Σ_{k' ≤ k} T(k') of the equation's quadratic invariants, on the spectra's shells.
 
     Of an invariant Q = ½⟨u · g⟩, g linear in u, T(k) = Σ Re(ĝ* N̂) over the shell is the rate at which the nonlinear
-    term N changes it there; `Q_linear` is the same of the linear term, such as viscosity. Without forcing, T and
+    term N changes it there; `Q_linear` is the same for the linear term, such as viscosity. Without forcing, T and
     `Q_linear` together are the time derivative of Q's shell spectrum. Where N is quadratic, free of aliasing and
     conserves Q, the sum of T is 0 to round-off. Products are formed on the points at rest, also with `phase-shift-…`.
 
@@ -36,7 +36,7 @@ class Transfer(Records):
 
     name: ClassVar[str] = "transfer"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         columns: dict[str, Column] = {}
         known = _equation(equation)
         for name, units in _invariants(known).items():
@@ -48,27 +48,27 @@ class Transfer(Records):
             }
         for name in jax.eval_shape(lambda fields: known.exchanges(fields), known.field_shapes()):
             columns[name] = Column(("k",), "", f"{name} between invariants by L in each shell")
-        return Layout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
+        return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         known = _equation(equation)
-        found: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
         nonlinear = known.nonlinear(fields, np.zeros((), known.grid.dtype))
         linear = known.linear().apply(fields)
         for name, conjugate in known.invariants(fields).items():
             transfer = invariant_transfer(known, conjugate, nonlinear)
-            found |= {
+            columns |= {
                 f"{name}_transfer": transfer,
                 f"{name}_flux": shell_flux(transfer),
                 f"{name}_linear": invariant_transfer(known, conjugate, linear),
             }
         for name, (a, b) in known.exchanges(fields).items():
-            found[name] = co_spectrum(a, b, known.grid)
-        return found
+            columns[name] = co_spectrum(a, b, known.grid)
+        return columns
 
 
 def invariant_transfer(equation: Equation, conjugate: Fields, change: Fields) -> Array:
-    """Σ Re(ĝ* ĉ) over each shell: what a change c of the fields per time does to ½⟨u · g⟩ there."""
+    """Σ Re(ĝ* ĉ) over each shell: rate of change of ½⟨u · g⟩ there if c is the rate of change of the fields."""
     return sum(co_spectrum(g, change[name], equation.grid_of(name)) for name, g in conjugate.items())
 
 
@@ -85,7 +85,7 @@ def _equation(equation: PeriodicSystem) -> Equation:
 
 
 def _invariants(equation: Equation) -> dict[str, str]:
-    """Names and units."""
+    """Names and units of the equation's invariants."""
     units = equation.invariant_units()
     names = jax.eval_shape(lambda fields: equation.invariants(fields), equation.field_shapes())
     return {name: units.get(name, "") for name in names}

@@ -1,4 +1,4 @@
-"""What outputs ask of an equation's vector fields and components."""
+"""Vector fields and components of an equation, for outputs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ AXES = "xyz"
 
 
 def vector_prefixes(equation: PeriodicSystem, output: str, *, needed: bool = True) -> dict[str, str]:
-    """Each vector field with what the names of its columns begin with: nothing for the first, which is the velocity.
+    """Each vector field with the prefix of its columns' names: empty for the first, which is the velocity.
 
     Raises:
-        ValueError: the equation has none although one is `needed`.
+        ValueError: `needed`, and the equation has no vector field.
     """
-    names: list[str] = []  # noted while tracing: what `eval_shape` returns is sorted
+    names: list[str] = []  # filled while tracing, since `eval_shape` returns sorted names
     jax.eval_shape(lambda fields: names.extend(equation.vectors(fields)), equation.field_shapes())
     if needed and not names:
         raise ValueError(
@@ -27,12 +27,12 @@ def vector_prefixes(equation: PeriodicSystem, output: str, *, needed: bool = Tru
 
 
 def has_density(equation: PeriodicSystem) -> bool:
-    """Whether the equation names a density."""
+    """Whether the equation has a density."""
     return jax.eval_shape(lambda values: equation.density(values), equation.values_at_points()) is not None
 
 
 def require_density(equation: PeriodicSystem, output: str) -> None:
-    """Raises ValueError where the equation names no density."""
+    """Raises ValueError if the equation has no density."""
     if not has_density(equation):
         raise ValueError(
             f"output {output}: {equation.name} has the fields {', '.join(equation.fields)}; a density is needed, "
@@ -43,19 +43,19 @@ def require_density(equation: PeriodicSystem, output: str) -> None:
 def density_of(equation: PeriodicSystem, fields: Fields) -> Array:
     """The equation's density at the points."""
     density = equation.density(equation.to_physical(fields))
-    assert density is not None  # `check` has asked
+    assert density is not None  # checked before the run
     return density
 
 
 def component_coefficients(equation: PeriodicSystem, fields: Fields) -> dict[str, tuple[str, Array]]:
-    """Each component by name: the field it belongs to, and its coefficients."""
-    found = {}
+    """For each component by name, its field and its coefficients."""
+    coefficients = {}
     for name, hats in equation.coefficients(fields).items():
         for component, u_hat in zip(equation.component_names(name), hats, strict=True):
-            found[component] = (name, u_hat)
-    return found
+            coefficients[component] = (name, u_hat)
+    return coefficients
 
 
 def components(equation: PeriodicSystem) -> dict[str, str]:
-    """Each component by name, with the field it belongs to."""
+    """For each component by name, its field."""
     return {component: name for name in equation.fields for component in equation.component_names(name)}

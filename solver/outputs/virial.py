@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import ratio
 from solver.equations.system import PeriodicSystem
-from solver.io import Column, Layout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 
@@ -20,15 +20,16 @@ from solver.outputs.records import Records
 class Virial(Records):
     """Energies of a matter wave and their virial: 2K + W (self-gravity), 2K − 2E_trap + d E_int (condensates).
 
-    `virial` is Σ weight · energy, 0 for a state at rest far from the sides of the box; `virial_ratio` is 2K over minus
-    the rest of the sum, then 1 (0 where there is no rest). The transforms of the energies; all-reduces of numbers.
+    `virial` is Σ weight · energy; it is 0 for a state at rest far from the sides of the box. `virial_ratio` is 2K
+    divided by minus the other terms; it is then 1 (0 if there are no other terms). Costs the transforms of the
+    energies, and all-reduces of numbers.
 
     Source: Dalfovo et al., Rev. Mod. Phys. 71 (1999) 463; Hui et al., Phys. Rev. D 95 (2017) 043541.
     """
 
     name: ClassVar[str] = "virial"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         terms = jax.eval_shape(lambda fields: equation.virial_terms(fields), equation.field_shapes())
         if not terms:
             raise ValueError(
@@ -39,7 +40,7 @@ class Virial(Records):
         columns = {name: Column((), units.get("kinetic_energy", ""), name.replace("_", " ")) for name in terms}
         columns["virial"] = Column((), units.get("kinetic_energy", ""), "sum of the energies with their weights")
         columns["virial_ratio"] = Column((), "1", "twice the kinetic energy over minus the rest of the virial")
-        return Layout({}, columns)
+        return RecordsLayout({}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         terms = equation.virial_terms(fields)

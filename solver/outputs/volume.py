@@ -1,4 +1,4 @@
-"""What a picture of a volume shows: a field of a snapshot, the size of a vector, or Q of its velocity."""
+"""Draws the volume of a field of a snapshot: a scalar, the size of a vector, or Q of the velocity."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def second_invariant(u: np.ndarray, spacing: list[float]) -> np.ndarray:
     def derivative(i: int, j: int) -> np.ndarray:
         return np.asarray(np.fft.ifftn(1j * wave[i] * u_hat[j]).real)
 
-    found = np.zeros(u.shape[1:])
+    q = np.zeros(u.shape[1:])
     for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
-        found -= (0.5 if i == j else 1.0) * derivative(i, j) * derivative(j, i)
-    return found
+        q -= (0.5 if i == j else 1.0) * derivative(i, j) * derivative(j, i)
+    return q

@@ -1,4 +1,4 @@
-"""A watch in every run: whether the fields are still what the equation declares them to be."""
+"""Checks in every run that the fields still have the properties that the equation declares."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from solver.loop import BlowUp
 
-WORTH_A_WARNING = {np.dtype("float64"): 1e-6, np.dtype("float32"): 1e-3}
-WRONG = 1e-2  # of a field: what is written of it would be wrong by a percent
+WARNING_LEVEL = {np.dtype("float64"): 1e-6, np.dtype("float32"): 1e-3}
+WRONG = 1e-2  # of a field; the output would be wrong by a percent
 
-Distances = dict[str, dict[str, float]]  # field → what is wrong → ‖that part‖/‖field‖
+Distances = dict[str, dict[str, float]]  # field → violated property → ‖violating part‖/‖field‖
 
 
 def strayed(distances: Distances, precision: np.dtype) -> list[str]:
@@ -19,12 +19,12 @@ def strayed(distances: Distances, precision: np.dtype) -> list[str]:
         "points do not agree"
         for name, parts in distances.items()
         for what, size in parts.items()
-        if size > WORTH_A_WARNING[precision]
+        if size > WARNING_LEVEL[precision]
     ]
 
 
 def stop_if_wrong(distances: Distances, step: int, t: float) -> None:
-    """Raises BlowUp where so much of a field is not what it is declared to be that results are wrong."""
+    """Raises BlowUp if a field violates its declared properties so much that results are wrong."""
     for name, parts in distances.items():
         for what, size in parts.items():
             if size > WRONG:

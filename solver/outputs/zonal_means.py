@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
 from solver.equations.system import PeriodicSystem
-from solver.io import Axis, Column, Layout
+from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES, has_density
@@ -20,17 +20,17 @@ from solver.outputs.vectors import AXES, has_density
 
 @dataclass(frozen=True)
 class ZonalMeans(Records):
-    """Mean over x of every component, as a function of y [and z]; of a wavefunction that of |ψ|², `density`.
+    """Mean over x of every component, as a function of y [and z]; for a wavefunction the mean of |ψ|², `density`.
 
-    Of an equation whose velocity is no field of its own also that of the velocity's components. One inverse transform
-    of the fields, and an all-reduce of the means.
+    If the equation has a velocity that is not one of its fields, its components are included. Costs one inverse
+    transform of the fields, and an all-reduce of the means.
 
     Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), section 9.1.
     """
 
     name: ClassVar[str] = "zonal-means"
 
-    def layout(self, equation: PeriodicSystem) -> Layout:
+    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         grid = equation.grid
         if grid.dimensions == 1:
             raise ValueError("output zonal-means: one dimension; two or three are needed")
@@ -38,20 +38,20 @@ class ZonalMeans(Records):
             AXES[j]: Axis(np.arange(grid.physical_shape[j]) * grid.spacing[j], "length")
             for j in range(1, grid.dimensions)
         }
-        return Layout(
+        return RecordsLayout(
             axes, {name: Column(tuple(axes), units, f"{name}, mean over x") for name, units in _units(equation)}
         )
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        found: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
         values = equation.to_physical(fields)
         for name, u in {**values, **_derived(equation, fields)}.items():
             if name in equation.fields and not equation.fields[name].real:
                 continue
             means = zonal_mean(u, equation.grid)
-            found |= dict(zip(_component_names(equation, name), means, strict=True))
+            columns |= dict(zip(_component_names(equation, name), means, strict=True))
         density = equation.density(values)
-        return found if density is None else {**found, "density": zonal_mean(density, equation.grid)}
+        return columns if density is None else {**columns, "density": zonal_mean(density, equation.grid)}
 
 
 def _derived(equation: PeriodicSystem, fields: Fields) -> Fields:
@@ -67,12 +67,12 @@ def _component_names(equation: PeriodicSystem, name: str) -> tuple[str, ...]:
 
 
 def _units(equation: PeriodicSystem) -> list[tuple[str, str]]:
-    """Name and units of each column."""
-    found = []
+    """Names and units of the columns."""
+    units = []
     for name, field in equation.fields.items():
         if field.real:
-            found += [(component, field.units) for component in equation.component_names(name)]
+            units += [(component, field.units) for component in equation.component_names(name)]
     shapes = equation.field_shapes()
     for name in jax.eval_shape(lambda fields: _derived(equation, fields), shapes):
-        found += [(component, "length/time") for component in _component_names(equation, name)]
-    return found + ([("density", "density")] if has_density(equation) else [])
+        units += [(component, "length/time") for component in _component_names(equation, name)]
+    return units + ([("density", "density")] if has_density(equation) else [])

@@ -1,4 +1,4 @@
-"""Figures of runs in one style, from plain arrays, by matplotlib alone: functions make a figure, `save` writes it."""
+"""Figures of runs in one style, made from plain arrays by matplotlib; `save` writes a figure."""
 
 from typing import TYPE_CHECKING
 

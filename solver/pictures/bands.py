@@ -14,15 +14,15 @@ ALPHA = 0.22
 def draw_band(
     axis: Any, x: np.ndarray, recorded: Recorded, column: str, colour: Any, seen: Any = slice(None), index: Any = ()
 ) -> None:
-    """Around the mean of the last window, where the file holds a spread; on a logarithmic axis down to its edge.
+    """Draw a band around the mean of the last window, if the file has a spread. On a logarithmic axis it is clipped.
 
     Args:
-        axis: where the curve of the mean is drawn already.
-        x: abscissae of the curve.
+        axis: matplotlib axes in which the curve of the mean is drawn already.
+        x: x values of the curve.
         recorded, column: the file and the column.
         colour: of the curve.
-        seen: which points of the column have a place in the curve.
-        index: of the curve among the axes of the column.
+        seen: selects the points of the column that the curve shows.
+        index: selects the curve from the axes of the column.
     """
     if column not in recorded.spread:
         return
@@ -37,7 +37,7 @@ def draw_band(
 
 
 def draw_windows(axis: Any, recorded: Recorded, column: str, colour: str, label: str) -> None:
-    """A number: a bar for each window from its begin to its end, with its band."""
+    """Draw a number as a bar for each window, from its start to its end, with a band."""
     mean, width = recorded.values[column], recorded.spread[column]
     for i, (since, t) in enumerate(zip(recorded.since, recorded.t, strict=True)):
         axis.plot([since, t], [mean[i]] * 2, color=colour, lw=1.6, label="_" if i else label)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# part of a name → the map of signed values; every other signed quantity has the first
+# part of a quantity's name → colour map of signed values; the first entry is for all other quantities
 SIGNED = {
     "": "RdBu_r",
     "vorticity": "PuOr_r",
@@ -17,11 +17,11 @@ SIGNED = {
     "buoyancy": "coolwarm",
     "temperature": "coolwarm",
 }
-# part of a name → the map of values of one sign
+# part of a quantity's name → colour map of values of one sign
 ONE_SIGN = {"": "viridis", "density": "magma", "dissipation": "inferno", "enstrophy": "inferno", "energy": "inferno"}
 CYCLIC = ("phase", "angle")
-PEAKED = 1.3  # how far the largest value must stand out for colours to end below it
-TAIL = 0.1  # per cent of the points that may then lie beyond on each side
+PEAKED = 1.3  # colours end below the largest value if it exceeds the tail by this factor
+TAIL = 0.1  # per cent of the points that then lie beyond the colours on each side
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Colours:
     """A colour map with its limits.
 
     Args:
-        name: of matplotlib's map.
+        name: name of matplotlib's colour map.
         low, high: values at its ends.
-        extend: which ends have values beyond, for the colour bar: `neither`, `min`, `max` or `both`.
+        extend: ends beyond which there are values, for the colour bar: `neither`, `min`, `max` or `both`.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Colours:
 
     @property
     def options(self) -> dict[str, Any]:
-        """For `imshow` and `pcolormesh`."""
+        """Options for `imshow` and `pcolormesh`."""
         return {"cmap": self.name, "vmin": self.low, "vmax": self.high}
 
 
 def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -> Colours:
-    """Colours that all the arrays share: signed values around 0, values of one sign in order, phases in a circle."""
+    """Colours for all arrays: symmetric for signed values, sequential for values of one sign, cyclic for phases."""
     if any(word in name.lower() for word in CYCLIC):
         return Colours("twilight", -np.pi, np.pi)
     finite = [array[np.isfinite(array)] for array in arrays]
@@ -68,7 +68,7 @@ def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -
 
 
 def _without_tail(values: np.ndarray, largest: float) -> tuple[float, bool]:
-    """Where colours end, and whether values lie beyond."""
+    """The value at which colours end, and whether values lie beyond it."""
     if not values.size:
         return largest, False
     tail = float(np.percentile(values, 100 - TAIL))
@@ -76,7 +76,7 @@ def _without_tail(values: np.ndarray, largest: float) -> tuple[float, bool]:
 
 
 def _signed(name: str, dark: bool) -> str:
-    """On a dark page the middle is dark too, where matplotlib has such a map (3.10)."""
+    """Map of signed values. On a dark page its middle is dark too, if matplotlib has such a map (since 3.10)."""
     import matplotlib
 
     if dark and "berlin" in matplotlib.colormaps:
@@ -85,4 +85,4 @@ def _signed(name: str, dark: bool) -> str:
 
 
 def _map(table: dict[str, str], name: str) -> str:
-    return next((found for word, found in table.items() if word and word in name.lower()), table[""])
+    return next((colour_map for word, colour_map in table.items() if word and word in name.lower()), table[""])

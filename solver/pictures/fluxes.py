@@ -16,11 +16,11 @@ from solver.pictures.view import View
 WORDS = {"_transfer": "transfer T(k)", "_flux": "flux Π(k)", "_linear": "linear term"}
 ENDINGS = tuple(WORDS)
 LATER_HALF = "mean of later half"
-LATER = 3  # from so many rows on their later half has a mean
+LATER = 3  # with more rows than this, the mean of their later half is drawn
 
 
 def flux_panels(recorded: Recorded) -> list[MakePanel]:
-    """A panel of the transfers and one of the fluxes, for each unit that they have."""
+    """For each unit, a panel of the transfers and one of the fluxes."""
     made = []
     if not any(name.endswith("_flux") for name in recorded.values):
         return []
@@ -46,8 +46,8 @@ def _panel(recorded: Recorded, columns: list[str], ending: str, word: str, units
             total = np.sum(energies, axis=0)[-1, seen]
             axis.semilogx(k[seen], total, "--", color=INK[view.dark], lw=1.4, label="sum of energies")
         axis.axhline(0, lw=0.6, color="0.5", zorder=0)
-        told = f"{in_words(columns[0].removesuffix(ending))}: {word}" if single else word
-        axis.set(title=f"{told}, {recorded.times[-1]}", xlabel=recorded.label(axis_name), ylabel=unit(units))
+        quantity = f"{in_words(columns[0].removesuffix(ending))}: {word}" if single else word
+        axis.set(title=f"{quantity}, {recorded.times[-1]}", xlabel=recorded.label(axis_name), ylabel=unit(units))
         axis.grid(True)
         few_ticks(axis)
         if axis.get_legend_handles_labels()[0]:
@@ -57,11 +57,11 @@ def _panel(recorded: Recorded, columns: list[str], ending: str, word: str, units
 
 
 def _curves(axis: Any, k: np.ndarray, recorded: Recorded, column: str, seen: np.ndarray, label: str) -> None:
-    """At the last time, and thin the mean over the second half of the rows; of a window its mean with a band."""
+    """Draw the last row, and thin the mean over the second half of the rows; for windows, the last mean with a band."""
     values = recorded.values[column][:, seen]
     (line,) = axis.semilogx(k, values[-1], label=label)
     draw_band(axis, k, recorded, column, line.get_color(), seen)
     if len(values) > LATER and not recorded.spread:
         later = values[len(values) // 2 :].mean(axis=0)
-        told = "_" if any(one.get_label() == LATER_HALF for one in axis.lines) else LATER_HALF
-        axis.semilogx(k, later, ":", lw=1.0, color=line.get_color(), label=told)
+        has_label = any(other.get_label() == LATER_HALF for other in axis.lines)
+        axis.semilogx(k, later, ":", lw=1.0, color=line.get_color(), label="_" if has_label else LATER_HALF)

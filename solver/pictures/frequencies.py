@@ -9,28 +9,29 @@ import numpy as np
 from solver.diagnostics.modes import frequency_spectrum
 from solver.pictures.against_time import entries
 from solver.pictures.recorded import Recorded
-from solver.pictures.records import MOST_PANELS
+from solver.pictures.records import MAX_PANELS
 from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, with_unit
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
-FEWEST_TIMES = 16
-MOST_LINES = 8
+MIN_TIMES = 16
+MAX_LINES = 8
 DECADES = 10
 
 
 def frequencies_figure(recorded: Recorded, view: View) -> Any | None:
-    """S(ω) of each component: a line for each mode, an image of modes and ω where they are many.
+    """S(ω) of each component: a line for each mode or, if there are many modes, an image of modes and ω.
 
-    None where fewer than 16 times are equally spaced: those of the end of a run, which may come earlier, are left out.
+    None if fewer than 16 times are equally spaced. The end of a run, which may come earlier than the next time, is left
+    out.
     """
-    rows = _even(recorded.t)
+    rows = _equally_spaced(recorded.t)
     stems = [name.removesuffix("_real") for name in recorded.values if name.endswith("_real")]
     pairs = {stem: f"{stem}_imaginary" for stem in stems if f"{stem}_imaginary" in recorded.values}
-    if rows < FEWEST_TIMES or not pairs:
+    if rows < MIN_TIMES or not pairs:
         return None
     made = {}
-    for stem, imaginary in list(pairs.items())[:MOST_PANELS]:
+    for stem, imaginary in list(pairs.items())[:MAX_PANELS]:
         values = recorded.values[f"{stem}_real"][:rows] + 1j * recorded.values[imaginary][:rows]
         omega, power = frequency_spectrum(recorded.t[:rows], values)
         if power.max() > 0:
@@ -50,7 +51,7 @@ def frequencies_figure(recorded: Recorded, view: View) -> Any | None:
 
 
 def _panel(figure: Any, axis: Any, omega: np.ndarray, power: np.ndarray, modes: list[str]) -> None:
-    if power.shape[1] <= MOST_LINES:
+    if power.shape[1] <= MAX_LINES:
         for mode, values in zip(modes, power.T, strict=True):
             axis.semilogy(omega, np.where(values > 0, values, np.nan), lw=0.9, label=mode)
         axis.set_ylim(bottom=power.max() / 10**DECADES)
@@ -69,8 +70,8 @@ def _panel(figure: Any, axis: Any, omega: np.ndarray, power: np.ndarray, modes: 
     few_ticks(axis)
 
 
-def _even(t: np.ndarray) -> int:
-    """How many times from the first on are equally spaced."""
+def _equally_spaced(t: np.ndarray) -> int:
+    """Number of times, from the first on, that are equally spaced."""
     steps = np.diff(t)
     if not len(steps):
         return len(t)

@@ -23,7 +23,7 @@ def hovmoeller_figure(
     view: View,
     title: str = "",
 ) -> Any | None:
-    """For each quantity `(t, x)` its diagram, time upwards, and beside it curves at a few times; a title above all."""
+    """For each quantity `(t, x)` a diagram with time upwards, and beside it curves at a few times."""
     if len(t) < 2 or not quantities:
         return None
     with style(view):
@@ -42,7 +42,7 @@ def diagram(
     figure: Any, axis: Any, side: tuple[str, np.ndarray], t: np.ndarray, name: str, values: np.ndarray, units: str,
     view: View,
 ) -> None:  # fmt: skip
-    """Colours over (x, t); times need not be evenly spaced."""
+    """Draw colours over (x, t); times need not be equally spaced."""
     colours = colours_of(name, [values], dark=view.dark)
     image = axis.pcolormesh(side[1], t, values, shading="nearest", rasterized=True, **colours.options)
     bar = figure.colorbar(image, ax=axis, extend=colours.extend, pad=0.02, aspect=18)
@@ -59,7 +59,7 @@ def curves_at_times(
     axis: Any, side: tuple[str, np.ndarray], t: np.ndarray, values: np.ndarray, view: View,
     labels: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Values along the axis at a few times."""
+    """Draw values along the axis at a few times."""
     rows = chosen_times(len(t), 5)
     for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
         axis.plot(side[1], values[i], color=colour, lw=1.0, label=labels[i] if labels else f"t = {t[i]:.3g}")

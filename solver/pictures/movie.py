@@ -1,4 +1,4 @@
-"""Films: frames, one at a time, into an mp4 or a GIF."""
+"""Writes films: frames, one at a time, into an mp4 or a GIF."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMATS = (".mp4", ".gif")
 
 
 def has_ffmpeg() -> bool:
-    """Whether mp4 can be written: imageio-ffmpeg brings the program along."""
+    """Whether mp4 can be written, by the program that imageio-ffmpeg installs."""
     try:
         import imageio_ffmpeg  # noqa: F401
     except ImportError:
@@ -25,7 +25,7 @@ def has_ffmpeg() -> bool:
 
 
 def write_movie(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
-    """Write frames `(height, width, 3)` of bytes, all of one size, of which one is held at a time.
+    """Write frames `(height, width, 3)` of bytes, all of one size. One frame at a time is held in memory.
 
     Args:
         frames: at least one.
@@ -33,8 +33,8 @@ def write_movie(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
         fps: frames per second.
 
     Raises:
-        ValueError: another ending, or a rate that is not positive.
-        ModuleNotFoundError: an mp4 without imageio-ffmpeg.
+        ValueError: the path has another ending, or the rate is not positive.
+        ModuleNotFoundError: the film is an mp4 and imageio-ffmpeg is not installed.
     """
     if path.suffix not in FORMATS:
         raise ValueError(f"{path}: a name that ends in {' or '.join(FORMATS)} is needed")
@@ -51,31 +51,31 @@ def write_movie(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
 
 
 def _write_mp4(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
-    """H.264 in colours that every player has.
+    """Write H.264 in a pixel format that every player supports.
 
-    ffmpeg is started here, not by imageio-ffmpeg, which would fork this process: JAX's threads may hold locks then.
+    ffmpeg is not started by imageio-ffmpeg, which would fork this process while JAX's threads may hold locks.
     """
     import imageio_ffmpeg
 
-    first = _even(next(frames))
+    first = _with_even_sides(next(frames))
     size = f"{first.shape[1]}x{first.shape[0]}"
     source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", f"{fps:g}", "-i", "-"]
     coded = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
     words = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", *source, *coded, str(path)]
-    with tempfile.TemporaryFile() as said:
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said) as ffmpeg:
+    with tempfile.TemporaryFile() as errors:
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors) as ffmpeg:
             assert ffmpeg.stdin is not None
-            with contextlib.suppress(BrokenPipeError):  # it ended early, and says why
-                for frame in itertools.chain([first], map(_even, frames)):
+            with contextlib.suppress(BrokenPipeError):  # ffmpeg ended early and wrote the reason to `errors`
+                for frame in itertools.chain([first], map(_with_even_sides, frames)):
                     ffmpeg.stdin.write(frame.tobytes())
                 ffmpeg.stdin.close()
         if ffmpeg.returncode:
-            said.seek(0)
-            raise ValueError(f"ffmpeg: {' '.join(said.read().decode(errors='replace').split())}")
+            errors.seek(0)
+            raise ValueError(f"ffmpeg: {' '.join(errors.read().decode(errors='replace').split())}")
 
 
-def _even(frame: np.ndarray) -> np.ndarray:
-    """The codec halves the sides for its colours."""
+def _with_even_sides(frame: np.ndarray) -> np.ndarray:
+    """A frame with even sides, since the codec halves them for its colours."""
     return np.ascontiguousarray(frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2])
 
 

@@ -1,4 +1,4 @@
-"""The type of what draws one panel of a figure."""
+"""The type of functions that draw one panel of a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probability densities of deviations, beside the Gaussian of the same variance."""
+"""Probability densities of deviations, with the Gaussian of the same variance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from solver.pictures.view import View
 
 
 def pdf_panel(recorded: Recorded, column: str) -> MakePanel:
-    """Half-logarithmic, at a few times; over the deviation in units of its root mean square with a Gaussian."""
+    """A panel with a logarithmic density at a few times; over deviations in units of their r.m.s. with a Gaussian."""
     name = recorded.axes_of(column)[0]
     x, values = recorded.axis(name), recorded.values[column]
 

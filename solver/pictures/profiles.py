@@ -16,7 +16,7 @@ from solver.pictures.view import View
 
 
 def profile_panel(recorded: Recorded, column: str) -> MakePanel:
-    """Log-log for densities, linear for everything else, at a few times."""
+    """A panel at a few times: log-log for densities, linear for everything else."""
     name = recorded.axes_of(column)[0]
     r, values = recorded.axis(name), recorded.values[column]
     is_density = "density" in column and np.nanmin(values) >= 0 and np.nanmax(values) > 0
@@ -42,7 +42,7 @@ def profile_panel(recorded: Recorded, column: str) -> MakePanel:
 
 
 def _soliton(axis: Any, r: np.ndarray, density: np.ndarray, view: View) -> None:
-    """The ground state ρ = ρ_c (1 + 0.091 (r/r_c)²)⁻⁸ that fits the last profile, if it has a core; r begins with 0.
+    """Draw the ground state ρ = ρ_c (1 + 0.091 (r/r_c)²)⁻⁸ that fits the last profile, if it has a core; r starts at 0.
 
     Source: Schive, Chiueh & Broadhurst, Nature Physics 10 (2014) 496.
     """

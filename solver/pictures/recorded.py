@@ -1,4 +1,4 @@
-"""What a file of records holds, as arrays: the form that drawings and pages take."""
+"""The contents of a file of records as arrays, the form that figures and pages use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solver.io import VARIANCE, Layout, RecordsFile
+from solver.io import VARIANCE, RecordsFile, RecordsLayout
 
 
 @dataclass(frozen=True)
@@ -15,27 +15,27 @@ class Recorded:
     """Arrays against time.
 
     Args:
-        name: of the file, without its ending.
+        name: name of the file without its ending.
         t: times of the rows.
         layout: axes and columns.
-        values: of each column, `(t, axes…)`.
-        spread: of columns that are means over windows of time, the standard deviations in time.
-        since: begin of each window, which ends at t; empty if the rows are no windows.
+        values: values `(t, axes…)` of each column.
+        spread: standard deviations in time of columns that are means over windows of time.
+        since: start of each window, which ends at t; empty if the rows are not windows.
     """
 
     name: str
     t: np.ndarray
-    layout: Layout
+    layout: RecordsLayout
     values: Mapping[str, np.ndarray]
     spread: Mapping[str, np.ndarray] = field(default_factory=dict)
     since: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def read(cls, file: RecordsFile) -> Recorded | None:
-        """All rows of a file, those of its journal included; None if there are none.
+        """All rows of a file, including those of its journal; None if there are none.
 
         Raises:
-            ValueError: not a file of records, or its data lie in other files.
+            ValueError: the file is not one of records, or has its data in other files.
         """
         rows, layout = file.rows(), file.layout()
         if not rows or layout is None:
@@ -51,24 +51,24 @@ class Recorded:
         """A file of statistics: the means as columns, and their spreads; None if there are no rows.
 
         Raises:
-            ValueError: not a file of statistics, or its data lie in other files.
+            ValueError: the file is not one of statistics, or has its data in other files.
         """
-        found = cls.read(file)
-        if found is None:
+        rows = cls.read(file)
+        if rows is None:
             return None
         spread = {
             name.removesuffix(VARIANCE): np.sqrt(np.maximum(values, 0))
-            for name, values in found.values.items()
+            for name, values in rows.values.items()
             if name.endswith(VARIANCE)
         }
-        if "since" not in found.values or not spread.keys() <= found.values.keys():
+        if "since" not in rows.values or not spread.keys() <= rows.values.keys():
             raise ValueError(f"{file.path}: not a file of statistics; columns since, X and X{VARIANCE} are needed")
-        means = {name: found.values[name] for name in spread}
-        return cls(found.name, found.t, found.layout, means, spread, found.values["since"])
+        means = {name: rows.values[name] for name in spread}
+        return cls(rows.name, rows.t, rows.layout, means, spread, rows.values["since"])
 
     @property
     def times(self) -> list[str]:
-        """What each row is of, in words: its time, or its window."""
+        """The time, or the window, of each row in words."""
         if self.since.size:
             return [f"t = {a:.3g} – {b:.3g}" for a, b in zip(self.since, self.t, strict=True)]
         return [f"t = {t:.3g}" for t in self.t]
@@ -82,11 +82,11 @@ class Recorded:
         return self.layout.columns[column].axes
 
     def units(self, column: str) -> str:
-        """Of a column's values."""
+        """Units of a column's values."""
         return self.layout.columns[column].units
 
     def label(self, axis: str) -> str:
-        """Of an axis, with its units."""
+        """Label of an axis, with its units."""
         from solver.pictures.style import in_words, with_unit
 
         return with_unit(in_words(axis), self.layout.axes[axis].units)

@@ -1,4 +1,4 @@
-"""A figure of any file of records: panels chosen by the axes that its columns have, some files by their name."""
+"""A figure of any file of records, with panels chosen by the axes of its columns."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from solver.pictures.ticks import few_ticks
 from solver.pictures.times import chosen_times, time_colours, times_legend
 from solver.pictures.view import View
 
-MOST_PANELS = 12
+MAX_PANELS = 12
 ROUND_OFF = 1e-12
 SPACE = ("x", "y", "z")
 DEVIATIONS = ("deviation", "log10_of_mean")
 
 
 def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | None:
-    """A figure of a file's columns, arrays before numbers, the first twelve; None where there is nothing to draw.
+    """A figure of a file's columns: at most twelve panels, arrays before numbers; None if there is nothing to draw.
 
     Args:
         recorded: the rows.
-        view: how it is to look.
-        title: above all panels.
+        view: the style of the figure.
+        title: title above all panels.
     """
-    panels = _panels(recorded)[:MOST_PANELS]
+    panels = _panels(recorded)[:MAX_PANELS]
     if not panels:
         return None
     with style(view):
@@ -53,15 +53,15 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
 
 
 def _panels(recorded: Recorded) -> list[MakePanel]:
-    """What draws each panel."""
+    """The functions that draw the panels."""
     fluxes = flux_panels(recorded)
     drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]
-    arrays = [found for name in drawn if (found := _array(recorded, name)) is not None]
+    arrays = [panel for name in drawn if (panel := _array(recorded, name)) is not None]
     return [*arrays, *fluxes, *(_against_time(recorded, panel) for panel in time_panels(recorded))]
 
 
 def array_columns(recorded: Recorded) -> list[str]:
-    """Columns with axes that are worth a panel: no round-off beside others of their units, no counts of points."""
+    """Columns with axes that get a panel: no counts of points, no round-off compared with columns of the same units."""
     sizes = {
         name: float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
         for name, values in recorded.values.items()
@@ -109,7 +109,7 @@ def _against_time(recorded: Recorded, panel: TimePanel) -> MakePanel:
 
 
 def _against_k(recorded: Recorded, column: str) -> MakePanel:
-    """Log-log; half-logarithmic where values have both signs."""
+    """A log-log panel; with a linear y axis if values have both signs."""
     name = recorded.axes_of(column)[0]
     k, values = recorded.axis(name), recorded.values[column]
 
@@ -129,7 +129,7 @@ def _against_k(recorded: Recorded, column: str) -> MakePanel:
 
 
 def _against_space(recorded: Recorded, column: str) -> MakePanel:
-    """A Hovmöller diagram; curves where there is one time alone."""
+    """A Hovmöller diagram; curves if there is only one time."""
     name = recorded.axes_of(column)[0]
     side, values = (name, recorded.axis(name)), recorded.values[column]
 
@@ -169,7 +169,7 @@ def _lines(axis: Any, x: np.ndarray, recorded: Recorded, column: str, view: View
 
 
 def _marks(axis: Any, recorded: Recorded, column: str) -> None:
-    """Modes and places, which no line joins, of the last row; with the spread of a mean."""
+    """Draw modes or places of the last row as points, with the spread of a mean as error bars."""
     name = recorded.axes_of(column)[0]
     spread = recorded.spread.get(column)
     width = None if spread is None else spread[-1]
@@ -180,7 +180,7 @@ def _marks(axis: Any, recorded: Recorded, column: str) -> None:
 
 
 def _two_axes(recorded: Recorded, column: str) -> MakePanel:
-    """An image at the last time, logarithmic where positive values span decades."""
+    """An image at the last time, logarithmic if positive values span decades."""
     names = recorded.axes_of(column)
 
     def make(figure: Any, axis: Any, view: View) -> None:
@@ -198,8 +198,8 @@ def _two_axes(recorded: Recorded, column: str) -> MakePanel:
         x, y = recorded.axis(names[0]), recorded.axis(names[1])
         image = axis.pcolormesh(x, y, values.T, shading="nearest", rasterized=True, **options)
         figure.colorbar(image, ax=axis, pad=0.02, aspect=18).ax.tick_params(labelsize=6.5)
-        told = f"{in_words(column)}, {recorded.times[-1]}"
-        axis.set(title=told, xlabel=recorded.label(names[0]), ylabel=recorded.label(names[1]))
+        title = f"{in_words(column)}, {recorded.times[-1]}"
+        axis.set(title=title, xlabel=recorded.label(names[0]), ylabel=recorded.label(names[1]))
         few_ticks(axis)
 
     return make

@@ -1,4 +1,4 @@
-"""Scalars against time: a panel for each quantity, one for what should be zero, one for each energy's budget."""
+"""Scalars against time: a panel per quantity, one per energy's budget, and one for columns that should be zero."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Curves = dict[str, np.ndarray]
 
 
 def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], view: View) -> Any | None:
-    """A figure of all columns that change; None where there is nothing to draw."""
+    """A figure of all columns that change; None if there are none."""
     quantities, budgets, errors = sorted_columns(columns)
     count = len(quantities) + len(budgets) + bool(errors)
     if not count:
@@ -47,7 +47,7 @@ def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], v
 
 
 def sorted_columns(columns: Mapping[str, np.ndarray]) -> tuple[Curves, dict[str, Curves], Curves]:
-    """Quantities, contributions to each energy, and what should be zero; without constant columns."""
+    """Sort columns that change into quantities, contributions to each energy, and errors, which should be zero."""
     quantities: Curves = {}
     budgets: dict[str, Curves] = {}
     errors: Curves = {}
@@ -68,14 +68,14 @@ def sorted_columns(columns: Mapping[str, np.ndarray]) -> tuple[Curves, dict[str,
 
 
 def of_steps(name: str, values: np.ndarray) -> np.ndarray:
-    """A column without what stands for a step that was not taken."""
+    """A column without its first value if that belongs to a step that was not taken."""
     if name not in OF_STEPS or not len(values) or values[0] != 0:
         return values
     return np.concatenate([[np.nan], values[1:]])
 
 
 def error_sizes(values: np.ndarray) -> np.ndarray:
-    """Sizes of errors for a logarithmic axis; not a number where they are next to nothing: a start is often exact."""
+    """Sizes of errors for a logarithmic axis; NaN for tiny errors, since a start is often exact."""
     size = np.abs(values)
     return np.where(size > 1e-6 * np.median(size[size > 0]), size, np.nan)
 
@@ -89,7 +89,7 @@ def _changes(name: str, values: np.ndarray) -> bool:
 def _budget(
     axis: Any, t: np.ndarray, energy: str, parts: Curves, held: np.ndarray | None, units: str, view: View
 ) -> None:
-    """What each cause brought since the start, and what the energy gained; equal where the budget is closed."""
+    """Draw the contribution of each cause since the start and the gain of the energy, equal if the budget is closed."""
     for cause, values in parts.items():
         axis.plot(t, values, label=in_words(cause))
     total = np.sum(list(parts.values()), axis=0)

@@ -1,4 +1,4 @@
-"""Slices of fields at one time: an image of each component in the true shape of the box, or in 1-D a curve."""
+"""Slices of fields at one time: an image of each component in the shape of the box, or in 1-D a curve."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure
 from solver.pictures.ticks import box_ticks, few_ticks
 from solver.pictures.view import View
 
-FLAT, TALL = 0.4, 1.8  # height over width of a box whose panels lie below each other, or four beside each other
-HIGHEST = 5.0  # inches of an image
-ROOM = 1.0  # inches beside it for numbers and the colour bar
+FLAT, TALL = 0.4, 1.8  # height over width of a box: flatter panels are stacked, taller ones stand four in a row
+MAX_HEIGHT = 5.0  # inches of an image
+ROOM = 1.0  # inches beside an image for numbers and the colour bar
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Panel:
     """One picture of a figure of slices.
 
     Args:
-        name: of the field; the panels of a name share their colours.
-        label: of the component; empty for a scalar.
+        name: name of the field; panels of one field share their colours.
+        label: label of the component; empty for a scalar.
         values: `(x, y)`, the first axis across; or `(x,)`.
         units: of the values.
     """
@@ -42,14 +42,14 @@ def slices_figure(
     view: View,
     colours: dict[str, Colours] | None = None,
 ) -> Any:
-    """Panels beside each other.
+    """A figure with panels side by side.
 
     Args:
         panels: at least one, all on the same points.
         sides: name and coordinates [length] of each axis of the values.
-        title: above all of them: time and place.
-        view: how it is to look.
-        colours: of each field by name, for a film; else chosen by the values.
+        title: title above all panels: time and place.
+        view: the style of the figure.
+        colours: colours of each field by name, for a film; if None, chosen by the values.
     """
     chosen = colours or {
         name: colours_of(name, [p.values for p in panels if p.name == name], dark=view.dark)
@@ -58,8 +58,7 @@ def slices_figure(
     with style(view):
         figure, axes, image = _axes_for(len(panels), sides, view)
         for axis, panel in zip(axes, panels, strict=False):
-            told = f"{in_words(panel.name)} {panel.label}".strip()
-            axis.set_title(told)
+            axis.set_title(f"{in_words(panel.name)} {panel.label}".strip())
             if len(sides) == 1:
                 _curve(axis, panel, sides[0])
                 if colours:
@@ -73,7 +72,7 @@ def slices_figure(
 
 
 def update_slices(figure: Any, panels: Sequence[Panel], title: str) -> None:
-    """Put other values into a figure of the same panels: the next frame of a film."""
+    """Put the values of the next frame of a film into a figure with the same panels."""
     drawn = [axis for axis in figure.axes if axis.images or axis.lines]
     for axis, panel in zip(drawn, panels, strict=True):
         if axis.images:
@@ -84,7 +83,7 @@ def update_slices(figure: Any, panels: Sequence[Panel], title: str) -> None:
 
 
 def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -> tuple[Any, list[Any], float]:
-    """A figure, its panels, and how wide an image is in inches."""
+    """A figure, its panels, and the width of an image in inches."""
     if len(sides) == 1:
         down, across = grid_of(count, 2)
         return *new_figure(down, across, (PAGE / 2, 2.2), view), PAGE / 2
@@ -93,7 +92,7 @@ def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -
     down, across = grid_of(count, most)
     width = PAGE / across if across > 1 else (PAGE if ratio < FLAT else 3.8)
     room = ROOM if ratio < TALL else 1.3 * ROOM  # narrow images have no room of their own for the numbers of y
-    image = min(width - room, HIGHEST / ratio)
+    image = min(width - room, MAX_HEIGHT / ratio)
     return *new_figure(down, across, (image + room, image * ratio + 0.55), view), image
 
 
@@ -125,7 +124,7 @@ def _image(figure: Any, axis: Any, panel: Panel, sides: Sequence[tuple[str, np.n
 
 
 def colour_ticks(bar: Any, colours: Colours) -> None:
-    """Few numbers beside a colour bar; those of a phase in π."""
+    """Set a few numbers at a colour bar; for a phase in multiples of π."""
     from matplotlib.ticker import MaxNLocator
 
     if colours.name == "twilight":

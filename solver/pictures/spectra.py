@@ -23,12 +23,12 @@ POWERS = {
     "surface-quasi-geostrophic": (None, 5 / 3),
     "two-layer-quasi-geostrophic": (None, 3.0),
 }
-NOISE = 1e-20  # of the largest: round-off alone fills the highest shells of a smooth field
-DEEP, SHALLOW = 1e-14, 1e-5  # of the largest: the lower edge of a spectrum, and of a compensated one
+NOISE = 1e-20  # over the largest value; the highest shells of a smooth field hold only round-off
+DEEP, SHALLOW = 1e-14, 1e-5  # lower edge of a spectrum, and of a compensated one, over the largest value
 
 
 def power_of(equation: str, dimensions: int) -> float | None:
-    """The power that an equation's energy spectrum is compensated by; None if no power law is expected."""
+    """The power of k that compensates an equation's energy spectrum; None if no power law is expected."""
     known = POWERS.get(equation)
     return known[0 if dimensions == 3 else 1] if known and dimensions > 1 else None
 
@@ -36,7 +36,7 @@ def power_of(equation: str, dimensions: int) -> float | None:
 def spectra_figure(
     k: np.ndarray, t: np.ndarray, spectra: Mapping[str, np.ndarray], view: View, power: float | None = None
 ) -> Any | None:
-    """For each spectrum `(t, k)` a panel as it is, and one compensated where a power is given."""
+    """For each spectrum `(t, k)` a panel and, if a power is given, a panel of the compensated spectrum."""
     spectra = {name: values for name, values in spectra.items() if np.nanmax(values, initial=0) > 0}
     if not len(t) or not spectra:
         return None
@@ -51,8 +51,8 @@ def spectra_figure(
                 p = power - 2 if "enstrophy" in name else power
                 flat = values * np.where(k > 0, k, 1.0) ** p
                 loglog_at_times(panels[count + i], k, t, flat, view, legend=False, lowest=SHALLOW)
-                told = f"{_power_of_k(p)} × {in_words(name)}"
-                panels[count + i].set(title=told, xlabel=with_unit("k", "1/length"))
+                title = f"{_power_of_k(p)} × {in_words(name)}"
+                panels[count + i].set(title=title, xlabel=with_unit("k", "1/length"))
     return figure
 
 
@@ -60,12 +60,12 @@ def loglog_at_times(
     axis: Any, k: np.ndarray, t: np.ndarray, values: np.ndarray, view: View, *, legend: bool = True,
     lowest: float = 0.0, labels: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Positive values against k > 0 at a few times, the last one drawn stronger; none below `lowest` of the largest."""
+    """Draw positive values against k > 0 at a few times, the last one thicker, down to `lowest` times the largest."""
     rows = chosen_times(len(t))
     for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
         seen = (k > 0) & np.isfinite(values[i]) & (values[i] > NOISE * np.nanmax(values[i], initial=0))
         last = i == rows[-1]
-        mark = "o" if seen.sum() == 1 else None  # a line of one point is not seen
+        mark = "o" if seen.sum() == 1 else None  # a line with one point is invisible
         axis.loglog(
             k[seen],
             values[i][seen],
@@ -84,7 +84,7 @@ def loglog_at_times(
 
 
 def _power_of_k(power: float) -> str:
-    """As text with mathematics."""
+    """A power of k as text with mathematics."""
     near = Fraction(power).limit_denominator(12)
     exponent = str(near) if abs(float(near) - power) < 1e-9 else f"{power:g}"
     return "k" if exponent == "1" else f"$k^{{{exponent}}}$"

@@ -1,4 +1,4 @@
-"""Structure functions of several orders against the distance, beside the slopes p/3 of Kolmogorov's theory."""
+"""Structure functions of several orders against the distance, with the slopes p/3 of Kolmogorov's theory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from solver.pictures.style import in_words
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
-ROUND_OFF = 1e-12  # of the largest: odd orders vanish at half the box by its symmetry
+ROUND_OFF = 1e-12  # over the largest value; odd orders vanish at half the box by symmetry
 
 
 def structure_panel(recorded: Recorded, column: str) -> MakePanel:
-    """Log-log at the last time, a curve for each order."""
+    """A log-log panel at the last time, with a curve for each order."""
     names = recorded.axes_of(column)
     other = next(name for name in names if name != "order")
     orders, r = recorded.axis("order"), recorded.axis(other)
@@ -39,8 +39,8 @@ def structure_panel(recorded: Recorded, column: str) -> MakePanel:
         for number, colour, seen in drawn:
             index = number if names[0] == "order" else (slice(None), number)
             draw_band(axis, r[seen], recorded, column, colour, seen, index)
-        told = f"{in_words(column)}, {recorded.times[-1]}"
-        axis.set(title=told, xlabel=recorded.label(other))
+        title = f"{in_words(column)}, {recorded.times[-1]}"
+        axis.set(title=title, xlabel=recorded.label(other))
         axis.grid(True)
         few_ticks(axis)
         axis.legend(loc="best", title="dotted: $r^{p/3}$", title_fontsize=6)

@@ -1,4 +1,4 @@
-"""One style for all figures: sizes that a journal's page has, colours that colour-blind readers tell apart."""
+"""One style for all figures: sizes of a journal's page, and colours that colour-blind readers can distinguish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from solver.pictures.view import View
 COLUMN = 3.4  # inches: one column of a journal; two are 7.1
 PAGE = 7.1
 LETTER = 0.075  # inches: the mean width of a letter of a title
-# Okabe and Ito's colours, the yellow left out: it is lost on white
+# Okabe and Ito's colours without the yellow, which is invisible on white
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 ON_DARK = ("#56B4E9", "#FF8C42", "#2FC49A", "#E29AC4", "#8FA8FF", "#F0C000", "#A8A8A8")
 INK = {False: "#1a1a1a", True: "#e8e8e8"}
@@ -23,10 +23,10 @@ SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def pyplot() -> Any:
-    """matplotlib's pyplot, drawing into files.
+    """matplotlib's pyplot, set to draw into files.
 
     Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message says how it is.
+        ModuleNotFoundError: matplotlib is not installed; the message gives the command that installs it.
     """
     try:
         import matplotlib
@@ -40,7 +40,7 @@ def pyplot() -> Any:
 
 @contextmanager
 def style(view: View) -> Iterator[None]:
-    """Draw in the one style as long as the context lasts."""
+    """Draw in this style during the context."""
     ink, paper = INK[view.dark], PAPER[view.dark]
     pyplot()
     import matplotlib
@@ -77,7 +77,7 @@ def style(view: View) -> Iterator[None]:
 
 
 def new_figure(down: int, across: int, panel: tuple[float, float], view: View) -> tuple[Any, list[Any]]:
-    """A figure of panels of a size in inches, and the panels, row by row."""
+    """A figure of panels with a size in inches, and the panels, row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(panel[0] * across, panel[1] * down), layout="constrained")
@@ -86,19 +86,19 @@ def new_figure(down: int, across: int, panel: tuple[float, float], view: View) -
 
 
 def grid_of(count: int, across: int = 3) -> tuple[int, int]:
-    """Rows and columns for a number of panels: as few rows as a page's width allows, none of them almost empty."""
+    """Rows and columns for a number of panels: as few rows as the width of a page allows, equally filled."""
     down = -(-count // across)
     return down, -(-count // down)
 
 
 def hide_rest(panels: Sequence[Any], used: int) -> None:
-    """Take away the panels that nothing was drawn into."""
+    """Remove the panels that were not used."""
     for axis in panels[used:]:
         axis.remove()
 
 
 def wrap_title(axis: Any, width: float) -> None:
-    """Break a panel's title into lines that do not reach into the next panel; `width` in inches."""
+    """Break a panel's title into lines that fit the width of the panel [inches]."""
     title = axis.get_title(loc="left")
     most = max(12, int(width / LETTER))
     if len(title) > most and "$" not in title:
@@ -115,7 +115,7 @@ def save(figure: Any, folder: Path, stem: str, view: View) -> list[Path]:
 
 
 def in_words(name: str) -> str:
-    """A name of a column or a field as a reader writes it."""
+    """The name of a column or a field with spaces."""
     return name.replace("_", " ").replace("-", " ")
 
 
@@ -123,10 +123,10 @@ def unit(text: str) -> str:
     """A unit with raised exponents; empty for a pure number."""
     if text in ("", "1"):
         return ""
-    return re.sub(r"\^(-?\d+)", lambda found: found[1].translate(SUPERSCRIPTS), text)
+    return re.sub(r"\^(-?\d+)", lambda match: match[1].translate(SUPERSCRIPTS), text)
 
 
 def with_unit(name: str, text: str) -> str:
     """A label of an axis: name and unit."""
-    found = unit(text)
-    return f"{name} [{found}]" if found else name
+    units = unit(text)
+    return f"{name} [{units}]" if units else name

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-MOST = 6
+MAX_TIMES = 6
 
 
-def chosen_times(count: int, most: int = MOST) -> list[int]:
-    """Indices of at most `most` rows, evenly spread, the first and the last among them; of one row, the last."""
+def chosen_times(count: int, most: int = MAX_TIMES) -> list[int]:
+    """Indices of at most `most` equally spaced rows, including the first and the last; only the last if `most` is 1."""
     if most == 1:
         return [count - 1]
     return sorted({round(i) for i in np.linspace(0, count - 1, min(most, count))})
 
 
 def time_colours(count: int, dark: bool) -> list[Any]:
-    """From early to late: a range of one map that is seen on its page throughout."""
+    """Colours from early to late: the part of one colour map that is visible on the page."""
     import matplotlib
 
     low, high = (0.25, 0.98) if dark else (0.92, 0.1)
@@ -26,7 +26,7 @@ def time_colours(count: int, dark: bool) -> list[Any]:
 
 
 def times_legend(axis: Any) -> None:
-    """Times in a legend of one or two columns, where it hides least."""
+    """Add a legend of the times in one or two columns, where it hides least."""
     handles, _ = axis.get_legend_handles_labels()
     if handles:
         axis.legend(loc="best", ncols=2 if len(handles) > 4 else 1, columnspacing=0.8)

@@ -1,11 +1,11 @@
-"""What a user asks of figures: which field, which plane, when, and how it is to look."""
+"""Choices of a user for figures: field, plane, time and style."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-PLANES = {"xy": "z", "xz": "y", "yz": "x"}  # and the axis that each is normal to
+PLANES = {"xy": "z", "xz": "y", "yz": "x"}  # plane → axis normal to it
 FORMATS = ("png", "pdf", "svg")
 
 
@@ -17,10 +17,10 @@ class View:
         field: name of a snapshot's field; all of them if None.
         component: label of a component; all of them if None.
         plane: `xy`, `xz` or `yz`, in three dimensions.
-        at: where the plane lies on the third axis [length]; a fifth of the way along if None, since symmetric flows
-            often vanish in the middle.
-        time: of the snapshot; all of them if None.
-        compensate: p of spectra that are also drawn as k^p E(k); chosen by the equation if None.
+        at: position of the plane on the third axis [length]; a fifth of the axis if None, since symmetric flows often
+            vanish in the middle.
+        time: time of the snapshot; all snapshots if None.
+        compensate: p of the compensated spectra k^p E(k); chosen by the equation if None.
         dark: light lines on a dark page.
         format: `png`, `pdf` or `svg`.
 
@@ -49,5 +49,5 @@ class View:
 
     @property
     def chooses_slices(self) -> bool:
-        """Whether it asks for something that only slices have."""
+        """Whether it makes a choice that concerns only slices."""
         return any(value is not None for value in (self.field, self.component, self.plane, self.at, self.time))

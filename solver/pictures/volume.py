@@ -14,7 +14,7 @@ from solver.pictures.colours import colours_of
 from solver.pictures.style import INK, PAPER, in_words
 from solver.pictures.view import View
 
-SHARES = (0.10, 0.03, 0.006)  # of the points that lie inside each surface
+SHARES = (0.10, 0.03, 0.006)  # fractions of the points inside each surface
 SIZE = (1200, 1050)  # pixels
 
 
@@ -26,15 +26,15 @@ def volume_picture(
     view: View,
     colouring: tuple[str, np.ndarray] | None = None,
 ) -> None:
-    """Draw the surfaces that the highest values of a field lie in.
+    """Draw the surfaces that enclose the highest values of a field.
 
     Args:
-        name: of the field.
+        name: name of the field.
         values: `(x, y, z)`, periodic.
-        lengths: of the box.
-        target: a .png file, replaced.
-        view: light or dark.
-        colouring: name and values of what one surface is coloured by; without it there are three, one inside another.
+        lengths: lengths of the box.
+        target: a .png file; an existing one is replaced.
+        view: decides whether the page is light or dark.
+        colouring: name and values of the quantity that colours one surface; without it three nested surfaces are drawn.
 
     Raises:
         ModuleNotFoundError: pyvista, or a library that it draws with, is not installed.
@@ -82,12 +82,12 @@ def _nested(plotter: Any, box: Any, name: str, values: np.ndarray, view: View) -
 
 
 def _closed(values: np.ndarray) -> np.ndarray:
-    """Values with those of the first planes again at the far sides, in the order of VTK's points: x runs fastest."""
+    """Values with the first planes repeated at the far sides, in the order of VTK's points: x runs fastest."""
     return np.pad(values, [(0, 1)] * 3, mode="wrap").ravel(order="F")
 
 
 def can_render() -> bool:
-    """Whether there is a screen, or a library that draws without one; VTK ends the program where there is neither."""
+    """Whether there is a screen, or a library that draws without one. Without both, VTK would end the program."""
     return bool(os.environ.get("DISPLAY")) or any(find_library(name) for name in ("EGL", "OSMesa"))
 
 
@@ -100,5 +100,5 @@ def _pyvista() -> Any:
         raise ModuleNotFoundError("a picture of a volume needs a library to draw with: apt-get install libegl1")
     from vtkmodules.vtkCommonCore import vtkLogger
 
-    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # it says that there is no screen, as is meant
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # it would warn that there is no screen
     return pyvista

@@ -48,13 +48,13 @@ def target_mesh(xla: Mapping[str, Any], axes: Mapping[str, int], hosts: int) -> 
     sides = tuple(axes.values())
     count = int(np.prod(sides))
     try:
-        found = topologies.get_topology_desc(
+        topology = topologies.get_topology_desc(
             platform=platform.lower(), target_config=_as_text(xla), topology=f"1x{hosts}x{count // hosts}"
         )
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise NoCompiler(f"JAX's plug-in for {platform} ({names[0]}) cannot be loaded: {reason}") from error
-    return Mesh(np.array(found.devices).reshape(sides), tuple(axes), axis_types=(AxisType.Auto,) * len(sides))
+    return Mesh(np.array(topology.devices).reshape(sides), tuple(axes), axis_types=(AxisType.Auto,) * len(sides))
 
 
 def _installed(name: str) -> bool:

@@ -174,58 +174,58 @@ class _Module:
                     yield from self.loops(called)
 
     def kernels(self, name: str) -> Iterator[Kernel]:
-        """Kernels of a computation; a loop within as often as it is known to turn, of a choice the cheapest branch."""
+        """Kernels of a computation; those of a loop as often as it turns, and those of a choice's cheapest branch."""
         shapes: dict[str, str] = {}
-        for one in self._instructions(name):
-            shapes[one.name] = one.shape
-            if one.op == "while":
-                times = re.search(r"known_trip_count[^\d]*(\d+)", one.rest)
-                yield from list(self.kernels(one.called("body"))) * (int(times[1]) if times else 1)
-            elif one.op == "conditional":
-                branches = [list(self.kernels(called)) for called in one.all_called()]
+        for instruction in self._instructions(name):
+            shapes[instruction.name] = instruction.shape
+            if instruction.op == "while":
+                times = re.search(r"known_trip_count[^\d]*(\d+)", instruction.rest)
+                yield from list(self.kernels(instruction.called("body"))) * (int(times[1]) if times else 1)
+            elif instruction.op == "conditional":
+                branches = [list(self.kernels(called)) for called in instruction.all_called()]
                 yield from min(branches, key=lambda ks: sum(k.read + k.written for k in ks), default=[])
-            elif one.op == "call":
-                for called in one.all_called():
+            elif instruction.op == "call":
+                for called in instruction.all_called():
                     yield from self.kernels(called)
-            elif one.op not in NOT_KERNELS:
-                yield self._kernel(one, shapes)
+            elif instruction.op not in NOT_KERNELS:
+                yield self._kernel(instruction, shapes)
 
-    def _kernel(self, one: _Instruction, shapes: dict[str, str]) -> Kernel:
-        given = [shapes.get(operand, "") for operand in one.operands]
-        kind, rest = one.op.removesuffix("-start").removesuffix("-done"), one.rest
+    def _kernel(self, instruction: _Instruction, shapes: dict[str, str]) -> Kernel:
+        given = [shapes.get(operand, "") for operand in instruction.operands]
+        kind, rest = instruction.op.removesuffix("-start").removesuffix("-done"), instruction.rest
         if kind == "async":
-            kind, rest = self._wrapped(one)
-        if one.op.endswith("-done"):
-            return Kernel(one.name, kind, 0, 0, waits_for=one.operands[0])
-        read, written = sum(map(_bytes, given)), _bytes(one.shape)
-        if one.op == "fusion":
-            inner = list(self._instructions(one.called("calls")))
+            kind, rest = self._wrapped(instruction)
+        if instruction.op.endswith("-done"):
+            return Kernel(instruction.name, kind, 0, 0, waits_for=instruction.operands[0])
+        read, written = sum(map(_bytes, given)), _bytes(instruction.shape)
+        if instruction.op == "fusion":
+            inner = list(self._instructions(instruction.called("calls")))
             read = sum(_read(inner, i, _bytes(shape)) for i, shape in enumerate(given))
-        if one.op.endswith("-start"):
+        if instruction.op.endswith("-start"):
             written = read  # its result names the operand, too
-        length = re.search(r"fft_length=\{([\d,]+)\}", one.rest)
+        length = re.search(r"fft_length=\{([\d,]+)\}", instruction.rest)
         lengths = tuple(int(n) for n in length[1].split(",")) if length else ()
-        inverse = "fft_type=IFFT" in one.rest or "fft_type=IRFFT" in one.rest
-        elements = max((_elements(shape) for shape in (*given, one.shape)), default=0)
+        inverse = "fft_type=IFFT" in instruction.rest or "fft_type=IRFFT" in instruction.rest
+        elements = max((_elements(shape) for shape in (*given, instruction.shape)), default=0)
         members, stride = group_of(rest)
         return Kernel(
-            one.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
+            instruction.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
         )  # fmt: skip
 
-    def _wrapped(self, one: _Instruction) -> tuple[str, str]:
-        """What an asynchronous operation does, and its attributes; a wait is named like its start."""
-        called = one.all_called()
+    def _wrapped(self, instruction: _Instruction) -> tuple[str, str]:
+        """The operation inside an asynchronous one, and its attributes; a wait has the name of its start."""
+        called = instruction.all_called()
         if not called:
-            return next((kind for kind in COLLECTIVES if kind in one.operands[0]), "async"), ""
+            return next((kind for kind in COLLECTIVES if kind in instruction.operands[0]), "async"), ""
         inner = list(self._instructions(called[0]))
-        found = next((each for each in inner if each.op in COLLECTIVES), inner[-1])
-        return found.op, found.rest
+        wrapped = next((each for each in inner if each.op in COLLECTIVES), inner[-1])
+        return wrapped.op, wrapped.rest
 
     def _instructions(self, name: str) -> Iterator[_Instruction]:
         for line in self.computations.get(name, ()):
-            found = INSTRUCTION.match(line)
-            if found:
-                yield _Instruction.parse(found[1], re.sub(r"/\*.*?\*/", "", found[2]))
+            match = INSTRUCTION.match(line)
+            if match:
+                yield _Instruction.parse(match[1], re.sub(r"/\*.*?\*/", "", match[2]))
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,9 @@ class _Instruction:
         return cls(name, shape, op, tuple(re.findall(r"%[\w.\-]+", given)), text[close + 1 :], number)
 
     def called(self, role: str) -> str:
-        found = re.search(rf"\b{role}=(%[\w.\-]+)", self.rest)
-        assert found is not None, f"{self.name}: no {role}"
-        return found[1]
+        match = re.search(rf"\b{role}=(%[\w.\-]+)", self.rest)
+        assert match is not None, f"{self.name}: no {role}"
+        return match[1]
 
     def all_called(self) -> list[str]:
         named = r"(?:to_apply|calls|true_computation|false_computation)=(%[\w.\-]+)"
@@ -260,20 +260,20 @@ class _Instruction:
 
 def _read(fusion: Sequence[_Instruction], i: int, size: int) -> int:
     """Bytes that a fused kernel of these instructions reads of its operand i, which has `size` bytes."""
-    names = {one.name for one in fusion if one.op == "parameter" and one.number == i}
+    names = {instruction.name for instruction in fusion if instruction.op == "parameter" and instruction.number == i}
     sliced = 0
-    for one in fusion:
-        if one.op in REARRANGED and one.operands[0] in names:
-            names.add(one.name)
-        elif one.op in ("slice", "dynamic-slice") and one.operands[0] in names:
-            sliced += _bytes(one.shape)
-        elif names & set(one.operands):
+    for instruction in fusion:
+        if instruction.op in REARRANGED and instruction.operands[0] in names:
+            names.add(instruction.name)
+        elif instruction.op in ("slice", "dynamic-slice") and instruction.operands[0] in names:
+            sliced += _bytes(instruction.shape)
+        elif names & set(instruction.operands):
             return size
     return min(sliced, size) if sliced else size
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the bracket that opens at `at` closes."""
+    """Position of the bracket that closes the one at `at`."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"(": 1, ")": -1}.get(text[place], 0)

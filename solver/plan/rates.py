@@ -60,15 +60,15 @@ class Rates:
 
     @classmethod
     def measured(cls, report: Report, otherwise: Rates) -> Rates:
-        """Rates that `slabwave doctor` measured, as they are; `otherwise` gives those that it did not measure."""
-        found = report.bandwidth
-        rates = {"memory": found.memory, "link": found.within_host, "network": found.across_hosts}
+        """Rates that `slabwave doctor` measured; `otherwise` gives those that it did not measure."""
+        bandwidth = report.bandwidth
+        rates = {"memory": bandwidth.memory, "link": bandwidth.within_host, "network": bandwidth.across_hosts}
         missing = ", ".join(name for name, rate in rates.items() if rate is None)
         return replace(
             otherwise,
-            memory=found.memory or otherwise.memory,
-            link=found.within_host or otherwise.link,
-            network=found.across_hosts or otherwise.network,
+            memory=bandwidth.memory or otherwise.memory,
+            link=bandwidth.within_host or otherwise.link,
+            network=bandwidth.across_hosts or otherwise.network,
             gpus_per_host=max(Counter(device.host for device in report.devices).values()),
             basis=f"measured by the doctor on {report.time}" + (f"; {missing}: {otherwise.basis}" if missing else ""),
         )

@@ -118,7 +118,7 @@ def transform_time(
 
 
 @dataclass(frozen=True)
-class Step:
+class StepWork:
     """What a program does in one step, read off the compiled program or assumed.
 
     Args:
@@ -138,10 +138,10 @@ class Step:
     hidden: float = 0.0
 
 
-def step_of(program: Program, points: float, itemsize: int, transforms: int, time: Timeline) -> Step:
+def step_work(program: Program, points: float, itemsize: int, transforms: int, time: Timeline) -> StepWork:
     """What a compiled program does in one step, as the model takes it (`points`: on one device)."""
     ffts = sum((k.read + k.written) * len(k.lengths) for k in program.work if k.lengths)
-    return Step(
+    return StepWork(
         words=(program.moved + program.scaled) / points / itemsize,
         fft_words=ffts / points / itemsize,
         kernels=len(program.work),
@@ -174,7 +174,7 @@ class StepTime:
         return f"{self.slabs} × {self.pencils}: {1e3 * self.total:.3g} ms a step, {1e3 * self.exchange:.3g} exchanging"
 
 
-def step_time(rates: Rates, layout: Layout, step: Step, itemsize: int) -> StepTime:
+def step_time(rates: Rates, layout: Layout, step: StepWork, itemsize: int) -> StepTime:
     """Predicted time of a step on a layout's devices, work and exchanges overlapped as far as the step can.
 
     With pencils there is a second exchange per transform, and one pass before and one after it: assumed, not read off
@@ -233,7 +233,7 @@ class Choice:
 
 
 def better_split(
-    rates: Rates, layout: Layout, step: Step, itemsize: int, devices: int | None = None, known: float | None = None
+    rates: Rates, layout: Layout, step: StepWork, itemsize: int, devices: int | None = None, known: float | None = None
 ) -> Choice:
     """Slabs or pencils, and how many of each, for a number of devices; by default the layout's own.
 

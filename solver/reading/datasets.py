@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.io import Layout, RecordsFile
+from solver.io import RecordsFile, RecordsLayout
 from solver.reading.optional import needed
 
 TIME = {"units": "time", "long_name": "time of the state"}
@@ -15,7 +15,7 @@ STEP = {"units": "1", "long_name": "number of steps taken"}
 
 
 def series_dataset(columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> Any:
-    """Scalars against time: a variable `(t)` for each column; `step` is a second coordinate of t."""
+    """Scalars against time: one variable `(t)` per column; `step` is a second coordinate along t."""
     xarray = needed("xarray", "open_run", "analysis")
     nothing = np.empty(0)
     values = {name: columns.get(name, nothing) for name in units if name not in ("t", "step")}
@@ -26,25 +26,25 @@ def series_dataset(columns: Mapping[str, np.ndarray], units: Mapping[str, str]) 
 
 
 def records_dataset(file: RecordsFile) -> Any:
-    """Arrays against time, the rows of the journal included: variables `(t, axes…)`.
+    """Arrays against time, including the rows in the journal: variables `(t, axes…)`.
 
     Raises:
-        ValueError: not a file of records, or its data lie in other files.
+        ValueError: this is not a file of records, or its data are links to other files.
     """
     xarray = needed("xarray", "open_run", "analysis")
-    rows, layout = file.rows(), file.layout() or Layout()
+    rows, layout = file.rows(), file.layout() or RecordsLayout()
     coordinates: dict[str, Any] = {
         "t": ("t", np.array([row.t for row in rows], dtype=float), TIME),
         "step": ("t", np.array([row.step for row in rows], dtype=int), STEP),
     }
     for name, axis in layout.axes.items():
-        coordinates[name] = (name, axis.values, _told(axis.units, axis.long_name))
+        coordinates[name] = (name, axis.values, _attributes(axis.units, axis.long_name))
     variables = {}
     for name, column in layout.columns.items():
         values = np.array([row.values[name] for row in rows]).reshape(len(rows), *layout.shape(name))
-        variables[name] = (("t", *column.axes), values, _told(column.units, column.long_name))
+        variables[name] = (("t", *column.axes), values, _attributes(column.units, column.long_name))
     return xarray.Dataset(variables, coordinates)
 
 
-def _told(units: str, long_name: str) -> dict[str, str]:
+def _attributes(units: str, long_name: str) -> dict[str, str]:
     return {key: text for key, text in (("units", units), ("long_name", long_name)) if text}

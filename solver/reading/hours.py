@@ -1,4 +1,4 @@
-"""What a run has used: hours of its devices, from the times of its log."""
+"""Device hours that a run used, from the times in its log."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ DEVICES = re.compile(r"devices: (\d+) in use of \d+, (\w+)")
 def device_hours(directory: RunDirectory) -> tuple[float, str]:
     """Hours of all devices over all starts of a run, and their platform.
 
-    A start counts from its first line of the log to its last one; waiting and compiling included, imports not.
+    Each start counts from its first line in the log to its last one: waiting and compiling are included, imports are
+    not.
 
     Returns:
-        0 and an empty platform where the log does not say.
+        0 and an empty platform if the log has no such lines.
     """
     hours, platform, count = 0.0, "", 0
     began: datetime | None = None
@@ -27,8 +28,8 @@ def device_hours(directory: RunDirectory) -> tuple[float, str]:
         if text.startswith(START):
             hours += count * _hours(began, last)
             began, count = time, 0
-        elif count == 0 and (found := DEVICES.match(text)):
-            count, platform = int(found[1]), found[2]
+        elif count == 0 and (match := DEVICES.match(text)):
+            count, platform = int(match[1]), match[2]
         last = time
     return hours + count * _hours(began, last), platform
 
@@ -38,8 +39,8 @@ def _lines(directory: RunDirectory) -> list[tuple[datetime, str]]:
         text = directory.log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    found = (LINE.match(line) for line in text.splitlines())
-    return [(datetime.fromisoformat(match[1]), match[2]) for match in found if match]
+    matches = (LINE.match(line) for line in text.splitlines())
+    return [(datetime.fromisoformat(match[1]), match[2]) for match in matches if match]
 
 
 def _hours(began: datetime | None, last: datetime | None) -> float:

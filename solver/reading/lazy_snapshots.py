@@ -1,4 +1,4 @@
-"""All snapshots of a run as one xarray dataset along time, of which only what is asked for is read."""
+"""All snapshots of a run as one xarray dataset along time; values are read from the files when they are needed."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from solver.io import Snapshot, read_snapshot
 from solver.reading.datasets import STEP, TIME
 from solver.reading.optional import is_installed, needed
 
-TOLD = {
+WINDOW = {
     "since": {"units": "time", "long_name": "begin of the window, which ends at t"},
     "samples": {"units": "1", "long_name": "number of states in the window"},
 }
 
 
 def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = read_snapshot) -> Any:
-    """Fields `(t, x, y, z)`, vectors `(t, x, y, z, component)`; slices over the axes that they have; empty of no files.
+    """Dataset of fields `(t, x, y, z)` and vectors `(t, x, y, z, component)`; slices have fewer axes.
+
+    Without files the dataset is empty.
 
     Raises:
-        ValueError: a file is no snapshot, or its fields are others than those of the first.
+        ValueError: a file is not a snapshot, or its fields differ from those of the first file.
     """
     xarray = needed("xarray", "open_run", "analysis")
-    found = [read(path) for path in paths]
+    snapshots = [read(path) for path in paths]
     coordinates: dict[str, Any] = {
-        "t": ("t", np.array([one.t for one in found], dtype=float), TIME),
-        "step": ("t", np.array([one.step for one in found], dtype=int), STEP),
+        "t": ("t", np.array([snapshot.t for snapshot in snapshots], dtype=float), TIME),
+        "step": ("t", np.array([snapshot.step for snapshot in snapshots], dtype=int), STEP),
     }
-    if not found:
+    if not snapshots:
         return xarray.Dataset(coords=coordinates)
-    first = found[0]
-    for other in found[1:]:
+    first = snapshots[0]
+    for other in snapshots[1:]:
         _check_alike(first, other)
-    for name in first.told:
-        coordinates[name] = ("t", np.array([one.told[name] for one in found]), TOLD[name])
+    for name in first.window:
+        coordinates[name] = ("t", np.array([snapshot.window[name] for snapshot in snapshots]), WINDOW[name])
     for name, points in first.axes.items():
         coordinates[name] = (name, points, {"units": "length", "long_name": f"{name[0]} of the grid point"})
     variables = {}
@@ -47,27 +49,27 @@ def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = 
             coordinates[variable.along] = (variable.along, list(variable.labels), {"long_name": "component"})
             axes = (*axes, variable.along)
         about = {"units": variable.units, "long_name": name.replace("_", " "), **variable.at}
-        lazy = xarray.Variable(axes, _lazily(found, name), about)
+        lazy = xarray.Variable(axes, _lazily(snapshots, name), about)
         variables[name] = lazy.chunk({"t": 1}) if is_installed("dask") else lazy
     return xarray.Dataset(variables, coordinates, {"title": first.title})
 
 
 def _check_alike(first: Snapshot, other: Snapshot) -> None:
-    """Raises ValueError where fields of two snapshots cannot lie in one array."""
-    shapes = [{name: v.shape for name, v in one.variables.items()} for one in (first, other)]
-    if shapes[0] != shapes[1] or first.told.keys() != other.told.keys():
-        told = [", ".join(f"{name} {list(shape)}" for name, shape in one.items()) for one in shapes]
-        raise ValueError(f"{other.path}: holds {told[1]}; {told[0]} are needed, as in {first.path.name}")
+    """Raises ValueError if the fields of two snapshots cannot form one array."""
+    shapes = [{name: v.shape for name, v in snapshot.variables.items()} for snapshot in (first, other)]
+    if shapes[0] != shapes[1] or first.window.keys() != other.window.keys():
+        words = [", ".join(f"{name} {list(shape)}" for name, shape in each.items()) for each in shapes]
+        raise ValueError(f"{other.path}: holds {words[1]}; {words[0]} are needed, as in {first.path.name}")
 
 
 def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:
-    """An array of xarray's that reads a part of the files when it is indexed and its values are needed."""
+    """An xarray array that reads only the indexed part of the files, when its values are needed."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
     @dataclass
     class OverFiles(BackendArray):
-        """A field of all snapshots, the file's number in front."""
+        """A field of all snapshots; its first axis is the number of the file."""
 
         shape: tuple[int, ...]
         dtype: np.dtype
@@ -79,7 +81,7 @@ def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:
             which, inside = key[0], key[1:]  # xarray has turned steps backwards into forward ones, as HDF5 needs
             if not isinstance(which, slice):
                 return snapshots[which].values(name, inside)
-            parts = [one.values(name, inside) for one in snapshots[which]]
+            parts = [snapshot.values(name, inside) for snapshot in snapshots[which]]
             return np.stack(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
 
     first = snapshots[0].variables[name]

@@ -1,4 +1,4 @@
-"""Packages that only reading for analysis needs."""
+"""Optional packages, which only analysis in Python needs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def needed(module: str, purpose: str, extra: str) -> Any:
-    """A module of an optional package.
+    """Import a module of an optional package.
 
     Raises:
-        ModuleNotFoundError: it is not installed; the message says how it is.
+        ModuleNotFoundError: it is not installed; the message gives the command that installs it.
     """
     try:
         return importlib.import_module(module)
@@ -24,5 +24,5 @@ def needed(module: str, purpose: str, extra: str) -> Any:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a package can be imported; nothing is."""
+    """Whether a package can be imported; does not import it."""
     return importlib.util.find_spec(module) is not None

@@ -1,4 +1,4 @@
-"""How a run stands: running, finished, stopped, blown up, or nothing written yet; with the warnings of its log."""
+"""Status of a run: running, finished, stopped, blown up, or nothing written yet; with the warnings of its log."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ AFTER_BLOW_UP = (
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a run stands.
+class RunStatus:
+    """Status of a run.
 
     Args:
-        how: `running`, `finished`, `stopped`, `blown up` or `empty`.
-        step, t: of the last state that is known; 0 if there is none.
+        status: `running`, `finished`, `stopped`, `blown up` or `empty`.
+        step, t: of the newest state that is known; 0 if there is none.
         end: time at which the run ends.
-        said: the last line of the log that tells how it ended; empty if none does.
-        warnings: of the log, and errors, each once.
+        message: the last line of the log that says how the run ended; empty if none does.
+        warnings: warnings and errors of the log, each once.
     """
 
-    how: str
+    status: str
     step: int
     t: float
     end: float
-    said: str
+    message: str
     warnings: tuple[str, ...]
 
 
-def standing(directory: RunDirectory) -> Standing:
-    """Read it from the lock, the log, the series and the checkpoints; touches nothing."""
+def run_status(directory: RunDirectory) -> RunStatus:
+    """Read the status from the lock, the log, the series and the checkpoints; changes nothing."""
     holder, lines = read_lock(directory.path / ".lock"), _log(directory)
     end = float(read_toml(directory.run_file)["time"]["end"])
     step, t = _last_state(directory, holder)
     starts = [number for number, (_, text) in enumerate(lines) if text.startswith(START)]
     last_start = lines[starts[-1] if starts else 0 :]
-    blow_up = next((text for level, text in last_start if level == "E" and any(b in text for b in BLEW_UP)), "")
+    blow_up = next((text for level, text in last_start if level == "E" and any(words in text for words in BLEW_UP)), "")
     finished = next((text for _, text in reversed(last_start) if text.startswith("finished: ")), "")
     stopped = next((text for _, text in reversed(last_start) if text.startswith("stopped")), "")
     warnings = tuple(dict.fromkeys(text for level, text in lines if level in "WEC"))
     if holder and not holder.get("released") and clock.time() - holder.get("time", 0) <= DEAD_SECONDS:
-        how, said = "running", ""
+        status, message = "running", ""
     elif blow_up:
-        how, said = "blown up", blow_up
+        status, message = "blown up", blow_up
     elif finished or (t is not None and t >= end * (1 - 1e-9)):
-        how, said = "finished", finished
+        status, message = "finished", finished
     elif t is None:
-        how, said = "empty", lines[-1][1] if lines else ""
+        status, message = "empty", lines[-1][1] if lines else ""
     else:
-        how, said = "stopped", stopped
-    return Standing(how, step or 0, t or 0.0, end, said, warnings)
+        status, message = "stopped", stopped
+    return RunStatus(status, step or 0, t or 0.0, end, message, warnings)
 
 
 def _log(directory: RunDirectory) -> list[tuple[str, str]]:
-    """Level and text of each line of the log; of a line that continues another, the level of that."""
+    """Level and text of each line of the log; a line without a level, such as of a traceback, counts as `I`."""
     try:
         text = directory.log.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -78,7 +78,7 @@ def _log(directory: RunDirectory) -> list[tuple[str, str]]:
 
 
 def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | None, float | None]:
-    """Step and time of the newest row, checkpoint, or of what a live process says."""
+    """Step and time of the newest row or checkpoint, or those in the lock of a live process."""
     known: list[tuple[int, float]] = []
     if "step" in holder:
         known.append((int(holder["step"]), float(holder["t"])))

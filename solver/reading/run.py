@@ -1,4 +1,4 @@
-"""`open_run`: what a run's directory holds, for analysis in Python."""
+"""`open_run` opens a run's directory for analysis in Python."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from solver.io import RecordsFile, RunDirectory, list_snapshots, read_series, re
 from solver.reading.datasets import records_dataset, series_dataset
 from solver.reading.lazy_snapshots import snapshots_dataset
 from solver.reading.optional import needed
-from solver.reading.outcome import Standing, standing
+from solver.reading.outcome import RunStatus, run_status
 
-FIELDS = "fields"  # of the mean fields among the statistics
+FIELDS = "fields"  # name of the mean fields among the statistics
 
 
 def open_run(directory: str | Path) -> OpenRun:
@@ -25,17 +25,17 @@ def open_run(directory: str | Path) -> OpenRun:
         directory: where the run writes.
 
     Returns:
-        An object with the datasets; nothing is read before it is asked for, and each again at every `open_run`.
+        An object with the datasets. Each is read when it is first used; another `open_run` reads it again.
 
     Raises:
         ConfigError: there is no run in the directory, or its run file cannot be read.
         ModuleNotFoundError: xarray is not installed.
     """
-    found = RunDirectory(Path(directory))
-    if not found.run_file.is_file():
-        raise ConfigError(f"{directory} holds no run: {found.run_file} does not exist")
+    opened = RunDirectory(Path(directory))
+    if not opened.run_file.is_file():
+        raise ConfigError(f"{directory} holds no run: {opened.run_file} does not exist")
     needed("xarray", "open_run", "analysis")
-    return OpenRun(found, read_toml(found.run_file))
+    return OpenRun(opened, read_toml(opened.run_file))
 
 
 class OpenRun:
@@ -64,24 +64,24 @@ class OpenRun:
         )
 
     def __repr__(self) -> str:
-        held = f"{len(list_snapshots(self.directory.snapshots))} snapshots"
+        kept = f"{len(list_snapshots(self.directory.snapshots))} snapshots"
         return (
-            f"<run {self.title or 'untitled'!r} in {self.directory.path}: {', '.join(['series', *self.records, held])}>"
+            f"<run {self.title or 'untitled'!r} in {self.directory.path}: {', '.join(['series', *self.records, kept])}>"
         )
 
     @property
     def title(self) -> str:
-        """Of the run; empty if it has none."""
+        """Title of the run; empty if it has none."""
         return str(self.config.get("title", ""))
 
     @property
-    def standing(self) -> Standing:
-        """Where the run stands now, and how it ended."""
-        return standing(self.directory)
+    def run_status(self) -> RunStatus:
+        """Status of the run now, with its newest step and the warnings of its log."""
+        return run_status(self.directory)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """What the run was last started with."""
+        """Versions, devices and command line of the run's last start; empty if they cannot be read."""
         try:
             return dict(json.loads(self.directory.provenance.read_text(encoding="utf-8")))
         except (OSError, ValueError):
@@ -100,21 +100,21 @@ class OpenRun:
         """Dataset of the shell spectra, `(t, k)`.
 
         Raises:
-            ConfigError: the run recorded none.
+            ConfigError: the run recorded no spectra.
         """
         return self.records["spectra"]
 
     @cached_property
     def snapshots(self) -> Any:
-        """Dataset of all snapshots along time t, read from the files where values are needed.
+        """Dataset of all snapshots along time t; values are read from the files when they are needed.
 
-        With dask installed each field is an array of one chunk per file, else one that reads what an index asks for.
+        If dask is installed, each field is an array of one chunk per file; otherwise it reads the values of an index.
         """
         return snapshots_dataset(list_snapshots(self.directory.snapshots))
 
     @cached_property
     def slices(self) -> Any:
-        """Dataset of all slices along time t, read as `snapshots` is: variables such as `velocity_z12`.
+        """Dataset of all slices along time t, with variables such as `velocity_z12`; read like `snapshots`.
 
         A part of an axis has a coordinate of its own, such as `x_3_5`; an axis that is dropped is an attribute, `z`.
         """
@@ -122,7 +122,7 @@ class OpenRun:
 
 
 class _Datasets(Mapping[str, Any]):
-    """Datasets by name; each is read when it is asked for, and then kept."""
+    """Datasets by name; each is read when it is first used, and then kept."""
 
     def __init__(self, names: Callable[[], list[str]], read: Callable[[str], Any], missing: str) -> None:
         self._names, self._open, self._missing = names, read, missing
@@ -151,7 +151,7 @@ def _mean_fields(folder: Path) -> Any:
 
 
 def recorded_names(folder: Path) -> list[str]:
-    """Names of the files of records in a run's directory, or its statistics, those in a journal alone included."""
-    there = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
+    """Names of the files of records in a folder, including those that are only in a journal so far."""
+    merged = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
     journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
-    return sorted(there | journals)
+    return sorted(merged | journals)

@@ -1,4 +1,4 @@
-"""Charts of a page as plain values for its script: curves thinned to what a screen shows, numbers to six digits."""
+"""Charts of a page as plain values for its script: curves with as many points as a screen shows, six digits each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from solver.pictures.times import chosen_times
 from solver.report.html import Html, element
 
 DIGITS = 6
-FAINT = 0.1  # of the smallest density: a Gaussian is drawn down to there
-SIGNS = (("plus", 1.0), ("minus", -1.0))  # of a standard deviation beside a mean
+FAINT = 0.1  # a Gaussian is drawn down to this fraction of the smallest density
+SIGNS = (("plus", 1.0), ("minus", -1.0))  # of the standard deviation above and below a mean
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Charts:
     """The charts of a page, in the order of their numbers.
 
     Args:
-        detail: how many points a curve keeps at most, and how many times a spectrum, relative to 1000 and 40.
+        detail: scales the most points of a curve, 1000, and the most times of a slider, 40.
     """
 
     detail: float = 1.0
@@ -45,18 +45,18 @@ class Charts:
         return max(4, int(40 * self.detail))
 
     def add(self, spec: dict[str, Any]) -> Html:
-        """Take a chart in; returns the place where the script draws it."""
+        """Add a chart; returns the element into which the script draws it."""
         self.specs.append(spec)
         return element("div", class_="chart", data_chart=len(self.specs) - 1)
 
     def curve(self, name: str, x: np.ndarray, y: np.ndarray, **more: Any) -> dict[str, Any]:
-        """A curve with its own abscissae, thinned."""
+        """A curve with its own x values, thinned to `points`."""
         keep = thinned(y, self.points)
         return {"name": name, "x": numbers(x[keep]), "y": numbers(y[keep]), **more}
 
 
 def thinned(y: np.ndarray, most: int) -> np.ndarray:
-    """Indices that keep the first and last point and the extremes of each stretch of a curve."""
+    """Indices of at most `most` points: the first, the last, and the extremes of each stretch of a curve."""
     if len(y) <= most:
         return np.arange(len(y))
     stretches = np.array_split(np.arange(1, len(y) - 1), most // 2 - 1)
@@ -66,24 +66,24 @@ def thinned(y: np.ndarray, most: int) -> np.ndarray:
 
 
 def without_noise(spectra: np.ndarray) -> np.ndarray:
-    """Spectra `(…, k)` of one sign without what round-off alone leaves in a shell; others as they are."""
+    """Spectra `(…, k)` with NaN for shells that hold round-off only; spectra with negative values are unchanged."""
     if np.any(spectra < 0):
         return spectra
     return np.where(spectra > NOISE * np.nanmax(spectra, axis=-1, keepdims=True), spectra, np.nan)
 
 
 def spans_decades(axis: str) -> bool:
-    """Whether what lies over an axis is seen on a logarithmic one: spectra, and densities of probability."""
+    """Whether arrays on this axis need a logarithmic scale: spectra and probability densities do."""
     return axis.startswith("k") or axis in DEVIATIONS
 
 
 def numbers(values: np.ndarray) -> list[float | None]:
-    """Numbers of six digits; None for what is not finite."""
+    """Numbers rounded to six digits; None for those that are not finite."""
     return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in np.asarray(values, float).tolist()]
 
 
 def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> list[Html]:
-    """A chart for each column that changes, and one for what should be zero."""
+    """A chart for each column that changes, and one chart for columns that should be zero."""
     quantities, _, errors = sorted_columns(columns)
     made = []
     for name, values in quantities.items():
@@ -97,7 +97,7 @@ def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapp
 
 
 def budget_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> list[Html]:
-    """For each energy what every cause brought since the start, their sum, and what the energy gained."""
+    """A chart per energy: the contribution of each cause since the start, their sum, and the gain of the energy."""
     made = []
     for energy, parts in sorted_columns(columns)[1].items():
         t = columns["t"]
@@ -123,16 +123,16 @@ def records_charts(charts: Charts, recorded: Recorded) -> list[Html]:
 
 
 def _against_time(charts: Charts, recorded: Recorded, panel: TimePanel) -> dict[str, Any]:
-    """Curves; of means a bar for each window, and dotted one standard deviation above and below."""
+    """Curves against time. For means, a bar per window, with dotted bars one standard deviation above and below."""
     curves = []
     for number, (label, values) in enumerate(panel.curves.items()):
         if not recorded.spread:
             curves.append(charts.curve(label, recorded.t, values, colour=number))
             continue
-        for told, sign in ((label, 0.0), *((f"{label} {word} deviation", s) for word, s in SIGNS)):
+        for name, sign in ((label, 0.0), *((f"{label} {word} deviation", s) for word, s in SIGNS)):
             shifted = values + sign * recorded.spread[panel.columns[label]]
             x, y = (np.ravel(pair, order="F") for pair in ((recorded.since, recorded.t), (shifted, shifted)))
-            curves.append(charts.curve(told, x, y, colour=number, dash=bool(sign), quiet=bool(sign)))
+            curves.append(charts.curve(name, x, y, colour=number, dash=bool(sign), quiet=bool(sign)))
     return {"title": with_unit(panel.title, panel.units), "xlabel": "t", "curves": curves}
 
 

@@ -1,4 +1,4 @@
-"""The page of several runs side by side: what differs in their run files, their curves over each other, and apart."""
+"""The page of several runs: differences of their run files, common charts of their curves, and their differences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def comparison_page(directories: Sequence[Path]) -> str:
 
 
 def labels(directories: Sequence[Path]) -> list[str]:
-    """Short names of the runs: the end of each path that tells it from the others."""
+    """Short names of the runs: the shortest ends of their paths that are all different."""
     parts = [path.absolute().parts for path in directories]
     for length in range(1, max(map(len, parts)) + 1):
         ends = ["/".join(part[-length:]) for part in parts]
@@ -54,7 +54,7 @@ def _page(runs: Sequence[Facts], names: Sequence[str], detail: float) -> str:
     body = joined(
         [
             element("h1", f"{len(runs)} runs: {title}"),
-            section("Runs", table(("", "title", "standing"), _standings(runs, names))),
+            section("Runs", table(("", "title", "status"), _statuses(runs, names))),
             section("Differences of the run files", differences(runs, names)),
             section("Against time", grid(_curves(charts, runs, names))),
             section(f"Differences to {names[0]}", _largest(runs, names), grid(_apart(charts, runs, names))),
@@ -66,7 +66,7 @@ def _page(runs: Sequence[Facts], names: Sequence[str], detail: float) -> str:
     return page(f"{len(runs)} runs: {title}", body, charts.specs)
 
 
-def _standings(runs: Sequence[Facts], names: Sequence[str]) -> list[tuple[Any, ...]]:
+def _statuses(runs: Sequence[Facts], names: Sequence[str]) -> list[tuple[Any, ...]]:
     return [(name, details(run.title, header(run, "h3")), ending(run)) for run, name in zip(runs, names, strict=True)]
 
 
@@ -77,15 +77,15 @@ def differences(runs: Sequence[Facts], names: Sequence[str]) -> Html:
         | {"devices used": str(len(run.provenance.get("devices", [])))}
         for run in runs
     ]
-    keys = [key for key in dict.fromkeys(key for one in tables for key in one) if key not in SAME_PLACE]
-    differ = [key for key in keys if len({one.get(key) for one in tables}) > 1]
+    keys = [key for key in dict.fromkeys(key for values in tables for key in values) if key not in SAME_PLACE]
+    differ = [key for key in keys if len({values.get(key) for values in tables}) > 1]
     if not differ:
         return element("p", "None.", class_="soft")
-    return table(("key", *names), [(key, *(one.get(key, "–") for one in tables)) for key in differ])
+    return table(("key", *names), [(key, *(values.get(key, "–") for values in tables)) for key in differ])
 
 
 def _shared(runs: Sequence[Facts]) -> list[str]:
-    """Columns that change in some run and that at least two have, in order."""
+    """Columns that change in at least one run and exist in at least two, in order."""
     changing = dict.fromkeys(name for run in runs for part in _parts(run) for name in part)
     return [name for name in changing if sum(name in run.series for run in runs) > 1]
 
@@ -109,23 +109,23 @@ def _curves(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list
 
 
 def difference(first: Facts, other: Facts, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Times that both runs cover, of the first run, and by how much the other is larger there (linear in between)."""
-    t, there = first.series["t"], other.series["t"]
-    both = (t >= there[0]) & (t <= there[-1])
-    return t[both], np.interp(t[both], there, other.series[column]) - first.series[column][both]
+    """Times of the first run that both runs cover, and other − first at these times (linear interpolation)."""
+    t, t_other = first.series["t"], other.series["t"]
+    both = (t >= t_other[0]) & (t <= t_other[-1])
+    return t[both], np.interp(t[both], t_other, other.series[column]) - first.series[column][both]
 
 
 def _pairs(runs: Sequence[Facts], column: str) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Number of each later run that can be compared in a column, times and differences."""
+    """Differences of a column to the first run: for each later run that has it, its number, times and differences."""
     if column not in runs[0].series:
         return []
-    found = []
+    pairs = []
     for number, run in enumerate(runs[1:], 1):
         if column in run.series:
             t, apart = difference(runs[0], run, column)
             if len(t):
-                found.append((number, t, apart))
-    return found
+                pairs.append((number, t, apart))
+    return pairs
 
 
 def _apart(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[Html]:
@@ -138,7 +138,7 @@ def _apart(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[
 
 
 def _largest(runs: Sequence[Facts], names: Sequence[str]) -> Html:
-    """The largest difference in each column, and relative to the first run's largest value."""
+    """Table of the largest difference in each column, also relative to the first run's largest value."""
     rows = []
     for column in _shared(runs):
         for i, _, apart in _pairs(runs, column):
@@ -149,30 +149,30 @@ def _largest(runs: Sequence[Facts], names: Sequence[str]) -> Html:
 
 
 def _records(charts: Charts, runs: Sequence[Facts], names: Sequence[str]) -> list[Html]:
-    """Recorded arrays of all runs, those on one axis at the last time of each; then their means over windows."""
+    """Recorded arrays of all runs, those on one axis at each run's last time; then means over windows."""
     made = []
     kinds = {"": [run.records for run in runs], ", means over windows": [run.means for run in runs]}
-    for told, tables in kinds.items():
-        for file in dict.fromkeys(name for one in tables for name in one):
-            having = [(i, one[file]) for i, one in enumerate(tables) if file in one]
+    for suffix, tables in kinds.items():
+        for file in dict.fromkeys(name for records in tables for name in records):
+            having = [(i, records[file]) for i, records in enumerate(tables) if file in records]
             drawn = _charts_of(charts, having, names) if len(having) > 1 else []
-            made.append(section(f"{heading(file)}{told}", grid(drawn)) if drawn else Html(""))
+            made.append(section(f"{heading(file)}{suffix}", grid(drawn)) if drawn else Html(""))
     return made
 
 
 def _charts_of(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Sequence[str]) -> list[Html]:
-    """Of what changes or is not zero in one run or more."""
-    arrays = dict.fromkeys(name for _, one in having for name in array_columns(one) if _on_one_axis(one, name))
+    """Charts of the arrays that change or are not zero in at least one run."""
+    arrays = dict.fromkeys(name for _, record in having for name in array_columns(record) if _on_one_axis(record, name))
     made = [_last_rows(charts, [h for h in having if column in h[1].values], names, column) for column in arrays]
-    panels = [(i, one, panel) for i, one in having for panel in time_panels(one)]
+    panels = [(i, record, panel) for i, record in having for panel in time_panels(record)]
     for title in dict.fromkeys(panel.title for _, _, panel in panels):
-        alike = [(i, one, panel) for i, one, panel in panels if panel.title == title]
+        alike = [(i, record, panel) for i, record, panel in panels if panel.title == title]
         several = list(dict.fromkeys(label for _, _, panel in alike for label in panel.curves))
         curves = [
-            charts.curve(f"{names[i]}, {label}", one.t, values, colour=several.index(label), dash=i)
+            charts.curve(f"{names[i]}, {label}", record.t, values, colour=several.index(label), dash=i)
             if len(several) > 1
-            else charts.curve(names[i], one.t, values, colour=i)
-            for i, one, panel in alike
+            else charts.curve(names[i], record.t, values, colour=i)
+            for i, record, panel in alike
             for label, values in panel.curves.items()
         ]
         spec = {"title": with_unit(title, alike[0][2].units), "xlabel": "t", "curves": curves}

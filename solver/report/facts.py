@@ -1,4 +1,4 @@
-"""What there is to say of a run in words: what was run, how it ended, and the command that does it again."""
+"""Facts about a run for a page: its files, its status in words, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from solver.config import ConfigError, read_toml
 from solver.io import RecordsFile, RunDirectory, read_series, read_units
 from solver.pictures import Recorded
-from solver.reading import Standing, standing
+from solver.reading import RunStatus, run_status
 from solver.reading.run import recorded_names
 
 WORDS = {
@@ -28,23 +28,23 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """A run as a page tells of it.
+    """What a page shows of a run.
 
     Args:
         directory: of the run.
         config: the resolved run file, as tables.
-        provenance: empty if it was not recorded.
-        standing: where the run stands.
+        provenance: content of provenance.json; empty if it was not recorded.
+        status: status of the run.
         series, units: columns against time.
-        records: what the files of records hold, by name.
-        means: what the files of statistics hold, by name.
-        unread: lines on files that could not be read.
+        records: contents of the files of records, by name.
+        means: contents of the files of statistics, by name.
+        unread: one line for each file that could not be read.
     """
 
     directory: RunDirectory
     config: Mapping[str, Any]
     provenance: Mapping[str, Any]
-    standing: Standing
+    status: RunStatus
     series: Mapping[str, np.ndarray]
     units: Mapping[str, str]
     records: Mapping[str, Recorded]
@@ -53,12 +53,12 @@ class Facts:
 
     @property
     def title(self) -> str:
-        """Of the run, or what it solves."""
+        """Title of the run, or the name of its equation."""
         return str(self.config.get("title") or f"{self.config['equation']['name']} run")
 
 
 def read_facts(path: Path) -> Facts:
-    """Read a run's directory; a damaged file is named, the others are shown.
+    """Read a run's directory. A damaged file becomes a line of `unread`.
 
     Raises:
         ConfigError: there is no run in the directory, or its run file cannot be read.
@@ -70,14 +70,14 @@ def read_facts(path: Path) -> Facts:
     unread: list[str] = []
     records = _recorded(path, Recorded.read, unread)
     means = _recorded(path / "statistics", Recorded.read_means, unread)
-    there = directory.series.exists()
+    has_series = directory.series.exists()
     return Facts(
         directory=directory,
         config=config,
         provenance=_provenance(directory),
-        standing=standing(directory),
-        series=read_series(directory.series) if there else {},
-        units=read_units(directory.series) if there else {},
+        status=run_status(directory),
+        series=read_series(directory.series) if has_series else {},
+        units=read_units(directory.series) if has_series else {},
         records=records,
         means=means,
         unread=tuple(unread),
@@ -85,8 +85,8 @@ def read_facts(path: Path) -> Facts:
 
 
 def _recorded(folder: Path, read: Callable[[RecordsFile], Recorded | None], unread: list[str]) -> dict[str, Recorded]:
-    """By name; a line to `unread` for each file that cannot be read."""
-    found = {}
+    """Contents of the files of records in a folder, by name. A file that cannot be read adds a line to `unread`."""
+    contents = {}
     for name in recorded_names(folder):
         try:
             recorded = read(RecordsFile(folder / f"{name}.h5"))
@@ -94,8 +94,8 @@ def _recorded(folder: Path, read: Callable[[RecordsFile], Recorded | None], unre
             unread.append(" ".join(str(error).split()))
         else:
             if recorded is not None:
-                found[name] = recorded
-    return found
+                contents[name] = recorded
+    return contents
 
 
 def _provenance(directory: RunDirectory) -> dict[str, Any]:
@@ -106,33 +106,33 @@ def _provenance(directory: RunDirectory) -> dict[str, Any]:
 
 
 def flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """A run file's keys with dots, and their values as text."""
-    found: dict[str, str] = {}
+    """The keys of a run file written with dots, such as `time.end`, and their values as text."""
+    texts: dict[str, str] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{before}{key}.")
+            texts |= flat(value, f"{before}{key}.")
         else:
-            found[f"{before}{key}"] = _value(value)
-    return found
+            texts[f"{before}{key}"] = _value(value)
+    return texts
 
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(_value(one) for one in value)}]"
+        return f"[{', '.join(_value(entry) for entry in value)}]"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def ending(facts: Facts) -> str:
-    """How the run stands in one sentence."""
-    where = facts.standing
-    if where.how == "empty":
+    """The status of the run in one sentence."""
+    now = facts.status
+    if now.status == "empty":
         return f"{WORDS['empty']}."
-    share = f", {100 * where.t / where.end:.0f} % of the way to t = {where.end:g}" if where.how != "finished" else ""
-    return f"{WORDS[where.how]}: step {where.step}, t = {where.t:.6g}{share}."
+    share = f", {100 * now.t / now.end:.0f} % of the way to t = {now.end:g}" if now.status != "finished" else ""
+    return f"{WORDS[now.status]}: step {now.step}, t = {now.t:.6g}{share}."
 
 
 def commands(facts: Facts) -> str:
-    """Lines for a shell that do the run again: as it was started, and from the resolved run file."""
+    """Shell commands that repeat the run: as it was started, and from the resolved run file."""
     starts = [*facts.provenance.get("earlier", []), facts.provenance]
     given = [list(map(str, start.get("command", []))) for start in starts]
     words = given[0]
@@ -150,7 +150,7 @@ def commands(facts: Facts) -> str:
 
 
 def statistics(facts: Facts) -> list[list[str]]:
-    """For each column that changes: first, last, least, largest value, mean and deviation of the later half."""
+    """For each column that changes: first, last, least and largest value; mean and deviation of the later half."""
     rows = []
     for name, values in facts.series.items():
         seen = values[np.isfinite(values)]
@@ -158,6 +158,6 @@ def statistics(facts: Facts) -> list[list[str]]:
             continue
         later = seen[len(seen) // 2 :]
         with np.errstate(over="ignore"):  # the last rows before a blow-up
-            told = (seen[0], seen[-1], seen.min(), seen.max(), later.mean(), later.std())
-        rows.append([name, facts.units.get(name, ""), *(f"{value:.5g}" for value in told)])
+            numbers = (seen[0], seen[-1], seen.min(), seen.max(), later.mean(), later.std())
+        rows.append([name, facts.units.get(name, ""), *(f"{value:.5g}" for value in numbers)])
     return rows

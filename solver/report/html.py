@@ -1,4 +1,4 @@
-"""HTML from text that cannot become markup: every word is escaped unless it was made here."""
+"""Makes HTML in which text cannot become markup: all text is escaped, except the `Html` that this file makes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
-# nothing may be loaded, whatever a page holds: scripts and styles are those in the page, pictures are data
+# a page may load nothing: its scripts and styles are in the page, its pictures are data
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 VOID = {"img", "meta"}
 
@@ -20,7 +20,7 @@ class Html(str):
 
 
 def element(tag: str, *inner: Any, **attributes: Any) -> Html:
-    """An element; what it holds is escaped, unless it is Html. `class_` is the attribute class."""
+    """An element. Its contents are escaped unless they are Html; `class_` gives the attribute class."""
     given = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items() if value is not None}
     words = "".join(f' {name}="{escape(str(value))}"' for name, value in given.items())
     if tag in VOID:
@@ -29,7 +29,7 @@ def element(tag: str, *inner: Any, **attributes: Any) -> Html:
 
 
 def joined(parts: Iterable[Any]) -> Html:
-    """Parts one after the other."""
+    """Concatenate parts; those that are not Html are escaped."""
     return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts))
 
 
@@ -41,18 +41,18 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], class_: str | None
 
 
 def section(title: str, *inner: Any) -> Html:
-    """A part of a page with its heading; empty if nothing is in it."""
+    """A part of a page with its heading; empty if it has no contents."""
     return element("section", element("h2", title), *inner) if any(inner) else Html("")
 
 
 def details(summary: str, *inner: Any) -> Html:
-    """A part that is folded away."""
+    """A part that is folded until the reader opens it."""
     return element("details", element("summary", summary), *inner)
 
 
-def picture(png: str, told: str) -> Html:
-    """A picture from base64."""
-    return element("figure", element("img", src=f"data:image/png;base64,{png}", alt=told))
+def picture(png: str, description: str) -> Html:
+    """A PNG in base64 as a picture."""
+    return element("figure", element("img", src=f"data:image/png;base64,{png}", alt=description))
 
 
 def data_script(content: Any) -> Html:

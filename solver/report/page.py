@@ -40,7 +40,7 @@ def report_page(directory: Path) -> str:
 
 
 def within_limit(make: Callable[[float], str]) -> str:
-    """The most detailed page that is small enough."""
+    """The most detailed page of at most `LIMIT` bytes, or the least detailed one if none is that small."""
     for detail in DETAILS:
         text = make(detail)
         if len(text.encode()) <= LIMIT:
@@ -68,19 +68,19 @@ def _page(facts: Facts, detail: float) -> str:
 
 
 def header(facts: Facts, heading: str = "h1") -> Html:
-    """Title, standing, what ended it, warnings."""
-    how = facts.standing.how
-    said = element("p", facts.standing.said, class_="soft") if facts.standing.said else ""
-    lines = [*facts.standing.warnings, *facts.unread]
+    """Title, status, the message that says how the run ended, and warnings."""
+    status = facts.status.status
+    message = element("p", facts.status.message, class_="soft") if facts.status.message else ""
+    lines = [*facts.status.warnings, *facts.unread]
     warnings = element("ul", *(element("li", line) for line in lines), class_="warnings") if lines else ""
-    badge = element("span", how, class_=f"badge {how.replace(' ', '-')}")
+    badge = element("span", status, class_=f"badge {status.replace(' ', '-')}")
     reference = str(facts.config.get("reference", ""))
     return joined(
         [
             element(heading, facts.title),
             element("p", reference, class_="soft") if reference else "",
             element("p", badge, " ", ending(facts)),
-            said,
+            message,
             warnings,
         ]
     )
@@ -99,9 +99,9 @@ def what(facts: Facts) -> Html:
     return table((), rows)
 
 
-def _grid(one: Mapping[str, Any]) -> str:
-    shape, lengths = (" × ".join(map(str, one.get(key, []))) for key in ("shape", "lengths"))
-    return f"{shape}, {one.get('dealias', '')}, {one.get('precision', '')}; box {lengths}"
+def _grid(keys: Mapping[str, Any]) -> str:
+    shape, lengths = (" × ".join(map(str, keys.get(key, []))) for key in ("shape", "lengths"))
+    return f"{shape}, {keys.get('dealias', '')}, {keys.get('precision', '')}; box {lengths}"
 
 
 def _devices(provenance: Mapping[str, Any]) -> str:
@@ -112,21 +112,21 @@ def _devices(provenance: Mapping[str, Any]) -> str:
 
 
 def _with_parameters(section_of: Mapping[str, Any]) -> str:
-    """A name with its parameters; of several fields, each with its own."""
+    """The name in a section with its parameters; if the section is of several fields, those of each field."""
     if "name" not in section_of:
-        several = section_of.items()
-        return "; ".join(f"{field}: {_with_parameters(one)}" for field, one in several if isinstance(one, Mapping))
-    told = ", ".join(f"{k} = {v}" for k, v in flat(section_of).items() if k != "name" and v != "[]")
-    return f"{section_of['name']} ({told})" if told else str(section_of["name"])
+        fields = {field: keys for field, keys in section_of.items() if isinstance(keys, Mapping)}
+        return "; ".join(f"{field}: {_with_parameters(keys)}" for field, keys in fields.items())
+    parameters = ", ".join(f"{k} = {v}" for k, v in flat(section_of).items() if k != "name" and v != "[]")
+    return f"{section_of['name']} ({parameters})" if parameters else str(section_of["name"])
 
 
 def grid(made: list[Html], class_: str = "charts") -> Html:
-    """Charts beside each other; empty if there are none."""
+    """Charts side by side; empty if there are none."""
     return element("div", *made, class_=class_) if made else Html("")
 
 
 def records_sections(charts: Charts, facts: Facts) -> list[Html]:
-    """A section for each file of records: charts with a slider, and a picture of what no chart shows."""
+    """A section for each file of records: charts with a slider, and a figure of the arrays that no chart shows."""
     made = []
     for name, recorded in facts.records.items():
         drawn = grid(records_charts(charts, recorded))
@@ -135,13 +135,13 @@ def records_sections(charts: Charts, facts: Facts) -> list[Html]:
 
 
 def means_sections(charts: Charts, facts: Facts) -> list[Html]:
-    """Of the statistics over windows of time: charts of each file, and the mean fields of the last window."""
+    """Sections of the statistics over windows of time: charts of each file, and mean fields of the last window."""
     made = []
     for name, recorded in facts.means.items():
         rest = _rest(recorded, in_charts=True)
-        told = element("p", "Dotted: one standard deviation in time above and below.", class_="soft")
+        legend = element("p", "Dotted: one standard deviation in time above and below.", class_="soft")
         drawn = grid(records_charts(charts, recorded))
-        made.append(section(f"{heading(name)}, means over windows", told, drawn, rest))
+        made.append(section(f"{heading(name)}, means over windows", legend, drawn, rest))
     try:
         made.append(section("Mean fields", *mean_field_pictures(facts.directory, View())))
     except ValueError as error:
@@ -150,7 +150,7 @@ def means_sections(charts: Charts, facts: Facts) -> list[Html]:
 
 
 def _rest(recorded: Recorded, *, in_charts: bool) -> Html:
-    """The figure that `plot` draws, folded away where charts show the same."""
+    """The figure that `plot` draws; it is folded away if charts show the same arrays."""
     dimensions = max((len(recorded.axes_of(name)) for name in recorded.values), default=0)
     if not can_draw() or recorded.name == "spectra":
         return Html("")

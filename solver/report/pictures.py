@@ -1,4 +1,4 @@
-"""Pictures of a page: slices and figures as PNG in base64. Without matplotlib there are none."""
+"""Pictures of a page: slices and figures as PNG in base64. Without matplotlib, a page has no pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
-from solver.outputs.drawn_slices import cut_of, panels_of, told
+from solver.outputs.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure
 from solver.pictures.style import style
 from solver.pictures.times import chosen_times
@@ -19,12 +19,12 @@ MOST = 4  # snapshots that are shown
 
 
 def can_draw() -> bool:
-    """Whether figures can be made here."""
+    """Whether matplotlib is installed."""
     return is_installed("matplotlib")
 
 
 def png(figure: Any, view: View, dpi: int = DPI) -> str:
-    """A figure in base64."""
+    """A figure as PNG in base64."""
     target = io.BytesIO()
     with style(view):
         figure.savefig(target, format="png", dpi=dpi)
@@ -32,7 +32,7 @@ def png(figure: Any, view: View, dpi: int = DPI) -> str:
 
 
 def slice_pictures(directory: RunDirectory, view: View, most: int = MOST) -> list[Html]:
-    """Slices of a few snapshots, the first and the last among them; in one dimension a diagram of all."""
+    """Slices of a few snapshots, including the first and the last; in one dimension a diagram of x and t of all."""
     paths = list_snapshots(directory.snapshots)
     if not paths or not can_draw():
         return []
@@ -59,21 +59,23 @@ def mean_field_pictures(directory: RunDirectory, view: View) -> list[Html]:
 
 
 def _slices(snapshot: Snapshot, view: View) -> Html:
-    cut = cut_of(snapshot, view)
-    panels: list[Panel] = panels_of(snapshot, view, cut)
-    figure = slices_figure(panels, [(name, snapshot.axes[name]) for name in cut.axes], told(snapshot, cut), view)
-    return picture(png(figure, view), f"slices at {told(snapshot, cut)}")
+    plane = plane_of(snapshot, view)
+    panels: list[Panel] = panels_of(snapshot, view, plane)
+    figure = slices_figure(
+        panels, [(name, snapshot.axes[name]) for name in plane.axes], slice_caption(snapshot, plane), view
+    )
+    return picture(png(figure, view), f"slices at {slice_caption(snapshot, plane)}")
 
 
 def _against_time(snapshots: list[Snapshot], view: View) -> list[Html]:
     import numpy as np
 
-    rows = [panels_of(one, view, cut_of(one, view)) for one in snapshots]
+    rows = [panels_of(snapshot, view, plane_of(snapshot, view)) for snapshot in snapshots]
     names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
     values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
     units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
     side = next(iter(snapshots[0].axes.items()))
-    figure = hovmoeller_figure(side, np.array([one.t for one in snapshots]), values, units, view)
+    figure = hovmoeller_figure(side, np.array([snapshot.t for snapshot in snapshots]), values, units, view)
     return [] if figure is None else [picture(png(figure, view), "fields against x and t")]
 
 

@@ -1,4 +1,4 @@
-"""A run's directory is taken by one run at a time, and by one physics for good."""
+"""A run's directory is used by one run at a time, and never for other physics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from solver.loop import BlowUp
 
 
 def refuse_occupied(directory: RunDirectory) -> None:
-    """Raises ConfigError where a new run would lie over another."""
+    """Raises ConfigError if the directory already holds a run."""
     existing = directory.existing_files()
     if existing:
         raise ConfigError(
@@ -35,11 +35,11 @@ def refuse_occupied(directory: RunDirectory) -> None:
 
 
 def refuse_earlier_end(directory: RunDirectory, end: float) -> None:
-    """Raises ConfigError where a run stands beyond `end`: it would be called finished, and config.toml say so."""
-    stands = newest_time(directory.checkpoints)
-    if stands is not None and stands > end * (1 + 1e-12):
+    """Raises ConfigError if the run is already beyond `end`: it would count as finished, with a wrong config.toml."""
+    reached = newest_time(directory.checkpoints)
+    if reached is not None and reached > end * (1 + 1e-12):
         raise ConfigError(
-            f"time.end = {end:g}: the run in {directory.path} stands at t = {stands:g}; a later end is needed, or "
+            f"time.end = {end:g}: the run in {directory.path} stands at t = {reached:g}; a later end is needed, or "
             "another output.directory"
         )
 
@@ -47,13 +47,13 @@ def refuse_earlier_end(directory: RunDirectory, end: float) -> None:
 def refuse_other_physics(
     directory: RunDirectory, before: Mapping[str, Any], now: Mapping[str, Any], free: str, otherwise: str = ""
 ) -> None:
-    """Raises ConfigError where the run in a directory differs in more than a continued one may.
+    """Raises ConfigError if a run differs from the one in its directory in more than a continued run may.
 
     Args:
         directory: of the run.
-        before, now: tables of its resolved run file, as it is there and as it would become.
+        before, now: tables of the resolved run file in the directory, and of the new one.
         free: what may differ, for the message.
-        otherwise: how to go on with other physics, for its end.
+        otherwise: how to use other physics, for the end of the message.
     """
     changed = changed_physics(before, now)
     if changed:
@@ -64,7 +64,7 @@ def refuse_other_physics(
 
 
 @contextmanager
-def taken_directory(
+def locked_run_directory(
     directory: RunDirectory,
     run_file: str,
     devices: Sequence[jax.Device],
@@ -73,23 +73,23 @@ def taken_directory(
     *,
     continues: bool,
 ) -> Iterator[DirectoryLock | None]:
-    """Make the directory this run's as long as the context lasts, with its log. Collective.
+    """Make and lock the run's directory for the time of the context, and write its log there. Collective.
 
     Args:
         directory: where the run writes.
         run_file: text of its config.toml.
-        devices: that it runs on, for provenance.json.
-        sources: files of the user's to copy into it.
-        notes: what differs from what was asked for, for provenance.json.
-        continues: whether a run that is there may be continued; otherwise it is refused.
+        devices: the devices of the run, for provenance.json.
+        sources: the user's own files, which are copied into it.
+        notes: differences from what was asked for, for provenance.json.
+        continues: whether an existing run may be continued; if not, it is refused.
 
     Yields:
         The lock, on the first process; None on others.
 
     Raises:
         ConfigError: another process is writing a run there, or the directory cannot be made.
-        DiskError: it cannot be written.
-        FailedElsewhere: the first process met one of these.
+        DiskError: a file cannot be written.
+        FailedElsewhere: on the other processes, if the first one met one of these errors.
     """
     with ExitStack() as stack:
         lock = None
@@ -98,7 +98,7 @@ def taken_directory(
                 lock = _take(directory)
                 stack.callback(lock.release)
                 if not continues:
-                    refuse_occupied(directory)  # again: now nobody else can begin one
+                    refuse_occupied(directory)  # checked again, since no other run can start here now
                 _refuse_link(directory.log)
                 stack.enter_context(log_to(directory.log))
                 for folder in directory.folders:
@@ -110,20 +110,20 @@ def taken_directory(
         try:
             yield lock
         except BaseException as error:
-            _say(lock, "blown up" if isinstance(error, BlowUp) else "failed")
+            _set_state(lock, "blown up" if isinstance(error, BlowUp) else "failed")
             raise
-        _say(lock, "finished" if lock is None or lock.state == "running" else lock.state)
+        _set_state(lock, "finished" if lock is None or lock.state == "running" else lock.state)
 
 
 def _refuse_link(path: Path) -> None:
-    """Raises ConfigError where a file that is appended to is a link: it may lead to a file outside of the run."""
+    """Raises ConfigError if a file to append to is a symbolic link, which may lead to a file outside of the run."""
     if path.is_symlink():
         raise ConfigError(f"{path} is a symbolic link, which is not followed; remove it")
 
 
-def _say(lock: DirectoryLock | None, state: str) -> None:
+def _set_state(lock: DirectoryLock | None, state: str) -> None:
     if lock is not None:
-        lock.say(state=state)
+        lock.update_status(state=state)
 
 
 def _take(directory: RunDirectory) -> DirectoryLock:

@@ -1,4 +1,4 @@
-"""A trace of a few steps of a run, one file for each process, to be looked at in Perfetto."""
+"""A trace of a few steps of a run, one file for each process, to be viewed in Perfetto."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Profile:
         self._over = steps == 0
 
     def refuse_too_many(self, end: float, step: float | None, t: float) -> None:
-        """Raises ConfigError where fewer steps than are to be traced follow the one that compiles, as far as is known.
+        """Raises ConfigError if fewer than `self.steps` steps remain after the first one, which compiles.
 
         Args:
-            end: of the run.
-            step: its fixed step; None where steps are chosen as the run goes.
-            t: where it stands.
+            end: time at which the run ends.
+            step: its fixed step; None if the run chooses its steps, so that their number is not known.
+            t: time of its newest state.
         """
         if step is None:
             return
@@ -65,7 +65,7 @@ class Profile:
             self._begin()
 
     def named(self, states: Iterator[State]) -> Iterator[State]:
-        """The same states, the steps to them named in the trace."""
+        """Yield the same states, and name the steps between them in the trace."""
         while True:
             with self._step():
                 state = next(states, None)
@@ -75,7 +75,7 @@ class Profile:
             yield state
 
     def close(self) -> None:
-        """End the trace, if there is one, and say where it is."""
+        """End the trace, if there is one, and log where it is."""
         if not self._active:
             return
         self._active, self._over = False, True
@@ -84,7 +84,7 @@ class Profile:
         try:
             jax.profiler.stop_trace()
             self._collect(path)
-        except Exception as error:  # of the disk, or of the profiler: the run is worth more
+        except Exception as error:  # a failing disk or profiler must not end the run
             LOGGER.warning("the trace could not be written: %s", " ".join(str(error).split()))
             return
         if steps < self.steps:
@@ -110,7 +110,7 @@ class Profile:
 
     @property
     def _raw(self) -> Path:
-        """Where JAX writes, in folders named by time and host."""
+        """The folder into which JAX writes, in folders named by time and host."""
         return self.folder / f".process-{jax.process_index():05d}.partial"
 
     def _collect(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How a run is coming along: a live bar on a terminal, a plain line every few seconds elsewhere."""
+"""Progress of a run: a live bar on a terminal, a plain line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ CHUNK_SECONDS = 1.0
 
 
 class Pace:
-    """Chooses how many steps a chunk takes, so that the run looks up about once a second.
+    """Chooses the number of steps in a chunk, so that the run pauses about once a second.
 
-    Fed with the longest time that any process took, so that all of them choose alike.
+    It is given the longest time that any process took, so that all processes choose the same number.
     """
 
     def __init__(self) -> None:
         self.steps = 1  # the first chunk compiles
-        self._seen = 0
+        self._chunks = 0
 
     def __call__(self) -> int:
         return self.steps
 
-    def learn(self, steps: int, seconds: float) -> None:
-        """Take in what a chunk took; the first is not counted."""
+    def record(self, steps: int, seconds: float) -> None:
+        """Adjust to the time of a chunk. The first chunk, which compiles, is not counted."""
         if steps == 0:
             return
-        self._seen += 1
-        if self._seen > 1:
-            wanted = CHUNK_SECONDS * steps / max(seconds, 1e-6)
-            self.steps = max(1, min(int(wanted), 4 * self.steps + 1))
+        self._chunks += 1
+        if self._chunks > 1:
+            fitting = CHUNK_SECONDS * steps / max(seconds, 1e-6)
+            self.steps = max(1, min(int(fitting), 4 * self.steps + 1))
 
 
 class Progress:
@@ -44,20 +44,20 @@ class Progress:
 
     Args:
         end: time at which the run ends.
-        start: state it starts from.
+        start: the state that it starts from.
         active: False prints nothing.
     """
 
     def __init__(self, end: float, start: State, active: bool) -> None:
         self.end, self.active = end, active
-        # mpiexec gives its processes a terminal although its own output may go to a file
+        # mpiexec gives its processes a terminal even if its own output goes to a file
         self.live = active and sys.stdout.isatty() and mpi.started(os.environ) is None
         self._begin = self._mark = (time.monotonic(), int(start.step), float(start.t))
         self._printed = time.monotonic()
         self._started = False
 
     def show(self, state: State) -> None:
-        """Print, if it is time to."""
+        """Print the progress, at most every `BAR_SECONDS` or `LINE_SECONDS`."""
         now = time.monotonic()
         if not self._started and int(state.step) > self._begin[1]:
             # speed is measured from the end of the first chunk, which compiled
@@ -75,7 +75,7 @@ class Progress:
             LOGGER.info(text)
 
     def pace(self, state: State) -> dict[str, float]:
-        """Steps per second, and seconds left at that pace; nothing before the first chunk that compiled nothing."""
+        """Steps per second, and seconds left at that speed; empty until the first chunk after the compiling one."""
         now = time.monotonic()
         seconds, steps = now - self._mark[0], int(state.step) - self._mark[1]
         advance = float(state.t) - self._mark[2]
@@ -84,7 +84,7 @@ class Progress:
         return {"steps_per_second": steps / seconds, "seconds_left": seconds * (self.end - float(state.t)) / advance}
 
     def close(self) -> None:
-        """Leave the bar's line."""
+        """End the line of the bar."""
         if self.live:
             sys.stdout.write("\n")
 

@@ -19,9 +19,9 @@ from solver.io import CheckpointError, RunDirectory, duration, load_checkpoint, 
 from solver.loop import BlowUp, Schedule, energy_of_all, evolve, reached
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
-from solver.simulation.early import EarlyStop
 from solver.simulation.profile import Profile
 from solver.simulation.progress import Pace, Progress
+from solver.simulation.stop_conditions import StopConditions
 from solver.steppers.base import State, Stepper
 
 PATIENCE = 2.0  # seconds for what is being written when the other processes may have died
@@ -50,7 +50,7 @@ class OutputList:
     def of(cls, outputs: Iterable[Output], known: Iterable[type[Output]] = ()) -> OutputList:
         """From outputs in any order; a run without `Checkpoints` among them keeps the last state."""
         given = list(outputs)
-        outputs = [output.beside(given) for output in given]
+        outputs = [output.with_siblings(given) for output in given]
         names = [output.name for output in outputs]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -128,7 +128,7 @@ class Limits:
     """What ends a run early.
 
     Args:
-        wall: seconds after the start of the process before which the run is to have stopped, with a checkpoint.
+        time_limit: seconds after the start of the process before which the run is to have stopped, with a checkpoint.
         stall: seconds without a step after which it is given up.
         energy: half the mean square of all fields beyond which the solution counts as blown up.
 
@@ -136,12 +136,16 @@ class Limits:
         ValueError: one that is not positive.
     """
 
-    wall: float | None = None
+    time_limit: float | None = None
     stall: float = STALL_SECONDS
     energy: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("wall_limit", self.wall), ("stall_limit", self.stall), ("energy_limit", self.energy)):
+        for name, value in (
+            ("wall_limit", self.time_limit),
+            ("stall_limit", self.stall),
+            ("energy_limit", self.energy),
+        ):
             if value is not None and not value > 0:
                 raise ValueError(f"{name} = {value}: a positive number is needed")
 
@@ -151,7 +155,7 @@ def simulate(
     stepper: Stepper,
     start: Callable[[], State],
     outputs: OutputList,
-    early: EarlyStop,
+    conditions: StopConditions,
     limits: Limits,
     profile: Profile | None = None,
 ) -> tuple[State, bool]:
@@ -162,7 +166,7 @@ def simulate(
         stepper: how it is stepped.
         start: makes the first state, where there is no checkpoint.
         outputs: what is written.
-        early: whether it is to stop early.
+        conditions: decide whether it stops early.
         limits: what ends it early.
         profile: steps to be traced, if any.
 
@@ -186,7 +190,7 @@ def simulate(
         pace, progress = Pace(), Progress(run.end, state, active=is_first())
         began = mark = time.monotonic()
         first_step = previous = int(state.step)
-        early.begin(state, run.writer)
+        conditions.begin(state, run.writer)
         states = evolve(
             run.equation, stepper, state, end=run.end, control=run.control,
             pauses=outputs.pauses, observe=lambda state, end: outputs.observe(run.equation, state, end), donate=True,
@@ -197,12 +201,12 @@ def simulate(
             for now in profile.named(states):
                 step = int(now.step)
                 stopping, seconds, failed = largest(
-                    [early.wanted(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
+                    [conditions.should_stop(advanced=step > first_step), time.monotonic() - mark, run.writer.failed]
                 )
                 compiled = previous == first_step
-                early.learn(0.0 if compiled else seconds)
+                conditions.record_chunk_time(0.0 if compiled else seconds)
                 watchdog.moved(seconds, first=compiled)
-                pace.learn(step - previous, seconds)
+                pace.record(step - previous, seconds)
                 if failed:
                     run.writer.wait()  # which raises what failed, here or elsewhere
                 _check_energy(run, now, limits.energy)
@@ -215,12 +219,12 @@ def simulate(
                 run.writer.end_pause()
                 if stopping or done:
                     run.writer.wait()
-                    early.obeyed()
+                    conditions.remove_stop_file()
                 if stopping and not done:
-                    early.report(step)
+                    conditions.log_stop(step)
                     return now, False
                 progress.show(now)
-                early.say(now, progress)
+                conditions.publish_progress(now, progress)
                 with watchdog.busy("writing the trace"):
                     profile.pause(moved=step > first_step)
                 mark, previous = time.monotonic(), step

@@ -1,4 +1,4 @@
-"""Batch scripts: a template of `slurm/`, the settings of a site, and a run's arguments. Imports no JAX."""
+"""Batch scripts, made of a template of `slurm/`, the settings of a site and a run's arguments. Imports no JAX."""
 
 from solver.submit.scan import Scan, Scans, read_scan, read_scans
 from solver.submit.script import Job, script

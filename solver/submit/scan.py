@@ -1,4 +1,4 @@
-"""Scans: keys of the run file with several values each; every combination is a run in a directory of its own."""
+"""Scans: keys of the run file with several values each. Every combination is a run in its own directory."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Scan:
 
     @property
     def overrides(self) -> list[str]:
-        """`key=value` of each value."""
+        """An override `key=value` for each value."""
         return [f"{self.key}={value}" for value in self.values]
 
 
 @dataclass(frozen=True)
 class Scans:
-    """The product of scans: a run for each combination of their values, those of the last scan next to each other.
+    """The product of scans: a run for each combination of their values; the last scan varies fastest.
 
     Raises:
-        ConfigError: a key that is scanned twice.
+        ConfigError: a key is scanned twice.
     """
 
     scans: tuple[Scan, ...]
@@ -42,7 +42,7 @@ class Scans:
 
     @property
     def runs(self) -> list[tuple[str, ...]]:
-        """The overrides of each run, one for each scan."""
+        """The overrides of each run: one for each scan."""
         return list(itertools.product(*(scan.overrides for scan in self.scans)))
 
     def directories(self, base: str) -> list[str]:
@@ -64,14 +64,14 @@ def read_scans(written: Sequence[str]) -> Scans | None:
     Raises:
         ConfigError: see `read_scan` and `Scans`.
     """
-    return Scans(tuple(read_scan(one) for one in written)) if written else None
+    return Scans(tuple(read_scan(text) for text in written)) if written else None
 
 
 def read_scan(written: str) -> Scan:
-    """`section.key=v1,v2,…`; commas within brackets, braces or quotes belong to a value.
+    """Parse `section.key=v1,v2,…`. Commas inside brackets, braces or quotes belong to a value.
 
     Raises:
-        ConfigError: no key, no value, or the directory as key.
+        ConfigError: there is no key or no value, or the key is the directory.
     """
     key, sign, text = written.partition("=")
     values = tuple(_split(text))

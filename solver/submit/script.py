@@ -1,4 +1,4 @@
-"""The text of a batch script: a template of `slurm/` with directives, a site's settings and the run's arguments."""
+"""The text of a batch script: a template of `slurm/` with directives, settings of a site and arguments of the run."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ PLACE = "# here `slabwave submit` writes the settings of a site, and the run's a
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be submitted.
+    """A job to submit.
 
     Args:
-        site: where it runs.
-        file: the run file, as the job finds it from the folder it was submitted in.
+        site: the cluster on which it runs.
+        file: path of the run file, relative to the folder from which the job is submitted.
         overrides: `section.key=value`.
-        nodes: how many.
-        time: limit on the run time in a form that Slurm knows; the partition's default if None.
-        requeues: whether it puts itself back in the queue when it stopped early.
-        retries: how often it does so after a process was killed or crashed.
-        options: more options of sbatch, by name, which win over the site's.
-        scans: make it an array with an element for each combination of their values.
-        directory: output directory of the run, below which a scan has its own.
-        programs: folder of the `slabwave` to run; found by the job if None.
+        nodes: number of nodes.
+        time: limit of the run time in a form that Slurm knows; the partition's default if None.
+        requeues: whether the job puts itself back in the queue when its run stopped early.
+        retries: number of times that it does so after a process was killed or crashed.
+        options: more options of sbatch, by name; they override the site's.
+        scans: make the job an array with an element for each combination of values.
+        directory: output directory of the run; the runs of a scan have directories below it.
+        programs: folder of the `slabwave` to run; if None, the job searches for it.
     """
 
     site: Site
@@ -46,7 +46,7 @@ class Job:
 
 
 def script(job: Job) -> str:
-    """The batch script, complete: sbatch needs no argument beside it."""
+    """The complete batch script: sbatch needs no further argument."""
     template = (slurm_folder() / f"{job.site.platform}.sbatch").read_text(encoding="utf-8")
     head, _, body = template.partition(PLACE)
     return _with_directives(head, _directives(job)) + "".join(f"{line}\n" for line in _settings(job)) + body
@@ -55,7 +55,7 @@ def script(job: Job) -> str:
 def _directives(job: Job) -> dict[str, str | int | None]:
     """Options of sbatch by name; those without a value have None."""
     site = job.site
-    wanted: dict[str, str | int | None] = {
+    own: dict[str, str | int | None] = {
         "job-name": re.sub(r"[^\w.-]", "_", Path(job.file).stem),
         "nodes": job.nodes,
         "ntasks-per-node": site.tasks_per_node,
@@ -68,9 +68,7 @@ def _directives(job: Job) -> dict[str, str | int | None]:
         "array": f"0-{len(job.scans.runs) - 1}" if job.scans else None,
     }
     more: dict[str, str | int | None] = dict(_option(text) for text in site.sbatch)
-    return (
-        {name: value for name, value in wanted.items() if value is not None} | more | dict(job.options) | _requeue(job)
-    )
+    return {name: value for name, value in own.items() if value is not None} | more | dict(job.options) | _requeue(job)
 
 
 def _requeue(job: Job) -> dict[str, str | int | None]:
@@ -83,7 +81,7 @@ def _option(text: str) -> tuple[str, str | None]:
 
 
 def _with_directives(head: str, directives: Mapping[str, str | int | None]) -> str:
-    """Replaces those of the template, and adds the others below them."""
+    """Replace directives of the template, and add the others below them."""
     replaced = {*directives, *(["requeue"] if "no-requeue" in directives else [])}
     lines = head.splitlines()
     old = [line for line in lines if line.startswith("#SBATCH ")]

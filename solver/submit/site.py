@@ -1,4 +1,4 @@
-"""What a batch script must know of a cluster: one small TOML file for each, strictly validated."""
+"""Properties of a cluster that a batch script needs: one small TOML file per cluster, strictly validated."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DEFAULT_SITES = {"auto": "cpu", "cpu": "cpu", "gpu": "cuda"}
 
 
 def check_word(text: str) -> str:
-    """A value of an `#SBATCH` line, where no quotes protect it.
+    """Check a value of an `#SBATCH` line, in which quoting is not possible.
 
     Raises:
-        ValueError: it holds blanks, quotes, a backslash, a comment sign or the like.
+        ValueError: it contains blanks, quotes, a backslash, a comment sign or the like.
     """
     if not WORD.fullmatch(text):
         raise ValueError("letters, digits and .,:&|*()[]@/+=%- are allowed")
@@ -85,12 +85,12 @@ class Site(Section):
 
     @property
     def cores_per_task(self) -> int | None:
-        """Share of a node's cores; None where it is not known beforehand."""
+        """Each task's share of a node's cores; None if it is not known before the job starts."""
         return None if self.cores_per_node is None else self.cores_per_node // self.tasks_per_node
 
 
 def slurm_folder() -> Path:
-    """Scripts and sites, from the installed package or from `slurm/` of a checkout."""
+    """The folder of scripts and sites, in the installed package or in a checkout."""
     package = Path(__file__).parents[1]
     return next(folder for folder in (package / "slurm", package.parent / "slurm") if folder.is_dir())
 
@@ -101,10 +101,11 @@ def sites() -> dict[str, Path]:
 
 
 def read_site(name: str, **overrides: Any) -> Site:
-    """The site of this name, or in this file, with some of its keys replaced.
+    """Read a site by its name or from a file, and replace some of its keys.
 
     Raises:
-        ConfigError: neither a known name nor a file; unknown keys, wrong types, or values that would break the script.
+        ConfigError: `name` is neither a known name nor a file; the file has unknown keys, wrong types, or values that
+            would break the script.
     """
     if name in sites():
         path = sites()[name]

@@ -1,4 +1,4 @@
-"""Which `[devices]` is the fastest here: ways to split and exchange, tried on the devices of a job and compared."""
+"""Finds the fastest `[devices]` for a run: tries ways to split and exchange on the devices of a job."""
 
 from solver.tune.candidates import Candidate
 from solver.tune.search import Tuning, tune

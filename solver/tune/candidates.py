@@ -1,4 +1,4 @@
-"""The ways in which `[devices]` can have a run carried out on a given number of devices."""
+"""The choices of `[devices]` with which a run can use a given number of devices."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Candidate:
 
     Args:
         config: the run file.
-        devices: how many.
-        gpu, across: whether they are GPUs, and of several hosts, which decides what `auto` means.
+        devices: number of devices.
+        gpu, across: whether the devices are GPUs, and of several hosts; this decides the meaning of `auto`.
     """
 
     config: Config
@@ -40,7 +40,7 @@ class Candidate:
 
     @cached_property
     def split(self) -> str:
-        """How arrays are split: `slab`, `pencil 4×2`."""
+        """The way in which arrays are split, such as `slab` or `pencil 4×2`."""
         if self.section.decomposition == "slab":
             return "slab"
         slabs, pencils = assemble.mesh_shape(self.config, self.devices) or (self.devices, 1)
@@ -48,7 +48,7 @@ class Candidate:
 
     @property
     def fields(self) -> int | str:
-        """Most fields that share an exchange: in waves all, if not told otherwise."""
+        """Most fields that share an exchange. With waves it is all of them, unless `[devices]` gives a number."""
         chosen = self.section.fields_per_exchange
         if chosen != "auto":
             return chosen
@@ -56,7 +56,7 @@ class Candidate:
 
     @property
     def waves(self) -> int:
-        """Waves of planes of x."""
+        """Number of waves of planes of x."""
         return self.method.waves_on(self._layout, self.across)
 
     @property
@@ -65,24 +65,24 @@ class Candidate:
 
     @property
     def method(self) -> Method:
-        """How its transforms are carried out."""
+        """The method of its transforms."""
         return assemble.method_of(self.config)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What distinguishes the programs of two candidates."""
-        alone = self.method.most_fields(self._layout, self.gpu)  # of transforms that are not of a product
+        """Candidates with equal keys have the same programs."""
+        alone = self.method.most_fields(self._layout, self.gpu)  # for transforms outside of products
         return self.split, self.fields, alone, self.section.chunks, self.waves, self.section.engine
 
     def __str__(self) -> str:
-        """In words: `pencil 4×2, fields 1, chunks 1, waves 1, slabwave`."""
+        """Text such as `pencil 4×2, fields 1, chunks 1, waves 1, slabwave`."""
         return (
             f"{self.split}, fields {self.fields}, chunks {self.section.chunks}, waves {self.waves}, "
             f"{self.section.engine}"
         )
 
     def with_keys(self, **changes: Any) -> Candidate:
-        """The same with other keys of `[devices]`; None stands for a key's default."""
+        """A candidate with other keys of `[devices]`; None means the default of a key."""
         table = {key: value for key, value in (self.section.to_table() | changes).items() if value is not None}
         section = DevicesSection.read(table, "devices")
         return replace(self, config=replace(self.config, devices=section))
@@ -97,7 +97,7 @@ class Candidate:
 
 
 def splits(own: Candidate) -> list[Candidate]:
-    """Slabs, and pencils of every shape that splits the grid; everything else as it is by default."""
+    """Slabs, and pencils of every shape that can split the grid; the other keys have their defaults."""
     plain = own.with_keys(**dict.fromkeys(TUNED))
     sides = [(own.devices // c, c) for c in range(2, own.devices + 1) if own.devices % c == 0]
     pencils = [plain.with_keys(decomposition="pencil", mesh=[p, c]) for p, c in sides]
@@ -105,18 +105,18 @@ def splits(own: Candidate) -> list[Candidate]:
 
 
 def with_other_fields(base: Candidate) -> list[Candidate]:
-    """The same with other numbers of fields per exchange; nothing on one device, which exchanges nothing."""
+    """Candidates with other numbers of fields per exchange; none on one device, which exchanges nothing."""
     return _fitting(_with_fields(base, n) for n in FIELDS) if base.devices > 1 else []
 
 
 def _with_fields(base: Candidate, fields: int | str) -> Candidate:
-    """With `auto` where that means the same, so that the run file needs no line for it."""
+    """A candidate with `fields` per exchange; it keeps `auto` if that means the same, which needs no line."""
     by_default, chosen = base.with_keys(fields_per_exchange=None), base.with_keys(fields_per_exchange=fields)
     return by_default if by_default.key == chosen.key else chosen
 
 
 def with_other_chunks(base: Candidate) -> list[Candidate]:
-    """The same with exchanges cut into other numbers of parts, where they can be cut."""
+    """Candidates with other numbers of parts of an exchange, if exchanges can be cut into parts."""
     if base.devices == 1:
         return []
     one_wave = base.with_keys(waves=1) if base.waves > 1 else base
@@ -124,7 +124,7 @@ def with_other_chunks(base: Candidate) -> list[Candidate]:
 
 
 def with_other_waves(base: Candidate) -> list[Candidate]:
-    """On GPUs the same with other numbers of waves, each field by itself and all of a wave in an exchange."""
+    """On GPUs, candidates with other numbers of waves; an exchange has one field, or all fields of a wave."""
     if base.devices == 1 or not base.gpu:
         return []
     plain = base.with_keys(chunks=None, fields_per_exchange=None)
@@ -133,7 +133,7 @@ def with_other_waves(base: Candidate) -> list[Candidate]:
 
 
 def with_other_engines(base: Candidate) -> list[Candidate]:
-    """The same by every engine that is installed and can transform this grid; jaxdecomp cuts no exchange."""
+    """Candidates with every engine that is installed and can transform this grid; jaxdecomp cuts no exchange."""
     if base.devices == 1:
         return []
     others = [base.with_keys(engine=engine) for engine in ENGINES if engine != "jaxdecomp"]

@@ -1,8 +1,8 @@
-"""Whether two candidates reach the same fields, which they hold in different layouts.
+"""Compares the fields of two candidates, which hold them in different layouts.
 
 Moving a field from one split to another could need all of it on each device. Instead each candidate sums its field with
-random signs, which depend on the index of a mode or point alone: the sums of equal fields are equal in any layout. The
-difference of such sums has the mean square Σ|a − b|², so that sums with several sets of signs also measure it.
+random signs, which depend only on the index of a mode or point: the sums of equal fields are equal in any layout. The
+difference of such sums has the mean square Σ|a − b|², so sums with several sets of signs also measure the difference.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from solver.equations.base import SplitEquation
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
 
-SETS = 16  # of signs
+SETS = 16  # of random signs
 ROUND_OFF = 100.0  # machine epsilons by which each step may let two results differ
 
 
 @dataclass(frozen=True)
 class Result:
-    """What is kept of the fields after some steps.
+    """Sums that represent the fields after some steps.
 
     Args:
-        sums: of each field, one for each set of signs.
-        sizes: of each field, the root of the sum of squares.
-        epsilons: of each field's precision.
+        sums: for each field, its sum with each set of signs.
+        sizes: for each field, the root of the sum of squares.
+        epsilons: for each field, the machine epsilon of its precision.
     """
 
     sums: dict[str, np.ndarray]
@@ -40,27 +40,27 @@ class Result:
 
     @classmethod
     def of(cls, fields: Fields, equation: PeriodicSystem) -> Result:
-        """From fields on devices. All-reduces only."""
-        found = {name: _signed_sums(field, _logical_shape(equation, name)) for name, field in fields.items()}
+        """Compute the sums of fields on devices. Communication: all-reduces only."""
+        computed = {name: _signed_sums(field, _logical_shape(equation, name)) for name, field in fields.items()}
         return cls(
-            {name: np.asarray(sums) for name, (sums, _) in found.items()},
-            {name: float(size) for name, (_, size) in found.items()},
+            {name: np.asarray(sums) for name, (sums, _) in computed.items()},
+            {name: float(size) for name, (_, size) in computed.items()},
             {name: float(jnp.finfo(field.dtype).eps) for name, field in fields.items()},
         )
 
     def differs(self, other: Result, steps: int) -> str:
-        """How this differs from another by more than the round-off of so many steps; empty if it does not."""
+        """Text on a difference beyond the round-off of `steps` steps; empty if there is none."""
         for name, sums in self.sums.items():
             apart = float(np.sqrt(np.mean(np.abs(sums - other.sums[name]) ** 2)))
             allowed = ROUND_OFF * self.epsilons[name] * steps * other.sizes[name]
-            if not apart <= allowed:  # not a number is not less
+            if not apart <= allowed:  # written so that NaN counts as a difference
                 relative = apart / other.sizes[name] if other.sizes[name] else np.inf
                 return f"{name} differs by {relative:.2g} of its size after {steps} steps"
         return ""
 
 
 def _logical_shape(equation: PeriodicSystem, name: str) -> tuple[int, ...]:
-    """Of a field's array, without components and padding."""
+    """Shape of a field's array, without components and padding."""
     grid = equation.grid_of(name)
     return grid.physical_shape if isinstance(equation, SplitEquation) else grid.layout.logical_spectral_shape
 

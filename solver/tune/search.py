@@ -1,7 +1,7 @@
-"""The search: splits of the grid first, then fields, parts of an exchange and waves on the best ones, then engines.
+"""The search: first splits of the grid; then fields, parts of an exchange and waves with the best splits; then engines.
 
-Candidates of a session take turns, so that a slower moment of the machine meets all of them. Everything that decides is
-equal on all processes, so that all of them try the same candidates in the same order.
+Candidates of a session take turns, so that a slow moment of the machine affects all of them. All values that decide are
+equal on all processes, so all processes try the same candidates in the same order.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ KEPT_SPLITS, FINALISTS = 2, 3
 
 @dataclass
 class Tuning:
-    """Candidates that were tried, by what distinguishes them; the run file's own is the first.
+    """Candidates that were tried, by their keys; the first is the run file's own choice.
 
     Args:
-        own: the run file's own.
-        steps: that each turn times.
+        own: the run file's own choice.
+        steps: number of steps that a turn times.
 
     Attributes:
         trials: in the order in which they were tried.
-        reference: the result that all must have: that of the run file's own choice, or of the first that works.
+        reference: the result that all must have: of the run file's own choice or, if that failed, of the first that
+            works.
         dt: size of a step.
     """
 
@@ -54,16 +55,16 @@ class Tuning:
 
     @property
     def own_trial(self) -> Trial:
-        """What is known of the run file's own choice."""
+        """The trial of the run file's own choice."""
         return self.trials[self.own.key]
 
     def best(self, number: int, among: Sequence[Trial] | None = None) -> list[Trial]:
-        """The fastest that can be used."""
+        """The fastest usable trials, at most `number`."""
         usable = [trial for trial in (self.trials.values() if among is None else among) if trial.usable]
         return sorted(usable, key=lambda trial: trial.median)[:number]
 
     def best_splits(self, number: int) -> list[Trial]:
-        """The fastest of each of the fastest splits."""
+        """The fastest trial of each of the `number` fastest splits."""
         fastest: dict[str, Trial] = {}
         for trial in self.best(len(self.trials)):
             fastest.setdefault(trial.candidate.split, trial)
@@ -71,9 +72,9 @@ class Tuning:
 
     @property
     def winner(self) -> Trial | None:
-        """What is faster than the run file's own choice beyond the spread; None if nothing is.
+        """The trial that is faster than the run file's own choice beyond the spread; None if there is none.
 
-        The middle halves of both times must not overlap. Where the run file's own choice failed, the fastest other.
+        The middle halves of both times must not overlap. If the run file's own choice failed, the fastest trial wins.
         """
         for best in self.best(1, [trial for trial in self.trials.values() if trial.final]):
             own = self.own_trial
@@ -83,13 +84,13 @@ class Tuning:
 
 
 def tune(config: Config, mesh: Mesh, *, steps: int, stall_limit: float) -> Tuning:
-    """Try ways to fill `[devices]` on a job's devices. Collective; writes nothing.
+    """Try choices of `[devices]` on a job's devices. Collective; writes nothing.
 
     Args:
         config: a run file.
-        mesh: the run file's own, of the devices to use.
-        steps: that each turn times.
-        stall_limit: seconds without a sign of life after which the job is ended.
+        mesh: the run file's own mesh, of the devices to use.
+        steps: number of steps that a turn times.
+        stall_limit: seconds without progress after which the job is ended.
     """
     require_same(f"--steps {steps}", "number of steps")
     devices = list(mesh.devices.flat)
@@ -112,18 +113,18 @@ class Session:
     """Measures candidates on a job's devices.
 
     Args:
-        tuning: what is known so far.
-        devices: to use.
-        watchdog: that is told what is being done.
+        tuning: the trials so far.
+        devices: the devices to use.
+        watchdog: gets descriptions of the current work.
     """
 
     def __init__(self, tuning: Tuning, devices: Sequence[jax.Device], watchdog: Watchdog) -> None:
         self.tuning, self.devices, self.watchdog = tuning, devices, watchdog
 
     def measure(self, candidates: Sequence[Candidate]) -> None:
-        """Time candidates that are new, in turns with the best ones so far."""
+        """Time new candidates, in turns with the best ones so far."""
         known = self.tuning.trials
-        new = {one.key: Trial(one) for one in candidates if one.key not in known}
+        new = {candidate.key: Trial(candidate) for candidate in candidates if candidate.key not in known}
         if new:
             before = self.tuning.best(FINALISTS)
             known.update(new)
@@ -154,18 +155,18 @@ class Session:
         kept = [self.tuning.own_trial, *self.tuning.best(FINALISTS)]
         for trial in self.tuning.trials.values():
             if trial not in kept:
-                trial.ready = None  # its start takes memory of the host
+                trial.ready = None  # frees the host memory that holds its start
 
     def _attempt(self, trial: Trial, work: Callable[[Trial], None]) -> None:
-        """Do something with a candidate; where that fails on any process, the candidate has failed on all."""
+        """Do some work on a candidate. If it fails on any process, the candidate has failed on all."""
         self.watchdog.doing = f"trying {trial.candidate}"
         self.watchdog.moved()
         try:
             with Agreement("tune").together():
                 work(trial)
         except Exception as error:
-            told = isinstance(error, TrialError | FailedElsewhere)
-            trial.failure = ("" if told else f"{type(error).__name__}: ") + " ".join(str(error).split())
+            is_ours = isinstance(error, TrialError | FailedElsewhere)
+            trial.failure = ("" if is_ours else f"{type(error).__name__}: ") + " ".join(str(error).split())
 
     def _mesh(self, trial: Trial) -> Mesh:
         sides = assemble.mesh_shape(trial.candidate.config, len(self.devices))

@@ -1,4 +1,4 @@
-"""What was found, as lines: a table of the candidates, and what to write into the run file."""
+"""The results as text: a table of the candidates, and the lines for the run file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from solver.tune.search import Tuning
 from solver.tune.trial import Trial
 
 HEADER = ("split", "fields", "chunks", "waves", "engine", "ms per step", "middle half", "MiB held", "all-to-alls", "")
-LONGEST = 160  # letters of a reason
+MAX_REASON = 160  # characters
 
 
 def lines_of(tuning: Tuning) -> list[str]:
@@ -28,11 +28,11 @@ def lines_of(tuning: Tuning) -> list[str]:
 
 
 def _row(trial: Trial, tuning: Tuning) -> tuple[str, ...]:
-    one = trial.candidate
-    ways = (one.split, str(one.fields), str(one.section.chunks), str(one.waves), one.section.engine)
+    own = trial.candidate
+    ways = (own.split, str(own.fields), str(own.section.chunks), str(own.waves), own.section.engine)
     mark = "the run file's" if trial is tuning.own_trial else "best" if trial is tuning.winner else ""
     if trial.failure:
-        reason = trial.failure if len(trial.failure) <= LONGEST else trial.failure[:LONGEST] + "…"
+        reason = trial.failure if len(trial.failure) <= MAX_REASON else trial.failure[:MAX_REASON] + "…"
         return (*ways, f"failed: {reason}{f' ({mark})' if mark else ''}")
     low, high = trial.middle
     held = "?" if trial.held is None else f"{trial.held / 2**20:.4g}"
@@ -51,7 +51,7 @@ def _verdict(tuning: Tuning) -> str:
 
 
 def run_file_lines(candidate: Candidate) -> str:
-    """The `[devices]` of a candidate, as TOML: the keys that differ from their defaults."""
+    """The `[devices]` of a candidate as TOML, with the keys that differ from their defaults."""
     defaults = DevicesSection.read({}, "devices").to_table()
     table = {key: value for key, value in candidate.section.to_table().items() if value != defaults.get(key)}
     return "\n".join(["[devices]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())])

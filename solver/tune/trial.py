@@ -1,4 +1,4 @@
-"""One candidate: started, compiled, and timed turn by turn."""
+"""The trial of a candidate: it is started, compiled, and timed turn by turn."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from solver.tune.candidates import Candidate
 
 
 class TrialError(RuntimeError):
-    """A candidate that cannot be used; says why."""
+    """A candidate cannot be used; the message gives the reason."""
 
 
 @dataclass(eq=False)
 class Trial:
-    """What is known of a candidate.
+    """A candidate and its measurements.
 
     Attributes:
-        milliseconds: per step, of each round of the last session that it took part in.
-        held: bytes that the compiled program holds on a device; None where the compiler does not say.
+        milliseconds: per step, for each round of the last session that it took part in.
+        held: bytes that the compiled program needs on a device; None if the compiler does not say.
         exchanges: all-to-alls per step.
-        has_products: whether a step has functions of points, which can go in waves.
-        failure: why it cannot be used; empty if it can.
+        has_products: whether a step has functions of points, which can be computed in waves.
+        failure: the reason why it cannot be used; empty if it can.
         final: whether it took part in the last session, which decides.
-        ready: to take a turn.
+        ready: what a turn needs; None before the start and after the candidate has been dropped.
     """
 
     candidate: Candidate
@@ -61,13 +61,13 @@ class Trial:
 
     @property
     def usable(self) -> bool:
-        """Whether it was timed, and its result is the right one."""
+        """Whether it was timed and has not failed."""
         return bool(self.milliseconds) and not self.failure
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A candidate between two of its turns: its program, and its start on the host, so that another has the devices."""
+    """A candidate between two turns: its program, and its start in host memory, so that others can use the devices."""
 
     equation: PeriodicSystem
     stepper: Any
@@ -76,10 +76,13 @@ class Ready:
     program: Any = None
 
     def turn(self, steps: int) -> tuple[float, Fields]:
-        """From the start one step to warm up and then `steps`: seconds of the latter, and the fields afterwards.
+        """Take one step to warm up and then `steps` steps from the start.
+
+        Returns:
+            Seconds for `steps` steps, and the fields after them.
 
         Raises:
-            TrialError: values that are not finite.
+            TrialError: the fields are not finite.
         """
         state, _ = self._advance(self.start.to_devices(), 1)
         jax.block_until_ready(state.field)
@@ -99,7 +102,7 @@ class Ready:
 
 
 def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
-    """Make the start, on all processes together; `dt` is the size of a step, that of the run's first one if None."""
+    """Make the start, on all processes together. `dt` is the step; None means the first step of the run."""
     assembly = assemble.Assembly(trial.candidate.config, mesh)
     equation, stepper, state = assembly.equation, assembly.stepper, assembly.start()
     dt = _first_step(assembly, state) if dt is None else dt
@@ -110,7 +113,7 @@ def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
 
 
 def compile_program(trial: Trial, mesh: Mesh) -> None:
-    """Compile what a turn calls; each process by itself, so that one of them may fail.
+    """Compile the program of a turn. Each process compiles alone, so one of them may fail.
 
     Raises:
         TrialError: the program needs more memory than a device has.
@@ -120,7 +123,7 @@ def compile_program(trial: Trial, mesh: Mesh) -> None:
     program = advance_donating.lower(*ready.arguments(ready.start.shapes(), 1)).compile()
     trial.held = _bytes_held(program)
     _refuse_too_large(trial.held, mesh)
-    if trial.candidate.section.engine == "jaxdecomp":  # XLA moves its fields from layout to layout
+    if trial.candidate.section.engine == "jaxdecomp":  # XLA changes layouts with all-to-alls of its own
         trial.exchanges = len(re.findall(r" all-to-all(?:-start)?\(", program.as_text()))
     trial.ready = replace(ready, program=program)
 
@@ -143,11 +146,11 @@ def _bytes_held(program: Any) -> int | None:
 
 
 def _refuse_too_large(held: int | None, mesh: Mesh) -> None:
-    """Raises TrialError before memory runs out in the middle of an exchange, where the other processes would wait."""
+    """Raises TrialError instead of running out of memory in an exchange, where other processes would wait for ever."""
     mine = [device for device in mesh.devices.flat if device.process_index == jax.process_index()]
-    there = [stats["bytes_limit"] for device in mine if (stats := device.memory_stats()) and "bytes_limit" in stats]
-    if held is not None and there and held > min(there):
-        raise TrialError(f"needs {held / 2**30:.3g} GiB on each device, which has {min(there) / 2**30:.3g} GiB")
+    limits = [stats["bytes_limit"] for device in mine if (stats := device.memory_stats()) and "bytes_limit" in stats]
+    if held is not None and limits and held > min(limits):
+        raise TrialError(f"needs {held / 2**30:.3g} GiB on each device, which has {min(limits) / 2**30:.3g} GiB")
 
 
 # ---- waiting ----------------------------------------------------------------------------------------------------
@@ -155,23 +158,23 @@ def _refuse_too_large(held: int | None, mesh: Mesh) -> None:
 
 @dataclass(frozen=True)
 class OnHost:
-    """Arrays that wait on the host, each process holding its own devices' pieces."""
+    """Arrays in host memory; each process holds the pieces of its own devices."""
 
     leaves: list[Any]
     tree: Any
 
     @classmethod
     def of(cls, arrays: Any) -> OnHost:
-        """Copy from the devices."""
+        """Copy arrays from the devices."""
         leaves, tree = jax.tree.flatten(arrays)
         return cls([Pieces.of(leaf) if _is_field(leaf) else leaf for leaf in leaves], tree)
 
     def shapes(self) -> Any:
-        """Their shapes, types and shardings; numbers and random keys as they are."""
+        """Shapes, types and shardings of the arrays; numbers and random keys as they are."""
         return self.tree.unflatten(leaf.shape() if isinstance(leaf, Pieces) else leaf for leaf in self.leaves)
 
     def to_devices(self) -> Any:
-        """Copies on the devices that they came from; copies of random keys, and numbers as they are."""
+        """Copy the arrays back to their devices; copies of random keys, and numbers as they are."""
         copied = lambda leaf: jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf  # noqa: E731
         return self.tree.unflatten(
             leaf.to_devices() if isinstance(leaf, Pieces) else copied(leaf) for leaf in self.leaves

@@ -1,4 +1,4 @@
-"""Named cases whose numbers are known, exactly or from papers, and the table of what this installation finds."""
+"""Cases whose results are known, exactly or from papers, and the table of what this installation computes."""
 
 from solver.validate.base import Case, Finding, cases
 from solver.validate.table import judge, table

@@ -1,4 +1,4 @@
-"""What a case of validation says of itself, and what it finds."""
+"""Base class of validation cases, and the numbers that they compare."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from solver.steppers.base import State, Stepper, initial_state
 
 @dataclass(frozen=True)
 class Finding:
-    """One number, beside the one that is known.
+    """A computed number and its known value.
 
     Args:
-        quantity: what it is, with its time.
-        found: here.
-        expected: exact, or published.
-        within: difference that is allowed.
+        quantity: description, with the time.
+        computed: by this installation.
+        expected: exact or published.
+        within: largest allowed difference.
         source: where `expected` is from.
     """
 
     quantity: str
-    found: float
+    computed: float
     expected: float
     within: float
     source: str
@@ -37,7 +37,7 @@ class Finding:
     @property
     def holds(self) -> bool:
         """Whether the difference is allowed."""
-        return math.isfinite(self.found) and abs(self.found - self.expected) <= self.within
+        return math.isfinite(self.computed) and abs(self.computed - self.expected) <= self.within
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Case(ABC):
     """A problem whose result is known.
 
     Class attributes:
-        name: on the command line.
-        about: the problem, in a line.
+        name: its name on the command line.
+        about: the problem in one line.
 
     Args:
-        quick: whether to take the small version, which takes seconds; its tolerances say what it can resolve.
+        quick: whether to run the small version, which takes seconds and has wider tolerances.
     """
 
     quick: bool = True
@@ -59,7 +59,7 @@ class Case(ABC):
 
     @abstractmethod
     def run(self) -> list[Finding]:
-        """Compute it on all devices of this process, and compare."""
+        """Compute the case on all devices of this process, and compare with known values."""
 
 
 def cases() -> dict[str, type[Case]]:
@@ -68,7 +68,7 @@ def cases() -> dict[str, type[Case]]:
 
 
 def mesh_for(points: int) -> Any:
-    """Of all devices, at most as many as there are points to split."""
+    """A mesh of all devices, but no more than a quarter of `points`."""
     return device_mesh(range(min(len(jax.devices()), max(1, points // 4))))
 
 
@@ -81,18 +81,18 @@ def states(
     seed: int | None = None,
     **control: Any,
 ) -> list[State]:
-    """States at the times asked for, in their order; the first state is not among them unless its time is asked for."""
+    """States at the given times, in their order; include time 0 to get the first state."""
     state = initial_state(equation, stepper, start, seed=seed)
-    found = []
+    reached = []
     for time in times:
         if time > float(state.t):
             *_, state = evolve(equation, stepper, state, end=time, pauses=[Schedule()], **control)
-        found.append(state)
-    return found
+        reached.append(state)
+    return reached
 
 
 def series_of(equation: PeriodicSystem, state: State) -> dict[str, float]:
-    """The numbers that the equation's series has of a state."""
+    """The values of the equation's series for a state."""
     return {name: float(value) for name, value in _series(equation, state.field).items()}
 
 

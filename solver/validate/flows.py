@@ -19,7 +19,7 @@ from solver.validate.base import Case, Finding, mesh_for, series_of, states
 
 @dataclass(frozen=True)
 class DecayIn2D(Case):
-    """Energy and enstrophy lose what viscosity takes; without viscosity both stay."""
+    """Energy and enstrophy fall by what viscosity dissipates; without viscosity both are constant."""
 
     name: ClassVar[str] = "decay-2d"
     about: ClassVar[str] = "decaying turbulence in two dimensions: budgets of energy and enstrophy"
@@ -29,22 +29,22 @@ class DecayIn2D(Case):
         grid = Grid((n, n), mesh=mesh_for(n))
         start = RandomPhase(energy=0.5, peak=6.0)
         exact = "exact for the truncated equations: Kraichnan, Phys. Fluids 10 (1967) 1417"
-        found = []
+        findings = []
         ideal = Vorticity(grid)
         field = start(grid, ideal.fields["vorticity"], jax.random.key(1))
         first, last = (series_of(ideal, s) for s in states(ideal, IFRK4(), field, [0.0, end / 4], step=0.25 / n))
         for name in ("energy", "enstrophy"):
             drift = last[name] / first[name] - 1
-            found.append(Finding(f"change of {name} without viscosity, t = {end / 4:g}", drift, 0.0, 1e-8, exact))
+            findings.append(Finding(f"change of {name} without viscosity, t = {end / 4:g}", drift, 0.0, 1e-8, exact))
         viscous = Vorticity(grid, viscosity=2e-3)
         *_, state = states(viscous, IFRK4(), field, [end], step=0.25 / n)
         lost = float(state.budget["energy_from_viscosity"])
         energy = series_of(viscous, state)["energy"]
         before = float(state.energies["energy"])
-        found.append(
+        findings.append(
             Finding("energy lost, over what viscosity took", (energy - before) / lost, 1.0, 1e-6, "exact: dE/dt = −2νZ")
         )
-        return found
+        return findings
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,17 @@ class OrszagTangVortex(Case):
         ideal = MHD(grid, viscosity=0.0, resistivity=0.0)
         first, last = states(ideal, IFRK4(), start, [0.0, end], step=0.2 / n)
         before, after = _ideal(first.field, ideal), _ideal(last.field, ideal)
-        found = [Finding("energy at the start, ½⟨u² + b²⟩", before[0], 1.0, 1e-12, exact)]
+        findings = [Finding("energy at the start, ½⟨u² + b²⟩", before[0], 1.0, 1e-12, exact)]
         for name, a, b in zip(("energy", "cross helicity"), before, after, strict=True):
-            found.append(Finding(f"change of the {name} without dissipation, t = {end:g}", b - a, 0.0, 1e-8, exact))
+            findings.append(Finding(f"change of the {name} without dissipation, t = {end:g}", b - a, 0.0, 1e-8, exact))
         real = MHD(grid, viscosity=0.02, resistivity=0.02)
         *_, state = states(real, IFRK4(), start, [end], step=0.2 / n)
         row = series_of(real, state)
         lost = sum(float(value) for value in state.budget.values())
         energies = sum(float(value) for value in state.energies.values())
         now = sum(row[name] for name in state.energies)
-        found.append(Finding("energy lost, over what is accounted for", (now - energies) / lost, 1.0, 1e-6, "exact"))
-        return found
+        findings.append(Finding("energy lost, over what is accounted for", (now - energies) / lost, 1.0, 1e-6, "exact"))
+        return findings
 
 
 def _ideal(fields: Any, equation: Any) -> tuple[float, float]:
@@ -86,10 +86,10 @@ def _ideal(fields: Any, equation: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class ForcedTurbulence(Case):
-    """A flow that is driven with constant power dissipates as much on average, and its budget is closed.
+    """A flow driven with constant power dissipates this power on average, and its energy budget is closed.
 
-    A small one goes on for some 70 turnover times: long enough for what a forcing amplifies unseen, parts of the modes
-    that no real field has and divergence, to outgrow the flow if nothing removed it.
+    A small flow runs for about 70 turnover times. In that time, divergence and parts of the modes that no real field
+    has, which a forcing amplifies, would outgrow the flow if they were not removed.
     """
 
     name: ClassVar[str] = "forced-turbulence"

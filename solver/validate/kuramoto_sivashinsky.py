@@ -23,9 +23,9 @@ PUBLISHED = (0.048, 0.0, 0.0, -0.003, -0.189, -0.256, -0.290, -0.310)
 
 @dataclass(frozen=True)
 class KuramotoSivashinsky22(Case):
-    """Eight exponents, from perturbations that are made orthonormal again every time unit, by their growth.
+    """Eight exponents, from the growth of perturbations that are made orthonormal again every time unit.
 
-    The published ones differ among each other by 0.005; the first needs long times.
+    Published values differ from each other by 0.005; the first exponent needs long times.
     """
 
     name: ClassVar[str] = "kuramoto-sivashinsky"
@@ -42,20 +42,20 @@ class KuramotoSivashinsky22(Case):
         # three times the scatter between trajectories: twelve that differed by 1e-9 or less at the start had standard
         # deviations of up to 0.009 over 2000 units
         allowed = 0.027 if self.quick else 0.009
-        found = [
+        findings = [
             Finding(f"exponent {i + 1}", float(growth[i]), value, allowed, SOURCE) for i, value in enumerate(PUBLISHED)
         ]
-        return [*found, Finding("⟨u_xx²⟩ / ⟨u_xxx²⟩", float(balance), 1.0, 0.01, "exact for a stationary state")]
+        return [*findings, Finding("⟨u_xx²⟩ / ⟨u_xxx²⟩", float(balance), 1.0, 0.01, "exact for a stationary state")]
 
 
 def _growth(equation: Any, stepper: Any, u_hat: Array, units: int, dt: float = 0.1) -> tuple[Array, Array]:
-    """Mean rates of growth, and power in over power out of ½⟨u_x²⟩."""
+    """Mean growth rates of the perturbations, and production over dissipation of ½⟨u_x²⟩."""
     count, k2 = len(PUBLISHED), equation.grid.k_squared()
     coefficients = stepper.coefficients(equation.at_step(), jnp.asarray(dt))
     weights = jnp.asarray(equation.grid.mode_weights())
 
     def advance(u_hat: Array) -> Array:
-        """One time unit; without the mean, which follows the rest and would add an exponent of its own."""
+        """Advance one time unit and remove the mean, which would add an exponent of its own."""
         body = lambda _, u: stepper.step(equation.at_step(), {"u": u}, (), 0.0, dt, coefficients)[0]["u"]  # noqa: E731
         return jnp.where(k2 > 0, jax.lax.fori_loop(0, round(1 / dt), body, u_hat), 0)
 

@@ -39,7 +39,7 @@ class Coarsening(Case):
 
 @dataclass(frozen=True)
 class FuzzySoliton(Case):
-    """The fitted ground state stays what it is: its profile after a time in which it could have fallen in."""
+    """The fitted ground state keeps its profile, for a time in which it could have collapsed."""
 
     name: ClassVar[str] = "fuzzy-dark-matter"
     about: ClassVar[str] = "the soliton of fuzzy dark matter keeps its profile"

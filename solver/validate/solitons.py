@@ -17,7 +17,7 @@ from solver.validate.base import Case, Finding, states
 
 @dataclass(frozen=True)
 class KdVCollision(Case):
-    """Two solitons of u_t + 6 u u_x + u_xxx = 0 meet at t = 0; compared from t = −2 to t = 2."""
+    """Two solitons of u_t + 6 u u_x + u_xxx = 0 meet at t = 0; they are evolved from t = −2 to t = 2."""
 
     name: ClassVar[str] = "kdv-solitons"
     about: ClassVar[str] = "two solitons of the Korteweg–de Vries equation pass through each other"
@@ -28,14 +28,14 @@ class KdVCollision(Case):
         x = np.arange(n) * grid.spacing[0] - 30
         start = jnp.asarray(_two_solitons(x, -2.0, numbers))[None]
         (last,) = states(KortewegDeVries(grid), ETDRK4(), start, [4.0], step=step)
-        found = np.asarray(KortewegDeVries(grid).to_physical(last.field)["u"][0])
+        u = np.asarray(KortewegDeVries(grid).to_physical(last.field)["u"][0])
         exact = _two_solitons(x, 2.0, numbers)
         source = "exact: Hirota, Phys. Rev. Lett. 27 (1971) 1192"
-        shift = float(x[found.argmax()])
+        shift = float(x[u.argmax()])
         behind = float(np.log((numbers[0] + numbers[1]) / (numbers[0] - numbers[1])) / numbers[0])
         return [
-            Finding("largest error of u at t = 2", float(np.abs(found - exact).max()), 0.0, 1e-6, source),
-            Finding("height of the tall one", float(found.max()), float(exact.max()), 1e-6, source),
+            Finding("largest error of u at t = 2", float(np.abs(u - exact).max()), 0.0, 1e-6, source),
+            Finding("height of the tall one", float(u.max()), float(exact.max()), 1e-6, source),
             Finding("its place", shift, numbers[0] ** 2 * 2.0 + behind, grid.spacing[0], source),
         ]
 
@@ -43,7 +43,7 @@ class KdVCollision(Case):
 def _two_solitons(x: np.ndarray, t: float, k: tuple[float, float]) -> np.ndarray:
     """2 ∂²ₓ ln f with f = 1 + e^θ₁ + e^θ₂ + A e^(θ₁+θ₂), θ = k x − k³ t, A = ((k₁ − k₂)/(k₁ + k₂))².
 
-    Phases are chosen so that the two meet in the middle at t = 0.
+    Phases are chosen so that the two solitons meet in the middle at t = 0.
     """
     a = ((k[0] - k[1]) / (k[0] + k[1])) ** 2
     log = 0.5 * np.log(a)
@@ -70,11 +70,11 @@ class NlsSolitonOnItsWay(Case):
         exact = lambda t: _bright(x, t, a, v, 16 * np.pi)  # noqa: E731
         equation = NonlinearSchroedinger(grid, coupling=1.0)
         (last,) = states(equation, ETDRK4(), jnp.asarray(exact(0.0))[None], [end], step=step)
-        found = np.asarray(equation.to_physical(last.field)["wavefunction"][0])
+        psi = np.asarray(equation.to_physical(last.field)["wavefunction"][0])
         source = "exact: Zakharov & Shabat, Sov. Phys. JETP 34 (1972) 62"
         return [
-            Finding(f"largest error of ψ at t = {end:g}", float(np.abs(found - exact(end)).max()), 0.0, 1e-6, source),
-            Finding("mass ∫|ψ|² dx", float((np.abs(found) ** 2).sum() * grid.spacing[0]), 2 * a, 1e-8, source),
+            Finding(f"largest error of ψ at t = {end:g}", float(np.abs(psi - exact(end)).max()), 0.0, 1e-6, source),
+            Finding("mass ∫|ψ|² dx", float((np.abs(psi) ** 2).sum() * grid.spacing[0]), 2 * a, 1e-8, source),
         ]
 
 

@@ -13,7 +13,7 @@ HEAD = ("| case | quantity | here | known | within | | source |\n", "|---|---|--
 
 
 def judge(case: Case) -> tuple[list[Finding], float]:
-    """What a case finds, and the seconds that it took; one that blows up has a finding that does not hold."""
+    """Findings of a case, and the seconds that it took. A blow-up becomes a finding that does not hold."""
     began = time.monotonic()
     try:
         findings = case.run()
@@ -25,7 +25,7 @@ def judge(case: Case) -> tuple[list[Finding], float]:
 def table(name: str, findings: Iterable[Finding]) -> list[str]:
     """Rows of one case, in Markdown."""
     return [
-        f"| {name} | {one.quantity} | {one.found:.6g} | {one.expected:.6g} | {one.within:.2g} | "
-        f"{'ok' if one.holds else 'FAILS'} | {one.source} |"
-        for one in findings
+        f"| {name} | {finding.quantity} | {finding.computed:.6g} | {finding.expected:.6g} | {finding.within:.2g} | "
+        f"{'ok' if finding.holds else 'FAILS'} | {finding.source} |"
+        for finding in findings
     ]

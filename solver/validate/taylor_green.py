@@ -22,7 +22,7 @@ PUBLISHED = {
     10.0: (0.0744791681585, 9.01746236419),
     12.0: (0.0544416581953, 6.688733207),
 }
-# what the grid resolves: 64³ until the first sheets form, 256³ the peak of dissipation but for its smallest eddies
+# by what the grids resolve: 64³ the time before sheets form, 256³ the peak of dissipation but its smallest eddies
 ALLOWED = {
     1.0: (1e-8, 1e-8),
     2.0: (5e-8, 3e-5),
@@ -45,10 +45,10 @@ class TaylorGreen1600(Case):
         times = [1.0, 2.0] if self.quick else list(PUBLISHED)
         grid = Grid((n, n, n), mesh=mesh_for(n))
         flow = NavierStokes(grid, viscosity=1 / 1600, energy_budget=False)
-        found = []
+        findings = []
         for state in states(flow, IFRK4(), TaylorGreen()(grid), times, step=step):
-            found += _compared(flow, state)
-        return found
+            findings += _compared(flow, state)
+        return findings
 
 
 def _compared(flow: NavierStokes, state: State) -> list[Finding]:

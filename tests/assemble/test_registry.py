@@ -16,7 +16,7 @@ from solver import assemble
 from solver.assemble.cases import cases
 from solver.cli.main import main
 from solver.config import ConfigError, Source, json_schema, load
-from solver.io import Axis, Column, Layout, RecordsFile, Row
+from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row
 
 OWN = """
 import jax.numpy as jnp
@@ -149,7 +149,9 @@ def test_looking_at_a_run_imports_nothing_but_its_own_copies(tmp_path, capsys, m
 def test_records_of_outputs_that_are_not_imported_are_verified(tmp_path, capsys):
     (tmp_path / "config.toml").write_text(RUN.format(directory=tmp_path))
     records = RecordsFile(tmp_path / "own-record.h5")
-    records.append(Row(0, 0.0, {"size": np.ones(3)}), Layout({"i": Axis(np.arange(3))}, {"size": Column(("i",))}))
+    records.append(
+        Row(0, 0.0, {"size": np.ones(3)}), RecordsLayout({"i": Axis(np.arange(3))}, {"size": Column(("i",))})
+    )
     (tmp_path / "other.h5").write_bytes(b"made by something else")
     assert main(["verify", str(tmp_path)]) == 0
     said = capsys.readouterr().out

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from solver.cluster import Watchdog, watchdog
-from solver.cluster.wall import end_of_job, seconds_left
+from solver.cluster.time_limit import end_of_job, seconds_left
 
 LIMIT = 0.3
 
@@ -15,7 +15,7 @@ LIMIT = 0.3
 @pytest.fixture
 def barks(tmp_path, monkeypatch):
     """A watchdog's barks; it is fast, and compiling may take no longer than 30 limits."""
-    monkeypatch.setattr(watchdog, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(watchdog, "CHECK_SECONDS", 0.02)
     monkeypatch.setattr(watchdog, "BUSY_SECONDS", 30 * LIMIT)
     heard = []
 

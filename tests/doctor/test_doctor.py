@@ -82,7 +82,7 @@ def test_words_go_where_they_belong(scope, times):
     one = Exchange(mesh, scope, 960)
     sent = one.make(1)
     assert sent.shape == (2, 4, one.parts, one.words)
-    arrived = one.carry_out(sent, times)
+    arrived = one.repeat(sent, times)
     assert int(one.wrong(arrived, 1).sum()) == 0
     number = one.words * one.parts
     assert one.bytes == 4 * number == 960

@@ -7,8 +7,8 @@ import pytest
 
 import solver as sw
 from solver.assemble import schema
+from solver.assemble.build import Assembly
 from solver.assemble.cases import cases
-from solver.assemble.objects import Assembly
 from solver.cli.main import main
 from solver.config import load
 

@@ -5,8 +5,8 @@ import pytest
 from helpers import OF_SMALL_GRIDS
 
 import solver as sw
+from solver.assemble.build import Assembly
 from solver.assemble.cases import new_run_file
-from solver.assemble.objects import Assembly
 from solver.assemble.registry import Registry
 from solver.config import load
 from solver.equations import SplitEquation

@@ -9,8 +9,8 @@ import pytest
 from helpers import OF_SMALL_GRIDS, last_of_each, on_devices
 
 import solver as sw
+from solver.assemble.build import Assembly
 from solver.assemble.cases import new_run_file
-from solver.assemble.objects import Assembly
 from solver.assemble.registry import Registry
 from solver.config import load
 from solver.equations import Equation

@@ -117,10 +117,10 @@ def _child(order: dict[str, Any]) -> None:
     sys.stdout = os.fdopen(1, "w")
     sys.argv = ["slabwave", *order["words"]]
     inject_fault(Path(order["error"] + ".calls"), **order["inject"])
-    import solver.cluster.wall
+    import solver.cluster.time_limit
     from solver.cli.main import entry
 
-    solver.cluster.wall.STARTED = time.time()
+    solver.cluster.time_limit.STARTED = time.time()
     try:
         entry()
     except SystemExit as leaving:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.io import Axis, Column, Layout, RecordsFile, Row, Variable, verify, verify_data, write_snapshot
+from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, Variable, verify, verify_data, write_snapshot
 
 CUTS, FLIPS = 20, 100
 
@@ -27,7 +27,7 @@ def folder(tmp_path_factory, grid):
     variables = {"velocity": Variable(field, "length/time", ("x", "y", "z")), "p": Variable(field[0], "1")}
     write_snapshot(folder / "snapshot.h5", variables, grid, 3, 0.25, {"title": "a box", "equation": "none"})
     spectra = RecordsFile(folder / "spectra.h5")
-    layout = Layout({"k": Axis(np.arange(5.0))}, {"velocity": Column(("k",)), "p": Column(("k",))})
+    layout = RecordsLayout({"k": Axis(np.arange(5.0))}, {"velocity": Column(("k",)), "p": Column(("k",))})
     for step in range(4):
         spectra.append(Row(step, 0.1 * step, {"velocity": np.exp(-np.arange(5.0)), "p": np.ones(5)}), layout)
     spectra.merge()

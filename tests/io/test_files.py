@@ -158,7 +158,7 @@ def test_a_directory_is_held_by_one(tmp_path):
     held = DirectoryLock(tmp_path, {})
     with pytest.raises(TakenError, match=rf"process {os.getpid()} on \S+ is writing this run"):
         DirectoryLock(tmp_path, {})
-    held.say(step=7)
+    held.update_status(step=7)
     held.release()
     assert read_lock(tmp_path / ".lock")["step"] == 7
     DirectoryLock(tmp_path, {}).release()

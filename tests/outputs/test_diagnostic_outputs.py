@@ -9,9 +9,9 @@ from helpers import COLLECTIVES
 
 import solver as sw
 from solver import diagnostics
+from solver.assemble.build import abstract_assembly
 from solver.assemble.cases import new_run_file
 from solver.assemble.classes import built_in
-from solver.assemble.objects import abstract_assembly
 from solver.assemble.registry import Registry
 from solver.cli.main import main
 from solver.config import load

@@ -15,14 +15,14 @@ from solver.assemble.classes import built_in
 from solver.cli.main import main
 from solver.config import ConfigError
 from solver.equations import NavierStokes
-from solver.io import Axis, Column, Layout, RecordsFile, Row, list_checkpoints, load_checkpoint, read_series
+from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, list_checkpoints, load_checkpoint, read_series
 from solver.outputs.base import Output
 from solver.steppers.base import state_shapes
 
 # ---- spectra.h5 -------------------------------------------------------------------------------------------------
 
 
-SHELLS = Layout({"k": Axis(np.arange(20.0), "1/length")}, {"energy": Column(("k",))})
+SHELLS = RecordsLayout({"k": Axis(np.arange(20.0), "1/length")}, {"energy": Column(("k",))})
 
 
 def rows(count, shells=20):

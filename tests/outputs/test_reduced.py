@@ -11,7 +11,7 @@ from solver.config import ConfigError
 from solver.diagnostics.points import at_places
 from solver.fft import Transform
 from solver.io import RecordsFile, Variable, write_snapshot
-from solver.io.cuts import Cut
+from solver.io.subgrid import Subgrid
 from solver.outputs import Correlations, Points, Slices, Snapshots, Statistics, ZonalMeans
 from tests.helpers import random_field
 
@@ -45,7 +45,7 @@ def test_every_part_holds_the_values_of_the_whole(tmp_path, split):
     mesh = sw.device_mesh(range(int(np.prod(split))), shape=split if len(split) > 1 else None)
     grid = sw.Grid(SHAPE, lengths=(1.0, 2.0, 3.0), mesh=mesh)
     u = random_field(grid, (3,))
-    cuts = {
+    subgrids = {
         "x = 0.5": np.s_[6, :, :],
         "y = 1.99": np.s_[:, 0, :],  # nearest across the end of the box
         "z = 1": np.s_[:, :, 3],
@@ -53,9 +53,9 @@ def test_every_part_holds_the_values_of_the_whole(tmp_path, split):
         "x = 0.25, y = 1, z = 2": np.s_[3, 7, 6],
         "x = 0.25:0.5, z = 1:3": np.s_[3:6, :, 3:9],
     }
-    for text, index in cuts.items():
-        cut = Cut.of(text, grid)
-        variables = {"u": Variable(u, "1", ("x", "y", "z"), cut), "p": Variable(u[0], "1", (), cut)}
+    for text, index in subgrids.items():
+        subgrid = Subgrid.of(text, grid)
+        variables = {"u": Variable(u, "1", ("x", "y", "z"), subgrid), "p": Variable(u[0], "1", (), subgrid)}
         write_snapshot(tmp_path / "part.h5", variables, grid, 0, 0.0, {}, "gzip")
         with h5py.File(tmp_path / "part.h5") as file:
             np.testing.assert_array_equal(file["p"][()], np.asarray(u)[0][index])
@@ -254,7 +254,7 @@ def test_points_of_a_run(tmp_path):
         (Snapshots(), "time"),
         (Snapshots(), "x"),
         (Snapshots(), "component"),
-        (Statistics(of=("points",)).beside([Points(at=((0.1, 0.2),))]), "since"),
+        (Statistics(of=("points",)).with_siblings([Points(at=((0.1, 0.2),))]), "since"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

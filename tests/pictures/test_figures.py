@@ -10,7 +10,7 @@ from measured_figures import outside, overlaps
 
 import solver as sw
 from solver.cli.main import main
-from solver.outputs.drawn_slices import cut_of, draw_slices, panels_of
+from solver.outputs.drawn_slices import draw_slices, panels_of, plane_of
 from solver.pictures import (
     Panel,
     Recorded,
@@ -296,12 +296,12 @@ def test_planes_are_cut_where_they_are_asked_for(finished):
         (View(plane="xz", at=4 * np.pi / 16 * 5.3), whole[:, 5], "y = 3.93"),
         (View(plane="yz", at=0.0), whole[0], "x = 0"),
     ):
-        cut = cut_of(snapshot, view)
-        found = panels_of(snapshot, view, cut)
+        plane = plane_of(snapshot, view)
+        found = panels_of(snapshot, view, plane)
         assert [panel.label for panel in found] == ["x", "y", "z"]
         np.testing.assert_array_equal(np.stack([panel.values for panel in found], axis=-1), expected)
-        assert cut.told == words
-    (one,) = panels_of(snapshot, View(field="velocity", component="y"), cut_of(snapshot, View()))
+        assert plane.label == words
+    (one,) = panels_of(snapshot, View(field="velocity", component="y"), plane_of(snapshot, View()))
     np.testing.assert_array_equal(one.values, whole[:, :, 1, 1])
 
 

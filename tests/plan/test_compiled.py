@@ -25,9 +25,9 @@ def compiled(case, devices, *overrides, target="h200", hosts=None):
     """Configuration, target and programs of a case, and the bytes of one word at each point of one device."""
     config = assemble.read_run_file(str(RUNS / f"{case}.toml"), list(overrides))
     where = Target.of(target, devices, hosts)
-    run = assemble.assembly_on(config, where)
+    run = assemble.target_assembly(config, where)
     unit = math.prod(run.grid.layout.points) / devices * run.grid.dtype.itemsize
-    return config, where, assemble.programs_on(run, where, steps_alone=True), unit
+    return config, where, assemble.target_programs(run, where, steps_alone=True), unit
 
 
 def steps(case, devices, *overrides, **where):

@@ -14,7 +14,7 @@ from solver.plan.rates import PROTOCOL, STREAMING, Rates, published
 from solver.plan.timing import (
     LAUNCH,
     MESSAGE,
-    Step,
+    StepWork,
     better_split,
     exchange_time,
     fft_passes,
@@ -29,7 +29,7 @@ MARKS = tomllib.loads((Path(__file__).parents[2] / "benchmarks" / "marks.toml").
 TARGETS = sorted(p.stem for p in (Path(timing.__file__).parent / "targets").glob("*.toml"))
 A100 = Rates.of("a100")
 PLAIN = Rates("plain", memory=1e12, link=1e11, network=1e10, gpus_per_host=8)
-STEP = Step(words=338, fft_words=157, kernels=100, transforms=32, exchanges=8, hidden=0.5)
+STEP = StepWork(words=338, fft_words=157, kernels=100, transforms=32, exchanges=8, hidden=0.5)
 GiB = 2**30
 
 

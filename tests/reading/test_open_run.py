@@ -92,8 +92,8 @@ def test_a_record_of_any_name_is_there(finished, tmp_path):
 
 def test_a_run_under_way(running):
     run = sw.open_run(running)
-    assert run.standing.how == "running"
-    assert (run.standing.step, run.standing.t) == (6, 0.3)
+    assert run.run_status.status == "running"
+    assert (run.run_status.step, run.run_status.t) == (6, 0.3)
     assert run.series.sizes["t"] == 6  # of the seventh row half is written
     journal = RecordsFile(running / "spectra.h5").journal
     assert journal.exists()
@@ -103,16 +103,16 @@ def test_a_run_under_way(running):
 
 def test_runs_that_blew_up_or_have_not_begun(blown_up, empty, finished):
     blown = sw.open_run(blown_up)
-    assert blown.standing.how == "blown up"
-    assert "blew up between step" in blown.standing.said
+    assert blown.run_status.status == "blown up"
+    assert "blew up between step" in blown.run_status.message
     assert blown.series.sizes["t"] >= 1
     nothing = sw.open_run(empty)
-    assert nothing.standing.how == "empty"
+    assert nothing.run_status.status == "empty"
     assert (nothing.series.sizes["t"], nothing.snapshots.sizes["t"], list(nothing.records)) == (0, 0, [])
     with pytest.raises(ConfigError, match="recorded no 'spectra'"):
         _ = nothing.spectra
     done = sw.open_run(finished)
-    assert done.standing.how == "finished"
+    assert done.run_status.status == "finished"
     assert done.title == "A vortex"
     assert done.config["equation"]["viscosity"] == 0.05
     assert done.provenance["versions"]["jax"]
@@ -123,7 +123,7 @@ def test_a_run_that_was_left_is_stopped(running):
     holder = json.loads(lock.read_text())
     for left in ({"released": True}, {"time": holder["time"] - 3600}):
         lock.write_text(json.dumps({**holder, **left}))
-        assert sw.open_run(running).standing.how == "stopped"
+        assert sw.open_run(running).run_status.status == "stopped"
 
 
 def test_no_run_is_one_line(tmp_path):

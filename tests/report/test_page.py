@@ -69,7 +69,7 @@ def test_a_finished_run_is_told(finished):
 
 
 @pytest.mark.parametrize(
-    ("kind", "standing", "sentence"),
+    ("kind", "badge", "sentence"),
     [
         ("finished", "finished", "The run is finished: step 12, t = 0.6."),
         ("running", "running", "The run is under way: step 6, t = 0.3, 50 % of the way to t = 0.6."),
@@ -78,9 +78,9 @@ def test_a_finished_run_is_told(finished):
         ("line", "finished", "The run is finished: step 30"),
     ],
 )
-def test_every_ending_has_its_page(request, kind, standing, sentence):
+def test_every_ending_has_its_page(request, kind, badge, sentence):
     page = Page(report_page(request.getfixturevalue(kind)))
-    assert page.texts["span"][0] == standing
+    assert page.texts["span"][0] == badge
     assert page.has(sentence)
     if kind == "empty":
         assert (page.tags.count("img"), page.data) == (0, [])

@@ -61,15 +61,15 @@ def test_silent_where_it_is_not_the_first_process(clock, capsys):
 def test_chunks_grow_to_about_a_second_and_do_not_trust_the_first():
     pace = Pace()
     assert pace() == 1
-    pace.learn(0, 0.1)
-    pace.learn(1, 20.0)  # compiling
+    pace.record(0, 0.1)
+    pace.record(1, 20.0)  # compiling
     seen = []
     for _ in range(8):
-        pace.learn(pace(), 0.01 * pace())
+        pace.record(pace(), 0.01 * pace())
         seen.append(pace())
     assert seen[0] < 10
     assert seen[-1] == 100
-    pace.learn(100, 50.0)
+    pace.record(100, 50.0)
     assert pace() == 2
 
 
@@ -93,12 +93,12 @@ def test_info_says_who_is_at_it_and_when_it_will_end(tmp_path):
         return _now(there)
 
     assert say() == "process 7 on n1, Slurm job 42 is starting it"
-    standing = {"step": 30, "t": 0.3, "steps_per_second": 2.5, "seconds_left": 7205.0}
+    status = {"step": 30, "t": 0.3, "steps_per_second": 2.5, "seconds_left": 7205.0}
     assert re.fullmatch(
         r"process 7 on n1, Slurm job 42 is at step 30, t = 0.3; at 2.5 steps/s it ends in 2 h 00 min, \d{4}-\d\d-\d\d "
         r"\d\d:\d\d",
-        say(**standing),
+        say(**status),
     )
-    silent = say(**standing, time=time.time() - 3600)
+    silent = say(**status, time=time.time() - 3600)
     assert silent == "no process is running it; process 7 on n1, Slurm job 42 was last heard of 1 h 00 min ago"
-    assert say(**standing, released=True) == "no process is running it"
+    assert say(**status, released=True) == "no process is running it"

@@ -26,34 +26,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the plan for the devices asked for, or for those a run here would use on the CPU."""
-    on_target = options.target is not None
+    """Print the plan for the given devices, or for the CPU devices that a run on this machine would use."""
+    has_target = options.target is not None
     # a target's plug-in looks for its GPUs unless another platform is asked for
-    set_up, copies_only = jax_for("cpu" if on_target else "auto"), is_of_a_run(Path(options.file))
+    set_up, copies_only = jax_for("cpu" if has_target else "auto"), is_of_a_run(Path(options.file))
     config = assemble.read_run_file(options.file, options.overrides, copies_only=copies_only, prepare=set_up)
     from solver.cli.planned import memory_lines, plan_lines
     from solver.plan import make_plan
 
-    if not on_target and (options.hosts is not None or options.measured is not None):
+    if not has_target and (options.hosts is not None or options.measured is not None):
         raise ConfigError("--hosts and --measured: they describe a target; --target is needed, such as --target h200")
     devices = options.devices
     if devices is None:
-        devices = 1 if on_target else _devices_here(config)
+        devices = 1 if has_target else _devices_here(config)
     elif devices < 1:
         raise ConfigError(f"--devices {devices}: one or more are needed")
     assemble.check_device_count(config, devices)
-    target = _target(options, devices) if on_target else None
+    target = _target(options, devices) if has_target else None
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     if target is None:
         more = memory_lines(plan, devices)
     else:
-        from solver.cli.on_target import target_lines
+        from solver.cli.target_report import target_report
 
-        more = target_lines(run, plan, target)
-    told = [f"# source:       {line}" for line in config.imported]
-    told += [f"# run file:     {line}" for line in config.dropped]
-    for line in [*told, *plan_lines(plan), *more]:
+        more = target_report(run, plan, target)
+    notes = [f"# source:       {line}" for line in config.imported]
+    notes += [f"# run file:     {line}" for line in config.dropped]
+    for line in [*notes, *plan_lines(plan), *more]:
         print(line)
     if options.resolved:
         print(f"\n{config.to_toml()}")

@@ -17,17 +17,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what there is to say of every class of this name."""
+    """Print the description of every class of this name."""
     registry, name = Registry(), options.name
     if name is None:
         print(reference(registry), end="")
         return 0
-    found = {kind: registry.find(kind, name) for kind in _kinds(registry, name)}
+    entries = {kind: registry.find(kind, name) for kind in _kinds(registry, name)}
     case = cases().get(name)
-    if not found and case is None:
+    if not entries and case is None:
         known = [*(n for kind in KINDS for n in registry.names(kind)), *cases()]
         raise ConfigError(f"{name!r}: unknown name{nearest(name, set(known))}")
-    blocks = [_text(kind, entry) for kind, entry in found.items()]
+    blocks = [_text(kind, entry) for kind, entry in entries.items()]
     if case is not None:
         blocks.append(f"case {name}: slabwave new {name} prints this run file\n\n{case.read_text(encoding='utf-8')}")
     print("\n\n".join(block.rstrip() for block in blocks))
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _kinds(registry: Registry, name: str) -> list[str]:
-    """Kinds in which the name stands for something; of a class elsewhere, the one that it belongs to."""
+    """Kinds that have this name; for a class in a user's file or module, its kind."""
     if ":" not in name:
         return [kind for kind in KINDS if name in registry.names(kind)]
     errors = []
@@ -64,5 +64,5 @@ def _text(kind: str, entry: Entry) -> str:
 def _key(parameter: Parameter) -> str:
     default = "needed" if parameter.default is REQUIRED else f"default {parameter.default}"
     default = "not needed" if parameter.default is None else default
-    told = f"; {parameter.description}" if parameter.description else ""
-    return f"{parameter}, {default}{told}"
+    description = f"; {parameter.description}" if parameter.description else ""
+    return f"{parameter}, {default}{description}"

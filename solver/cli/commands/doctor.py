@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Examine it; returns 1 if a check failed, as what a launcher did wrong does too."""
+    """Examine the job; returns 1 if a check failed or the launcher made a mistake."""
     if options.devices is not None and options.devices < 1:
         raise ConfigError(f"--devices {options.devices}: one or more are needed")
     from solver.cluster import LOGGER, LaunchError, find_launch, start_log
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
     before = dict(os.environ)
     directory = Path(options.directory)
-    with contextlib.suppress(OSError):  # the check of the disk says why it cannot be made
+    with contextlib.suppress(OSError):  # the check of the disk reports the reason
         directory.mkdir(parents=True, exist_ok=True)
     report = Path(options.json) if options.json else directory / "doctor.json"
     try:
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _join(launch: Any, options: argparse.Namespace) -> Path | None:
-    """Choose devices as `run` does, and meet; the folder of compiled programs."""
+    """Choose devices as `run` does, and meet the other processes. Returns the folder of compiled programs."""
     from solver.cluster import (
         LOGGER,
         available_cores,

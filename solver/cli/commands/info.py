@@ -1,4 +1,4 @@
-"""Say what a run is and where it stands, or the runs below a directory."""
+"""Print what a run is and its status, or the status of all runs below a directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from solver.io import (
     read_lock,
     read_manifest,
 )
-from solver.reading import AFTER_BLOW_UP, device_hours, standing
+from solver.reading import AFTER_BLOW_UP, device_hours, run_status
 
 FORMAT = 1
 
@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print it: a line for each thing there is to say of a run, or for each of several runs."""
+    """Print the properties of a run, one a line, or a table with one line per run."""
     below = runs_below(Path(options.directory))
     directory = None if below else open_run(options.directory)
     if options.json:
-        told = facts(directory) if directory else {"format": FORMAT, "runs": [facts(one) for one in below]}
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        content = facts(directory) if directory else {"format": FORMAT, "runs": [facts(each) for each in below]}
+        print(json.dumps(content, indent=1, ensure_ascii=False))
     elif directory:
         _print_run(directory)
     else:
@@ -45,15 +45,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def runs_below(path: Path) -> list[RunDirectory]:
-    """The runs in a directory that is none itself, by name."""
+    """The runs in a directory, sorted by name; none if the directory is a run itself."""
     if (path / "config.toml").exists() or not path.is_dir():
         return []
-    return [RunDirectory(one) for one in sorted(path.iterdir()) if (one / "config.toml").exists()]
+    return [RunDirectory(folder) for folder in sorted(path.iterdir()) if (folder / "config.toml").exists()]
 
 
 def facts(directory: RunDirectory) -> dict[str, Any]:
-    """What `--json` prints of a run: numbers as they are, times in seconds, null for what is not known."""
-    table, now, holder = read_toml(directory.run_file), standing(directory), _holder(directory)
+    """The content of `--json` for a run: times in seconds, None (null) for what is not known."""
+    table, now, holder = read_toml(directory.run_file), run_status(directory), _holder(directory)
     hours, platform = device_hours(directory)
     return {
         "format": FORMAT,
@@ -61,7 +61,7 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
         "title": table.get("title", ""),
         "equation": table["equation"]["name"],
         "shape": table["grid"]["shape"],
-        "state": now.how,
+        "state": now.status,
         "step": now.step,
         "t": now.t,
         "end": now.end,
@@ -73,13 +73,13 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
         "snapshots": len(list(directory.snapshots.glob("step-*.h5"))),
         "device_hours": hours,
         "platform": platform or None,
-        "said": now.said,
+        "said": now.message,
         "warnings": list(now.warnings),
     }
 
 
 def _holder(directory: RunDirectory) -> dict[str, Any]:
-    """Who is running it now; empty if nobody is."""
+    """Content of the lock of the process that is running it now; empty if there is none."""
     holder = read_lock(directory.path / ".lock")
     live = bool(holder) and not holder.get("released") and clock.time() - holder.get("time", 0) <= DEAD_SECONDS
     return holder if live else {}
@@ -88,8 +88,8 @@ def _holder(directory: RunDirectory) -> dict[str, Any]:
 def _print_table(runs: list[RunDirectory]) -> None:
     rows = [("run", "state", "step", "t", "end", "device hours")]
     for directory in runs:
-        now, (hours, _) = standing(directory), device_hours(directory)
-        rows.append((directory.path.name, now.how, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", f"{hours:.3g}"))
+        now, (hours, _) = run_status(directory), device_hours(directory)
+        rows.append((directory.path.name, now.status, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", f"{hours:.3g}"))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
@@ -107,7 +107,7 @@ def _print_run(directory: RunDirectory) -> None:
         **_branch_of(table["initial"]),
         "forcing": _start(table["forcing"]) if "forcing" in table else "none",
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
-        "stands at": _standing(directory, time["end"]),
+        "stands at": _stands_at(directory, time["end"]),
         "now": _now(directory),
         "last row": _last_row(directory),
         "snapshots": str(len(list(directory.snapshots.glob("step-*.h5")))),
@@ -122,28 +122,28 @@ def _print_run(directory: RunDirectory) -> None:
 
 
 def _start(table: dict[str, Any]) -> str:
-    """Of one field, or of several by name."""
+    """The start, or forcing, of one field or of several by name."""
     if "name" in table:
         return _with_parameters(table)
-    return "; ".join(f"{field}: {_with_parameters(one)}" for field, one in table.items())
+    return "; ".join(f"{field}: {_with_parameters(section)}" for field, section in table.items())
 
 
 def _branch_of(table: dict[str, Any]) -> dict[str, str]:
-    """Where a branch comes from; nothing for other runs."""
+    """The line that names the origin of a branch; no line for other runs."""
     first = table if "name" in table else next(iter(table.values()))
     return {"branch of": f"{first['path']}, step {first.get('step')}"} if first.get("keep_time") else {}
 
 
 def _with_parameters(table: dict[str, Any]) -> str:
-    said = {k: v for k, v in table.items() if k not in ("name", "energy_budget") and v != []}
-    parameters = ", ".join(f"{k} = {v}" for k, v in said.items())
+    shown = {k: v for k, v in table.items() if k not in ("name", "energy_budget") and v != []}
+    parameters = ", ".join(f"{k} = {v}" for k, v in shown.items())
     return f"{table['name']}{f' ({parameters})' if parameters else ''}"
 
 
-def _standing(directory: RunDirectory, end: float) -> str:
-    now = standing(directory)
-    if now.how == "blown up":
-        return f"{now.said}; {AFTER_BLOW_UP}"
+def _stands_at(directory: RunDirectory, end: float) -> str:
+    now = run_status(directory)
+    if now.status == "blown up":
+        return f"{now.message}; {AFTER_BLOW_UP}"
     for path in reversed(list_checkpoints(directory.checkpoints)):
         try:
             manifest = read_manifest(path)
@@ -156,7 +156,7 @@ def _standing(directory: RunDirectory, end: float) -> str:
 
 
 def _now(directory: RunDirectory) -> str:
-    """Whether a process is at it, and when it will be done."""
+    """Whether a process is running it, and when it will be done."""
     holder = read_lock(directory.path / ".lock")
     if not holder or holder.get("released"):
         return "no process is running it"
@@ -190,7 +190,7 @@ def _checkpoints(directory: RunDirectory) -> str:
 
 
 def _provenance(directory: RunDirectory) -> dict[str, Any]:
-    """What the run was last started with; empty if that cannot be read."""
+    """Versions and devices of the run's last start; empty if they cannot be read."""
     try:
         return dict(json.loads(directory.provenance.read_text()))
     except (OSError, ValueError):

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a line for each."""
+    """Print a line for each name."""
     registry = Registry()
     for title, kind in KINDS.items():
         if options.kind in (None, title):

@@ -41,11 +41,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[Any]:
-    """Of the snapshots; of one plane of the slices where that is asked for, or where there are no snapshots.
+    """Frames of the snapshots, or of one plane of the slices if `of_slices`, or if there are no snapshots.
 
     Raises:
         ConfigError: the run has neither.
-        ValueError: the view asks for what the files do not have.
+        ValueError: the files do not have what the view asks for.
     """
     from solver.io import list_snapshots, read_slices
     from solver.outputs.drawn_parts import film_part, reader_of

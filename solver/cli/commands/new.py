@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print it; redirect it into a file."""
+    """Print the run file."""
     registry, known = Registry(), cases()
     name = options.name
     if name in known:

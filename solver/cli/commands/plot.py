@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the figures and print the names of their files; slices alone where the options choose some."""
+    """Write the figures and print the names of their files; only slices if an option chooses some."""
     from solver.pictures import pyplot
 
     with needs("figures"):
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _made(folder: Path) -> Iterator[None]:
-    """A folder for figures; one that was not there before is there afterwards only if something lies in it."""
+    """Make a folder for figures, and remove it afterwards if it is new and empty."""
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -67,16 +67,16 @@ def _made(folder: Path) -> Iterator[None]:
 
 
 def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
-    """What the view asks for of the snapshots, the slices and the mean fields, as far as they have it.
+    """Draw the parts of snapshots, slices and mean fields that the view asks for.
 
     Raises:
         ConfigError: the run has none of these files.
-        ValueError: none of them has it.
+        ValueError: none of them has what the view asks for.
     """
     from solver.outputs import Slices, Snapshots, Statistics
 
     drawn, errors = [], []
-    for kind in (Snapshots, Slices, Statistics):  # what holds fields at points
+    for kind in (Snapshots, Slices, Statistics):  # outputs with fields at points
         try:
             drawn += kind.draw(directory, folder, view)
         except ValueError as error:
@@ -90,7 +90,7 @@ def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
 
 
 def _draw_volume(directory: RunDirectory, name: str, folder: Path, view: View) -> None:
-    """Of the snapshot of the view's time, or of the last one."""
+    """Draw the snapshot of the view's time, or the last one."""
     from solver.io import list_snapshots, read_snapshot
     from solver.outputs.drawn_slices import chosen_snapshots
     from solver.outputs.volume import draw_volume

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Continue it; returns the exit code."""
+    """Continue the run; returns the exit code."""
     directory = open_run(options.directory)
     if options.branch is not None:
         return _branch(directory, options)
@@ -38,12 +38,12 @@ def run(options: argparse.Namespace) -> int:
     config = assemble.read_run_file(
         directory.run_file, options.overrides, continues=lambda config: there, prepare=jax_for("auto")
     )
-    from solver.cli.job import carry_out, refuse_another_run
+    from solver.cli.job import refuse_another_run, run_job
 
-    # the directory may have been moved since: what was named now is where the run goes on
+    # the directory may have been moved: the run continues in the one that the command names
     config = replace(config, directory=str(directory.path))
     refuse_another_run(directory, config)
-    return carry_out(config, directory, options)
+    return run_job(config, directory, options)
 
 
 def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
@@ -51,17 +51,17 @@ def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
     config = assemble.read_run_file(
         directory.run_file, [*options.overrides, *_start(directory, options)], prepare=jax_for("auto")
     )
-    from solver.cli.job import carry_out
+    from solver.cli.job import run_job
     from solver.simulation import refuse_occupied
 
     new = RunDirectory(Path(config.directory))
     refuse_occupied(new)
     options.resume = False
-    return carry_out(config, new, options)
+    return run_job(config, new, options)
 
 
 def _start(directory: RunDirectory, options: argparse.Namespace) -> list[str]:
-    """What a branch changes in the run file, whatever else is changed."""
+    """Overrides that every branch needs: its start and its directory."""
     for override in options.overrides:
         if override.startswith(("initial", "output.directory")):
             raise ConfigError(f"{override!r}: a branch starts where {directory.path} stood, in {options.branch}")

@@ -24,14 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run it; returns the exit code."""
+    """Start or continue the run; returns the exit code."""
     config = assemble.read_run_file(
         options.file,
         options.overrides,
         continues=lambda config: options.resume and _has_checkpoints(config),
         prepare=jax_for("auto"),
     )
-    from solver.cli.job import carry_out, refuse_another_run, refuse_blow_up_again
+    from solver.cli.job import refuse_another_run, refuse_blow_up_again, run_job
     from solver.simulation import refuse_occupied
 
     directory = RunDirectory(Path(config.directory))
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     elif directory.run_file.exists():
         refuse_another_run(directory, config)
         refuse_blow_up_again(directory, config)
-    return carry_out(config, directory, options, _profile(config, directory, options.profile))
+    return run_job(config, directory, options, _profile(config, directory, options.profile))
 
 
 def _profile(config: Config, directory: RunDirectory, steps: int | None) -> Any:

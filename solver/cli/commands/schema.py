@@ -14,6 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the schema."""
     print(json.dumps(json_schema(Registry()), indent=2, ensure_ascii=False))
     return 0

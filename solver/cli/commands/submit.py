@@ -19,7 +19,7 @@ from solver.submit import DEFAULT_SITES, Job, Scans, Site, read_scans, read_site
 from solver.submit.site import check_word
 
 OVERRIDES = True
-OPTIONS_OF_KEYS = ("--scan",)  # whose value looks like an override
+OPTIONS_OF_KEYS = ("--scan",)  # options whose value looks like an override
 # as Slurm reads them: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, …
 TIME = re.compile(r"\d+(:[0-5]\d)?|\d+:[0-5]?\d:[0-5]\d|\d+-([01]?\d|2[0-3])(:[0-5]\d){0,2}")
 
@@ -119,8 +119,8 @@ def _check(what: str, text: str | None, check: Callable[[str], str]) -> None:
 
 def _sbatch_options(options: argparse.Namespace) -> dict[str, str]:
     mail = {"mail-user": options.mail, "mail-type": "END,FAIL"} if options.mail else {}
-    asked = {"qos": options.qos, "output": options.output, **mail}
-    return {name: value for name, value in asked.items() if value is not None}
+    given = {"qos": options.qos, "output": options.output, **mail}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None:
@@ -132,18 +132,18 @@ def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None
 
 
 def _configs(options: argparse.Namespace, scans: Scans | None) -> list[Config]:
-    """The run file, checked; of scans once for each run, with the directory that all of them share."""
-    more: list[tuple[str, ...]] = [()] if scans is None else scans.runs
+    """The checked run file; with scans one for each run, with their common directory."""
+    combinations: list[tuple[str, ...]] = [()] if scans is None else scans.runs
     return [
         assemble.read_run_file(
-            options.file, [*options.overrides, *one], continues=_has_checkpoints, prepare=jax_for("auto")
+            options.file, [*options.overrides, *scanned], continues=_has_checkpoints, prepare=jax_for("auto")
         )
-        for one in more
+        for scanned in combinations
     ]
 
 
 def _refuse_other_runs(configs: list[Config], scans: Scans | None) -> None:
-    """Refuse a directory that holds a run which the job could not continue."""
+    """Refuse a directory with a run that the job could not continue."""
     from solver.cli.job import refuse_another_run
 
     folders = [configs[0].directory] if scans is None else scans.directories(configs[0].directory)
@@ -177,7 +177,7 @@ def _check_platform(config: Config, site: Site, options: argparse.Namespace) -> 
 
 
 def _check_devices(config: Config, site: Site, nodes: int) -> None:
-    """Refuse a number of nodes whose devices cannot split the grid; the message names those that can."""
+    """Refuse a number of nodes whose devices cannot split the grid; the message names possible numbers."""
     try:
         assemble.check_device_count(config, _devices(config, site, nodes))
     except ConfigError as error:
@@ -195,7 +195,7 @@ def _fits(config: Config, site: Site, nodes: int) -> bool:
 
 
 def _devices(config: Config, site: Site, nodes: int) -> int:
-    """How many devices the run will have on so many nodes; one per node at least, where the cores are not known."""
+    """Number of devices of the run on `nodes` nodes; one per node if the number of cores is not known."""
     section = config.devices
     if section.use:
         return len(section.use)

@@ -41,9 +41,9 @@ def run(options: argparse.Namespace) -> int:
     assembly, notes = join_job(config, launch, keep_programs=False)
     for line in [*report(launch, list(assembly.mesh.devices.flat)), *notes]:
         LOGGER.info(line)
-    found = tune(config, assembly.mesh, steps=options.steps, stall_limit=config.time.stall_limit)
-    for line in lines_of(found):
+    tuning = tune(config, assembly.mesh, steps=options.steps, stall_limit=config.time.stall_limit)
+    for line in lines_of(tuning):
         LOGGER.info(line)
-    if found.winner is not None:
-        LOGGER.info("in the run file:\n\n%s", run_file_lines(found.winner.candidate))
-    return FINISHED if found.winner is not None or found.own_trial.usable else FAILED
+    if tuning.winner is not None:
+        LOGGER.info("in the run file:\n\n%s", run_file_lines(tuning.winner.candidate))
+    return FINISHED if tuning.winner is not None or tuning.own_trial.usable else FAILED

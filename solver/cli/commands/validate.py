@@ -37,9 +37,9 @@ def run(options: argparse.Namespace) -> int:
     failed, seconds = 0, []
     for name in options.names or known:
         findings, took = judge(known[name](options.quick))
-        failed += sum(not one.holds for one in findings)
+        failed += sum(not finding.holds for finding in findings)
         seconds.append(f"{name} {took:.0f} s")
         print("\n".join(table(name, findings)), flush=True)
-    where = f"jax {jax.__version__}, {len(jax.devices())} × {jax.devices()[0].device_kind}"
-    print(f"\n{'quick' if options.quick else 'full'} versions; {where}; {', '.join(seconds)}")
+    installation = f"jax {jax.__version__}, {len(jax.devices())} × {jax.devices()[0].device_kind}"
+    print(f"\n{'quick' if options.quick else 'full'} versions; {installation}; {', '.join(seconds)}")
     return FAILED if failed else FINISHED

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read everything that carries a checksum; exit code 1 if anything is damaged."""
+    """Read everything that has a checksum; exit code 1 if anything is damaged."""
     from solver.assemble.classes import known_outputs
 
     directory = open_run(options.directory)
@@ -37,12 +37,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of_other_outputs(directory: RunDirectory, checked: dict[Path, list[str]]) -> dict[Path, list[str]]:
-    """Records of kinds of output that only the run's own Python knows: their files have the same checksums."""
-    found: dict[Path, list[str]] = {}
+    """Check records of outputs that only the run's own Python defines; their files have the same checksums."""
+    problems: dict[Path, list[str]] = {}
     for file in map(io.RecordsFile, _others(directory, checked)):
         if not file.path.exists() or io.is_sealed(file.path):
-            found |= file.verify()
-    return found
+            problems |= file.verify()
+    return problems
 
 
 def _unsealed(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
@@ -55,7 +55,7 @@ def _has_checksum(path: Path) -> bool:
 
 
 def _others(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
-    """Records that no known kind of output has checked; some may lie in their journal alone."""
+    """Records that no known kind of output has checked; some may be only in their journal."""
     from solver.reading import recorded_names
 
     files = map(io.RecordsFile, (directory.records(name) for name in recorded_names(directory.path)))

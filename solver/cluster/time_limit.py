@@ -1,4 +1,4 @@
-"""How much time a job has left."""
+"""The time that a job has left."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 
-# when this process began to count; imports before it take a second or two
+# when this process started, less the second or two that earlier imports took
 STARTED = time.time()
 
 
 def end_of_job(environment: Mapping[str, str]) -> float | None:
-    """When Slurm will end this job [seconds since 1970]; None outside Slurm, or where it does not say."""
+    """When Slurm will end this job [seconds since 1970]; None outside Slurm, or if Slurm does not say."""
     if "SLURM_JOB_ID" not in environment:
         return None
     if environment.get("SLURM_JOB_END_TIME", "").isdigit():
@@ -26,19 +26,19 @@ def end_of_job(environment: Mapping[str, str]) -> float | None:
             check=True,
             timeout=30,
         ).stdout
-        found = re.search(r"\bEndTime=(\S+)", text)
-        return datetime.fromisoformat(found[1]).timestamp() if found else None
+        match = re.search(r"\bEndTime=(\S+)", text)
+        return datetime.fromisoformat(match[1]).timestamp() if match else None
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
 
 
 def ends_by_limit(limit: float | None, job_ends: float | None) -> bool:
-    """Whether the given limit comes before the end of the job."""
+    """Whether `limit`, in seconds after the start of this process, comes before the end of the job."""
     return limit is not None and (job_ends is None or STARTED + limit < job_ends)
 
 
 def seconds_left(limit: float | None, job_ends: float | None) -> float | None:
-    """Until the earlier of the given limit, counted from the start of this process, and the end of the job."""
+    """Seconds until the end of the job or until `limit` seconds after the start of this process; the smaller one."""
     now = time.time()
     ends = [] if limit is None else [STARTED + limit]
     ends += [] if job_ends is None else [job_ends]

@@ -1,21 +1,21 @@
-"""A run on GPUs that are not here: its objects on a mesh of them, and its programs."""
+"""A run on GPUs that this machine does not have: its objects on a mesh of them, and its compiled programs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from solver.assemble.build import Assembly
 from solver.assemble.devices import mesh_shape, method_of
-from solver.assemble.objects import Assembly
 from solver.config import Config
 from solver.mesh import mesh_axes
 from solver.plan import Part, Target, compile_run, target_mesh
 from solver.plan.recorded import Kind
 
 
-def assembly_on(config: Config, target: Target) -> Assembly:
+def target_assembly(config: Config, target: Target) -> Assembly:
     """The run's objects on a mesh of the target's devices.
 
-    These devices do not say which of them share a host, so that `devices.waves` is decided here.
+    These devices do not say which of them share a host, so `devices.waves` is chosen here.
     """
     axes = mesh_axes(target.devices, mesh_shape(config, target.devices))
     run = Assembly(config, target_mesh(target.xla, axes, target.hosts))
@@ -25,13 +25,13 @@ def assembly_on(config: Config, target: Target) -> Assembly:
     return replace(run, config=replace(config, devices=config.devices.model_copy(update={"waves": waves})))
 
 
-def programs_on(run: Assembly, target: Target, *, steps_alone: bool = False) -> list[Part]:
+def target_programs(run: Assembly, target: Target, *, steps_alone: bool = False) -> list[Part]:
     """The programs of a run on a target: its steps first, then the start and every output.
 
     Args:
-        run: made by `assembly_on`.
-        target: the same.
-        steps_alone: leave out what is not a step.
+        run: made by `target_assembly`.
+        target: the target that `run` was made for.
+        steps_alone: compile only the steps.
 
     Raises:
         NoCompiler: the target's plug-in for JAX is not installed.
@@ -43,6 +43,6 @@ def programs_on(run: Assembly, target: Target, *, steps_alone: bool = False) -> 
 
 
 def kind_of(config: Config) -> Kind:
-    """What decides how much the programs of a run hold per point."""
+    """The properties of a run that decide how much memory its programs need per point."""
     control = next(name for name in ("step", "cfl", "tolerance") if getattr(config.time, name) is not None)
     return Kind(config.equation.name, config.stepper.name, len(config.grid.shape), str(config.dealias), control)

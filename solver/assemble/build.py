@@ -81,8 +81,8 @@ class Assembly:
     def limits(self) -> Limits:
         """What ends the run early, of `[time]`."""
         time = self.config.time
-        wall = None if time.wall_limit is None else seconds(time.wall_limit)
-        return Limits(wall, time.stall_limit, time.energy_limit)
+        time_limit = None if time.wall_limit is None else seconds(time.wall_limit)
+        return Limits(time_limit, time.stall_limit, time.energy_limit)
 
     @property
     def run(self) -> Run:

@@ -1,4 +1,7 @@
-"""Parts of a grid: a plane, a line, a point or a box, as `"z = 0.5"`, `"y = 0, z = 1"`, `"x = 0:1, y = 2:3"`."""
+"""Part of a grid that an output writes: a plane, a line, a point or a box.
+
+In a run file: `"z = 0.5"`, `"y = 0, z = 1"`, `"x = 0:1, y = 2:3"`.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ PART = re.compile(r"\s*([a-z])\s*=\s*([^:]+?)\s*(?::\s*([^:]+?))?\s*")
 
 
 @dataclass(frozen=True)
-class Cut:
-    """What is kept of each axis: everything, the points of a range, or one point, whose axis is dropped.
+class Subgrid:
+    """A box of grid points. An axis with one point may be dropped, so that a plane has two axes.
 
     Args:
-        start: first point along each axis.
-        stop: the point after the last one.
-        dropped: whether an axis is dropped; it has one point then.
+        start: the first point on each axis.
+        stop: the point after the last one on each axis.
+        dropped: for each axis, whether it is dropped; it then has one point.
     """
 
     start: tuple[int, ...]
@@ -29,16 +32,16 @@ class Cut:
     dropped: tuple[bool, ...]
 
     @classmethod
-    def whole(cls, points: Sequence[int]) -> Cut:
-        """Everything of a grid with so many points."""
+    def whole(cls, points: Sequence[int]) -> Subgrid:
+        """All of a grid with `points` points per axis."""
         return cls((0,) * len(points), tuple(points), (False,) * len(points))
 
     @classmethod
-    def of(cls, text: str, grid: Grid) -> Cut:
-        """From words: positions [length] in 0 ≤ x < L, the nearest point to each; `a:b` stands for a ≤ x < b.
+    def of(cls, text: str, grid: Grid) -> Subgrid:
+        """Parse words such as `x = 0.5`: the point nearest to a position [length] in 0 ≤ x < L; `a:b` means a ≤ x < b.
 
         Raises:
-            ValueError: an axis that the grid does not have, or twice; a number outside the box; a range without points.
+            ValueError: an unknown axis, or one that is named twice; a number outside the box; a range without points.
         """
         start, stop = [0] * grid.dimensions, list(grid.physical_shape)
         dropped = [False] * grid.dimensions
@@ -54,11 +57,11 @@ class Cut:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Points along the axes that are left."""
+        """Number of points on each axis that is not dropped."""
         return tuple(b - a for a, b, dropped in zip(self.start, self.stop, self.dropped, strict=True) if not dropped)
 
     def label(self, points: Sequence[int]) -> str:
-        """A name for files: `z12`, `y0_z5`, `x3-9`; empty for the whole of a grid with so many points."""
+        """A name for files: `z12`, `y0_z5`, `x3-9`; empty if the subgrid is all of a grid with `points` points."""
         words = []
         for axis, (a, b, dropped) in enumerate(zip(self.start, self.stop, self.dropped, strict=True)):
             if dropped:
@@ -68,9 +71,9 @@ class Cut:
         return "_".join(words)
 
     def overlap(self, low: Sequence[int], high: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
-        """Of a block of points low ≤ i < high: where its part lies in the block, and where among the axes left.
+        """Intersect with a block of points low ≤ i < high: slices of the block, and slices of an array of `self.shape`.
 
-        None if it has no part.
+        None if they do not intersect.
         """
         first = [max(a, s) for a, s in zip(low, self.start, strict=True)]
         last = [min(b, s) for b, s in zip(high, self.stop, strict=True)]

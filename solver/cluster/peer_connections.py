@@ -1,7 +1,7 @@
-"""Each process holds a connection to the first one: the kernel closes it when either dies, and the other knows at once.
+"""Each process holds a connection to process 0. When either process dies, the kernel closes the connection at once.
 
-A collective need not fail when a process that takes part in it is killed, and heartbeats are slow. A host that vanishes
-closes nothing: there the kernel asks every few seconds whether the other end still answers.
+A collective need not fail when a process that takes part in it is killed, and heartbeats are slow. A host that loses
+power or network closes nothing, so the kernel of the other host probes every few seconds whether it still answers.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ import jax
 from solver.cluster.addresses import listening_address
 from solver.cluster.log import LOGGER
 
-KEY = "slabwave/lifeline"
+KEY = "slabwave/peer-connections"
 GOODBYE = b"bye\n"
 CONNECT_SECONDS = 30.0
-HEAR_SECONDS = 1.5  # for a message to come from the one that left: it says more than its silence
-FILES = 256  # that the first process may need besides connections
+HEAR_SECONDS = 1.5  # wait for the failure message of the process that left: it says more than a closed connection
+FILES = 256  # open files that the first process may need besides its connections
 
 _connections: list[socket.socket] = []
 
 
-def hold(client: Any, coordinator: str, died: Callable[[str], None]) -> None:
-    """Connect this process to the first one, or let the others connect.
+def connect(client: Any, coordinator: str, on_death: Callable[[str], None]) -> None:
+    """Connect this process to process 0; process 0 listens for the others.
 
     Args:
         client: of the coordination service.
-        coordinator: `host:port` where the processes met; the first process listens at its address, at a free port.
-        died: called, in a thread, with a line that says which process died without a word.
+        coordinator: `host:port` where the processes met. Process 0 listens at this host, at a free port.
+        on_death: called in a thread, with a line that names the process that died without a message.
     """
     if jax.process_index() == 0:
         server = _listen(coordinator)
         token = secrets.token_hex(16)
-        where = "" if server is None else f"{server.getsockname()[0]} {server.getsockname()[1]} {token}"
-        client.key_value_set(KEY, where)
+        address = "" if server is None else f"{server.getsockname()[0]} {server.getsockname()[1]} {token}"
+        client.key_value_set(KEY, address)
         if server is not None:
-            _start(lambda: _serve(server, token, died))
+            _start(lambda: _serve(server, token, on_death))
         return
-    where = client.blocking_key_value_get(KEY, int(1000 * CONNECT_SECONDS))
-    if where:
-        _connect(where, died)
+    address = client.blocking_key_value_get(KEY, int(1000 * CONNECT_SECONDS))
+    if address:
+        _connect(address, on_death)
 
 
-def let_go() -> None:
-    """This process leaves in order: nobody is to take it for dead."""
+def say_goodbye() -> None:
+    """Tell the connected processes that this one ends in order, so that they do not report its death."""
     for connection in list(_connections):
         try:
             connection.sendall(GOODBYE)
@@ -60,7 +60,7 @@ def let_go() -> None:
 
 
 def _listen(coordinator: str) -> socket.socket | None:
-    """None where there are more processes than this one may have files open, or no address of its own to listen at."""
+    """A listening socket; None if the limit of open files is too low or this host has no address to listen at."""
     needed = jax.process_count() + FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < needed:
@@ -78,28 +78,28 @@ def _listen(coordinator: str) -> socket.socket | None:
         return None
 
 
-def _connect(where: str, died: Callable[[str], None]) -> None:
-    host, port, token = where.split()
+def _connect(address: str, on_death: Callable[[str], None]) -> None:
+    host, port, token = address.split()
     try:
         connection = socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS)
         connection.settimeout(None)
-        _ask_whether_alive(connection)
+        _enable_keepalive(connection)
         connection.sendall(f"{token} {jax.process_index():8d}\n".encode())
     except OSError as error:
         LOGGER.debug("no connection to the first process: %s", error)
         return
     _connections.append(connection)
-    _start(lambda: _wait_for_first(connection, died))
+    _start(lambda: _wait_for_first(connection, on_death))
 
 
-def _wait_for_first(connection: socket.socket, died: Callable[[str], None]) -> None:
+def _wait_for_first(connection: socket.socket, on_death: Callable[[str], None]) -> None:
     if _ended_in_order(connection):
         return
     time.sleep(HEAR_SECONDS)
-    died("process 0 died without a word")
+    on_death("process 0 died without a word")
 
 
-def _serve(server: socket.socket, token: str, died: Callable[[str], None]) -> None:
+def _serve(server: socket.socket, token: str, on_death: Callable[[str], None]) -> None:
     """Take connections, and report the first one that ends without a goodbye."""
     hello = len(f"{token} {0:8d}\n")
     with selectors.DefaultSelector() as selector:
@@ -116,26 +116,26 @@ def _serve(server: socket.socket, token: str, died: Callable[[str], None]) -> No
                 selector.unregister(connection)  # type: ignore[arg-type]
                 if not _ended_in_order(connection):  # type: ignore[arg-type]
                     time.sleep(HEAR_SECONDS)
-                    died(f"process {key.data} died without a word")
+                    on_death(f"process {key.data} died without a word")
 
 
 def _accept(server: socket.socket, token: str, hello: int) -> tuple[int, socket.socket | None]:
-    """Number and connection of a process; no connection for whoever does not know the token."""
+    """Number and connection of a process; no connection if it does not send the token."""
     try:
         connection, _ = server.accept()
     except OSError:
         return -1, None
     try:
         connection.settimeout(5.0)
-        said = b""
-        while len(said) < hello and (more := connection.recv(hello - len(said))):
-            said += more
-        given, _, process = said.decode(errors="replace").partition(" ")
+        received = b""
+        while len(received) < hello and (more := connection.recv(hello - len(received))):
+            received += more
+        given, _, process = received.decode(errors="replace").partition(" ")
         if not secrets.compare_digest(given.encode(), token.encode()):
             connection.close()
             return -1, None
         connection.settimeout(None)
-        _ask_whether_alive(connection)
+        _enable_keepalive(connection)
         return int(process), connection
     except (OSError, ValueError):
         connection.close()
@@ -143,7 +143,7 @@ def _accept(server: socket.socket, token: str, hello: int) -> tuple[int, socket.
 
 
 def _ended_in_order(connection: socket.socket) -> bool:
-    """Wait for the other end to say goodbye, or to end without."""
+    """Wait until the connection ends; True if the other process said goodbye first."""
     try:
         return connection.recv(len(GOODBYE)) == GOODBYE
     except OSError:
@@ -154,8 +154,8 @@ def _ended_in_order(connection: socket.socket) -> bool:
         connection.close()
 
 
-def _ask_whether_alive(connection: socket.socket) -> None:
-    """Have the kernel find out within half a minute that the other host is gone."""
+def _enable_keepalive(connection: socket.socket) -> None:
+    """Let the kernel close the connection within half a minute after the other host is gone."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):
@@ -163,4 +163,4 @@ def _ask_whether_alive(connection: socket.socket) -> None:
 
 
 def _start(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, name="slabwave-lifeline", daemon=True).start()
+    threading.Thread(target=work, name="slabwave-peer-connections", daemon=True).start()

@@ -1,4 +1,4 @@
-"""What `slabwave check --target` prints: a run's programs, compiled for GPUs that are not here, in words."""
+"""The lines of `slabwave check --target`: a run's programs, compiled for GPUs that this machine does not have."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from solver.io.files import duration, in_words
 from solver.plan import NoCompiler, Part, Plan, Target, largest
 from solver.plan.recorded import compiler, recorded_words
 from solver.plan.target import POOL
-from solver.plan.timing import better_split, step_of, transform_time
+from solver.plan.timing import better_split, step_work, transform_time
 
 
-def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str]:
-    """Memory, work, exchanges and time of a run on a target, from its programs, or from formulas without a compiler."""
+def target_report(run: assemble.Assembly, plan: Plan, target: Target) -> list[str]:
+    """Memory, work, exchanges and time of a run on a target, read off its programs; by formulas if none is compiled."""
     config, word, rates = run.config, run.grid.dtype.itemsize, target.rates
-    where = f"{target.devices} × {rates.name} on {target.hosts} host{'s' if target.hosts > 1 else ''}"
+    devices = f"{target.devices} × {rates.name} on {target.hosts} host{'s' if target.hosts > 1 else ''}"
     try:
         parts = _programs(config, target)
     except NoCompiler as error:
-        return [f"# target:       {where}", f"#               {error}", *_formulas(config, plan, target, word)]
+        return [f"# target:       {devices}", f"#               {error}", *_formulas(config, plan, target, word)]
     steps = parts[0].program
     point = math.prod(plan.physical) / target.devices * word
     time = target.timeline(steps)
@@ -32,7 +32,7 @@ def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str
     total = _steps_of(config)
     whole = f"; {total} steps in {duration(total * time.total)}" if total else ""
     lines = [
-        f"# target:       {where}; compiled by jax {jax.__version__}, nothing was run",
+        f"# target:       {devices}; compiled by jax {jax.__version__}, nothing was run",
         f"# memory:       {_memory(parts, plan.state_bytes, target)}",
         f"# smallest:     {_smallest(config, parts, target)}",
         f"# a step:       {len(steps.work)} kernels move {steps.moved / point:.4g} words per point, and "
@@ -46,14 +46,14 @@ def target_lines(run: assemble.Assembly, plan: Plan, target: Target) -> list[str
         f"{rates.network / 1e9:.3g} GB/s per device across hosts ({rates.basis}); docs/sizing.md",
     ]
     if target.devices > 1 and len(plan.physical) == 3:
-        step = step_of(steps, point / word, word, sum(plan.transforms.values()), time)
+        step = step_work(steps, point / word, word, sum(plan.transforms.values()), time)
         choice = better_split(rates, run.grid.layout, step, word, known=time.total)
         lines.append(f"# split:        {choice}")
     return lines
 
 
 def _programs(config: Config, target: Target) -> list[Part]:
-    return assemble.programs_on(assemble.assembly_on(config, target), target)
+    return assemble.target_programs(assemble.target_assembly(config, target), target)
 
 
 def _memory(parts: list[Part], state: int, target: Target) -> str:
@@ -68,7 +68,7 @@ def _memory(parts: list[Part], state: int, target: Target) -> str:
 
 
 def _smallest(config: Config, parts: list[Part], target: Target) -> str:
-    """The fewest devices, a power of two, whose programs are seen to fit; those that cannot by far are not compiled."""
+    """The fewest devices, a power of two, whose compiled programs fit. Far smaller numbers are not tried."""
     all_of_it = largest(parts).with_workspace * target.devices
     devices = 2 ** max(0, math.ceil(math.log2(0.7 * all_of_it / target.memory)))
     while True:
@@ -80,15 +80,15 @@ def _smallest(config: Config, parts: list[Part], target: Target) -> str:
         if devices % hosts == 0:
             rates = replace(target.rates, gpus_per_host=devices // hosts)
             fewer = replace(target, devices=devices, hosts=hosts, rates=rates)
-            found = parts if devices == target.devices else _programs(config, fewer)
-            if fewer.fits(largest(found)):
+            candidate = parts if devices == target.devices else _programs(config, fewer)
+            if fewer.fits(largest(candidate)):
                 count = "1 device" if devices == 1 else f"{devices} devices"
-                return f"{count} would do, {in_words(largest(found).with_workspace)} on each"
+                return f"{count} would do, {in_words(largest(candidate).with_workspace)} on each"
         devices *= 2
 
 
 def _formulas(config: Config, plan: Plan, target: Target, word: int) -> list[str]:
-    """Memory from what programs of such a run were seen to hold, or from the trace alone."""
+    """Memory by what programs of such a run were measured to hold, or by the trace alone."""
     few = has_few_points(assemble.layout_of(config, target.devices))
     words = recorded_words(assemble.kind_of(config), config.grid.precision, target.devices, few)
     if words is None:
@@ -106,12 +106,12 @@ def _formulas(config: Config, plan: Plan, target: Target, word: int) -> list[str
 
 
 def _of_transforms(plan: Plan, target: Target, word: int) -> float:
-    """Seconds of the transforms of a step."""
+    """Seconds that the transforms of a step take."""
     split = {"slabs": plan.slabs, "pencils": plan.pencils}
-    one = transform_time(target.rates, plan.physical, 2 * word, real=True, **split)
-    return sum(plan.transforms.values()) * one
+    seconds = transform_time(target.rates, plan.physical, 2 * word, real=True, **split)
+    return sum(plan.transforms.values()) * seconds
 
 
 def _steps_of(config: Config) -> int | None:
-    """Steps of the whole run, where they are of one size."""
+    """Number of steps of the whole run; None unless the step is fixed."""
     return None if config.time.step is None else round(config.time.end / config.time.step)

@@ -13,13 +13,13 @@ from solver.grid.grid import Grid
 
 @dataclass(frozen=True)
 class Place:
-    """Where one entry of an array lives.
+    """Device and index of one entry of an array.
 
     Args:
-        device: that holds it (the first of them, where several hold copies).
-        index: in the global array, without leading axes.
-        local_index: in that device's block.
-        conjugate: the entry stored is the complex conjugate: of real fields half of the modes is kept.
+        device: the device that holds the entry; the first one if several hold copies.
+        index: its index in the global array, without leading axes.
+        local_index: its index in that device's block.
+        conjugate: whether the stored entry is the complex conjugate, since real fields keep half of the modes.
     """
 
     device: Any
@@ -29,35 +29,35 @@ class Place:
 
 
 def find_mode(grid: Grid, n: Sequence[int]) -> Place:
-    """Where the coefficient û(n) lives, n = (n_x, n_y, n_z) whole numbers.
+    """Find the coefficient û(n), n = (n_x, n_y, n_z) integers.
 
     Raises:
-        ValueError: another number of integers than dimensions, or a mode that the grid does not retain.
+        ValueError: the number of integers is not the number of dimensions, or the grid does not retain the mode.
     """
     index, conjugate = mode_index(grid, n)
     return _place(grid.spectral_sharding(), grid.spectral_shape, index, conjugate)
 
 
 def mode_index(grid: Grid, n: Sequence[int]) -> tuple[tuple[int, ...], bool]:
-    """Index of û(n) in a spectral array, and whether what is stored there is its conjugate; needs no device.
+    """Index of û(n) in a spectral array, and whether its conjugate is stored there; needs no device.
 
     Raises:
-        ValueError: another number of integers than dimensions, or a mode that the grid does not retain.
+        ValueError: the number of integers is not the number of dimensions, or the grid does not retain the mode.
     """
     layout = grid.layout
     if len(n) != grid.dimensions:
         raise ValueError(f"mode {list(n)}: {grid.dimensions} whole numbers are needed")
     for conjugate in (False, True) if grid.real else (False,):
-        wanted = [-m if conjugate else m for m in n]
-        found = [np.flatnonzero(_same(layout.mode_numbers(a), m, layout.nyquist(a))) for a, m in enumerate(wanted)]
-        if all(len(f) for f in found):
-            return tuple(int(found[axis][0]) for axis in layout.order), conjugate
+        mode = [-m if conjugate else m for m in n]
+        stored = [np.flatnonzero(_matches(layout.mode_numbers(a), m, layout.nyquist(a))) for a, m in enumerate(mode)]
+        if all(len(indices) for indices in stored):
+            return tuple(int(stored[axis][0]) for axis in layout.order), conjugate
     limits = ", ".join(f"|n_{'xyz'[a]}| ≤ {layout.highest_mode(a)}" for a in range(grid.dimensions))
     raise ValueError(f"mode {list(n)} is not retained; this grid has {limits}")
 
 
-def _same(numbers: np.ndarray, n: int, nyquist: int | None) -> np.ndarray:
-    """Where a mode number is stored; +N/2 and −N/2 are the same."""
+def _matches(numbers: np.ndarray, n: int, nyquist: int | None) -> np.ndarray:
+    """Mask of the stored mode numbers equal to `n`; +N/2 and −N/2 are the same mode."""
     matches = numbers == n
     if nyquist is not None and abs(n) == nyquist:
         matches = np.abs(numbers) == nyquist
@@ -65,10 +65,10 @@ def _same(numbers: np.ndarray, n: int, nyquist: int | None) -> np.ndarray:
 
 
 def find_point(grid: Grid, index: Sequence[int]) -> Place:
-    """Where the value at the grid point with this index (i, j, k) lives; of a plane x, give (i, 0, 0).
+    """Find the value at the grid point with index (i, j, k). To find a plane x, give (i, 0, 0).
 
     Raises:
-        ValueError: no such point.
+        ValueError: the grid has no such point.
     """
     if len(index) != grid.dimensions or not all(0 <= i < n for i, n in zip(index, grid.physical_shape, strict=True)):
         raise ValueError(f"point {list(index)}: indices below {list(grid.physical_shape)} are needed")
