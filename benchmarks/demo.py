@@ -36,8 +36,7 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     from solver import assemble
     from solver.cluster import keep_freed_memory, set_up_jax
     from solver.config import load
-    from solver.equations.budget import with_budget
-    from solver.loop import fixed_steps_donating
+    from solver.loop import FixedStep, Limits, advance_donating, device_state
     from solver.mesh import device_mesh
     from solver.plan import make_plan
 
@@ -46,17 +45,12 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
         keep_freed_memory()
     config = assemble.resolve(load(RUN_FILE, assemble.schema()))
     run = assemble.Assembly(config, device_mesh())
-    state = run.start()
-    times = (np.float64(0.01), np.float64(0), np.int64(0))
-    arguments = lambda field, n: (run.equation, run.stepper, field, (), np.int64(n), *times, {}, (), 0)  # noqa: E731
-    call = lambda field, n: fixed_steps_donating(*arguments(field, n))  # noqa: E731
-    start = with_budget(state.field, state.budget)
-    memory = fixed_steps_donating.lower(*arguments(start, 1)).compile().memory_analysis()
-    field, *_ = call(start, 10)
-    jax.block_until_ready(field)
+    start, control = device_state(run.start()), FixedStep(0.01)
+    given = lambda state, n: (run.equation, run.stepper, control, state, Limits(np.int64(n), state.t))  # noqa: E731
+    memory = advance_donating.lower(*given(start, 1)).compile().memory_analysis()
+    state, _ = jax.block_until_ready(advance_donating(*given(start, 10)))
     began = time.perf_counter()
-    field, *_ = call(field, steps)
-    jax.block_until_ready(field)
+    state, _ = jax.block_until_ready(advance_donating(*given(state, steps)))
     seconds = time.perf_counter() - began
     words = (memory.argument_size_in_bytes + memory.temp_size_in_bytes) * devices / 8 / np.prod(config.grid.shape)
     return {

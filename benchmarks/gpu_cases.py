@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import solver as sw
-from solver.equations.budget import with_budget
-from solver.loop import Control, trace_chunk
+from solver.loop import FixedStep, Limits, advance_donating, device_state, trace_advance
 from solver.plan import Program, Target, compile_run, read_program, target_mesh
 from solver.plan.of_run import place
 from solver.steppers.base import state_shapes
@@ -103,17 +102,13 @@ class Run:
             dtype = self.grid.physical_dtype
             fields = {name: sw.from_global(values.astype(dtype), self.grid) for name, values in start.items()}
             self.state = sw.initial_state(self.equation, self.stepper, fields)
-        self.compiled = trace_chunk(self.equation, self.stepper, self.state, control()).lower().compile()
-        self.fields = with_budget(self.state.field, self.state.budget)
-        self.history, self.forcing = self.state.history, self.state.forcing
+        self.compiled = trace_advance(self.equation, self.stepper, self.state, control()).lower().compile()
+        self.state = device_state(self.state)
 
     def advance(self, steps: int) -> None:
         """Take steps, and wait for them."""
-        number, count = np.float64(0), np.int64(0)
-        state = (self.fields, self.history, np.int64(steps), np.float64(DT))
-        driving = (self.forcing, self.state.key, count)
-        found = self.compiled(self.equation, self.stepper, *state, number, count, *driving)
-        self.fields, self.history, self.forcing, finite = jax.block_until_ready(found)
+        given = (self.equation, self.stepper, control(), self.state, Limits(np.int64(steps), self.state.t))
+        self.state, finite = jax.block_until_ready(self.compiled(*advance_donating.sealed(*given)))
         if not bool(finite):
             raise FloatingPointError("the solution is not finite")
 
@@ -128,16 +123,16 @@ class Run:
 
     def values(self) -> dict[str, np.ndarray]:
         """The fields as stored, without padding."""
-        return {name: unpadded(self.fields[name], self.grid) for name in self.equation.fields}
+        return {name: unpadded(self.state.field[name], self.grid) for name in self.equation.fields}
 
     def program(self) -> Program:
         """What the compiled steps do."""
         return read_program(self.compiled)
 
 
-def control() -> Control:
+def control() -> FixedStep:
     """Steps of one size."""
-    return Control(1.0, DT)
+    return FixedStep(DT)
 
 
 def small_state(equation: Any, stepper: Any) -> Any:

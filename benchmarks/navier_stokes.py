@@ -71,8 +71,7 @@ def child(dimensions: int, kind: str, n: int, steps: int) -> dict[str, float]:
     import jax
 
     import solver as sw
-    from solver.equations.budget import with_budget
-    from solver.loop import fixed_steps_donating
+    from solver.loop import FixedStep, Limits, advance_donating, device_state
 
     precision = "float32" if kind.endswith("float32") else "float64"
     grid = sw.Grid((n,) * dimensions, mesh=sw.device_mesh(), precision=precision)
@@ -82,17 +81,16 @@ def child(dimensions: int, kind: str, n: int, steps: int) -> dict[str, float]:
     flow = equation(grid, viscosity=1e-2, method=method, energy_budget=not kind.endswith("no-budget"))
     stepper = sw.steppers.IFRK4()
     start = sw.sample(eddies, grid) if kind.startswith("vorticity") else sw.initial.TaylorGreen()(grid)
-    state = sw.initial_state(flow, stepper, start)
-    field = with_budget(state.field, state.budget)  # as a run carries it
-    numbers = lambda n: (np.int64(n), np.float64(1e-3), np.float64(0), np.int64(0), {}, (), np.int64(0))  # noqa: E731
-    memory = fixed_steps_donating.lower(flow, stepper, field, (), *numbers(1)).compile().memory_analysis()
-    advance = lambda f, n: jax.block_until_ready(fixed_steps_donating(flow, stepper, f, (), *numbers(n))[0])  # noqa: E731
-    field = advance(field, 1)
+    state = device_state(sw.initial_state(flow, stepper, start))  # as a run carries it
+    given = lambda state, n: (flow, stepper, FixedStep(1e-3), state, Limits(np.int64(n), state.t))  # noqa: E731
+    memory = advance_donating.lower(*given(state, 1)).compile().memory_analysis()
+    advance = lambda state, n: jax.block_until_ready(advance_donating(*given(state, n))[0])  # noqa: E731
+    state = advance(state, 1)
     times = []
     chunk = math.ceil(steps / 4)
     for _ in range(12):
         began = time.perf_counter()
-        field = advance(field, chunk)
+        state = advance(state, chunk)
         times.append(1e3 * (time.perf_counter() - began) / chunk)
     held = (memory.argument_size_in_bytes + memory.temp_size_in_bytes) * grid.mesh.size
     return {"step": statistics.median(times), "words": held / grid.dtype.itemsize / n**dimensions}
