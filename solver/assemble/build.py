@@ -22,7 +22,7 @@ from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.mesh import AnyMesh
 from solver.outputs.base import Run
-from solver.simulation import Limits, OutputList
+from solver.simulation import Limits, OutputList, Simulation
 from solver.steppers.base import State, Stepper, initial_state, state_shapes
 
 
@@ -89,7 +89,12 @@ class Assembly:
         """The description of the run that outputs receive."""
         directory = RunDirectory(Path(self.config.directory))
         config = self.config
-        return Run(self.equation, directory, config.title, config.to_toml(), self.control, config.time.end)
+        return Run(self.equation, directory, self.control, config.time.end, config.title, config.to_toml())
+
+    @property
+    def simulation(self) -> Simulation:
+        """The whole run."""
+        return Simulation(self.run, self.stepper, self.start, self.outputs, self.limits)
 
     def initial_fields(self) -> dict[str, Array]:
         """Values at the points to start from, by field name."""
@@ -167,9 +172,7 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
             begun.check(equation, name)
     if from_start:
         kept_start(config)
-    for output in assembly.outputs.all:
-        output.check(equation)
-        output.check_times(config.time.end)
+    assembly.simulation.check()
     shapes = assembly.state_shapes()
     if from_start and all(start.traceable for start in assembly.initials.values()):
         return jax.eval_shape(assembly.start).replace(statistics=shapes.statistics)

@@ -19,12 +19,13 @@ from solver.config import STALL_SECONDS, read_toml
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
-from solver.loop import StepControl, check_end, step_control
+from solver.loop import StepControl, step_control
 from solver.outputs.base import Output, Run
 from solver.simulation import (
     Limits,
+    Listener,
     OutputList,
-    StopConditions,
+    Simulation,
     locked_run_directory,
     refuse_earlier_end,
     refuse_occupied,
@@ -57,6 +58,7 @@ def run(
     max_step: float | None = None,
     directory: str | Path,
     outputs: Sequence[Output] = (),
+    listeners: Sequence[Listener] = (),
     title: str = "",
     resume: bool = False,
     wall_limit: float | None = None,
@@ -76,6 +78,9 @@ def run(
         end, control, step, cfl, tolerance, max_step: as in `evolve`.
         directory: where the run writes; made if it is not there.
         outputs: from `solver.outputs`, or your own. The last state is always kept as a checkpoint.
+        listeners: objects with a method `at_pause(pause)`, which every process calls at each pause of the run, after
+            everything else: `pause.state`, `pause.steps`, `pause.seconds`, `pause.done` (`solver.simulation.Pause`).
+            What it raises ends the run.
         title: of the run, in its files.
         resume: continue from the newest valid checkpoint in the directory, or start if there is none.
         wall_limit: seconds after the start of the process before which the run stops, with a checkpoint; under Slurm
@@ -99,14 +104,10 @@ def run(
     there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     limits = Limits(wall_limit, stall_limit, energy_limit)
-    stepper.check(equation)
-    control.check(stepper)
-    check_end(end, control)
-    for output in listed.all:
-        output.check(equation)
-        output.check_times(end)
-    time = {"stepper": stepper.name, "end": end, **control.time_keys()}
-    table = _description(equation, time, listed, there, title)
+    about = Run(equation, there, control, end, title)
+    simulation = Simulation(about, stepper, lambda: state, listed, limits, tuple(listeners))
+    simulation.check()
+    table = _description(simulation)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:
             refuse_occupied(there)
@@ -115,11 +116,10 @@ def run(
             refuse_earlier_end(there, end)
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
+    simulation = dataclasses.replace(simulation, run=dataclasses.replace(about, run_file=text))
     devices = list(equation.grid.mesh.devices.flat)
     with StopRequest() as stop, locked_run_directory(there, text, devices, continues=resume) as lock:
-        this_run = Run(equation, there, title, text, control, end)
-        conditions = StopConditions(stop, there.path, lock, wall_limit)
-        final, finished = simulate(this_run, stepper, lambda: state, listed, conditions, limits)
+        final, finished = simulate(simulation, stop, lock)
     if not finished:
         raise StoppedEarly
     return final
@@ -128,18 +128,14 @@ def run(
 # ---- config.toml ------------------------------------------------------------------------------------------------
 
 
-def _description(
-    equation: PeriodicSystem,
-    time: Mapping[str, Any],
-    outputs: OutputList,
-    directory: RunDirectory,
-    title: str,
-) -> dict[str, Any]:
+def _description(simulation: Simulation) -> dict[str, Any]:
     """Keys as in a run file; `script` says who made the run."""
+    run, equation = simulation.run, simulation.run.equation
+    time = {"stepper": simulation.stepper.name, "end": run.end, **run.control.time_keys()}
     forcing = {name: _object(forced) for name, forced in equation.forcings().items()}
     start = {name: {"name": "given in Python"} for name in equation.fields}
     return {
-        "title": title,
+        "title": run.title,
         "script": sys.argv[0] or "interactive",
         "grid": _grid(equation.grid),
         "equation": _object(equation),
@@ -147,8 +143,8 @@ def _description(
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
         "time": _without_none(time),
         "output": {
-            "directory": str(directory.path),
-            **{output.name: _without_none(dataclasses.asdict(output)) for output in outputs.all},
+            "directory": str(run.directory.path),
+            **{output.name: _without_none(dataclasses.asdict(output)) for output in simulation.outputs.all},
         },
     }
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import jax
 
@@ -38,7 +39,6 @@ from solver.mesh import device_mesh
 from solver.reading import AFTER_BLOW_UP, run_status
 from solver.simulation import (
     Profile,
-    StopConditions,
     locked_run_directory,
     refuse_earlier_end,
     refuse_other_physics,
@@ -92,12 +92,9 @@ def run_job(
             for line in [*report(launch, devices), *notes, _summary(assembly), *differs]:
                 LOGGER.info(line)
             stop.listen()  # again, since joining replaces the signal handlers
-            start = lambda: _start(assembly)  # noqa: E731
-            limits = assembly.limits
-            conditions = StopConditions(stop, directory.path, lock, limits.time_limit)
-            run, outputs = assembly.run, assembly.outputs
+            simulation = replace(assembly.simulation, start=lambda: _start(assembly))
             with _blow_up_names_branch(directory):
-                _, finished = simulate(run, assembly.stepper, start, outputs, conditions, limits, profile)
+                _, finished = simulate(simulation, stop, lock, profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY

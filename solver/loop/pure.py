@@ -1,26 +1,12 @@
 """Pure functions of steps, for gradients and ensembles: `integrate` and `rollout`.
 
-What the backward pass of a gradient keeps of the forward pass is the caller's choice, `checkpoint`. For n steps, with S
-the memory of a state and R that of what the derivative of a step needs, the fields at the points of each stage:
-
-==========  ===================  ================================================
-checkpoint  memory               steps that are taken
-==========  ===================  ================================================
-`none`      n R                  n forward, and n transposed ones
-`steps`     n S + R              n once more, each just before it is transposed
-`sqrt`      2 √n S + R           n twice more, all but the last of each block
-==========  ===================  ================================================
-
-A transposed step costs one to two of forward ones. Without a gradient all of them cost the same.
-
-Source: Griewank, Optim. Methods Softw. 1 (1992) 35, for `sqrt`, with one level of checkpoints.
+What the backward pass of a gradient keeps of the forward pass is the caller's choice, `checkpoint`: see
+`loop.checkpointing`.
 """
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 import jax
@@ -31,14 +17,13 @@ from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled, require
+from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
 from solver.loop.controls import StepControl, check_end, step_control
 from solver.loop.steps import begin_control, controlled_step
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 from solver.steppers.suits import check_history, check_state
-
-CHECKPOINTS = ("none", "steps", "sqrt")
 
 
 def integrate(
@@ -104,9 +89,7 @@ def integrate(
         raise ValueError(f"steps={steps} with {given[0] if given else 'no'} step: step alone is needed beside steps")
     count = _checked(step, steps, checkpoint)
     check_state(equation, state)
-    start = (state.field, state.history, state.forcing)
-    clock = (state.key, state.step, state.t, step)
-    field, history, forcing = _advanced(equation, stepper, start, *clock, count, checkpoint)
+    field, history, forcing = _integrated(equation, stepper, _moving(state), step, count, checkpoint)
     begun = _begin_budget(equation, field, tuple(state.budget)) if state.budget else {}
     t, number = state.t + count * step, state.step + count
     return state.replace(
@@ -191,52 +174,49 @@ def rollout(
     if not apart or count % apart:
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
     check_state(equation, state)
-    start = (state.field, shorn(state.history), state.forcing)
-    clock = (state.key, state.step, state.t, step)
-    values = _rolled(equation, stepper, start, *clock, count, apart, checkpoint)
+    values = _rolled(equation, stepper, _moving(state), step, count, apart, checkpoint)
     return jnp.asarray(state.t + apart * np.arange(count // apart + 1) * step), values
 
 
-Carry = Any  # fields, history of the stepper and states of the forcings; or a whole state
-Advance = Callable[[Carry, Any], Carry]  # from the start of step number i, counted from the first, to its end
+def _moving(state: State) -> State:
+    """Of a state what equal steps need."""
+    return State(
+        field=state.field, history=state.history, forcing=state.forcing, key=state.key, t=state.t, step=state.step
+    )
 
 
-def _integrate(
-    equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t: Any, step: Any, steps: int, checkpoint: str
-) -> Carry:
-    fields, history, forcing = start
-    rates = rates_in(history)  # of a budget, which a stepper with a history goes on with
-    start = (fields if rates is None else {**fields, BUDGET: jnp.zeros_like(rates)}, history, forcing)
-    one_step = _one_step(equation, stepper, start, key, first, t, step)
-    fields, history, forcing = _advance(one_step, start, 0, steps, checkpoint)
+def _integrate(equation: Any, stepper: Any, state: State, step: Any, steps: int, checkpoint: str) -> Carry:
+    fields, history, forcing = _with_rates(state), state.history, state.forcing
+    one_step = _one_step(equation, stepper, state, step)
+    fields, history, forcing = repeat(one_step, (fields, history, forcing), 0, steps, checkpoint)
     return without_budget(fields), history, forcing
+
+
+def _with_rates(state: State) -> Fields:
+    """The fields, with a place for a budget's rates if the stepper's history goes on with those of earlier steps."""
+    fields, rates = without_budget(state.field), rates_in(state.history)
+    return fields if rates is None else {**fields, BUDGET: jnp.zeros_like(rates)}
 
 
 def _integrate_controlled(
     equation: Any, stepper: Any, control: Any, state: State, end: Pair, attempts: int, checkpoint: str
 ) -> tuple[State, Array]:
     """The state after so many attempts at a step or at the end, and whether it stands there."""
-    rates = rates_in(state.history)
-    fields = without_budget(state.field)
-    if rates is not None:  # of a budget, which a stepper with a history goes on with
-        fields = {**fields, BUDGET: jnp.zeros_like(rates)}
     end = jax.tree.map(jnp.asarray, end)
 
     def attempt(state: State, _: Any) -> State:
         take = lambda state: controlled_step(equation, stepper, control, state, end, ())[0]  # noqa: E731
         return jax.lax.cond(apart(end, state.t) > 0, take, lambda state: state, state)
 
-    state = _advance(attempt, jax.tree.map(jnp.asarray, state.replace(field=fields)), 0, attempts, checkpoint)
+    state = repeat(attempt, jax.tree.map(jnp.asarray, state.replace(field=_with_rates(state))), 0, attempts, checkpoint)
     return state.replace(field=without_budget(state.field)), apart(end, state.t) <= 0
 
 
-def _rollout(
-    equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t: Any, step: Any, steps: int, every: int,
-    checkpoint: str,
-) -> Fields:  # fmt: skip
-    one_step = _one_step(equation, stepper, start, key, first, t, step)
+def _rollout(equation: Any, stepper: Any, state: State, step: Any, steps: int, every: int, checkpoint: str) -> Fields:
+    start = (state.field, shorn(state.history), state.forcing)
+    one_step = _one_step(equation, stepper, state.replace(history=start[1]), step)
     within = checkpoint if checkpoint != "sqrt" else "steps" if every > 1 else "none"
-    to_next = lambda carry, begin: _advance(one_step, carry, begin, every, within)  # noqa: E731
+    to_next = lambda carry, begin: repeat(one_step, carry, begin, every, within)  # noqa: E731
     to_next = jax.checkpoint(to_next, prevent_cse=False) if checkpoint == "sqrt" else to_next
 
     def body(carry: Carry, i: Any) -> tuple[Carry, Fields]:
@@ -253,18 +233,19 @@ def _new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> dict
     return {"budget": zeros, "energies": equation.energies(fields)}
 
 
-_advanced = compiled(_integrate, static_argnums=(7, 8))
+_integrated = compiled(_integrate, static_argnums=(4, 5))
 _controlled = compiled(_integrate_controlled, static_argnums=(5, 6))
-_rolled = compiled(_rollout, static_argnums=(7, 8, 9))
+_rolled = compiled(_rollout, static_argnums=(4, 5, 6))
 _begin_budget = compiled(_new_budget, static_argnums=2)
 
 
-def _one_step(equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t: Any, step: Any) -> Advance:
+def _one_step(equation: Any, stepper: Any, state: State, step: Any) -> OneStep:
     """One step of this size; what depends on the size alone is worked out once."""
     stepper.check(equation)
-    check_history(equation, stepper, start[1])
-    dt, t0 = jnp.asarray(step, equation.grid.dtype), jnp.asarray(t, equation.grid.dtype)
-    coefficients = stepper.coefficients(equation.at_step(start[2], key, first), dt)
+    check_history(equation, stepper, state.history)
+    key, first = state.key, state.step
+    dt, t0 = jnp.asarray(step, equation.grid.dtype), jnp.asarray(state.t, equation.grid.dtype)
+    coefficients = stepper.coefficients(equation.at_step(state.forcing, key, first), dt)
 
     def advance(carry: Carry, i: Any) -> Carry:
         fields, history, forcing = carry
@@ -273,34 +254,6 @@ def _one_step(equation: Any, stepper: Any, start: Carry, key: Any, first: Any, t
         return *stepper.step(driven, fields, history, t0 + i * dt, dt, coefficients), forcing
 
     return advance
-
-
-def _advance(one_step: Advance, carry: Carry, begin: Any, steps: int, checkpoint: str) -> Carry:
-    """A number of steps from number `begin` on, with so much kept for the backward pass."""
-    if checkpoint == "sqrt":
-        return _in_blocks(one_step, carry, begin, steps)
-    if checkpoint == "steps":
-        one_step = jax.checkpoint(one_step, prevent_cse=False)
-    body = lambda carry, i: (one_step(carry, i), None)  # noqa: E731
-    return jax.lax.scan(body, carry, begin + jnp.arange(steps))[0]
-
-
-def _in_blocks(one_step: Advance, carry: Carry, begin: Any, steps: int) -> Carry:
-    """About √steps blocks of as many steps, each block and each step in it checkpointed."""
-    length = _block_length(steps)
-    blocks, rest = divmod(steps, length)
-    # each step, too: or the fields at the points of each of its stages would be kept
-    block = lambda carry, i, count: _advance(one_step, carry, begin + i * length, count, "steps")  # noqa: E731
-    block = jax.checkpoint(block, static_argnums=2)
-    carry = jax.lax.scan(lambda carry, i: (block(carry, i, length), None), carry, jnp.arange(blocks))[0]
-    return block(carry, blocks, rest) if rest else carry
-
-
-def _block_length(steps: int) -> int:
-    """A divisor near √steps if there is one, so that all blocks are one program; √steps if not."""
-    root = max(1, math.isqrt(steps))
-    near = [n for n in range(root, max(1, root // 2) - 1, -1) if steps % n == 0]
-    return near[0] if near else root
 
 
 def _checked(step: Any, steps: Any, checkpoint: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,10 +23,10 @@ class Run:
     Args:
         equation: the equation that is solved.
         directory: the directory of the run.
-        title: of the run.
-        run_file: the resolved run file, as text.
         control: what decides the size of its steps.
         end: time at which it ends.
+        title: of the run.
+        run_file: the resolved run file, as text.
         warned: kinds of warnings that are in the log already.
         tails: tails of the spectra in the row before, by field (see `outputs.resolution`).
         writer: writes large files while the run continues.
@@ -36,10 +35,10 @@ class Run:
 
     equation: PeriodicSystem
     directory: RunDirectory
+    control: StepControl
+    end: float
     title: str = ""
     run_file: str = ""
-    control: StepControl | None = None
-    end: float = math.inf
     warned: set[str] = field(default_factory=set)
     tails: dict[str, float] = field(default_factory=dict)
     writer: Writer = field(default_factory=Writer)

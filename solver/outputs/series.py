@@ -144,7 +144,7 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
     missing = {f"{name}_imbalance": "1" for name in energies}
-    rejected = {"rejected": "1"} if run.control is not None and run.control.needs_error else {}
+    rejected = {"rejected": "1"} if run.control.needs_error else {}
     return SeriesFile(run.directory.series, {**units, **drifts, **integrals, **missing, **rejected})
 
 

@@ -6,13 +6,15 @@ import math
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 
-from solver.cluster import LOGGER
+from solver.cluster import LOGGER, Watchdog
 from solver.config import ConfigError
 from solver.loop.schedule import TOLERANCE
+from solver.simulation.pauses import Pause
 from solver.steppers.base import State
 
 FOLDER = "profile"
@@ -123,3 +125,16 @@ class Profile:
         if not self._active:
             return nullcontext()
         return jax.profiler.StepTraceAnnotation("step", step_num=self._reached + 1)
+
+
+@dataclass(frozen=True)
+class TraceSteps:
+    """Begins and ends the trace at the pauses of a run."""
+
+    profile: Profile
+    watchdog: Watchdog
+
+    def at_pause(self, pause: Pause) -> None:
+        if not pause.stopping:
+            with self.watchdog.busy("writing the trace"):
+                self.profile.pause(moved=pause.moved)

@@ -9,6 +9,7 @@ import time
 
 from solver.cluster import LOGGER, mpi
 from solver.io import duration
+from solver.simulation.pauses import Pause
 from solver.steppers import State
 
 LINE_SECONDS = 5.0
@@ -28,6 +29,10 @@ class Pace:
 
     def __call__(self) -> int:
         return self.steps
+
+    def at_pause(self, pause: Pause) -> None:
+        """Take in what the chunk before took."""
+        self.record(pause.steps, pause.seconds)
 
     def record(self, steps: int, seconds: float) -> None:
         """Adjust to the time of a chunk. The first chunk, which compiles, is not counted."""
@@ -55,6 +60,11 @@ class Progress:
         self._begin = self._mark = (time.monotonic(), int(start.step), float(start.t))
         self._printed = time.monotonic()
         self._started = False
+
+    def at_pause(self, pause: Pause) -> None:
+        """Print, if it is time to and the run goes on."""
+        if not pause.stopping:
+            self.show(pause.state)
 
     def show(self, state: State) -> None:
         """Print the progress, at most every `BAR_SECONDS` or `LINE_SECONDS`."""

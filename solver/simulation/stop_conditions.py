@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 
 from solver.cluster import LOGGER, end_of_job, ends_by_limit, is_first, seconds_left
 from solver.io import DirectoryLock, TakenError, Writer
+from solver.simulation.pauses import Pause
 from solver.simulation.progress import Progress
 from solver.steppers.base import State
 from solver.stop import StopRequest
@@ -50,9 +52,9 @@ class StopConditions:
                 self.time_limit, max(left, 0), self._seconds_needed(),
             )  # fmt: skip
 
-    def record_chunk_time(self, seconds: float) -> None:
-        """Remember how long the last chunk of steps took."""
-        self._chunk_seconds = seconds
+    def at_pause(self, pause: Pause) -> None:
+        """Remember how long the last chunk of steps took, if it did not compile."""
+        self._chunk_seconds = 0.0 if pause.compiled else pause.seconds
 
     def should_stop(self, advanced: bool) -> bool:
         """Whether this process has a reason to stop the run.
@@ -101,7 +103,29 @@ class StopConditions:
         if is_first():
             self.file.unlink(missing_ok=True)
 
-    def publish_progress(self, state: State, progress: Progress) -> None:
-        """Write step, time and speed to the status file of the directory."""
-        if self.lock is not None:
-            self.lock.update_status(step=int(state.step), t=float(state.t), end=progress.end, **progress.pace(state))
+
+@dataclass(frozen=True)
+class EndOfRun:
+    """Removes the file that asks for a stop where the run ends, and logs why it ends early."""
+
+    conditions: StopConditions
+
+    def at_pause(self, pause: Pause) -> None:
+        if pause.is_last:
+            self.conditions.remove_stop_file()
+        if pause.stopping:
+            self.conditions.log_stop(int(pause.state.step))
+
+
+@dataclass(frozen=True)
+class PublishProgress:
+    """Writes step, time and speed to the status file of the directory."""
+
+    lock: DirectoryLock | None
+    progress: Progress
+
+    def at_pause(self, pause: Pause) -> None:
+        state = pause.state
+        if self.lock is not None and not pause.stopping:
+            pace = self.progress.pace(state)
+            self.lock.update_status(step=int(state.step), t=float(state.t), end=self.progress.end, **pace)

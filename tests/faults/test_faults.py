@@ -125,9 +125,9 @@ def test_a_full_disk(small_disk, campaign, request):
 def test_a_process_that_stands_still_ends_all(pair, stuck, process):
     directory = pair.folder / f"{stuck}-{process}"
     loop = (
-        "import solver.simulation.stepping as s\n"
-        "def endless(run, state, limit):\n    while int(state.step) >= 12: pass\n"
-        "s._check_energy = endless"
+        "from solver.simulation.pauses import EnergyLimit\n"
+        "def endless(self, pause):\n    while int(pause.state.step) >= 12: pass\n"
+        "EnergyLimit.at_pause = endless"
     )
     inject = {"code": loop, "process": process} if stuck == "looping" else {}
     started = pair.start(directory, "time.stall_limit=4", "time.end=20", **inject)

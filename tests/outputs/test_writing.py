@@ -75,7 +75,7 @@ def run(tmp_path, make_grid):
     grid = make_grid((16, 12, 8), devices=2)
     flow = sw.equations.NavierStokes(grid, viscosity=0.01)
     state = sw.initial_state(flow, sw.steppers.IFRK2(), sw.initial.TaylorGreen()(grid))
-    return Run(flow, sw.io.RunDirectory(tmp_path)), state
+    return Run(flow, sw.io.RunDirectory(tmp_path), sw.FixedStep(0.1), 1.0), state
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""Many steps, with so much kept for the backward pass of a gradient as the caller asks for.
+
+What the backward pass of a gradient keeps of the forward pass is the caller's choice, `checkpoint`. For n steps, with S
+the memory of a state and R that of what the derivative of a step needs, the fields at the points of each stage:
+
+==========  ===================  ================================================
+checkpoint  memory               steps that are taken
+==========  ===================  ================================================
+`none`      n R                  n forward, and n transposed ones
+`steps`     n S + R              n once more, each just before it is transposed
+`sqrt`      2 √n S + R           n twice more, all but the last of each block
+==========  ===================  ================================================
+
+A transposed step costs one to two of forward ones. Without a gradient all of them cost the same.
+
+Source: Griewank, Optim. Methods Softw. 1 (1992) 35, for `sqrt`, with one level of checkpoints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+CHECKPOINTS = ("none", "steps", "sqrt")
+
+Carry = Any  # what steps move: fields, history of the stepper and states of the forcings; or a whole state
+OneStep = Callable[[Carry, Any], Carry]  # from the start of step number i, counted from the first, to its end
+
+
+def repeat(one_step: OneStep, carry: Carry, begin: Any, steps: int, checkpoint: str) -> Carry:
+    """A number of steps from number `begin` on, with so much kept for the backward pass."""
+    if checkpoint == "sqrt":
+        return _in_blocks(one_step, carry, begin, steps)
+    if checkpoint == "steps":
+        one_step = jax.checkpoint(one_step, prevent_cse=False)
+    body = lambda carry, i: (one_step(carry, i), None)  # noqa: E731
+    return jax.lax.scan(body, carry, begin + jnp.arange(steps))[0]
+
+
+def _in_blocks(one_step: OneStep, carry: Carry, begin: Any, steps: int) -> Carry:
+    """About √steps blocks of as many steps, each block and each step in it checkpointed."""
+    length = _block_length(steps)
+    blocks, rest = divmod(steps, length)
+    # each step, too: or the fields at the points of each of its stages would be kept
+    block = lambda carry, i, count: repeat(one_step, carry, begin + i * length, count, "steps")  # noqa: E731
+    block = jax.checkpoint(block, static_argnums=2)
+    carry = jax.lax.scan(lambda carry, i: (block(carry, i, length), None), carry, jnp.arange(blocks))[0]
+    return block(carry, blocks, rest) if rest else carry
+
+
+def _block_length(steps: int) -> int:
+    """A divisor near √steps if there is one, so that all blocks are one program; √steps if not."""
+    root = max(1, math.isqrt(steps))
+    near = [n for n in range(root, max(1, root // 2) - 1, -1) if steps % n == 0]
+    return near[0] if near else root

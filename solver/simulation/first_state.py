@@ -1,0 +1,62 @@
+"""The state that a run goes on from: that of its newest checkpoint, or its start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+from solver.cluster import LOGGER, Agreement, is_first
+from solver.config import ConfigError
+from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
+from solver.simulation.simulation import Simulation
+from solver.steppers.base import State
+
+_finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
+
+
+def first_state(simulation: Simulation) -> tuple[State, int | None]:
+    """The state that a run goes on from, and its step if it is that of a checkpoint. Collective.
+
+    It is that of the newest valid checkpoint if there are any, and else the start; never the start where all of the
+    checkpoints are damaged.
+
+    Raises:
+        CheckpointError: all of them are damaged.
+        ConfigError: values at the start that are not finite.
+    """
+    run, directory = simulation.run, simulation.run.directory
+    path, damaged = newest_valid(directory.checkpoints)
+    for bad, problems in damaged.items():
+        LOGGER.error("checkpoint %s is damaged and not used: %s", bad.name, "; ".join(problems))
+    if path is None:
+        if damaged:
+            raise CheckpointError(
+                f"{directory.checkpoints}: none of its {len(damaged)} checkpoints is valid; the run is not started "
+                "over, move the directory away to do that"
+            )
+        state = simulation.start()
+        _check_finite(state)
+        return state, None
+    _set_aside(directory, list(damaged))
+    sums = jax.eval_shape(lambda: simulation.outputs.accumulators(run.equation))
+    state = load_checkpoint(path, run.equation, simulation.stepper, statistics=sums, checked=True)
+    for name in sums.keys() - state.statistics.keys():
+        LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
+    LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
+    return state, int(state.step)
+
+
+def _set_aside(directory: RunDirectory, damaged: Sequence[Path]) -> None:
+    with Agreement("damaged").together():
+        for bad in damaged if is_first() else ():
+            LOGGER.error("kept aside as %s", set_aside(bad).name)
+
+
+def _check_finite(state: State) -> None:
+    """Raises ConfigError where a run would start from values that are not finite."""
+    for name, finite in _finite(state.field).items():
+        if not finite:
+            raise ConfigError(f"initial: {name} has values that are not finite")

@@ -1,0 +1,110 @@
+"""The outputs of a run: prepared, written and continued together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from solver.cluster import Agreement, Watchdog, is_first
+from solver.config import ConfigError
+from solver.equations.system import PeriodicSystem
+from solver.loop import Schedule
+from solver.outputs.base import Output, Run
+from solver.outputs.checkpoints import Checkpoints
+from solver.steppers.base import State
+
+
+@dataclass(frozen=True)
+class OutputList:
+    """The outputs of a run, in the order in which they are written: checkpoints last.
+
+    A checkpoint is taken when everything that was due before it is on the disk in its final form, so that a continued
+    run finds in every output what the checkpoint's run had written.
+
+    Args:
+        others: outputs other than checkpoints.
+        checkpoints: when states are kept.
+        known: every kind of output that may have written into the directory.
+    """
+
+    others: tuple[Output, ...]
+    checkpoints: Checkpoints
+    known: tuple[type[Output], ...]
+
+    @classmethod
+    def of(cls, outputs: Iterable[Output], known: Iterable[type[Output]] = ()) -> OutputList:
+        """From outputs in any order; a run without `Checkpoints` among them keeps the last state."""
+        given = list(outputs)
+        outputs = [output.with_siblings(given) for output in given]
+        names = [output.name for output in outputs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"two outputs of one kind, {', '.join(twice)}: they would write the same files")
+        kept = [output for output in outputs if isinstance(output, Checkpoints)]
+        others = tuple(output for output in outputs if not isinstance(output, Checkpoints))
+        kinds: list[type[Output]] = [*known, *(type(output) for output in outputs), Checkpoints]
+        return cls(others, kept[0] if kept else Checkpoints(), tuple(dict.fromkeys(kinds)))
+
+    @property
+    def all(self) -> tuple[Output, ...]:
+        """Every output, checkpoints last."""
+        return (*self.others, self.checkpoints)
+
+    @property
+    def pauses(self) -> list[Schedule]:
+        """Where steps pause."""
+        return [pause for output in self.all for pause in output.pauses]
+
+    def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
+        """What outputs sum up over time, at the start, by the name of the output; those that sum up something."""
+        found = {output.name: output.accumulators(equation) for output in self.others}
+        return {name: sums for name, sums in found.items() if sums}
+
+    def observe(self, equation: PeriodicSystem, state: State, end: bool) -> State:
+        """A state with the sums brought up to date. Collective."""
+        carried = dict(state.statistics)
+        for output in self.others:
+            sums = carried.get(output.name) or output.accumulators(equation)
+            if sums:
+                carried[output.name] = output.observe(equation, state, sums, end=end)
+        return state.replace(statistics=carried)
+
+    def open(self, run: Run, resumed_at: int | None) -> None:
+        """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files.
+
+        Collective: what the first process refuses ends all of them.
+        """
+        with Agreement("outputs").together():
+            for output in self.all:
+                output.prepare(run)
+        with Agreement("outputs").together():
+            if is_first():
+                self._open(run, resumed_at)
+
+    def _open(self, run: Run, resumed_at: int | None) -> None:
+        for output in self.all if resumed_at is not None else ():  # all of them before anything is dropped
+            output.resume(run)
+        for kind in self.known:
+            kind.drop_after(run.directory, -1 if resumed_at is None else resumed_at)
+        for output in self.all if resumed_at is None else ():
+            output.begin(run)
+
+    def write(self, run: Run, state: State, watchdog: Watchdog, *, start: bool, end: bool) -> None:
+        """Write what is due; an output of the user's may take its time."""
+        for output in self.others:
+            if output.is_due(state, start=start, end=end):
+                ours = type(output).__module__.startswith("solver.")
+                with nullcontext() if ours else watchdog.busy(f"writing {output.name}"):
+                    output.write(run, state)
+        if self.checkpoints.is_due(state, start=start, end=end):
+            self.checkpoint(run, state)
+
+    def checkpoint(self, run: Run, state: State) -> None:
+        """Write a checkpoint, after everything before it."""
+        if is_first():
+            with run.writer.while_waiting():
+                for output in self.others:
+                    output.flush(run)
+        self.checkpoints.write(run, state)

@@ -1,0 +1,132 @@
+"""Pauses of a run, and those who are told of them: each a listener with one method, in an order that is data.
+
+A listener is called in every process, at every pause, in the order in which `simulate` names them. What it does must be
+the same in all of them where it waits for the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+
+from solver.cluster import Watchdog
+from solver.equations.system import PeriodicSystem, compiled
+from solver.io import Writer
+from solver.loop import BlowUp, energy_of_all
+from solver.outputs.base import Run
+from solver.simulation.output_list import OutputList
+from solver.steppers.base import State
+
+_energy = compiled(energy_of_all)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """The moment between two chunks of steps; the same in every process but for the state's own pieces.
+
+    Args:
+        state: as it stands now.
+        seconds: since the pause before, the most that any process took.
+        steps: taken since the pause before; 0 at the first one.
+        moved: whether this process has taken a step.
+        compiled: whether the chunk before was the first one, which compiles.
+        resumed: whether the state is that of the checkpoint which the run continues from.
+        done: whether the state stands at the end of the run.
+        stopping: whether the run stops here, before its end.
+        failed: whether something could not be written, in any process.
+    """
+
+    state: State
+    seconds: float
+    steps: int
+    moved: bool
+    compiled: bool
+    resumed: bool
+    done: bool
+    stopping: bool
+    failed: bool
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the run ends here, early or not."""
+        return self.done or self.stopping
+
+
+class Listener(Protocol):
+    """Who is told of each pause."""
+
+    def at_pause(self, pause: Pause) -> None:
+        """Called in every process. What it raises ends the run."""
+
+
+@dataclass(frozen=True)
+class ReportToWatchdog:
+    """Tells the watchdog that the run has moved."""
+
+    watchdog: Watchdog
+
+    def at_pause(self, pause: Pause) -> None:
+        self.watchdog.moved(pause.seconds, first=pause.compiled)
+
+
+@dataclass(frozen=True)
+class EndOnFailedWriting:
+    """Ends the run where something could not be written, here or elsewhere."""
+
+    writer: Writer
+
+    def at_pause(self, pause: Pause) -> None:
+        if pause.failed:
+            self.writer.wait()  # which raises what failed
+
+
+@dataclass(frozen=True)
+class EnergyLimit:
+    """Ends the run where half the mean square of all fields is beyond a limit; None is no limit."""
+
+    equation: PeriodicSystem
+    limit: float | None
+
+    def at_pause(self, pause: Pause) -> None:
+        if self.limit is None:
+            return
+        state, energy = pause.state, float(_energy(self.equation, pause.state.field))
+        if not energy <= self.limit:
+            raise BlowUp(
+                f"step {int(state.step)}, t = {float(state.t):.6g}: the energy is {energy:.6g}, beyond "
+                f"time.energy_limit = {self.limit:g}; the last checkpoint is from before"
+            )
+
+
+@dataclass(frozen=True)
+class WriteOutputs:
+    """Writes the outputs that are due, and a checkpoint where the run stops early."""
+
+    run: Run
+    outputs: OutputList
+    watchdog: Watchdog
+
+    def at_pause(self, pause: Pause) -> None:
+        run, state = self.run, pause.state
+        if not pause.resumed:  # a state of a checkpoint was written by the run before
+            with jax.profiler.TraceAnnotation("outputs"):
+                self.outputs.write(run, state, self.watchdog, start=not pause.moved, end=pause.done)
+        if pause.stopping:
+            self.outputs.checkpoint(run, state)
+        run.writer.end_pause()
+        if pause.is_last:
+            run.writer.wait()
+
+
+@dataclass(frozen=True)
+class OwnListener:
+    """A listener of the user's, which may take its time."""
+
+    listener: Any
+    watchdog: Watchdog
+
+    def at_pause(self, pause: Pause) -> None:
+        with self.watchdog.busy(f"in {type(self.listener).__name__}.at_pause"):
+            self.listener.at_pause(pause)
