@@ -111,7 +111,8 @@ def test_a_full_disk(small_disk, campaign, request):
     assert codes == [1] * campaign.processes
     said = campaign.said(directory)
     line = r"slabwave: error: \S+/run/\S+: No space left on device: [\d.]+ \w+ needed, [\d.e+]+ \w+ free"
-    assert len(re.findall(line, said)) == 1, said
+    # one line of each process that had no room; where both find none in the same block, both say so
+    assert 1 <= len(re.findall(line, said)) <= campaign.processes, said
     assert "HDF5" not in said
     campaign.assert_sound(directory)
     assert not list(directory.rglob(".*.partial"))
