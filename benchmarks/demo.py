@@ -36,7 +36,7 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     from solver import assemble
     from solver.cluster import keep_freed_memory, set_up_jax
     from solver.config import load
-    from solver.loop import FixedStep, Limits, advance_donating, device_state
+    from solver.loop import FixedStep, StepLimits, advance_donating, device_state
     from solver.mesh import device_mesh
     from solver.plan import make_plan
 
@@ -46,7 +46,7 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     config = assemble.resolve(load(RUN_FILE, assemble.schema()))
     run = assemble.Assembly(config, device_mesh())
     start, control = device_state(run.start()), FixedStep(0.01)
-    given = lambda state, n: (run.equation, run.stepper, control, state, Limits(np.int64(n), state.t))  # noqa: E731
+    given = lambda state, n: (run.equation, run.stepper, control, state, StepLimits(np.int64(n), state.t))  # noqa: E731
     memory = advance_donating.lower(*given(start, 1)).compile().memory_analysis()
     state, _ = jax.block_until_ready(advance_donating(*given(start, 10)))
     began = time.perf_counter()

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import solver as sw
-from solver.loop import FixedStep, Limits, advance_donating, device_state, trace_advance
+from solver.loop import FixedStep, StepLimits, advance_donating, device_state, trace_advance
 from solver.plan import Program, Target, compile_run, read_program, target_mesh
 from solver.plan.of_run import place
 from solver.steppers.base import state_shapes
@@ -107,7 +107,7 @@ class Run:
 
     def advance(self, steps: int) -> None:
         """Take steps, and wait for them."""
-        given = (self.equation, self.stepper, control(), self.state, Limits(np.int64(steps), self.state.t))
+        given = (self.equation, self.stepper, control(), self.state, StepLimits(np.int64(steps), self.state.t))
         self.state, finite = jax.block_until_ready(self.compiled(*advance_donating.sealed(*given)))
         if not bool(finite):
             raise FloatingPointError("the solution is not finite")

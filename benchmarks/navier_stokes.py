@@ -71,7 +71,7 @@ def child(dimensions: int, kind: str, n: int, steps: int) -> dict[str, float]:
     import jax
 
     import solver as sw
-    from solver.loop import FixedStep, Limits, advance_donating, device_state
+    from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 
     precision = "float32" if kind.endswith("float32") else "float64"
     grid = sw.Grid((n,) * dimensions, mesh=sw.device_mesh(), precision=precision)
@@ -82,7 +82,7 @@ def child(dimensions: int, kind: str, n: int, steps: int) -> dict[str, float]:
     stepper = sw.steppers.IFRK4()
     start = sw.sample(eddies, grid) if kind.startswith("vorticity") else sw.initial.TaylorGreen()(grid)
     state = device_state(sw.initial_state(flow, stepper, start))  # as a run carries it
-    given = lambda state, n: (flow, stepper, FixedStep(1e-3), state, Limits(np.int64(n), state.t))  # noqa: E731
+    given = lambda state, n: (flow, stepper, FixedStep(1e-3), state, StepLimits(np.int64(n), state.t))  # noqa: E731
     memory = advance_donating.lower(*given(state, 1)).compile().memory_analysis()
     advance = lambda state, n: jax.block_until_ready(advance_donating(*given(state, n))[0])  # noqa: E731
     state = advance(state, 1)

@@ -17,8 +17,7 @@ def largest(values: Float[Array, ...], grid: Grid) -> tuple[Array, tuple[Array, 
 
     Returns:
         The value, and one coordinate for each axis [length], on every device; the coordinates are infinite if a value
-            is
-        NaN. One all-reduce of a number for the value and one for each coordinate.
+        is NaN. One all-reduce of a number for the value and one for each coordinate.
     """
     top = jnp.max(values)
     is_largest, place = values == top, []

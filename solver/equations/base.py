@@ -281,8 +281,7 @@ def _settle_what_counts(cls: type[Equation]) -> None:
     if together < depth("nonlinear"):
         cls.nonlinear = lambda self, fields, t: both(self, fields, t)[0]  # type: ignore[assignment, method-assign]
     if together < depth("rate"):
-        zero = lambda self: jnp.zeros((), self.grid.dtype)  # noqa: E731
-        cls.rate = lambda self, fields: both(self, fields, zero(self))[1]  # type: ignore[arg-type, assignment, method-assign]
+        cls.rate = lambda self, fields: both(self, fields, 0.0)[1]  # type: ignore[arg-type, assignment, method-assign]
 
 
 def _who(equation: PeriodicSystem) -> str:

@@ -322,7 +322,7 @@ def _load_control(manifest: dict[str, Any]) -> dict[str, Any]:
             place = control
             for folder in folders:
                 place = place.setdefault(folder, {})
-            place[last] = np.asarray(entry["value"], entry["dtype"])[()]
+            place[last] = _stored_value(entry)
     return control
 
 
@@ -345,6 +345,11 @@ def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> 
     entry = manifest["values"].get(leaf.name)
     if entry is None:
         raise CheckpointError(f"{path}: has no {leaf.name!r}")
+    return _stored_value(entry)
+
+
+def _stored_value(entry: dict[str, Any]) -> Any:
+    """Inverse of `_as_json`."""
     value = np.asarray(entry["value"], entry["dtype"])
     return jax.random.wrap_key_data(value, impl=entry["key"]) if "key" in entry else value[()]
 

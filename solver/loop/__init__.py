@@ -5,7 +5,7 @@ from solver.loop.controls import Attempt, FixedStep, KeepCFL, MeetTolerance, Ste
 from solver.loop.energy import energy_of_all
 from solver.loop.pure import integrate, rollout
 from solver.loop.schedule import Schedule, reached
-from solver.loop.steps import Limits, advance, advance_donating, trace_advance
+from solver.loop.steps import StepLimits, advance, advance_donating, trace_advance
 from solver.loop.sums import device_state
 
 __all__ = [
@@ -13,10 +13,10 @@ __all__ = [
     "BlowUp",
     "FixedStep",
     "KeepCFL",
-    "Limits",
     "MeetTolerance",
     "Schedule",
     "StepControl",
+    "StepLimits",
     "advance",
     "advance_donating",
     "check_end",

@@ -18,7 +18,7 @@ from solver.equations.system import PeriodicSystem
 from solver.loop.controls import FixedStep, StepControl, check_end, step_control
 from solver.loop.first_change import check_first_change
 from solver.loop.schedule import TOLERANCE, Schedule, multiple, reached, slack
-from solver.loop.steps import Limits, advance, advance_donating, begin_control
+from solver.loop.steps import StepLimits, advance, advance_donating, begin_control
 from solver.loop.sums import as_number, as_pair, device_state, host_state, on_host
 from solver.steppers.base import State, Stepper
 from solver.steppers.suits import check_history, check_state
@@ -116,14 +116,14 @@ def _towards(
     """One compiled call: at most so many steps, and none beyond the target."""
     run = advance_donating if donate else advance
     if control.size is None:
-        limits = Limits(np.int64(steps), as_pair(target))
+        limits = StepLimits(np.int64(steps), as_pair(target))
         moved, is_finite = run(equation, stepper, control, device_state(state), limits)
         after = host_state(moved, state, _on_target(moved.t, target))
         after = _count_from_here(after.replace(dt=on_host(moved.dt), taken=on_host(moved.taken)))
         return _checked(after, bool(is_finite), before=state)
     full = _full_steps(state, float(control.size), target)
     taken = control if full else FixedStep(target - float(state.t))
-    limits = Limits(np.int64(min(steps, full) if full else 1), as_pair(target))
+    limits = StepLimits(np.int64(min(steps, full) if full else 1), as_pair(target))
     moved, is_finite = run(equation, stepper, taken, device_state(state), limits)
     count = int(moved.step) - int(state.step_reference)
     t = multiple(count, float(control.size), float(state.t_reference)) if full else target

@@ -33,6 +33,36 @@ MOST_STEPS = 1e15  # more cannot be counted in double precision
 Numbers = dict[str, Any]  # what a control remembers from step to step
 
 
+def _double(value: Any) -> Any:
+    """Python's numbers as NumPy's, so that one program serves both; others as they are."""
+    return np.float64(value) if isinstance(value, int | float | np.generic) else value
+
+
+def _limit(max_step: Any) -> Any:
+    """The longest step; infinite where none is given.
+
+    Raises:
+        ValueError: one that is not positive.
+    """
+    max_step = _double(math.inf if max_step is None else max_step)
+    if _is_number(max_step) and not max_step > 0:
+        raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
+    return max_step
+
+
+def need_positive(name: str, value: Any) -> None:
+    """Refuse what is not one positive number; a value being traced passes.
+
+    Raises:
+        TypeError, ValueError: the message names the parameter and what is needed.
+    """
+    if not (is_array(value) or isinstance(value, int)):
+        raise TypeError(f"{name} is of type {type(value).__name__}: a positive number is needed")
+    if jnp.ndim(value) != 0:
+        raise ValueError(f"{name} of shape {list(jnp.shape(value))}: one number is needed; vmap takes several")
+    require(name, value, "a positive number", above=0)
+
+
 class Attempt(eqx.Module):
     """A step that was taken and is to be judged; numbers on the device.
 
@@ -49,6 +79,11 @@ class Attempt(eqx.Module):
     shortened: Array
     error: Array | None = None
     error_order: int | None = eqx.field(default=None, static=True)
+
+    @property
+    def full(self) -> Array:
+        """The size that was proposed, or that was taken where any would do: a field at rest allows any step."""
+        return jnp.where(jnp.isfinite(self.proposed), self.proposed, self.dt)
 
 
 class StepControl(eqx.Module):
@@ -114,10 +149,10 @@ class FixedStep(StepControl):
         ValueError: a size that is not positive and finite.
     """
 
-    dt: ArrayLike = eqx.field(converter=lambda value: _double(value))
+    dt: ArrayLike = eqx.field(converter=_double)
 
     def __check_init__(self) -> None:
-        _need_positive("step", self.dt)
+        need_positive("step", self.dt)
 
     @property
     def size(self) -> Any:
@@ -144,14 +179,13 @@ class KeepCFL(StepControl):
         ValueError: one that is not positive.
     """
 
-    number: ArrayLike = eqx.field(converter=lambda value: _double(value))
-    max_step: ArrayLike = eqx.field(default=math.inf, converter=lambda value: _limit(value))
+    number: ArrayLike = eqx.field(converter=_double)
+    max_step: ArrayLike = eqx.field(default=math.inf, converter=_limit)
 
     needs_rate: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
-        _need_positive("cfl", self.number)
-        _check_limit(self.max_step)
+        need_positive("cfl", self.number)
 
     def start(self, equation: PeriodicSystem, state: State) -> Numbers:
         first = first_step(equation, state, self.number) if isinstance(equation, Equation) else jnp.inf
@@ -164,8 +198,7 @@ class KeepCFL(StepControl):
         return jnp.minimum(dt, longest)
 
     def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:
-        full = jnp.where(jnp.isfinite(attempt.proposed), attempt.proposed, attempt.dt)
-        return True, {"longest": GROWTH * full}
+        return True, {"longest": GROWTH * attempt.full}
 
     def time_keys(self) -> dict[str, Any]:
         return {"cfl": self.number, **_limit_key(self.max_step)}
@@ -187,14 +220,13 @@ class MeetTolerance(StepControl):
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4.
     """
 
-    tolerance: ArrayLike = eqx.field(converter=lambda value: _double(value))
-    max_step: ArrayLike = eqx.field(default=math.inf, converter=lambda value: _limit(value))
+    tolerance: ArrayLike = eqx.field(converter=_double)
+    max_step: ArrayLike = eqx.field(default=math.inf, converter=_limit)
 
     needs_error: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
-        _need_positive("tolerance", self.tolerance)
-        _check_limit(self.max_step)
+        need_positive("tolerance", self.tolerance)
 
     def start(self, equation: PeriodicSystem, state: State) -> Numbers:
         return {"next": first_step(equation, state, 1.0)}
@@ -266,28 +298,6 @@ def check_end(end: Any, control: StepControl) -> None:
         raise ValueError(f"end={end}: a finite time is needed")
     if _is_number(control.size) and abs(end) > MOST_STEPS * control.size:
         raise ValueError(f"step={control.size}: too small to reach end={end} in {MOST_STEPS:.0e} steps")
-
-
-def _double(value: Any) -> Any:
-    """Python's numbers as NumPy's, so that one program serves both; others as they are."""
-    return np.float64(value) if isinstance(value, int | float | np.generic) else value
-
-
-def _limit(max_step: Any) -> Any:
-    return _double(math.inf if max_step is None else max_step)
-
-
-def _need_positive(name: str, value: Any) -> None:
-    if not is_array(value):
-        raise TypeError(f"{name} is of type {type(value).__name__}: a positive number is needed")
-    if jnp.ndim(value) != 0:
-        raise ValueError(f"{name} of shape {list(jnp.shape(value))}: one number is needed; vmap takes several")
-    require(name, value, "a positive number", above=0)
-
-
-def _check_limit(max_step: Any) -> None:
-    if _is_number(max_step) and not max_step > 0:
-        raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
 
 
 def _limit_key(max_step: Any) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
-from solver.equations.system import PeriodicSystem, compiled, require
+from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
-from solver.loop.controls import StepControl, check_end, step_control
+from solver.loop.controls import StepControl, check_end, need_positive, step_control
 from solver.loop.steps import begin_control, controlled_step
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.operators import Fields
@@ -89,13 +89,12 @@ def integrate(
         raise ValueError(f"steps={steps} with {given[0] if given else 'no'} step: step alone is needed beside steps")
     count = _checked(step, steps, checkpoint)
     check_state(equation, state)
-    field, history, forcing = _integrated(equation, stepper, _moving(state), step, count, checkpoint)
-    begun = _begin_budget(equation, field, tuple(state.budget)) if state.budget else {}
-    t, number = state.t + count * step, state.step + count
-    return state.replace(
-        field=field, history=history, forcing=forcing, **begun,
-        t=t, dt=_number(step), taken=_number(step), step=number, t_reference=t, step_reference=number,
+    field, history, forcing = _integrated(equation, stepper, _for_equal_steps(state), step, count, checkpoint)
+    after = state.replace(
+        field=field, history=history, forcing=forcing, t=state.t + count * step, dt=_number(step), taken=_number(step),
+        step=state.step + count,
     )  # fmt: skip
+    return _counted_from_here(equation, after)
 
 
 def _to_end(
@@ -125,13 +124,19 @@ def _to_end(
             f"integrate under {control}: {count} attempts at a step (max_steps) end at t = "
             f"{float(as_number(moved.t)):.6g}, step {int(moved.step)}; more are needed to reach end = {float(end):.6g}"
         )
-    begun = _begin_budget(equation, moved.field, tuple(state.budget)) if state.budget else {}
     t = known(jnp.asarray(end)) if traced(end) else np.float64(end)
-    return state.replace(
-        field=moved.field, history=moved.history, forcing=moved.forcing, **begun, t=t, dt=known(moved.dt),
-        taken=known(moved.taken), step=known(moved.step), rejected=known(moved.rejected), t_reference=t,
-        step_reference=known(moved.step), control=jax.tree.map(known, moved.control),
+    after = state.replace(
+        field=moved.field, history=moved.history, forcing=moved.forcing, t=t, dt=known(moved.dt),
+        taken=known(moved.taken), step=known(moved.step), rejected=known(moved.rejected),
+        control=jax.tree.map(known, moved.control),
     )  # fmt: skip
+    return _counted_from_here(equation, after)
+
+
+def _counted_from_here(equation: PeriodicSystem, state: State) -> State:
+    """A state from which times and the energy budget are counted anew."""
+    begun = _begin_budget(equation, state.field, tuple(state.budget)) if state.budget else {}
+    return state.replace(**begun, t_reference=state.t, step_reference=state.step)
 
 
 def _nothing_unless(is_there: Array, state: State) -> State:
@@ -174,11 +179,11 @@ def rollout(
     if not apart or count % apart:
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
     check_state(equation, state)
-    values = _rolled(equation, stepper, _moving(state), step, count, apart, checkpoint)
+    values = _rolled(equation, stepper, _for_equal_steps(state), step, count, apart, checkpoint)
     return jnp.asarray(state.t + apart * np.arange(count // apart + 1) * step), values
 
 
-def _moving(state: State) -> State:
+def _for_equal_steps(state: State) -> State:
     """Of a state what equal steps need."""
     return State(
         field=state.field, history=state.history, forcing=state.forcing, key=state.key, t=state.t, step=state.step
@@ -259,9 +264,7 @@ def _one_step(equation: Any, stepper: Any, state: State, step: Any) -> OneStep:
 def _checked(step: Any, steps: Any, checkpoint: str) -> int:
     """The number of steps; raises ValueError where it, the size of a step or `checkpoint` is wrong."""
     count = _whole_steps(steps, checkpoint)
-    if np.ndim(step) != 0:
-        raise ValueError(f"step of shape {list(np.shape(step))}: one number is needed; vmap takes several")
-    require("step", step, "a positive number", above=0)
+    need_positive("step", step)
     return count
 
 

@@ -15,7 +15,7 @@ from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.controls import Attempt, StepControl
 from solver.loop.kept import coefficients_for, nothing_kept
 from solver.loop.schedule import TOLERANCE
-from solver.loop.sums import Pair, apart, begin_step, end_step, plus, shapes_with_sums
+from solver.loop.sums import Pair, apart, begin_step, device_shapes, end_step, plus
 from solver.operators import Fields
 from solver.steppers.base import State, Stepper
 
@@ -23,7 +23,7 @@ MOST_REFUSALS = 100  # of one step, before the solution counts as blown up
 FLOOR = 1e-6  # of the largest field, in numbers: a field counts as at least as large
 
 
-class Limits(eqx.Module):
+class StepLimits(eqx.Module):
     """How far one call of `advance` goes.
 
     Args:
@@ -35,7 +35,7 @@ class Limits(eqx.Module):
     target: Pair
 
 
-def _advance(equation: Any, stepper: Any, control: Any, state: State, limits: Limits) -> tuple[State, Array]:
+def _advance(equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> tuple[State, Array]:
     """A state on the device (`loop.sums.device_state`) some steps later, and whether it is finite.
 
     The number of steps is an argument of the compiled program, so where a call ends changes neither the program nor the
@@ -76,14 +76,9 @@ def _check_memory(name: str, memory: Any) -> None:
 
 def trace_advance(equation: PeriodicSystem, stepper: Stepper, state: State, control: StepControl) -> Any:
     """What `evolve` will run, traced; `.lower().compile()` goes on from there. The state may hold shapes alone."""
-    number = jax.ShapeDtypeStruct((), jnp.result_type(float))
-    time = (number, number)
     memory = jax.eval_shape(lambda state: begin_control(equation, control, state).control, state)
-    on_device = state.replace(
-        field=shapes_with_sums(state.field, state.budget), t=time, conserved={}, energies={}, budget={}, statistics={},
-        control=jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), memory),
-    )  # fmt: skip
-    return advance_donating.trace(equation, stepper, control, on_device, Limits(state.step, time))
+    on_device = device_shapes(state).replace(control=memory)
+    return advance_donating.trace(equation, stepper, control, on_device, StepLimits(state.step, on_device.t))
 
 
 def _equal_steps(equation: Any, stepper: Any, size: Any, state: State, steps: Any) -> State:
@@ -122,7 +117,7 @@ class _Going(eqx.Module):
     kept: Any
 
 
-def _chosen_steps(equation: Any, stepper: Any, control: Any, state: State, limits: Limits) -> tuple[State, Array]:
+def _chosen_steps(equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> tuple[State, Array]:
     first, target = state.step, jax.tree.map(jnp.asarray, limits.target)
 
     def go_on(going: _Going) -> Array:
@@ -157,9 +152,10 @@ def controlled_step(
     """
     fields, t, name = state.field, state.t[0].astype(equation.grid.dtype), type(control).__name__
     memory = state.control.get(name, {})
-    driven = equation.at_step(state.forcing, state.key, state.step)
     begun, sums = begin_step(fields)
-    known, rate = driven.first_and_rate(begun, t) if control.needs_rate else ((), None)
+    known, rate = (), None
+    if control.needs_rate:
+        known, rate = equation.at_step(state.forcing, state.key, state.step).first_and_rate(begun, t)
     proposed = control.propose(memory, rate).astype(state.dt.dtype)
     dt, later, shortened, is_step = towards(target, state.t, proposed)
     short = dt.astype(equation.grid.dtype)
@@ -176,9 +172,8 @@ def controlled_step(
     after, history = end_step(stepper, after, history, sums)
     attempt = Attempt(proposed, dt, shortened, error, stepper.error_order)
     accepted, remembered = control.judge(memory, attempt)
-    full = jnp.where(jnp.isfinite(proposed), proposed, dt)  # a field at rest allows any step
     moved = state.replace(
-        field=after, history=history, forcing=forcing, t=later, dt=full, taken=dt, step=state.step + 1
+        field=after, history=history, forcing=forcing, t=later, dt=attempt.full, taken=dt, step=state.step + 1
     )  # fmt: skip
     if accepted is not True:
         moved = jax.tree.map(lambda new, old: _select(accepted, new, old), moved, state)

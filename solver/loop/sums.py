@@ -113,10 +113,17 @@ def end_step(stepper: Stepper, fields: Fields, history: Any, before: Any) -> tup
 
 def device_state(state: State) -> State:
     """What steps move of a state, as compiled calls take it: its sums as pairs, without what is summed up in pauses."""
-    return state.replace(
-        field=with_sums(state.field, state.budget), t=as_pair(state.t), conserved={}, energies={}, budget={},
-        statistics={},
-    )  # fmt: skip
+    return _moving(state, with_sums(state.field, state.budget), as_pair(state.t))
+
+
+def device_shapes(state: State) -> State:
+    """What `device_state` gives for shapes alone; the fields keep their shardings."""
+    number = jax.ShapeDtypeStruct((), jnp.result_type(float))
+    return _moving(state, shapes_with_sums(state.field, state.budget), (number, number))
+
+
+def _moving(state: State, fields: Any, t: Pair) -> State:
+    return state.replace(field=fields, t=t, conserved={}, energies={}, budget={}, statistics={})
 
 
 def host_state(moved: State, before: State, t: Any) -> State:

@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from solver import assemble
 from solver.equations.budget import without_budget
 from solver.equations.system import PeriodicSystem
-from solver.loop import FixedStep, Limits, advance_donating, device_state, evolve
+from solver.loop import FixedStep, StepLimits, advance_donating, device_state, evolve
 from solver.operators import Fields
 from solver.plan import transforms_in_step
 from solver.steppers.base import State
@@ -98,7 +98,7 @@ class Ready:
 
     def arguments(self, state: Any, steps: int) -> tuple[Any, ...]:
         """Of `advance`: equal steps."""
-        return self.equation, self.stepper, FixedStep(self.dt), state, Limits(np.int64(steps), state.t)
+        return self.equation, self.stepper, FixedStep(self.dt), state, StepLimits(np.int64(steps), state.t)
 
 
 def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
