@@ -151,7 +151,7 @@ def test_a_killed_task_ends_the_job_and_the_same_line_continues_it_to_the_bit(sl
     os.kill(victim, signal.SIGKILL)
     began = time.monotonic()
     ended = slurm.wait(job, ENDED, timeout=60)
-    assert time.monotonic() - began < 15, "the others must not wait for the dead one"
+    assert time.monotonic() - began < 45, "the others must not wait for the dead one"
     assert ended["JobState"] != "COMPLETED"
     again = batch(slurm, tmp_path, "time.end=2")
     ended = slurm.wait(again, ENDED)
