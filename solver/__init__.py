@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run `__getattr_
     from solver import diagnostics, equations, fft, forcing, initial, io, operators, outputs, steppers
     from solver.assemble import StoppedEarly, register, run
     from solver.equations import Equation, Field, SplitEquation
-    from solver.grid import Grid, from_device_pieces, from_global, from_process_local, gather, sample
+    from solver.grid import Grid, Storage, from_device_pieces, from_global, from_process_local, gather, sample
     from solver.loop import FixedStep, KeepCFL, MeetTolerance, Schedule, StepControl, evolve, integrate, rollout
     from solver.mesh import MEMBER, device_mesh, show_sharding
     from solver.operators import Diagonal, Matrix
@@ -37,6 +37,7 @@ _NAMES = {
     "State": "solver.steppers",
     "StepControl": "solver.loop",
     "StoppedEarly": "solver.assemble",
+    "Storage": "solver.grid",
     "device_mesh": "solver.mesh",
     "evolve": "solver.loop",
     "from_device_pieces": "solver.grid",
@@ -69,6 +70,7 @@ __all__ = [
     "State",
     "StepControl",
     "StoppedEarly",
+    "Storage",
     "device_mesh",
     "diagnostics",
     "equations",

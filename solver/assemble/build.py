@@ -118,7 +118,8 @@ class Assembly:
     def state_shapes(self) -> State:
         """Shapes of that state, with what outputs sum up; computes nothing."""
         shapes = state_shapes(self.equation, self.stepper, with_key=True)
-        return shapes.replace(statistics=jax.eval_shape(lambda: self.outputs.accumulators(self.equation)))
+        sums = jax.eval_shape(lambda: self.outputs.accumulators(self.equation))
+        return shapes.with_statistics(sums, self.outputs.declared(self.equation, sums))
 
 
 def control_of(config: Config) -> StepControl:
@@ -175,7 +176,7 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
     assembly.simulation.check()
     shapes = assembly.state_shapes()
     if from_start and all(start.traceable for start in assembly.initials.values()):
-        return jax.eval_shape(assembly.start).replace(statistics=shapes.statistics)
+        return jax.eval_shape(assembly.start).replace(statistics=shapes.statistics, storage=shapes.storage)
     return shapes
 
 

@@ -12,8 +12,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
-from solver.config import ConfigError, GridSection
-from solver.equations.base import SplitEquation
+from solver.config import GridSection
 from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, resample
@@ -30,6 +29,7 @@ from solver.io import (
     read_hdf5,
     read_manifest,
     step_of,
+    storage_in,
     variables_in,
 )
 from solver.io.checkpoint_store import verify_together
@@ -157,7 +157,6 @@ class _Source:
 @dataclass(frozen=True)
 class _Checkpoint(_Source):
     arrays: dict[str, Any]
-    equation: str
 
     @classmethod
     def open(cls, path: Path) -> _Checkpoint:
@@ -169,32 +168,15 @@ class _Checkpoint(_Source):
         section = GridSection.read(table["grid"], "grid")
         arrays = {name: entry for name, entry in manifest["arrays"].items() if name.startswith("field/")}
         lengths = section.length_values
-        name = table["equation"]["name"]
-        return cls(path, float(manifest["t"]), section.shape, lengths, str(section.dealias), arrays, name)
+        return cls(path, float(manifest["t"]), section.shape, lengths, str(section.dealias), arrays)
 
     def components(self, name: str) -> int:
         return int(self._entry(name)["shape"][0])
 
     def coefficients(self, name: str, source: Grid) -> Array:
         entry = self._entry(name)
-        spectral = not self._holds_values(entry, source)
-        values = load_array(self.path, entry, source, spectral=spectral)
-        return values if spectral else Transform(source).forward(values)
-
-    def _holds_values(self, entry: dict[str, Any], source: Grid) -> bool:
-        """Whether an array holds values at the points; where both have one shape, the equation says which it is."""
-        shape = tuple(entry["shape"][1:])
-        if not np.issubdtype(np.dtype(entry["dtype"]), np.complexfloating):
-            return True
-        if (shape == source.physical_shape) != (shape == source.layout.logical_spectral_shape):
-            return shape == source.physical_shape
-        from solver.assemble.registry import Registry  # which knows this class, too
-
-        try:
-            cls = Registry(self.path.parent.parent, copies_only=True).find("equation", self.equation).cls
-        except ConfigError as error:
-            raise ValueError(f"path: {self.path}: its equation {self.equation}: {error}") from None
-        return issubclass(cls, SplitEquation)
+        values = load_array(self.path, entry, source)
+        return values if storage_in(entry).holds == "modes" else Transform(source).forward(values)
 
     def _entry(self, name: str) -> dict[str, Any]:
         entry = self.arrays.get(f"field/{name}")

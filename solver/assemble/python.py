@@ -99,7 +99,7 @@ def run(
         DiskError: a file could not be written; everything finished before is whole. In a job of several processes
             the others wait for this one until `stall_limit` ends them: let a script end on an error.
         ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
-            of `control`, `step`, `cfl` and `tolerance`; nothing in the directory is changed.
+            of `control`, `step`, `cfl` and `tolerance`, a state made by hand; nothing in the directory is changed.
     """
     there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
@@ -107,6 +107,7 @@ def run(
     about = Run(equation, there, control, end, title)
     simulation = Simulation(about, stepper, lambda: state, listed, limits, tuple(listeners))
     simulation.check()
+    state.storage_by_path()  # a state that no checkpoint can be made of is refused before the first step
     table = _description(simulation)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:

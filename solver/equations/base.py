@@ -24,7 +24,7 @@ from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, max_over_points
-from solver.grid import Grid
+from solver.grid import Grid, Storage
 from solver.operators import Fields, LinearOperator, Rotation
 
 
@@ -173,11 +173,8 @@ class Equation(PeriodicSystem):
     def transform_of(self, name: str) -> Transform:
         return Transform(self.grid_of(name), self.method, self.shift)
 
-    def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
-        return {
-            name: jax.ShapeDtypeStruct((shape[0], *self.grid_of(name).spectral_shape), self.grid.complex_dtype)
-            for name, shape in self.physical_shapes().items()
-        }
+    def field_storage(self) -> dict[str, Storage]:
+        return {name: Storage("modes", field.real) for name, field in self.fields.items()}
 
     def from_physical(self, u: Fields) -> Fields:
         return self.to_manifold(self._each_kind(lambda name, values: self.transform_of(name).forward(values), u))
@@ -240,9 +237,8 @@ class SplitEquation(PeriodicSystem):
         """exp(−i V dt) ψ."""
         return Rotation.by(-dt * potential).apply(psi)
 
-    def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
-        shapes = self.physical_shapes()
-        return {name: jax.ShapeDtypeStruct(shapes[name], self.grid.complex_dtype) for name in shapes}
+    def field_storage(self) -> dict[str, Storage]:
+        return dict.fromkeys(self.fields, Storage("points"))
 
     def from_physical(self, u: Fields) -> Fields:
         return {name: values.astype(self.grid.complex_dtype) for name, values in u.items()}

@@ -25,7 +25,7 @@ from solver.equations.derived import Derived, derived_quantities
 from solver.equations.field import Field
 from solver.equations.manifold import on_manifold
 from solver.fft import Method, Transform
-from solver.grid import Grid
+from solver.grid import Grid, Storage
 from solver.operators import Fields
 from solver.static import Program
 
@@ -172,8 +172,17 @@ class PeriodicSystem(eqx.Module):
     # ---- the fields' two forms ------------------------------------------------------------------------------
 
     @abstractmethod
+    def field_storage(self) -> dict[str, Storage]:
+        """Whether a state holds the modes of a field or its values at the points, by name."""
+
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each field as a state holds it: what `from_physical` returns. Traces nothing."""
+        return {
+            name: jax.ShapeDtypeStruct(
+                (len(self.component_names(name)), *storage.axes(self.grid)), self.grid.complex_dtype
+            )
+            for name, storage in self.field_storage().items()
+        }
 
     @abstractmethod
     def from_physical(self, u: Fields) -> Fields:

@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from solver.discovery import ClassName
 from solver.equations.system import PeriodicSystem
-from solver.grid import Grid
+from solver.grid import Grid, Storage
 
 
 class Forcing(eqx.Module):
@@ -47,6 +47,17 @@ class Forcing(eqx.Module):
     def start_from(self, u_hat: Array, grid: Grid, key: Array | tuple[()]) -> Any:
         """State at the start of a run whose field has these coefficients; by default `start`, whatever they are."""
         return self.start(grid, len(u_hat), key)
+
+    def state_storage(self, field: Storage) -> Any:
+        """How the arrays of its state are stored: one `Storage`, or a tree of them of the form of the state.
+
+        Args:
+            field: how the coefficients of its field are stored, for what has their shape.
+
+        Returns:
+            None in place of what is a number; by default nothing else is expected.
+        """
+        return None
 
     def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Any:
         """State for the step of size dt that begins now; `key` is this step's own."""

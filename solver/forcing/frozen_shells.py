@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.diagnostics import shell_index, shell_wavenumbers, shell_width
 from solver.equations.system import PeriodicSystem, require
 from solver.forcing.base import Forcing
-from solver.grid import Grid
+from solver.grid import Grid, Storage
 
 
 class FrozenShells(Forcing):
@@ -65,6 +65,9 @@ class FrozenShells(Forcing):
     def start_from(self, u_hat: Array, grid: Grid, key: Array | tuple[()]) -> Array:
         """Energy of each shell `(shell,)` when the run began."""
         return self._sums(jnp.abs(u_hat) ** 2, grid) / 2
+
+    def state_storage(self, field: Storage) -> Storage:
+        return Storage("host")
 
     def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2

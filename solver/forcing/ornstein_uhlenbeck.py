@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from solver.equations.system import require
 from solver.forcing.base import Forcing
-from solver.grid import Grid
+from solver.grid import Grid, Storage
 from solver.operators import project_solenoidal
 
 
@@ -59,6 +59,9 @@ class OrnsteinUhlenbeck(Forcing):
                 )
         shape = (components, *[2 * self.largest + 1] * grid.dimensions)
         return jax.random.normal(key, shape, grid.dtype)
+
+    def state_storage(self, field: Storage) -> Storage:
+        return Storage("host")
 
     def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Array:
         kept = jnp.exp(-jnp.asarray(dt, state.dtype) / self.correlation_time)

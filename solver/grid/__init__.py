@@ -4,6 +4,7 @@ from solver.grid.arrays import from_device_pieces, from_global, from_process_loc
 from solver.grid.grid import Box, Grid, sample
 from solver.grid.layout import DEALIASING, Layout
 from solver.grid.locate import Place, find_mode, find_point, mode_index
+from solver.grid.storage import Storage
 
 __all__ = [
     "DEALIASING",
@@ -11,6 +12,7 @@ __all__ = [
     "Grid",
     "Layout",
     "Place",
+    "Storage",
     "find_mode",
     "find_point",
     "from_device_pieces",

@@ -177,20 +177,6 @@ class Grid:
         leading = 0 if ndim is None else ndim - self.dimensions
         return unpadded_sharding(self.mesh, (1,) * leading + self.physical_shape, self.dimensions)
 
-    def is_spectral(self, shape: Sequence[int]) -> bool:
-        """Whether an array of this shape holds coefficients of this grid."""
-        return tuple(shape[-self.dimensions :]) == self.spectral_shape
-
-    def is_physical(self, shape: Sequence[int]) -> bool:
-        """Whether an array of this shape holds values at the points of this grid."""
-        return tuple(shape[-self.dimensions :]) == self.physical_shape
-
-    def logical_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Shape without padding of an array stored on this grid; other shapes are returned as they are."""
-        if self.is_spectral(shape):
-            return (*shape[: len(shape) - self.dimensions], *self.layout.logical_spectral_shape)
-        return tuple(shape)
-
     # ---- coordinates and wavenumbers --------------------------------------------------------------------------
 
     def coordinates(self) -> tuple[np.ndarray, ...]:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
+    from solver.io.checkpoint_reading import load_array, load_checkpoint, storage_in
     from solver.io.checkpoint_store import keep_newest, newest_valid, remove_leftovers, set_aside, verify
-    from solver.io.checkpoints import hold, load_array, load_checkpoint, save_checkpoint, write_checkpoint
+    from solver.io.checkpoint_writing import hold, save_checkpoint, write_checkpoint
     from solver.io.directory import RunDirectory
     from solver.io.fields import describe_field, read_field
     from solver.io.files import DiskError, duration, in_words, make_folder, write_text
@@ -87,6 +88,7 @@ __all__ = [
     "set_aside",
     "snapshot_path",
     "step_of",
+    "storage_in",
     "update_series",
     "variables_in",
     "verify",

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-FORMAT = 3
+FORMAT = 4
 NAME = re.compile(r"step-(\d{8,})")
 MANIFEST = "manifest.json"
 

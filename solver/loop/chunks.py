@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.equations.system import PeriodicSystem
-from solver.loop.controls import FixedStep, StepControl, check_end, step_control
+from solver.loop.controls import FixedStep, StepControl
 from solver.loop.first_change import check_first_change
 from solver.loop.schedule import TOLERANCE, Schedule, multiple, reached, slack
+from solver.loop.short_words import check_end, step_control
 from solver.loop.steps import StepLimits, advance, advance_donating, begin_control
 from solver.loop.sums import as_number, as_pair, device_state, host_state, on_host
 from solver.steppers.base import State, Stepper

@@ -28,7 +28,6 @@ from solver.steppers.base import State, Stepper
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
 SAFETY = 0.9  # of the step that would just meet the tolerance
 LEAST, MOST = 0.2, 2.0  # factors by which one step may differ from the one before under a tolerance
-MOST_STEPS = 1e15  # more cannot be counted in double precision
 
 Numbers = dict[str, Any]  # what a control remembers from step to step
 
@@ -45,7 +44,7 @@ def _limit(max_step: Any) -> Any:
         ValueError: one that is not positive.
     """
     max_step = _double(math.inf if max_step is None else max_step)
-    if _is_number(max_step) and not max_step > 0:
+    if is_known(max_step) and not max_step > 0:
         raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
     return max_step
 
@@ -249,61 +248,10 @@ class MeetTolerance(StepControl):
         return {"tolerance": self.tolerance, **_limit_key(self.max_step)}
 
 
-# ---- the short way ----------------------------------------------------------------------------------------------
-
-
-def step_control(
-    control: Any = None,
-    *,
-    step: Any = None,
-    cfl: Any = None,
-    tolerance: Any = None,
-    max_step: Any = None,
-) -> StepControl:
-    """A control, or the one that the short words stand for.
-
-    Raises:
-        ValueError: not exactly one of control, step, cfl and tolerance; one that is not positive; or `max_step` beside
-            another than cfl and tolerance.
-        TypeError: a control that is none.
-    """
-    short = {"step": step, "cfl": cfl, "tolerance": tolerance}
-    given = [name for name, value in short.items() if value is not None]
-    if control is not None:
-        if not isinstance(control, StepControl):
-            raise TypeError(f"control={control!r}: a StepControl is needed, such as KeepCFL(0.5)")
-        if given or max_step is not None:
-            beside = given[0] if given else "max_step"
-            raise ValueError(f"control={control} beside {beside}={short.get(beside, max_step)}: one of them is needed")
-        return control
-    if len(given) != 1:
-        listed = ", ".join(f"{name}={value}" for name, value in short.items())
-        raise ValueError(f"{listed}: one of them is needed, a positive number")
-    if step is not None:
-        if max_step is not None:
-            raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
-        return FixedStep(step)
-    return KeepCFL(cfl, max_step) if cfl is not None else MeetTolerance(tolerance, max_step)
-
-
-def check_end(end: Any, control: StepControl) -> None:
-    """Refuse a time to stop at that is not finite, or that no number of such steps can reach; traced ones pass.
-
-    Raises:
-        ValueError: the message says what is needed.
-    """
-    if not _is_number(end):
-        return
-    if not math.isfinite(end):
-        raise ValueError(f"end={end}: a finite time is needed")
-    if _is_number(control.size) and abs(end) > MOST_STEPS * control.size:
-        raise ValueError(f"step={control.size}: too small to reach end={end} in {MOST_STEPS:.0e} steps")
-
-
 def _limit_key(max_step: Any) -> dict[str, Any]:
     return {"max_step": max_step} if max_step != math.inf else {}
 
 
-def _is_number(value: Any) -> bool:
+def is_known(value: Any) -> bool:
     """Whether a value is known: there, and neither traced nor a shape."""
     return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct | str | None)

@@ -18,7 +18,8 @@ from jaxtyping import Array
 from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
-from solver.loop.controls import StepControl, check_end, need_positive, step_control
+from solver.loop.controls import StepControl, need_positive
+from solver.loop.short_words import check_end, step_control
 from solver.loop.steps import begin_control, controlled_step
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.operators import Fields

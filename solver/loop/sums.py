@@ -112,7 +112,7 @@ def end_step(stepper: Stepper, fields: Fields, history: Any, before: Any) -> tup
 
 
 def device_state(state: State) -> State:
-    """What steps move of a state, as compiled calls take it: its sums as pairs, without what is summed up in pauses."""
+    """What steps move of a state, as compiled calls take it: its sums as pairs, without what only pauses change."""
     return _moving(state, with_sums(state.field, state.budget), as_pair(state.t))
 
 
@@ -123,7 +123,7 @@ def device_shapes(state: State) -> State:
 
 
 def _moving(state: State, fields: Any, t: Pair) -> State:
-    return state.replace(field=fields, t=t, conserved={}, energies={}, budget={}, statistics={})
+    return state.replace(field=fields, t=t, conserved={}, energies={}, budget={}, statistics={}, storage=None)
 
 
 def host_state(moved: State, before: State, t: Any) -> State:

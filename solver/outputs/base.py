@@ -112,6 +112,10 @@ class Output(ABC):
         """Initial values of its sums over time: arrays and numbers by name, which are part of the run's state."""
         return {}
 
+    def accumulator_storage(self, equation: PeriodicSystem) -> Any:
+        """How the arrays of its accumulators are stored: a tree of `Storage` of their form; None for numbers."""
+        return None
+
     def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         """Add a state to the accumulators; called at every pause before anything is written. Collective.
 

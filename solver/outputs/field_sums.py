@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.equations.system import PeriodicSystem, compiled
+from solver.grid import Storage
 from solver.operators import Fields
 
 
@@ -27,17 +28,19 @@ def _sums(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _shardings(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, Any]:
-    spectral = lambda name: equation.grid_of(name).spectral_sharding(1 + equation.grid.dimensions)  # noqa: E731
-    physical = equation.grid.physical_sharding(1 + equation.grid.dimensions)
-    return {name: {"mean": spectral(name), "squares": physical} for name in names}
+def storage_of_sums(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, dict[str, Storage]]:
+    """How the sums of fields are stored: the mean as the field is, squares at the points."""
+    held = equation.field_storage()
+    return {name: {"mean": held[name], "squares": Storage("points")} for name in names}
 
 
 def shapes_of_sums(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:
     """Shapes and shardings of the sums of fields; computes nothing."""
     shapes = jax.eval_shape(lambda: _sums(equation, names))
-    place = lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)  # noqa: E731
-    return jax.tree.map(place, shapes, _shardings(equation, names))
+    place = lambda storage, leaf: jax.ShapeDtypeStruct(  # noqa: E731
+        leaf.shape, leaf.dtype, sharding=storage.sharding(len(leaf.shape), equation.grid)
+    )
+    return jax.tree.map(place, storage_of_sums(equation, names), shapes)
 
 
 def no_sums(equation: PeriodicSystem, names: tuple[str, ...]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection
-from solver.outputs.drawn_parts import draw_parts
 from solver.outputs.state_files import StateFiles
 from solver.pictures import View
+from solver.pictures.drawn_parts import draw_parts
 
 
 @dataclass(frozen=True)

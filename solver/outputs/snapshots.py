@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from solver.io import RunDirectory, read_snapshot
 from solver.outputs.at_points import Selection
-from solver.outputs.drawn_slices import chosen_snapshots, draw_against_time, draw_slices
 from solver.outputs.state_files import StateFiles
 from solver.pictures import View
+from solver.pictures.drawn_slices import chosen_snapshots, draw_against_time, draw_slices
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from solver.config import ConfigError, nearest
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
 from solver.equations.system import PeriodicSystem
+from solver.grid import Storage
 from solver.io import (
     VARIANCE,
     Column,
@@ -38,10 +38,17 @@ from solver.io import (
 from solver.loop import Schedule, reached
 from solver.outputs.at_points import component_labels
 from solver.outputs.base import Output, Run
-from solver.outputs.drawn_statistics import draw_mean_fields, draw_means
-from solver.outputs.field_sums import add_fields, means_and_variances, no_sums, shapes_of_sums, units_of
+from solver.outputs.field_sums import (
+    add_fields,
+    means_and_variances,
+    no_sums,
+    shapes_of_sums,
+    storage_of_sums,
+    units_of,
+)
 from solver.outputs.records import Records, check_continues, records_of
 from solver.pictures import View
+from solver.pictures.drawn_statistics import draw_mean_fields, draw_means
 from solver.steppers.base import State
 
 UNITS_OF_TIME = "time"
@@ -146,13 +153,17 @@ class Statistics(Output):
         for name, source in self.sources.items():
             layout = source.layout(equation)
             sums[_key(name, layout)] = {
-                # one-dimensional, so that checkpoints do not treat them as fields
-                column: {part: np.zeros(math.prod(layout.shape(column))) for part in ("mean", "squares")}
+                column: {part: np.zeros(layout.shape(column)) for part in ("mean", "squares")}
                 for column in layout.columns
             }
         nothing = {"since": np.float64(np.nan), "last": np.float64(np.nan), "weight": np.float64(0)}
         counted = {"samples": np.int64(0), "closed": np.bool_(True)}
         return {**nothing, **counted, "records": sums, "fields": no_sums(equation, self.fields)}
+
+    def accumulator_storage(self, equation: PeriodicSystem) -> dict[str, Any]:
+        numbers = dict.fromkeys(("since", "last", "weight", "samples", "closed"))
+        records = {_key(name, source.layout(equation)): Storage("host") for name, source in self.sources.items()}
+        return {**numbers, "records": records, "fields": storage_of_sums(equation, self.fields)}
 
     def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         t, last = np.float64(state.t), carried["last"]
@@ -259,8 +270,8 @@ def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weig
     """Add records to the sums, on the host, in double precision."""
     return {
         name: {
-            "mean": add_to_mean(sums[name]["mean"], value.ravel(), weight, total),
-            "squares": add_to_squares(sums[name]["squares"], value.ravel() - sums[name]["mean"], weight, total),
+            "mean": add_to_mean(sums[name]["mean"], value, weight, total),
+            "squares": add_to_squares(sums[name]["squares"], value - sums[name]["mean"], weight, total),
         }
         for name, value in values.items()
     }
@@ -269,9 +280,8 @@ def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weig
 def _row(state: State, carried: Mapping[str, Any], name: str, layout: RecordsLayout) -> Row:
     values = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
     for column, sums in _sums_of(name, carried)[1].items():
-        shape = layout.shape(column)
-        values[column] = np.reshape(sums["mean"], shape)
-        values[column + VARIANCE] = np.reshape(sums["squares"], shape) / carried["weight"]
+        values[column] = np.asarray(sums["mean"])
+        values[column + VARIANCE] = np.asarray(sums["squares"]) / carried["weight"]
     return Row(int(state.step), float(state.t), values)
 
 

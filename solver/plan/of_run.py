@@ -16,6 +16,7 @@ from solver.outputs.base import Output
 from solver.plan.gpu import compiling_for
 from solver.plan.program import Program, read_program
 from solver.steppers import State, Stepper
+from solver.steppers.storage import path_in_state
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,15 @@ def compile_run(
 
 def place(state: State, grid: Grid) -> State:
     """Shapes of a state with the shardings that its arrays have in a run."""
-    d = grid.dimensions
+    storage = state.storage_by_path()
 
-    def sharded(leaf: Any) -> Any:
-        last = tuple(leaf.shape[leaf.ndim - d :]) if getattr(leaf, "ndim", 0) >= d else None
-        if last == grid.spectral_shape:
-            where = grid.spectral_sharding(leaf.ndim)
-        elif last == grid.physical_shape:
-            where = grid.physical_sharding(leaf.ndim)
-        else:
+    def sharded(path: Any, leaf: Any) -> Any:
+        how = storage.get(path_in_state(path))
+        if how is None:
             return leaf
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where)
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=how.sharding(leaf.ndim, grid))
 
-    return jax.tree.map(sharded, state)
+    return jax.tree_util.tree_map_with_path(sharded, state)
 
 
 def _bytes_on_one(state: State) -> int:

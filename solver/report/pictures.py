@@ -7,8 +7,8 @@ import io
 from typing import Any
 
 from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
-from solver.outputs.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure
+from solver.pictures.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures.style import style
 from solver.pictures.times import chosen_times
 from solver.reading.optional import is_installed

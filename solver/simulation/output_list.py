@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +10,12 @@ from typing import Any
 from solver.cluster import Agreement, Watchdog, is_first
 from solver.config import ConfigError
 from solver.equations.system import PeriodicSystem
+from solver.grid import Storage
 from solver.loop import Schedule
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
 from solver.steppers.base import State
+from solver.steppers.storage import declare
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,20 @@ class OutputList:
         found = {output.name: output.accumulators(equation) for output in self.others}
         return {name: sums for name, sums in found.items() if sums}
 
+    def declared(self, equation: PeriodicSystem, sums: Mapping[str, Any]) -> dict[str, dict[str, Storage]]:
+        """How these sums are stored, by the name of the output, as each output declares it.
+
+        Raises:
+            TypeError, ValueError: an output does not say how it stores an array, or says what does not fit.
+        """
+        return {
+            output.name: declare(
+                f"output {output.name}", "accumulator_storage", f"statistics/{output.name}", sums[output.name],
+                output.accumulator_storage(equation), equation.grid,
+            )
+            for output in self.others if output.name in sums
+        }  # fmt: skip
+
     def observe(self, equation: PeriodicSystem, state: State, end: bool) -> State:
         """A state with the sums brought up to date. Collective."""
         carried = dict(state.statistics)
@@ -69,7 +85,7 @@ class OutputList:
             sums = carried.get(output.name) or output.accumulators(equation)
             if sums:
                 carried[output.name] = output.observe(equation, state, sums, end=end)
-        return state.replace(statistics=carried)
+        return state.with_statistics(carried, self.declared(equation, carried))
 
     def open(self, run: Run, resumed_at: int | None) -> None:
         """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files.

@@ -19,10 +19,11 @@ from jaxtyping import Array
 
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation
-from solver.equations.budget import with_budget
+from solver.equations.budget import BUDGET, with_budget
 from solver.equations.system import PeriodicSystem, compiled
-from solver.grid import Box
+from solver.grid import Box, Storage
 from solver.operators import Fields, LinearOperator
+from solver.steppers.storage import HOST, Declared, declare, split_arrays
 
 
 @jax.tree_util.register_dataclass
@@ -48,6 +49,8 @@ class State:
         rejected: number of steps that the step control made the run take again.
         box: the grid that the fields belong to, without its devices; static, so part of the pytree's structure. None
             for a state made by hand, whose grid nobody checks.
+        storage: which of its arrays are modes and which are points, by path (`field/velocity`); all others are numbers
+            on the host. Static. None for a state made by hand, which no checkpoint can be made of.
     """
 
     field: Any
@@ -67,10 +70,37 @@ class State:
     control: dict[str, Any] = field(default_factory=dict)
     rejected: Any = 0
     box: Box | None = field(default=None, metadata={"static": True})
+    storage: Declared | None = field(default=None, metadata={"static": True})
 
     def replace(self, **changes: Any) -> State:
         """A copy with some entries changed."""
         return replace(self, **changes)
+
+    def storage_by_path(self) -> dict[str, Storage]:
+        """Which of its arrays are modes and which are points, by path; all others are numbers on the host.
+
+        Raises:
+            ValueError: a state made by hand, which does not say it.
+        """
+        if self.storage is None:
+            raise ValueError(
+                "a state made by hand does not say which of its arrays are modes and which are points: one from "
+                "initial_state, evolve, integrate or load_checkpoint is needed"
+            )
+        return dict(self.storage)
+
+    def with_statistics(self, sums: Mapping[str, Any], declared: Mapping[str, Mapping[str, Storage]]) -> State:
+        """A copy with these sums of outputs, by the name of the output.
+
+        Args:
+            sums: arrays and numbers.
+            declared: what `storage.declare` found of each output's sums.
+        """
+        if self.storage is None:
+            return replace(self, statistics=dict(sums))
+        others = {name: how for name, how in self.storage if not name.startswith("statistics/")}
+        storage = split_arrays(others, *(declared[name] for name in sums))
+        return replace(self, statistics=dict(sums), storage=storage)
 
 
 class Prepared(eqx.Module):
@@ -156,6 +186,17 @@ class Stepper(eqx.Module):
     def start(self, equation: Any, fields: Fields) -> Any:
         """History at the start of a run."""
         return ()
+
+    def history_storage(self, fields: Mapping[str, Storage]) -> Any:
+        """How the arrays that `start` returns are stored: one `Storage`, or a tree of them of the same form.
+
+        Args:
+            fields: how each entry of the fields that `start` is given is stored.
+
+        Returns:
+            None in place of what is a number; by default nothing else is expected.
+        """
+        return None
 
     def counted_from(self, history: Any, origin: Fields) -> Any:
         """A history whose fields are those of the same course less `origin`: to be given where it holds fields.
@@ -282,8 +323,9 @@ def initial_state(
     key = () if seed is None else jax.random.key(seed)
     made = _start(equation, stepper, values)
     forcing = _start_forcing(equation, key, made["field"])
+    storage = _declared(equation, stepper, made["history"], forcing)
     begin = {"t": np.float64(t), "t_reference": np.float64(t), **_counters()}
-    return State(**made, key=key, forcing=forcing, box=equation.grid.box, **begin)
+    return State(**made, key=key, forcing=forcing, box=equation.grid.box, storage=storage, **begin)
 
 
 def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
@@ -304,6 +346,24 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
 
 _start = compiled(_make_start)
 _start_forcing = compiled(lambda equation, key, fields: equation.start_forcing(key, fields))
+
+
+def _declared(equation: PeriodicSystem, stepper: Stepper, history: Any, forcing: Mapping[str, Any]) -> Declared:
+    """How the arrays of a state are stored, as equation, stepper and forcings declare it."""
+    grid, fields = equation.grid, equation.field_storage()
+    entries = {**fields, BUDGET: HOST} if equation.budget_columns() else fields
+    parts = [{f"field/{name}": how for name, how in fields.items()}]
+    parts.append(
+        declare(
+            f"stepper {stepper.name}", "history_storage", "history", history, stepper.history_storage(entries), grid
+        )
+    )
+    for name, driving in equation.forcings().items():
+        declared = driving.state_storage(fields[name])
+        parts.append(
+            declare(f"forcing {driving.name}", "state_storage", f"forcing/{name}", forcing[name], declared, grid)
+        )
+    return split_arrays(*parts)
 
 
 def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ from jax.typing import ArrayLike
 
 from solver.equations.base import Equation
 from solver.equations.driven import Driven
+from solver.grid import Storage
 from solver.operators import Fields
 from solver.steppers.additive import IMEXRK2
 from solver.steppers.base import Stepper
@@ -52,6 +53,10 @@ class _TwoStep(Stepper):
         nothing = jax.tree.map(jnp.zeros_like, fields)
         before = {"nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
         return {**before, "field": nothing} if self._holds_field else before
+
+    def history_storage(self, fields: Mapping[str, Storage]) -> Any:
+        before = {"nonlinear": dict(fields), "dt": None}
+        return {**before, "field": dict(fields)} if self._holds_field else before
 
     def counted_from(self, history: Any, origin: Fields) -> Any:
         return _less(history, origin)
@@ -130,6 +135,10 @@ class SBDF3(Stepper):
         """u, N and the size of the last two steps: none yet, and infinite."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
         entry = {"field": nothing, "nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
+        return {"last": entry, "last_but_one": entry}
+
+    def history_storage(self, fields: Mapping[str, Storage]) -> Any:
+        entry = {"field": dict(fields), "nonlinear": dict(fields), "dt": None}
         return {"last": entry, "last_but_one": entry}
 
     def counted_from(self, history: Any, origin: Fields) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import SplitEquation
+from solver.grid import Storage
 from solver.operators import Fields
 from solver.steppers.base import Stepper
 
@@ -28,6 +30,9 @@ class _Composition(Stepper):
 
     def start(self, equation: SplitEquation, fields: Fields) -> Array:
         return equation.potential(fields["wavefunction"])
+
+    def history_storage(self, fields: Mapping[str, Storage]) -> Storage:
+        return Storage("points")
 
     def coefficients(self, equation: SplitEquation, dt: ArrayLike) -> tuple[()]:
         return ()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import solver as sw
+from solver.grid import Storage
 from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, Variable, verify, verify_data, write_snapshot
 
 CUTS, FLIPS = 20, 100
@@ -31,7 +32,10 @@ def folder(tmp_path_factory, grid):
     for step in range(4):
         spectra.append(Row(step, 0.1 * step, {"velocity": np.exp(-np.arange(5.0)), "p": np.ones(5)}), layout)
     spectra.merge()
-    state = sw.State(field={"velocity": field}, t=jnp.float64(0.25), dt=jnp.float64(0.01), step=np.int64(3))
+    state = sw.State(
+        field={"velocity": field}, t=jnp.float64(0.25), dt=jnp.float64(0.01), step=np.int64(3),
+        storage=(("field/velocity", Storage("points")),),
+    )  # fmt: skip
     sw.io.save_checkpoint(folder, state, grid, "title = 'x'")
     return folder
 

@@ -139,7 +139,7 @@ def test_a_signal_stops_all_and_a_killed_process_ends_all(mpi, tmp_path):
 
 FAULT = """
 import jax
-import solver.io.checkpoints as checkpoints
+import solver.io.checkpoint_writing as checkpoints
 original = checkpoints._write_own_file
 def failing(*arguments):
     if jax.process_index() == 1:

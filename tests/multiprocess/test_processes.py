@@ -124,7 +124,7 @@ def test_different_run_files_are_refused_and_nothing_is_written(tmp_path):
 
 FAULT = """
 import sys
-import solver.io.checkpoints as checkpoints
+import solver.io.checkpoint_writing as checkpoints
 import jax
 original = checkpoints._write_own_file
 def failing(*arguments):

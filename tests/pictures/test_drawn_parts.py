@@ -9,9 +9,9 @@ import solver as sw
 from solver.cli.main import main
 from solver.diagnostics import fit_soliton, soliton_profile
 from solver.io import VARIANCE, RecordsFile, list_snapshots, read_slices
-from solver.outputs.drawn_parts import chosen_parts, draw_parts, film_part
-from solver.outputs.film import frames
 from solver.pictures import Recorded, View, records_figure
+from solver.pictures.drawn_parts import chosen_parts, draw_parts, film_part
+from solver.pictures.film import frames
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -47,7 +47,7 @@ def figures(monkeypatch):
     found = {}
     for module in ("drawn_slices", "drawn_parts", "drawn_statistics"):
         keep = lambda figure, folder, stem, view: found.update({stem: figure}) or []  # noqa: E731
-        monkeypatch.setattr(f"solver.outputs.{module}.save", keep)
+        monkeypatch.setattr(f"solver.pictures.{module}.save", keep)
     return found
 
 

@@ -10,7 +10,6 @@ from measured_figures import outside, overlaps
 
 import solver as sw
 from solver.cli.main import main
-from solver.outputs.drawn_slices import draw_slices, panels_of, plane_of
 from solver.pictures import (
     Panel,
     Recorded,
@@ -24,6 +23,7 @@ from solver.pictures import (
     slices_figure,
     spectra_figure,
 )
+from solver.pictures.drawn_slices import draw_slices, panels_of, plane_of
 from solver.pictures.ticks import few_ticks
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")

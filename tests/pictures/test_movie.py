@@ -8,8 +8,8 @@ import pytest
 import solver as sw
 from solver.cli.main import main
 from solver.io import list_snapshots
-from solver.outputs.film import film_colours, frames
 from solver.pictures import View
+from solver.pictures.film import film_colours, frames
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -53,7 +53,7 @@ def test_colours_do_not_change_from_frame_to_frame(finished):
 
 def test_frames_are_read_one_at_a_time(finished, monkeypatch):
     read = []
-    monkeypatch.setattr("solver.outputs.film.film_colours", lambda paths, view, read: None)
+    monkeypatch.setattr("solver.pictures.film.film_colours", lambda paths, view, read: None)
     values = sw.io.Snapshot.values
     monkeypatch.setattr(
         sw.io.Snapshot, "values", lambda self, name, index=(): read.append(self.step) or values(self, name, index)

@@ -7,8 +7,8 @@ import pytest
 
 import solver as sw
 from solver.cli.main import main
-from solver.outputs.volume import second_invariant, volume_values
 from solver.pictures import View
+from solver.pictures.drawn_volume import second_invariant, volume_values
 from solver.pictures.volume import can_render, volume_picture
 
 

@@ -48,8 +48,8 @@ def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[
         ValueError: the files do not have what the view asks for.
     """
     from solver.io import list_snapshots, read_slices
-    from solver.outputs.drawn_parts import film_part, reader_of
-    from solver.outputs.film import frames
+    from solver.pictures.drawn_parts import film_part, reader_of
+    from solver.pictures.film import frames
 
     snapshots, parts = list_snapshots(directory.snapshots), list_snapshots(directory.slices)
     if of_slices and not parts:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Column, RecordsLayout, Snapshot, read_slices
-from solver.outputs.drawn_slices import chosen_snapshots, draw_against_time, draw_slices, panels_of, uncut_plane
 from solver.pictures import PLANES, Recorded, View, records_figure, save
+from solver.pictures.drawn_slices import chosen_snapshots, draw_against_time, draw_slices, panels_of, uncut_plane
 from solver.pictures.times import chosen_times
 
 MAX_TIMES = 6  # of a plane, if the view names no time

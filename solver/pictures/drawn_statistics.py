@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from solver.io import RecordsFile, read_snapshot
-from solver.outputs.drawn_slices import chosen_snapshots, draw_slices
 from solver.pictures import Recorded, View, records_figure, save
+from solver.pictures.drawn_slices import chosen_snapshots, draw_slices
 
 TITLE = "means over windows of time, ± one standard deviation in time"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Snapshot, read_snapshot
-from solver.outputs.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures import Colours, View, colours_of, slices_figure, update_slices
+from solver.pictures.drawn_slices import panels_of, plane_of, slice_caption
 from solver.pictures.style import style
 
 SAMPLE = 10_000  # values of each frame and panel from which colours are chosen

@@ -1,0 +1,66 @@
+"""How the arrays of a run's state are stored: as modes or points of a grid, split over the devices, or on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jax.sharding import NamedSharding
+
+from solver.grid.grid import Grid
+
+WORDS = ("modes", "points", "host")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How one array of a state is stored: what its last axes count, and where its parts are.
+
+    Args:
+        holds: `modes`: coefficients of a field `(…, *grid.spectral_shape)`, split as `grid.spectral_sharding` says;
+            `points`: values at the points `(…, *grid.physical_shape)`, split as `grid.physical_sharding` says; `host`:
+            numbers of any shape that every process has whole.
+        real: of modes: whether they are those of a real field, which fill half of the last axis.
+
+    Raises:
+        ValueError: another word.
+    """
+
+    holds: Literal["modes", "points", "host"]
+    real: bool = True
+
+    def __post_init__(self) -> None:
+        if self.holds not in WORDS:
+            raise ValueError(f"storage {self.holds!r}: {', '.join(WORDS)} are there")
+
+    def __str__(self) -> str:
+        return "modes of complex fields" if self.holds == "modes" and not self.real else self.holds
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the array is split over the devices."""
+        return self.holds != "host"
+
+    def grid(self, grid: Grid) -> Grid:
+        """The grid, for real or for complex fields, whose modes or points the array holds."""
+        return grid.as_real if self.real else grid.as_complex
+
+    def axes(self, grid: Grid) -> tuple[int, ...]:
+        """The last axes of the array as it is on the devices, padding included; none on the host."""
+        if not self.is_split:
+            return ()
+        return self.grid(grid).spectral_shape if self.holds == "modes" else grid.physical_shape
+
+    def logical_axes(self, grid: Grid) -> tuple[int, ...]:
+        """The last axes without padding; none on the host."""
+        return self.grid(grid).layout.logical_spectral_shape if self.holds == "modes" else self.axes(grid)
+
+    def logical_shape(self, shape: Sequence[int], grid: Grid) -> tuple[int, ...]:
+        """An array's shape without padding."""
+        axes = self.logical_axes(grid)
+        return (*shape[: len(shape) - len(axes)], *axes)
+
+    def sharding(self, ndim: int, grid: Grid) -> NamedSharding:
+        """Sharding of an array of `ndim` axes that is split over the devices."""
+        return self.grid(grid).spectral_sharding(ndim) if self.holds == "modes" else grid.physical_sharding(ndim)

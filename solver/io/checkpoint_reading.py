@@ -1,0 +1,190 @@
+"""Loading checkpoints: each device reads the stored pieces that overlap its own part of an array."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding
+
+from solver.equations.system import PeriodicSystem
+from solver.grid import Grid, Storage
+from solver.io.checkpoint_store import verify_together
+from solver.io.hdf5 import dataset, read_hdf5
+from solver.io.leaves import Leaf, leaves_of
+from solver.io.manifest import CheckpointError, read_manifest
+from solver.steppers.base import State, Stepper, state_shapes
+
+OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")
+
+
+def load_checkpoint(
+    path: Path | str,
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    *,
+    statistics: Mapping[str, Any] = MappingProxyType({}),
+    declared: Mapping[str, Mapping[str, Storage]] = MappingProxyType({}),
+    checked: bool = False,
+) -> State:
+    """Load a state from a checkpoint, written on any number of devices, onto the devices of the equation's grid.
+
+    Each process opens only the files that hold parts of its own slabs. Collective.
+
+    Args:
+        path: one checkpoint's folder.
+        equation, stepper: they decide the entries of the state.
+        statistics: shapes of the sums of outputs, by output name. Sums that the checkpoint does not have, or has in
+            other shapes, are left out of the state.
+        declared: how these sums are stored, by output name; see `State.with_statistics`.
+        checked: whether its checksums have been compared already; if not, each process compares its share.
+
+    Raises:
+        CheckpointError: a checksum does not match, or an entry is missing or has another shape, dtype or storage. The
+            message names the entry.
+    """
+    path = Path(path)
+    if not checked:
+        problems = verify_together(path)
+        if problems:
+            raise CheckpointError("; ".join(problems))
+    manifest = read_manifest(path)
+    shapes = state_shapes(equation, stepper, with_key="key" in manifest["values"])
+    for name, sums in statistics.items():
+        alone = State(field={}, storage=()).with_statistics({name: sums}, declared)
+        if all(_has(manifest, leaf, equation.grid) for leaf in leaves_of(alone) if leaf.name.startswith("statistics/")):
+            shapes = shapes.with_statistics({**shapes.statistics, name: sums}, declared)
+    structure = jax.tree_util.tree_structure(shapes)
+    loaded = [_load_leaf(path, manifest, leaf, equation.grid) for leaf in leaves_of(shapes)]
+    state: State = jax.tree_util.tree_unflatten(structure, loaded)
+    return state.replace(control=_load_control(manifest))
+
+
+def _load_control(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the step control remembered: numbers by name, in dicts of dicts as they were."""
+    control: dict[str, Any] = {}
+    for name, entry in manifest["values"].items():
+        if name.startswith("control/"):
+            *folders, last = name.split("/")[1:]
+            place = control
+            for folder in folders:
+                place = place.setdefault(folder, {})
+            place[last] = _stored_value(entry)
+    return control
+
+
+def _has(manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> bool:
+    """Whether a checkpoint has an entry of a state, stored and shaped as it is needed."""
+    if leaf.storage.is_split:
+        entry = manifest["arrays"].get(leaf.name)
+        return entry is not None and _outline(entry) == _needed(leaf, grid)
+    entry = manifest["values"].get(leaf.name)
+    return entry is not None and np.shape(entry["value"]) == leaf.value.shape
+
+
+def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> Any:
+    if leaf.storage.is_split:
+        return _load_array(path, manifest["arrays"].get(leaf.name), leaf, grid)
+    entry = manifest["values"].get(leaf.name)
+    if entry is None:
+        raise CheckpointError(f"{path}: has no {leaf.name!r}")
+    if not leaf.is_key and np.shape(entry["value"]) != tuple(leaf.value.shape):
+        shapes = list(np.shape(entry["value"])), list(leaf.value.shape)
+        raise CheckpointError(f"{path}: {leaf.name!r} has shape {shapes[0]}; {shapes[1]} is needed")
+    return _stored_value(entry)
+
+
+def _stored_value(entry: dict[str, Any]) -> Any:
+    """Inverse of `_as_json`."""
+    value = np.asarray(entry["value"], entry["dtype"])
+    return jax.random.wrap_key_data(value, impl=entry["key"]) if "key" in entry else value[()]
+
+
+def _needed(leaf: Leaf, grid: Grid) -> dict[str, Any]:
+    """What the manifest must say of an array for it to be this entry of a state."""
+    shape = list(leaf.storage.logical_shape(leaf.value.shape, grid))
+    storage = {"storage": leaf.storage.holds, "real": leaf.storage.real}
+    return {"shape": shape, "dtype": str(leaf.value.dtype), **storage}
+
+
+def _outline(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: entry[key] for key in ("shape", "dtype", "storage", "real")}
+
+
+def _in_words(outline: dict[str, Any]) -> str:
+    return f"{storage_in(outline)} {outline['dtype']}{outline['shape']}"
+
+
+def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid) -> jax.Array:
+    needed = _needed(leaf, grid)
+    if entry is None or _outline(entry) != needed:
+        stored = "nothing" if entry is None else _in_words(_outline(entry))
+        raise CheckpointError(f"{path}: {leaf.name!r} holds {stored}; {_in_words(needed)} is needed")
+    return load_array(path, entry, grid)
+
+
+def storage_in(entry: dict[str, Any]) -> Storage:
+    """How an array of a checkpoint was stored, from its entry of `arrays` in the manifest."""
+    return Storage(entry["storage"], entry["real"])
+
+
+def load_array(path: Path, entry: dict[str, Any], grid: Grid) -> jax.Array:
+    """Load one array of a checkpoint onto a grid of the shape that it was written on, on any devices.
+
+    Args:
+        path: the checkpoint's folder.
+        entry: entry of `arrays` in the manifest, which says whether it holds modes or points.
+        grid: the grid of the array.
+
+    Raises:
+        CheckpointError: pieces of the array are missing.
+    """
+    storage = storage_in(entry)
+    axes = storage.axes(grid)
+    stored = (*entry["shape"][: len(entry["shape"]) - len(axes)], *axes)
+    return _from_pieces(path, entry, stored, storage.sharding(len(stored), grid))
+
+
+def _from_pieces(path: Path, entry: dict[str, Any], stored: tuple[int, ...], sharding: NamedSharding) -> jax.Array:
+    """Put together each device's part from the pieces that overlap it; zero in the padding."""
+
+    def block(index: tuple[slice, ...]) -> np.ndarray:
+        low = [s.indices(n)[0] for s, n in zip(index, stored, strict=True)]
+        high = [s.indices(n)[1] for s, n in zip(index, stored, strict=True)]
+        values = np.zeros([b - a for a, b in zip(low, high, strict=True)], entry["dtype"])
+        copied = sum(_copy_overlap(path, piece, low, high, values) for piece in entry["pieces"])
+        logical = [max(0, min(b, n) - a) for a, b, n in zip(low, high, entry["shape"], strict=True)]
+        if copied != math.prod(logical):
+            raise CheckpointError(
+                f"{path}: {copied} of the {math.prod(logical)} numbers of a part of an array are there"
+            )
+        return values
+
+    return jax.make_array_from_callback(stored, sharding, block)
+
+
+def _copy_overlap(path: Path, piece: dict[str, Any], low: list[int], high: list[int], into: np.ndarray) -> int:
+    """Copy the overlap of a stored piece and the block low ≤ i < high into `into`; returns the number of values."""
+    begin = [max(a, s) for a, s in zip(low, piece["start"], strict=True)]
+    stop = [min(b, s + n) for b, s, n in zip(high, piece["start"], piece["shape"], strict=True)]
+    if any(a >= b for a, b in zip(begin, stop, strict=True)):
+        return 0
+    source = tuple(slice(a - s, b - s) for a, b, s in zip(begin, stop, piece["start"], strict=True))
+    target = tuple(slice(a - l, b - l) for a, b, l in zip(begin, stop, low, strict=True))
+    if not OWN_FILE.fullmatch(piece["file"]):
+        raise CheckpointError(f"{path}: {piece['file']!r} is no file of a checkpoint")
+    try:
+        with read_hdf5(path / piece["file"]) as file:
+            data = dataset(file, piece["dataset"])
+            if list(data.shape) != piece["shape"]:
+                raise ValueError(f"{piece['dataset']!r} has shape {list(data.shape)}; {piece['shape']} is needed")
+            into[target] = data[source]
+    except ValueError as error:
+        raise CheckpointError(f"{path / piece['file']}: {error}") from None
+    return into[target].size

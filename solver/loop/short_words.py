@@ -1,0 +1,58 @@
+"""The short words for step controls, `step=`, `cfl=` and `tolerance=`, and the end that a control can reach."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from solver.loop.controls import FixedStep, KeepCFL, MeetTolerance, StepControl, is_known
+
+MOST_STEPS = 1e15  # more cannot be counted in double precision
+
+
+def step_control(
+    control: Any = None,
+    *,
+    step: Any = None,
+    cfl: Any = None,
+    tolerance: Any = None,
+    max_step: Any = None,
+) -> StepControl:
+    """A control, or the one that the short words stand for.
+
+    Raises:
+        ValueError: not exactly one of control, step, cfl and tolerance; one that is not positive; or `max_step` beside
+            another than cfl and tolerance.
+        TypeError: a control that is none.
+    """
+    short = {"step": step, "cfl": cfl, "tolerance": tolerance}
+    given = [name for name, value in short.items() if value is not None]
+    if control is not None:
+        if not isinstance(control, StepControl):
+            raise TypeError(f"control={control!r}: a StepControl is needed, such as KeepCFL(0.5)")
+        if given or max_step is not None:
+            beside = given[0] if given else "max_step"
+            raise ValueError(f"control={control} beside {beside}={short.get(beside, max_step)}: one of them is needed")
+        return control
+    if len(given) != 1:
+        listed = ", ".join(f"{name}={value}" for name, value in short.items())
+        raise ValueError(f"{listed}: one of them is needed, a positive number")
+    if step is not None:
+        if max_step is not None:
+            raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
+        return FixedStep(step)
+    return KeepCFL(cfl, max_step) if cfl is not None else MeetTolerance(tolerance, max_step)
+
+
+def check_end(end: Any, control: StepControl) -> None:
+    """Refuse a time to stop at that is not finite, or that no number of such steps can reach; traced ones pass.
+
+    Raises:
+        ValueError: the message says what is needed.
+    """
+    if not is_known(end):
+        return
+    if not math.isfinite(end):
+        raise ValueError(f"end={end}: a finite time is needed")
+    if is_known(control.size) and abs(end) > MOST_STEPS * control.size:
+        raise ValueError(f"step={control.size}: too small to reach end={end} in {MOST_STEPS:.0e} steps")

@@ -1,0 +1,74 @@
+"""What the arrays of a state say of themselves: each is declared as modes, as points, or as numbers on the host.
+
+An equation declares its fields, a stepper its history, a forcing its state, an output its sums. Everything else in a
+state is on the host. Nothing is told from shapes: an array that nobody declares is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import jax
+
+from solver.grid import Grid, Storage
+
+Declared: TypeAlias = tuple[tuple[str, Storage], ...]  # by path in the state, such as `field/velocity`; sorted
+
+HOST = Storage("host")
+
+
+def path_in_state(path: Any) -> str:
+    """The name of a leaf of a state: the names on the way to it, such as `history/nonlinear/velocity`."""
+    return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
+def declare(owner: str, method: str, place: str, tree: Any, declared: Any, grid: Grid) -> dict[str, Storage]:
+    """How the arrays of one part of a state are stored, by their paths in the state.
+
+    Args:
+        owner: whose part it is, for messages.
+        method: of the owner, which declares it, for messages.
+        place: of the part in the state.
+        tree: the part, or its shapes.
+        declared: `Storage`, or a tree of them of which each entry stands for all that is below it in `tree`. None
+            stands for numbers, which need no storage.
+        grid: of the state.
+
+    Raises:
+        TypeError: a tree of another form, or an array that is not declared.
+        ValueError: an array declared as modes or points has not their shape.
+    """
+    is_entry = lambda entry: entry is None or isinstance(entry, Storage)  # noqa: E731
+    entries, form = jax.tree.flatten(declared, is_leaf=is_entry)
+    try:
+        parts = form.flatten_up_to(tree)
+    except ValueError as error:
+        raise TypeError(f"{owner}: what {method} returns is not of the form of what it keeps: {error}") from None
+    storage = [entry for entry, part in zip(entries, parts, strict=True) for _ in jax.tree.leaves(part)]
+    found = {}
+    for (path, leaf), how in zip(jax.tree_util.tree_leaves_with_path(tree), storage, strict=True):
+        name = "/".join(part for part in (place, path_in_state(path)) if part)
+        _check(owner, method, name, tuple(getattr(leaf, "shape", ())), how, grid)
+        found[name] = how or HOST
+    return found
+
+
+def _check(owner: str, method: str, name: str, shape: tuple[int, ...], how: Storage | None, grid: Grid) -> None:
+    if how is None:
+        if shape:
+            raise TypeError(
+                f"{owner} keeps an array of shape {list(shape)} ({name}) and does not say how it is stored: a method "
+                f'{method} that returns Storage("modes"), Storage("points") or Storage("host") is needed'
+            )
+        return
+    axes = how.axes(grid)
+    if shape[len(shape) - len(axes) :] != axes or len(shape) < len(axes):
+        raise ValueError(
+            f"{owner} declares {name} of shape {list(shape)} as {how}: [..., {', '.join(map(str, axes))}] is needed"
+        )
+
+
+def split_arrays(*parts: Mapping[str, Storage]) -> Declared:
+    """What a state keeps of the storage of its parts: the arrays that are split over the devices."""
+    return tuple(sorted((name, how) for part in parts for name, how in part.items() if how.is_split))
