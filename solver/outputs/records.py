@@ -114,7 +114,7 @@ def check_continues(file: RecordsFile, layout: RecordsLayout, name: str) -> None
     if verify_data(file.path):
         raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
     existing = file.layout()
-    if existing is not None and existing.to_json() != layout.to_json():
+    if existing is not None and not layout.continues(existing):
         raise ConfigError(
             f"{file.path}: holds {', '.join(existing.columns)} with other axes or units than output.{name} now "
             "asks for; move it away to begin it anew"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from solver.pictures.records import records_figure
     from solver.pictures.series import series_figure
     from solver.pictures.slices import Panel, slices_figure, update_slices
-    from solver.pictures.spectra import power_of, spectra_figure
+    from solver.pictures.spectra import spectra_figure
     from solver.pictures.style import pyplot, save
     from solver.pictures.view import FORMATS, PLANES, View
 
@@ -30,7 +30,6 @@ __all__ = [
     "frequencies_figure",
     "has_ffmpeg",
     "hovmoeller_figure",
-    "power_of",
     "pyplot",
     "records_figure",
     "save",
