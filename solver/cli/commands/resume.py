@@ -15,6 +15,7 @@ from solver.config import ConfigError
 from solver.io import RunDirectory, list_checkpoints, step_of
 
 OVERRIDES = True
+STOPS_EARLY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

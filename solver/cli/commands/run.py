@@ -13,6 +13,7 @@ from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints, newest_time
 
 OVERRIDES = True
+STOPS_EARLY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
