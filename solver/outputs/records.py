@@ -92,6 +92,10 @@ class Records(Output):
         return RecordsFile(directory.records(cls.name))
 
     @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        return (cls.file(directory).path,)
+
+    @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
         """Draw one figure, with panels chosen by the axes of the columns."""
         recorded = Recorded.read(cls.file(directory))

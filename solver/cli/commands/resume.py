@@ -56,7 +56,7 @@ def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
     from solver.simulation import refuse_occupied
 
     new = RunDirectory(Path(config.directory))
-    refuse_occupied(new)
+    refuse_occupied(new, config.known_outputs)
     options.resume = False
     return run_job(config, new, options)
 

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     directory = RunDirectory(Path(config.directory))
     if not options.resume:
-        refuse_occupied(directory)
+        refuse_occupied(directory, config.known_outputs)
     elif directory.run_file.exists():
         refuse_another_run(directory, config)
         refuse_blow_up_again(directory, config)
