@@ -49,10 +49,20 @@ def concrete_classes(package: str, base: type) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
+def names_in(package: str) -> dict[str, str]:
+    """What a package's `__init__.py` imports to be imported from there, written `from module import name as name`.
+
+    Returns:
+        The module of each name. The package itself need not have run to its end.
+    """
+    file = importlib.import_module(package).__file__ or ""
+    imports = [node for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names if alias.asname == alias.name}
+
+
 def public_names(package: str, base: type) -> list[str]:
-    """What a package offers: the names in its `__all__`, and its concrete classes. For a module's `__dir__`."""
-    listed = importlib.import_module(package).__all__
-    return sorted({*listed, *(cls.__name__ for cls in concrete_classes(package, base).values())})
+    """What a package offers: the names that it imports for others, and its concrete classes. For its `__dir__`."""
+    return sorted({*names_in(package), *(cls.__name__ for cls in concrete_classes(package, base).values())})
 
 
 def public_class(package: str, base: type, name: str) -> Any:
@@ -70,25 +80,21 @@ def public_class(package: str, base: type, name: str) -> Any:
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
-def imported_when_used(package: str, file: str) -> Callable[[str], Any]:
-    """A package's `__getattr__` that imports a name from where its `if TYPE_CHECKING:` says, when it is first used.
+def imported_when_used(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's `__getattr__`, which imports a name when it is first used, and its `__dir__`.
 
-    So a package offers all its names without importing the files that they stand in, and type checkers see them.
-
-    Args:
-        package: its dotted name.
-        file: of its `__init__.py`, whose imports under `if TYPE_CHECKING:` are read.
+    So a package offers all its names without importing the files that they stand in. Its `__init__.py` imports them
+    under `if TYPE_CHECKING:`, where type checkers see them; see `names_in`.
     """
-    places: dict[str, str] = {}
-    for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
-            places.update(dict.fromkeys((alias.name for alias in node.names), str(node.module)))
+    places = names_in(package)
 
     def get(name: str) -> Any:
         if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(places))}")
+        if places[name] == package:  # a module of the package
+            return importlib.import_module(f"{package}.{name}")
         value = getattr(importlib.import_module(places[name]), name)
         setattr(importlib.import_module(package), name, value)
         return value
 
-    return get
+    return get, lambda: sorted(places)

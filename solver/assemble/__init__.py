@@ -9,44 +9,28 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
-    from solver.assemble.build import Assembly, abstract_assembly, dry_run
-    from solver.assemble.classes import BASES, register
-    from solver.assemble.consistent import resolve
+    from solver.assemble.build import Assembly as Assembly, abstract_assembly as abstract_assembly, dry_run as dry_run
+    from solver.assemble.classes import BASES as BASES, register as register
+    from solver.assemble.consistent import resolve as resolve
     from solver.assemble.devices import (
-        check_device_count,
-        layout_of,
-        least_memory,
-        mesh_shape,
-        method_of,
-        preferred_device_count,
+        check_device_count as check_device_count,
+        layout_of as layout_of,
+        least_memory as least_memory,
+        mesh_shape as mesh_shape,
+        method_of as method_of,
+        preferred_device_count as preferred_device_count,
     )
-    from solver.assemble.python import StoppedEarly, run
-    from solver.assemble.registry import Registry
-    from solver.assemble.run_files import parse_run_file, read_run_file, schema
-    from solver.assemble.targets import kind_of, target_assembly, target_programs
+    from solver.assemble.python import StoppedEarly as StoppedEarly, run as run
+    from solver.assemble.registry import Registry as Registry
+    from solver.assemble.run_files import (
+        parse_run_file as parse_run_file,
+        read_run_file as read_run_file,
+        schema as schema,
+    )
+    from solver.assemble.targets import (
+        kind_of as kind_of,
+        target_assembly as target_assembly,
+        target_programs as target_programs,
+    )
 
-__getattr__ = imported_when_used(__name__, __file__)
-
-__all__ = [
-    "BASES",
-    "Assembly",
-    "Registry",
-    "StoppedEarly",
-    "abstract_assembly",
-    "check_device_count",
-    "dry_run",
-    "kind_of",
-    "layout_of",
-    "least_memory",
-    "mesh_shape",
-    "method_of",
-    "parse_run_file",
-    "preferred_device_count",
-    "read_run_file",
-    "register",
-    "resolve",
-    "run",
-    "schema",
-    "target_assembly",
-    "target_programs",
-]
+__getattr__, __dir__ = imported_when_used(__name__)

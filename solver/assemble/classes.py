@@ -34,13 +34,6 @@ BASES: dict[str, Any] = {
     "forcing": Forcing,
     "output": Output,
 }
-ROOMS = {
-    "equation": "solver.equations",
-    "stepper": "solver.steppers",
-    "initial": "solver.initial",
-    "forcing": "solver.forcing",
-    "output": "solver.outputs",
-}
 ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Output}
 FROM_THE_RUN = ("grid", "forcing", "method")  # attributes that other sections of a run file decide
 
@@ -73,7 +66,8 @@ def kind_of(cls: Any) -> str | None:
 @cache
 def built_in(kind: str) -> dict[str, Any]:
     """Our own classes of a kind, by name."""
-    found = concrete_classes(ROOMS[kind], BASES[kind])
+    base = BASES[kind]
+    found = concrete_classes(base.__module__.rpartition(".")[0], base)
     reading = {cls.name: cls for cls in (FromFile, FromRun)} if kind == "initial" else {}
     return dict(sorted({**found, **reading}.items()))
 

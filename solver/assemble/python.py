@@ -111,7 +111,7 @@ def run(
     table = _description(simulation)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:
-            refuse_occupied(there)
+            refuse_occupied(there, listed.known)
         elif there.run_file.exists():
             refuse_other_physics(there, read_toml(there.run_file), table, free="the end, the limits and the outputs")
             refuse_earlier_end(there, end)
@@ -119,7 +119,7 @@ def run(
     text = tomli_w.dumps(table)
     simulation = dataclasses.replace(simulation, run=dataclasses.replace(about, run_file=text))
     devices = list(equation.grid.mesh.devices.flat)
-    with StopRequest() as stop, locked_run_directory(there, text, devices, continues=resume) as lock:
+    with StopRequest() as stop, locked_run_directory(there, text, devices, listed.known, continues=resume) as lock:
         final, finished = simulate(simulation, stop, lock)
     if not finished:
         raise StoppedEarly

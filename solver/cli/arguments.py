@@ -13,7 +13,7 @@ from types import ModuleType
 
 from solver.config import SECTIONS, ConfigError, nearest
 
-FOLDER = Path(__file__).parent / "commands"
+PACKAGE = "solver.cli.commands"
 OVERRIDE = re.compile(r"(?P<first>[A-Za-z_][\w-]*)(?P<rest>(\.([\w-]+|\"[^\"]*\"))*)\s*=")
 EPILOG = """exit codes: 0 finished; 2 wrong command line or run file, occupied directory, missing input;
 3 the solution blew up; 70 stalled; 75 stopped early with a checkpoint written, to be queued again;
@@ -27,7 +27,8 @@ class _Parser(argparse.ArgumentParser):
 
 def commands() -> dict[str, str]:
     """Names of the commands and their descriptions; imports none of them."""
-    files = sorted(path for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+    folders = map(Path, importlib.import_module(PACKAGE).__path__)
+    files = sorted(path for folder in folders for path in folder.glob("*.py") if not path.stem.startswith("_"))
     return {path.stem: _first_line(path) for path in files}
 
 
@@ -39,9 +40,10 @@ def _first_line(path: Path) -> str:
 def command(name: str) -> ModuleType:
     """The module of a command: `add_arguments(parser)`, `run(options)`, and `OVERRIDES` if it takes overrides.
 
-    `OPTIONS_OF_KEYS` names options whose value may look like an override.
+    `OPTIONS_OF_KEYS` names options whose value may look like an override. `STOPS_EARLY` says that SIGTERM and SIGUSR1
+    stop it early with a checkpoint, also where they come before it listens.
     """
-    return importlib.import_module(f"solver.cli.commands.{name}")
+    return importlib.import_module(f"{PACKAGE}.{name}")
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:

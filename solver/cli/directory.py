@@ -27,8 +27,8 @@ def open_run(path: str) -> RunDirectory:
 def is_of_a_run(path: Path) -> bool:
     """Whether a run file is the config.toml of a run's directory, which may come from someone else."""
     directory = RunDirectory(path.parent)
-    others = [name for name in directory.existing_files() if name != directory.run_file.name]
-    return path.name == directory.run_file.name and bool(others or directory.provenance.exists())
+    others = (directory.provenance, directory.log, directory.series, directory.checkpoints)
+    return path.name == directory.run_file.name and any(other.exists() for other in others)
 
 
 def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:

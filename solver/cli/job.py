@@ -87,8 +87,9 @@ def run_job(
         devices = list(assembly.mesh.devices.flat)
         differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
         with locked_run_directory(
-            directory, config.to_toml(), devices, config.sources, differs, continues=getattr(options, "resume", True)
-        ) as lock:
+            directory, config.to_toml(), devices, config.known_outputs, config.sources, differs,
+            continues=getattr(options, "resume", True),
+        ) as lock:  # fmt: skip
             for line in [*report(launch, devices), *notes, _summary(assembly), *differs]:
                 LOGGER.info(line)
             stop.listen()  # again, since joining replaces the signal handlers

@@ -13,7 +13,6 @@ from solver.cli.codes import BLEW_UP, FAILED, INTERRUPTED, STALLED, STOPPED_EARL
 from solver.config import ConfigError
 from solver.stop import remember_signals
 
-STEPPING = {"run", "resume"}  # commands that write a checkpoint when a signal comes
 WAIT_SECONDS = 10.0
 
 
@@ -31,9 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     """The console script: run one command and end this process; after a failure, also the others of its job."""
-    if STEPPING & set(sys.argv[1:]):
-        remember_signals()
-    code, failure = _run(sys.argv[1:])
+    code, failure = _run(sys.argv[1:], catch=True)
     _flush()
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself
         from solver.cluster import end_all, service_client
@@ -44,13 +41,16 @@ def entry() -> None:
     sys.exit(code)
 
 
-def _run(words: list[str]) -> tuple[int, str]:
-    """Exit code, and the error message of a failure."""
+def _run(words: list[str], *, catch: bool = False) -> tuple[int, str]:
+    """Exit code, and the error message of a failure; with `catch` signals are remembered for a command that stops."""
     try:
         from solver.cli.arguments import command, parse_arguments
 
         options = parse_arguments(words)
-        return int(command(options.command).run(options)), ""
+        chosen = command(options.command)
+        if catch and getattr(chosen, "STOPS_EARLY", False):
+            remember_signals()  # before `run` imports JAX, which takes long
+        return int(chosen.run(options)), ""
     except SystemExit as leaving:  # argparse's --help
         return int(leaving.code or 0), ""
     except KeyboardInterrupt:

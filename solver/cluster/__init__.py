@@ -1,72 +1,46 @@
 """Joining and leaving the processes of a job, agreement between them, their end, and the log."""
 
 from solver.cluster.agree import (
-    Agreement,
-    Disagreement,
-    FailedElsewhere,
-    any_process,
-    barrier,
-    is_first,
-    largest,
-    require_same,
+    Agreement as Agreement,
+    Disagreement as Disagreement,
+    FailedElsewhere as FailedElsewhere,
+    any_process as any_process,
+    barrier as barrier,
+    is_first as is_first,
+    largest as largest,
+    require_same as require_same,
 )
-from solver.cluster.cores import bound_cores
+from solver.cluster.cores import bound_cores as bound_cores
 from solver.cluster.devices import (
-    available_cores,
-    forced_cpu_devices,
-    keep_compiled_programs,
-    keep_freed_memory,
-    machine_memory,
-    refuse_double_precision,
-    set_up_jax,
-    will_be_cpu,
+    available_cores as available_cores,
+    forced_cpu_devices as forced_cpu_devices,
+    keep_compiled_programs as keep_compiled_programs,
+    keep_freed_memory as keep_freed_memory,
+    machine_memory as machine_memory,
+    refuse_double_precision as refuse_double_precision,
+    set_up_jax as set_up_jax,
+    will_be_cpu as will_be_cpu,
 )
-from solver.cluster.failure import end_all, on_ending
-from solver.cluster.join import join, meet, mismatches, report
-from solver.cluster.launch import JOIN_SECONDS, Launch, LaunchError, NotAllThere, StoppedWaiting
-from solver.cluster.launcher import find_launch
-from solver.cluster.log import LOGGER, keep_output_to_python, log_to, start_log
-from solver.cluster.service import service_client
-from solver.cluster.time_limit import end_of_job, ends_by_limit, seconds_left
-from solver.cluster.watchdog import Watchdog
-
-__all__ = [
-    "JOIN_SECONDS",
-    "LOGGER",
-    "Agreement",
-    "Disagreement",
-    "FailedElsewhere",
-    "Launch",
-    "LaunchError",
-    "NotAllThere",
-    "StoppedWaiting",
-    "Watchdog",
-    "any_process",
-    "available_cores",
-    "barrier",
-    "bound_cores",
-    "end_all",
-    "end_of_job",
-    "ends_by_limit",
-    "find_launch",
-    "forced_cpu_devices",
-    "is_first",
-    "join",
-    "keep_compiled_programs",
-    "keep_freed_memory",
-    "keep_output_to_python",
-    "largest",
-    "log_to",
-    "machine_memory",
-    "meet",
-    "mismatches",
-    "on_ending",
-    "refuse_double_precision",
-    "report",
-    "require_same",
-    "seconds_left",
-    "service_client",
-    "set_up_jax",
-    "start_log",
-    "will_be_cpu",
-]
+from solver.cluster.failure import end_all as end_all, on_ending as on_ending
+from solver.cluster.join import join as join, meet as meet, mismatches as mismatches, report as report
+from solver.cluster.launch import (
+    JOIN_SECONDS as JOIN_SECONDS,
+    Launch as Launch,
+    LaunchError as LaunchError,
+    NotAllThere as NotAllThere,
+    StoppedWaiting as StoppedWaiting,
+)
+from solver.cluster.launcher import find_launch as find_launch
+from solver.cluster.log import (
+    LOGGER as LOGGER,
+    keep_output_to_python as keep_output_to_python,
+    log_to as log_to,
+    start_log as start_log,
+)
+from solver.cluster.service import service_client as service_client
+from solver.cluster.time_limit import (
+    end_of_job as end_of_job,
+    ends_by_limit as ends_by_limit,
+    seconds_left as seconds_left,
+)
+from solver.cluster.watchdog import Watchdog as Watchdog

@@ -1,39 +1,28 @@
 """Turns a run file and overrides into frozen, validated objects. Imports no JAX."""
 
-from solver.config.entry import Declared, Entry, Schema
-from solver.config.errors import ConfigError
-from solver.config.json_schema import json_schema
-from solver.config.messages import describe, nearest
-from solver.config.parameters import REQUIRED, Parameter, argument_descriptions, parameters_of
-from solver.config.runfile import SECTIONS, Config, Named, changed_physics, load, parse
-from solver.config.sections import STALL_SECONDS, DevicesSection, GridSection, seconds
-from solver.config.source import Source, is_copy
-from solver.config.toml import apply_override, read_toml
-
-__all__ = [
-    "REQUIRED",
-    "SECTIONS",
-    "STALL_SECONDS",
-    "Config",
-    "ConfigError",
-    "Declared",
-    "DevicesSection",
-    "Entry",
-    "GridSection",
-    "Named",
-    "Parameter",
-    "Schema",
-    "Source",
-    "apply_override",
-    "argument_descriptions",
-    "changed_physics",
-    "describe",
-    "is_copy",
-    "json_schema",
-    "load",
-    "nearest",
-    "parameters_of",
-    "parse",
-    "read_toml",
-    "seconds",
-]
+from solver.config.entry import Declared as Declared, Entry as Entry, Schema as Schema
+from solver.config.errors import ConfigError as ConfigError
+from solver.config.json_schema import json_schema as json_schema
+from solver.config.messages import describe as describe, nearest as nearest
+from solver.config.parameters import (
+    REQUIRED as REQUIRED,
+    Parameter as Parameter,
+    argument_descriptions as argument_descriptions,
+    parameters_of as parameters_of,
+)
+from solver.config.runfile import (
+    SECTIONS as SECTIONS,
+    Config as Config,
+    Named as Named,
+    changed_physics as changed_physics,
+    load as load,
+    parse as parse,
+)
+from solver.config.sections import (
+    STALL_SECONDS as STALL_SECONDS,
+    DevicesSection as DevicesSection,
+    GridSection as GridSection,
+    seconds as seconds,
+)
+from solver.config.source import Source as Source, is_copy as is_copy
+from solver.config.toml import apply_override as apply_override, read_toml as read_toml

@@ -1,7 +1,5 @@
 """Examines the job of this process: launcher, binding, exchanges, memory, disk, hosts."""
 
-from solver.doctor.examine import examine
-from solver.doctor.report import Report, read_report
-from solver.doctor.verdict import Check
-
-__all__ = ["Check", "Report", "examine", "read_report"]
+from solver.doctor.examine import examine as examine
+from solver.doctor.report import Report as Report, read_report as read_report
+from solver.doctor.verdict import Check as Check

@@ -3,21 +3,10 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.equations.base import Equation, SplitEquation, advection_rate
-from solver.equations.field import Field
-from solver.equations.mhd import Vector, magnetic_helicity
-from solver.equations.system import PeriodicSystem, require
-
-__all__ = [
-    "Equation",
-    "Field",
-    "PeriodicSystem",
-    "SplitEquation",
-    "Vector",
-    "advection_rate",
-    "magnetic_helicity",
-    "require",
-]
+from solver.equations.base import Equation as Equation, SplitEquation as SplitEquation, advection_rate as advection_rate
+from solver.equations.field import Field as Field
+from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity
+from solver.equations.system import PeriodicSystem as PeriodicSystem, require as require
 
 
 def __getattr__(name: str) -> Any:

@@ -61,6 +61,7 @@ class Boussinesq(Equation):
     }
     keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
+    spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
     units: ClassVar[dict[str, str]] = {
         "kinetic_energy": "length^2/time^2",
         "buoyancy_variance": "length^2/time^4",

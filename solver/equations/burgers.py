@@ -38,6 +38,7 @@ class Burgers(Equation):
     viscosity: ArrayLike
 
     name: ClassVar[str] = "burgers"
+    spectrum_laws: ClassVar[dict[int, float]] = {2: 2.0, 3: 2.0}
     fields: ClassVar[dict[str, Field]] = {"velocity": Field("vector", "length/time")}
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",

@@ -63,6 +63,7 @@ class MHD(Equation):
     }
     keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
+    spectrum_laws: ClassVar[dict[int, float]] = {2: 3 / 2, 3: 5 / 3}
     units: ClassVar[dict[str, str]] = {
         "kinetic_energy": "length^2/time^2",
         "magnetic_energy": "length^2/time^2",

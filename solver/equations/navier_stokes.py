@@ -55,6 +55,7 @@ class NavierStokes(Equation):
     )
     keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
+    spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0, 3: 5 / 3}
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
         "enstrophy": "1/time^2",

@@ -48,6 +48,7 @@ class SurfaceQuasiGeostrophic(Equation):
     name: ClassVar[str] = "surface-quasi-geostrophic"
     fields: ClassVar[dict[str, Field]] = {"buoyancy": Field(units="length/time")}
     dimensions: ClassVar[tuple[int, ...]] = (2,)
+    spectrum_laws: ClassVar[dict[int, float]] = {2: 5 / 3}
     units: ClassVar[dict[str, str]] = {
         "variance": "length^2/time^2",
         "energy": "length^3/time^2",

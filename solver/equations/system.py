@@ -44,6 +44,8 @@ class PeriodicSystem(eqx.Module):
         fields: name → `Field`, in the order in which they are stacked for transforms.
         dimensions: numbers of dimensions in space that make sense.
         units: of each series column, in the order of `series`; derived from the fields for the default series.
+        spectrum_laws: p of the power law E(k) ∝ k^−p that is expected of energy spectra, by the number of dimensions;
+            figures of spectra show k^p E(k) too.
 
     Args:
         grid: where the fields live.
@@ -57,6 +59,7 @@ class PeriodicSystem(eqx.Module):
     fields: ClassVar[Mapping[str, Field]]
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     units: ClassVar[dict[str, str]] = {}
+    spectrum_laws: ClassVar[Mapping[int, float]] = {}
 
     def __check_init__(self) -> None:
         # runs after any `__init__`, a subclass's own too; the one attribute that is not left as it was given

@@ -62,6 +62,7 @@ class TwoLayerQuasiGeostrophic(Equation):
     }
     keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2,)
+    spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0}
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
         "kinetic_energy": "length^2/time^2",

@@ -55,6 +55,7 @@ class Vorticity(Equation):
     fields: ClassVar[dict[str, Field]] = {"vorticity": Field(units="1/time", zero_mean=True)}
     keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2,)
+    spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0}
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
         "enstrophy": "1/time^2",

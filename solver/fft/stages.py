@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.experimental.layout import Layout as ArrayLayout
-from jax.experimental.layout import with_layout_constraint
+from jax.experimental.layout import Layout as ArrayLayout, with_layout_constraint
 from jaxtyping import Array
 
 from solver.grid.layout import Layout

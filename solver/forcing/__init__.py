@@ -3,9 +3,7 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.forcing.base import Forcing
-
-__all__ = ["Forcing"]
+from solver.forcing.base import Forcing as Forcing
 
 
 def __getattr__(name: str) -> Any:

@@ -1,25 +1,18 @@
 """Shape, lengths, coordinates, wavenumbers and retained modes of a periodic box, and fields made from outside data."""
 
-from solver.grid.arrays import from_device_pieces, from_global, from_process_local, gather, local_slices
-from solver.grid.grid import Box, Grid, sample
-from solver.grid.layout import DEALIASING, Layout
-from solver.grid.locate import Place, find_mode, find_point, mode_index
-from solver.grid.storage import Storage
-
-__all__ = [
-    "DEALIASING",
-    "Box",
-    "Grid",
-    "Layout",
-    "Place",
-    "Storage",
-    "find_mode",
-    "find_point",
-    "from_device_pieces",
-    "from_global",
-    "from_process_local",
-    "gather",
-    "local_slices",
-    "mode_index",
-    "sample",
-]
+from solver.grid.arrays import (
+    from_device_pieces as from_device_pieces,
+    from_global as from_global,
+    from_process_local as from_process_local,
+    gather as gather,
+    local_slices as local_slices,
+)
+from solver.grid.grid import Box as Box, Grid as Grid, sample as sample
+from solver.grid.layout import DEALIASING as DEALIASING, Layout as Layout
+from solver.grid.locate import (
+    Place as Place,
+    find_mode as find_mode,
+    find_point as find_point,
+    mode_index as mode_index,
+)
+from solver.grid.storage import Storage as Storage

@@ -3,10 +3,8 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.initial.base import Initial
-from solver.initial.wavefunctions import CORE_RADIUS
-
-__all__ = ["CORE_RADIUS", "Initial"]
+from solver.initial.base import Initial as Initial
+from solver.initial.wavefunctions import CORE_RADIUS as CORE_RADIUS
 
 
 def __getattr__(name: str) -> Any:

@@ -5,95 +5,85 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
-    from solver.io.checkpoint_reading import load_array, load_checkpoint, storage_in
-    from solver.io.checkpoint_store import keep_newest, newest_valid, remove_leftovers, set_aside, verify
-    from solver.io.checkpoint_writing import hold, save_checkpoint, write_checkpoint
-    from solver.io.directory import RunDirectory
-    from solver.io.fields import describe_field, read_field
-    from solver.io.files import DiskError, duration, in_words, make_folder, write_text
-    from solver.io.hdf5 import dataset, is_sealed, read_hdf5, verify_data
-    from solver.io.lock import DEAD_SECONDS, DirectoryLock, TakenError, read_lock
-    from solver.io.manifest import CheckpointError, list_checkpoints, newest_time, read_manifest, step_of
-    from solver.io.provenance import kept_variables, record_provenance
-    from solver.io.read_snapshots import Snapshot, SnapshotVariable, read_slices, read_snapshot
-    from solver.io.records import TIME, VARIANCE, Axis, Column, RecordsFile, RecordsLayout, Row
-    from solver.io.series import SeriesFile, drop_rows_after, read_columns, read_series, read_units
-    from solver.io.snapshots import (
-        COMPONENT,
-        Variable,
-        drop_snapshots,
-        hold_snapshot,
-        list_snapshots,
-        snapshot_path,
-        variables_in,
-        write_snapshot,
+    from solver.io.checkpoint_reading import (
+        load_array as load_array,
+        load_checkpoint as load_checkpoint,
+        storage_in as storage_in,
     )
-    from solver.io.vtkhdf_series import series_path, update_series
-    from solver.io.writer import Job, Writer
+    from solver.io.checkpoint_store import (
+        keep_newest as keep_newest,
+        newest_valid as newest_valid,
+        remove_leftovers as remove_leftovers,
+        set_aside as set_aside,
+        verify as verify,
+    )
+    from solver.io.checkpoint_writing import (
+        hold as hold,
+        save_checkpoint as save_checkpoint,
+        write_checkpoint as write_checkpoint,
+    )
+    from solver.io.directory import RunDirectory as RunDirectory
+    from solver.io.fields import describe_field as describe_field, read_field as read_field
+    from solver.io.files import (
+        DiskError as DiskError,
+        duration as duration,
+        in_words as in_words,
+        make_folder as make_folder,
+        write_text as write_text,
+    )
+    from solver.io.hdf5 import (
+        dataset as dataset,
+        is_sealed as is_sealed,
+        read_hdf5 as read_hdf5,
+        verify_data as verify_data,
+    )
+    from solver.io.lock import (
+        DEAD_SECONDS as DEAD_SECONDS,
+        DirectoryLock as DirectoryLock,
+        TakenError as TakenError,
+        read_lock as read_lock,
+    )
+    from solver.io.manifest import (
+        CheckpointError as CheckpointError,
+        list_checkpoints as list_checkpoints,
+        newest_time as newest_time,
+        read_manifest as read_manifest,
+        step_of as step_of,
+    )
+    from solver.io.provenance import kept_variables as kept_variables, record_provenance as record_provenance
+    from solver.io.read_snapshots import (
+        Snapshot as Snapshot,
+        SnapshotVariable as SnapshotVariable,
+        read_slices as read_slices,
+        read_snapshot as read_snapshot,
+    )
+    from solver.io.records import (
+        TIME as TIME,
+        VARIANCE as VARIANCE,
+        Axis as Axis,
+        Column as Column,
+        RecordsFile as RecordsFile,
+        RecordsLayout as RecordsLayout,
+        Row as Row,
+    )
+    from solver.io.series import (
+        SeriesFile as SeriesFile,
+        drop_rows_after as drop_rows_after,
+        read_columns as read_columns,
+        read_series as read_series,
+        read_units as read_units,
+    )
+    from solver.io.snapshots import (
+        COMPONENT as COMPONENT,
+        Variable as Variable,
+        drop_snapshots as drop_snapshots,
+        hold_snapshot as hold_snapshot,
+        list_snapshots as list_snapshots,
+        snapshot_path as snapshot_path,
+        variables_in as variables_in,
+        write_snapshot as write_snapshot,
+    )
+    from solver.io.vtkhdf_series import series_path as series_path, update_series as update_series
+    from solver.io.writer import Job as Job, Writer as Writer
 
-__getattr__ = imported_when_used(__name__, __file__)
-
-__all__ = [
-    "COMPONENT",
-    "DEAD_SECONDS",
-    "TIME",
-    "VARIANCE",
-    "Axis",
-    "CheckpointError",
-    "Column",
-    "DirectoryLock",
-    "DiskError",
-    "Job",
-    "RecordsFile",
-    "RecordsLayout",
-    "Row",
-    "RunDirectory",
-    "SeriesFile",
-    "Snapshot",
-    "SnapshotVariable",
-    "TakenError",
-    "Variable",
-    "Writer",
-    "dataset",
-    "describe_field",
-    "drop_rows_after",
-    "drop_snapshots",
-    "duration",
-    "hold",
-    "hold_snapshot",
-    "in_words",
-    "is_sealed",
-    "keep_newest",
-    "kept_variables",
-    "list_checkpoints",
-    "list_snapshots",
-    "load_array",
-    "load_checkpoint",
-    "make_folder",
-    "newest_time",
-    "newest_valid",
-    "read_columns",
-    "read_field",
-    "read_hdf5",
-    "read_lock",
-    "read_manifest",
-    "read_series",
-    "read_slices",
-    "read_snapshot",
-    "read_units",
-    "record_provenance",
-    "remove_leftovers",
-    "save_checkpoint",
-    "series_path",
-    "set_aside",
-    "snapshot_path",
-    "step_of",
-    "storage_in",
-    "update_series",
-    "variables_in",
-    "verify",
-    "verify_data",
-    "write_checkpoint",
-    "write_snapshot",
-    "write_text",
-]
+__getattr__, __dir__ = imported_when_used(__name__)

@@ -17,8 +17,7 @@ import jax
 from solver.cluster import LOGGER, Agreement, any_process, is_first
 from solver.io.files import PARTIAL, checksum, partial_path
 from solver.io.manifest import CheckpointError, list_checkpoints, read_manifest
-from solver.io.shared_file import NAME as NAME_OF_SHARED
-from solver.io.shared_file import block_checksums
+from solver.io.shared_file import NAME as NAME_OF_SHARED, block_checksums
 
 
 def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:

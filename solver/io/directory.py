@@ -55,13 +55,3 @@ class RunDirectory:
     def checkpoints(self) -> Path:
         """Folder of the checkpoints."""
         return self.path / "checkpoints"
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """All folders into which a run writes files, including the run's directory itself."""
-        return (self.checkpoints, self.snapshots, self.slices, self.statistics, self.path)
-
-    def existing_files(self) -> list[str]:
-        """Names of existing files and folders of a run; empty if the directory holds no run."""
-        files = (self.run_file, self.series, self.records("spectra"), *self.folders)
-        return [path.name for path in files if path.exists() and path != self.path]

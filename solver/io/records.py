@@ -48,11 +48,13 @@ class Column:
         axes: names of the axes of its arrays, in order; none for a number.
         units: of the values.
         long_name: description of the values, with their normalisation.
+        power_law: p of the power law k^−p that is expected of a spectrum; None if none is.
     """
 
     axes: tuple[str, ...] = ()
     units: str = ""
     long_name: str = ""
+    power_law: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,19 @@ class RecordsLayout:
         """Shape of a column's arrays."""
         return tuple(len(self.axes[axis].values) for axis in self.columns[name].axes)
 
+    def continues(self, other: RecordsLayout) -> bool:
+        """Whether rows of this layout may follow rows of another: the same axes, columns and units."""
+        return self._of_rows() == other._of_rows()
+
+    def _of_rows(self) -> Any:
+        axes = {name: (axis.values.tolist(), axis.units) for name, axis in self.axes.items()}
+        return axes, {name: (column.axes, column.units) for name, column in self.columns.items()}
+
     def to_json(self) -> dict[str, Any]:
         """The layout as values that JSON can hold."""
         return {
             "axes": {name: {**vars(axis), "values": axis.values.tolist()} for name, axis in self.axes.items()},
-            "columns": {name: vars(column) for name, column in self.columns.items()},
+            "columns": {name: _known(column) for name, column in self.columns.items()},
         }
 
     @classmethod
@@ -198,6 +208,10 @@ class RecordsFile:
         self.journal.unlink(missing_ok=True)
 
 
+def _known(column: Column) -> dict[str, Any]:
+    return {key: value for key, value in vars(column).items() if value is not None}
+
+
 def _write(file: h5py.File, rows: list[Row], layout: RecordsLayout) -> None:
     create(file, "t", np.array([row.t for row in rows]))
     create(file, "step", np.array([row.step for row in rows]))
@@ -213,8 +227,8 @@ def _write(file: h5py.File, rows: list[Row], layout: RecordsLayout) -> None:
 
 
 def _describe(data: h5py.Dataset, what: Axis | Column) -> None:
-    for key in ("units", "long_name"):
-        if getattr(what, key):
+    for key in ("units", "long_name", "power_law"):
+        if getattr(what, key, None) not in ("", None):
             data.attrs[key] = getattr(what, key)
 
 
@@ -228,8 +242,10 @@ def _read_layout(file: h5py.File) -> RecordsLayout:
 
     scales = [name for name in file if name not in TIME and dataset(file, name).is_scale]
     axes = {name: Axis(dataset(file, name)[:], **words(name)) for name in scales}
-    columns = {
-        name: Column(tuple(dim.keys()[0] for dim in list(dataset(file, name).dims)[1:]), **words(name))
-        for name in _columns_in(file)
-    }
+    columns = {}
+    for name in _columns_in(file):
+        data = dataset(file, name)
+        law = data.attrs.get("power_law")
+        held = tuple(dim.keys()[0] for dim in list(data.dims)[1:])
+        columns[name] = Column(held, **words(name), power_law=None if law is None else float(law))
     return RecordsLayout(axes, columns)

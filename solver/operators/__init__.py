@@ -1,34 +1,23 @@
 """Operators on coefficients: derivatives, projection, elliptic solves, and the linear part of an equation."""
 
 from solver.operators.derivatives import (
-    components,
-    curl,
-    divergence,
-    gradient,
-    project_solenoidal,
+    components as components,
+    curl as curl,
+    divergence as divergence,
+    gradient as gradient,
+    project_solenoidal as project_solenoidal,
 )
-from solver.operators.elliptic import solve_biharmonic, solve_helmholtz, solve_poisson
-from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix
-from solver.operators.phi import phi_functions, phi_matrices
-from solver.operators.rotation import Rotation
-from solver.operators.symmetry import hermitian, random_modes
-
-__all__ = [
-    "Diagonal",
-    "Fields",
-    "LinearOperator",
-    "Matrix",
-    "Rotation",
-    "components",
-    "curl",
-    "divergence",
-    "gradient",
-    "hermitian",
-    "phi_functions",
-    "phi_matrices",
-    "project_solenoidal",
-    "random_modes",
-    "solve_biharmonic",
-    "solve_helmholtz",
-    "solve_poisson",
-]
+from solver.operators.elliptic import (
+    solve_biharmonic as solve_biharmonic,
+    solve_helmholtz as solve_helmholtz,
+    solve_poisson as solve_poisson,
+)
+from solver.operators.linear import (
+    Diagonal as Diagonal,
+    Fields as Fields,
+    LinearOperator as LinearOperator,
+    Matrix as Matrix,
+)
+from solver.operators.phi import phi_functions as phi_functions, phi_matrices as phi_matrices
+from solver.operators.rotation import Rotation as Rotation
+from solver.operators.symmetry import hermitian as hermitian, random_modes as random_modes

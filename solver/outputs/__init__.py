@@ -3,9 +3,7 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.outputs.base import Output, Run
-
-__all__ = ["Output", "Run"]
+from solver.outputs.base import Output as Output, Run as Run
 
 
 def __getattr__(name: str) -> Any:

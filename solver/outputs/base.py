@@ -49,12 +49,13 @@ class Run:
 class Output(ABC):
     """One kind of output with its schedule. Subclass it for an output of your own.
 
-    A subclass gives `name` and `write`, and `drop_after` if it writes files. Its parameters are annotated attributes
-    with defaults, and keys of `[output.NAME]` in a run file; it is a frozen dataclass.
+    A subclass gives `name` and `write`, and `paths` and `drop_after` if it writes files. Its parameters are annotated
+    attributes with defaults, and keys of `[output.NAME]` in a run file; it is a frozen dataclass.
 
     Class attributes:
         name: its name in run files.
         at_start: whether the first state of a run is written.
+        at_points: whether its figures are of fields at points, of which a view may choose slices.
 
     Args:
         every_steps: number of steps between two outputs.
@@ -70,6 +71,7 @@ class Output(ABC):
 
     name: ClassVar[Any] = ClassName()
     at_start: ClassVar[bool] = True
+    at_points: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _ = self.schedule
@@ -159,6 +161,11 @@ class Output(ABC):
     def flush(self, run: Run) -> None:
         """Bring everything written so far into its final form; called before each checkpoint, first process only."""
         return
+
+    @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        """Its files, and its folders of files, in a run's directory. A new run refuses a directory with one of them."""
+        return ()
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:

@@ -100,6 +100,10 @@ class Checkpoints(Output):
         return _is_multiple(manifest["step" if self.every_steps is not None else "t"], self.keep_every)
 
     @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        return (directory.checkpoints,)
+
+    @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
         return {path: verify(path) for path in list_checkpoints(directory.checkpoints)}
 

@@ -92,6 +92,10 @@ class Records(Output):
         return RecordsFile(directory.records(cls.name))
 
     @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        return (cls.file(directory).path,)
+
+    @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
         """Draw one figure, with panels chosen by the axes of the columns."""
         recorded = Recorded.read(cls.file(directory))
@@ -114,7 +118,7 @@ def check_continues(file: RecordsFile, layout: RecordsLayout, name: str) -> None
     if verify_data(file.path):
         raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
     existing = file.layout()
-    if existing is not None and existing.to_json() != layout.to_json():
+    if existing is not None and not layout.continues(existing):
         raise ConfigError(
             f"{file.path}: holds {', '.join(existing.columns)} with other axes or units than output.{name} now "
             "asks for; move it away to begin it anew"

@@ -103,6 +103,10 @@ class Series(Output):
         stop_if_wrong(astray, int(state.step), float(state.t))
 
     @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        return (directory.series,)
+
+    @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
         drop_rows_after(directory.series, step)
 

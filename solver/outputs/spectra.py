@@ -10,13 +10,12 @@ from typing import ClassVar
 import jax
 from jaxtyping import Array
 
-from solver.config import read_toml
 from solver.diagnostics import shell_wavenumbers
 from solver.equations.system import PeriodicSystem
 from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
-from solver.pictures import Recorded, View, power_of, save, spectra_figure
+from solver.pictures import Recorded, View, save, spectra_figure
 
 
 @dataclass(frozen=True)
@@ -31,21 +30,28 @@ class Spectra(Records):
     def layout(self, equation: PeriodicSystem) -> RecordsLayout:
         k = Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")
         names = jax.eval_shape(lambda fields: equation.spectra(fields), equation.field_shapes())
-        return RecordsLayout(
-            {"k": k}, {name: Column(("k",), long_name=text) for name, text in _about(equation, names).items()}
-        )
+        law = equation.spectrum_laws.get(equation.grid.dimensions)
+        columns = {
+            name: Column(("k",), long_name=text, power_law=None if law is None else _law_of(name, law))
+            for name, text in _about(equation, names).items()
+        }
+        return RecordsLayout({"k": k}, columns)
 
     def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
         return equation.spectra(fields)
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
-        """Draw a panel for each spectrum, and one compensated by the power of k of the view or of the equation."""
+        """Draw a panel for each spectrum, and one of it times a power of k, from the view or from the file."""
         recorded = Recorded.read(cls.file(directory))
         if recorded is None:
             return []
-        power = _power(directory) if view.compensate is None else view.compensate
-        figure = spectra_figure(recorded.axis("k"), recorded.t, recorded.values, view, power)
+        columns = recorded.layout.columns
+        if view.compensate is None:
+            laws = {name: column.power_law for name, column in columns.items() if column.power_law is not None}
+        else:
+            laws = {name: _law_of(name, view.compensate) for name in columns}
+        figure = spectra_figure(recorded.axis("k"), recorded.t, recorded.values, view, laws)
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
@@ -64,7 +70,6 @@ def _half(name: str) -> str:
     return f"half the mean square of {name} in each shell"
 
 
-def _power(directory: RunDirectory) -> float | None:
-    """The power of k that compensates the spectrum of the run's equation."""
-    table = read_toml(directory.run_file)
-    return power_of(table["equation"]["name"], len(table["grid"]["shape"]))
+def _law_of(name: str, energy: float) -> float:
+    """p of the law k^−p of a spectrum, from that of the energy spectrum: enstrophy is k² times energy."""
+    return energy - 2 if "enstrophy" in name else energy

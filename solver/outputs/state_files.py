@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from solver.equations.system import PeriodicSystem
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
@@ -32,6 +32,8 @@ class StateFiles(Output):
     fields: tuple[str, ...] = ()
     precision: Precision = "grid"
     compression: Compression = "none"
+
+    at_points: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -72,6 +74,10 @@ class StateFiles(Output):
             {"title": run.title, "equation": equation.name},
             self.compression,
         )
+
+    @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        return (cls.folder(directory),)
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:

@@ -85,6 +85,7 @@ class Statistics(Output):
 
     name: ClassVar[str] = "statistics"
     at_start: ClassVar[bool] = False
+    at_points: ClassVar[bool] = True
     _others: ClassVar[tuple[Output, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -228,6 +229,10 @@ class Statistics(Output):
     def flush(self, run: Run) -> None:
         for path in _record_files(run.directory):
             RecordsFile(path).merge()
+
+    @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        return (directory.statistics,)
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:

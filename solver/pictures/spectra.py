@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,46 +14,33 @@ from solver.pictures.ticks import few_ticks
 from solver.pictures.times import chosen_times, time_colours, times_legend
 from solver.pictures.view import View
 
-# p for which k^p E(k) is flat in the inertial range: three dimensions, two dimensions
-POWERS = {
-    "navier-stokes": (5 / 3, 3.0),
-    "boussinesq": (5 / 3, None),
-    "mhd": (5 / 3, 3 / 2),
-    "burgers": (2.0, 2.0),
-    "vorticity": (None, 3.0),
-    "surface-quasi-geostrophic": (None, 5 / 3),
-    "two-layer-quasi-geostrophic": (None, 3.0),
-}
 NOISE = 1e-20  # over the largest value; the highest shells of a smooth field hold only round-off
 DEEP, SHALLOW = 1e-14, 1e-5  # lower edge of a spectrum, and of a compensated one, over the largest value
 
 
-def power_of(equation: str, dimensions: int) -> float | None:
-    """The power of k that compensates an equation's energy spectrum; None if no power law is expected."""
-    known = POWERS.get(equation)
-    return known[0 if dimensions == 3 else 1] if known and dimensions > 1 else None
-
-
 def spectra_figure(
-    k: np.ndarray, t: np.ndarray, spectra: Mapping[str, np.ndarray], view: View, power: float | None = None
-) -> Any | None:
-    """For each spectrum `(t, k)` a panel and, if a power is given, a panel of the compensated spectrum."""
+    k: np.ndarray, t: np.ndarray, spectra: Mapping[str, np.ndarray], view: View,
+    laws: Mapping[str, float] = MappingProxyType({}),
+) -> Any | None:  # fmt: skip
+    """For each spectrum `(t, k)` a panel and, if some have a power law k^−p in `laws`, a panel of k^p times these."""
     spectra = {name: values for name, values in spectra.items() if np.nanmax(values, initial=0) > 0}
     if not len(t) or not spectra:
         return None
-    each, count = (1 if power is None else 2), len(spectra)
+    each, count = (2 if laws.keys() & spectra.keys() else 1), len(spectra)
     down, across = (1, each) if count == 1 else (each, count)
     with style(view):
         figure, panels = new_figure(down, across, (max(COLUMN * 0.85, min(COLUMN, PAGE / across)), 2.6), view)
         for i, (name, values) in enumerate(spectra.items()):
             loglog_at_times(panels[i], k, t, values, view, lowest=DEEP)
             panels[i].set(title=f"{in_words(name)} per shell", xlabel=with_unit("k", "1/length"))
-            if power is not None:
-                p = power - 2 if "enstrophy" in name else power
+            if name in laws:
+                p = laws[name]
                 flat = values * np.where(k > 0, k, 1.0) ** p
                 loglog_at_times(panels[count + i], k, t, flat, view, legend=False, lowest=SHALLOW)
                 title = f"{_power_of_k(p)} × {in_words(name)}"
                 panels[count + i].set(title=title, xlabel=with_unit("k", "1/length"))
+            elif each == 2:
+                panels[count + i].remove()
     return figure
 
 

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
-    from solver.reading.hours import device_hours
-    from solver.reading.outcome import AFTER_BLOW_UP, RunStatus, run_status
-    from solver.reading.run import OpenRun, open_run, recorded_names
+    from solver.reading.hours import device_hours as device_hours
+    from solver.reading.outcome import AFTER_BLOW_UP as AFTER_BLOW_UP, RunStatus as RunStatus, run_status as run_status
+    from solver.reading.run import OpenRun as OpenRun, open_run as open_run, recorded_names as recorded_names
 
-__getattr__ = imported_when_used(__name__, __file__)
-
-__all__ = ["AFTER_BLOW_UP", "OpenRun", "RunStatus", "device_hours", "open_run", "recorded_names", "run_status"]
+__getattr__, __dir__ = imported_when_used(__name__)

@@ -42,9 +42,10 @@ def records_dataset(file: RecordsFile) -> Any:
     variables = {}
     for name, column in layout.columns.items():
         values = np.array([row.values[name] for row in rows]).reshape(len(rows), *layout.shape(name))
-        variables[name] = (("t", *column.axes), values, _attributes(column.units, column.long_name))
+        law = {} if column.power_law is None else {"power_law": column.power_law}
+        variables[name] = (("t", *column.axes), values, _attributes(column.units, column.long_name) | law)
     return xarray.Dataset(variables, coordinates)
 
 
-def _attributes(units: str, long_name: str) -> dict[str, str]:
+def _attributes(units: str, long_name: str) -> dict[str, Any]:
     return {key: text for key, text in (("units", units), ("long_name", long_name)) if text}

@@ -1,25 +1,15 @@
 """A whole run: its directory, its first state, stepping with outputs in the pauses, and how it ends."""
 
-from solver.simulation.directory import locked_run_directory, refuse_earlier_end, refuse_occupied, refuse_other_physics
-from solver.simulation.limits import Limits
-from solver.simulation.output_list import OutputList
-from solver.simulation.pauses import Listener, Pause
-from solver.simulation.profile import Profile
-from solver.simulation.simulation import Simulation
-from solver.simulation.stepping import simulate
-from solver.simulation.stop_conditions import StopConditions
-
-__all__ = [
-    "Limits",
-    "Listener",
-    "OutputList",
-    "Pause",
-    "Profile",
-    "Simulation",
-    "StopConditions",
-    "locked_run_directory",
-    "refuse_earlier_end",
-    "refuse_occupied",
-    "refuse_other_physics",
-    "simulate",
-]
+from solver.simulation.directory import (
+    locked_run_directory as locked_run_directory,
+    refuse_earlier_end as refuse_earlier_end,
+    refuse_occupied as refuse_occupied,
+    refuse_other_physics as refuse_other_physics,
+)
+from solver.simulation.limits import Limits as Limits
+from solver.simulation.output_list import OutputList as OutputList
+from solver.simulation.pauses import Listener as Listener, Pause as Pause
+from solver.simulation.profile import Profile as Profile
+from solver.simulation.simulation import Simulation as Simulation
+from solver.simulation.stepping import simulate as simulate
+from solver.simulation.stop_conditions import StopConditions as StopConditions

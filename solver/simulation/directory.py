@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,22 @@ from solver.io import (
     write_text,
 )
 from solver.loop import BlowUp
+from solver.outputs import Output
 
 
-def refuse_occupied(directory: RunDirectory) -> None:
-    """Raises ConfigError if the directory already holds a run."""
-    existing = directory.existing_files()
+def refuse_occupied(directory: RunDirectory, kinds: Iterable[type[Output]]) -> None:
+    """Raises ConfigError if the directory already holds a run: a run file, or files of one of these kinds of output."""
+    files = [directory.run_file, *_written_by(kinds, directory)]
+    existing = dict.fromkeys(path.relative_to(directory.path).parts[0] for path in files if path.exists())
     if existing:
         raise ConfigError(
             f"{directory.path} already holds a run ({', '.join(existing)}); continue it with --resume "
             "(resume=True in Python), or choose another output directory"
         )
+
+
+def _written_by(kinds: Iterable[type[Output]], directory: RunDirectory) -> list[Path]:
+    return [path for kind in kinds for path in kind.paths(directory)]
 
 
 def refuse_earlier_end(directory: RunDirectory, end: float) -> None:
@@ -68,6 +74,7 @@ def locked_run_directory(
     directory: RunDirectory,
     run_file: str,
     devices: Sequence[jax.Device],
+    kinds: Sequence[type[Output]],
     sources: Sequence[Source] = (),
     notes: Sequence[str] = (),
     *,
@@ -79,6 +86,7 @@ def locked_run_directory(
         directory: where the run writes.
         run_file: text of its config.toml.
         devices: the devices of the run, for provenance.json.
+        kinds: every kind of output that may have written into it.
         sources: the user's own files, which are copied into it.
         notes: differences from what was asked for, for provenance.json.
         continues: whether an existing run may be continued; if not, it is refused.
@@ -98,11 +106,12 @@ def locked_run_directory(
                 lock = _take(directory)
                 stack.callback(lock.release)
                 if not continues:
-                    refuse_occupied(directory)  # checked again, since no other run can start here now
+                    refuse_occupied(directory, kinds)  # checked again, since no other run can start here now
                 _refuse_link(directory.log)
                 stack.enter_context(log_to(directory.log))
-                for folder in directory.folders:
-                    remove_leftovers(folder)
+                for path in {directory.path, *_written_by(kinds, directory)}:
+                    if path.is_dir():
+                        remove_leftovers(path)
                 for source in sources:
                     write_text(directory.path / source.copy_name, source.content)
                 write_text(directory.run_file, run_file)

@@ -3,9 +3,7 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.steppers.base import State, Stepper, fitting, initial_state
-
-__all__ = ["State", "Stepper", "fitting", "initial_state"]
+from solver.steppers.base import State as State, Stepper as Stepper, fitting as fitting, initial_state as initial_state
 
 
 def __getattr__(name: str) -> Any:

@@ -132,6 +132,7 @@ class Stepper(eqx.Module):
         order: of the error in dt.
         takes: the kind of equation that it can step.
         stable_for: linear parts without growth for which it is stable at any dt: `real`, `complex` (or imaginary).
+        exact_linear: whether a step of any size is exact where N = 0.
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
         error_order: order of the embedded method that estimates the error of a step; None if there is none.
     """
@@ -140,6 +141,7 @@ class Stepper(eqx.Module):
     order: ClassVar[int]
     takes: ClassVar[Any] = Equation
     stable_for: ClassVar[frozenset[str]] = frozenset({"real", "complex"})
+    exact_linear: ClassVar[bool] = False
     stages_held: ClassVar[int]
     error_order: ClassVar[int | None] = None
 

@@ -58,6 +58,7 @@ class Row:
 class _ETDRK(Stepper):
     """Class attributes: rows, the tableau."""
 
+    exact_linear: ClassVar[bool] = True
     rows: ClassVar[tuple[Row, ...]]
 
     def coefficients(self, equation: Driven, dt: ArrayLike) -> Prepared:

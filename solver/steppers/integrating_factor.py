@@ -31,6 +31,7 @@ class _IntegratingFactor(Stepper):
         nodes: c_i, the times of the stages in units of dt, never decreasing.
     """
 
+    exact_linear: ClassVar[bool] = True
     nodes: ClassVar[tuple[Fraction, ...]]
 
     def gaps(self) -> list[Fraction]:

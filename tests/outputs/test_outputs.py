@@ -1,5 +1,6 @@
 """Outputs as objects: what they write, what they drop when a run continues, and `solver.run`."""
 
+import json
 import shutil
 import tomllib
 
@@ -27,6 +28,23 @@ SHELLS = RecordsLayout({"k": Axis(np.arange(20.0), "1/length")}, {"energy": Colu
 
 def rows(count, shells=20):
     return [Row(step, 0.1 * step, {"energy": np.arange(shells) + step}) for step in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "laws"),
+    [
+        (lambda grid: sw.equations.NavierStokes(grid, 0.1), (8, 8, 8), {"energy": 5 / 3}),
+        (lambda grid: sw.equations.Vorticity(grid, 0.1), (8, 8), {"energy": 3.0, "enstrophy": 1.0}),
+        (lambda grid: sw.equations.Burgers(grid, 0.1), (8,), {"energy": None}),
+    ],
+    ids=["3-D", "enstrophy", "none in 1-D"],
+)
+def test_a_spectrum_has_the_power_law_of_its_equation(make_grid, tmp_path, make, shape, laws):
+    layout = sw.outputs.Spectra().layout(make(make_grid(shape, devices=1)))
+    file = RecordsFile(tmp_path / "spectra.h5")
+    file.append(Row(0, 0.0, {name: np.ones(layout.shape(name)) for name in layout.columns}), layout)
+    for read in (layout, file.layout(), RecordsLayout.from_json(json.loads(json.dumps(layout.to_json())))):
+        assert {name: column.power_law for name, column in read.columns.items()} == laws
 
 
 def test_the_file_is_replaced_as_seldom_as_keeps_a_row_cheap(tmp_path, monkeypatch):

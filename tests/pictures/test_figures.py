@@ -17,7 +17,6 @@ from solver.pictures import (
     colours_of,
     frequencies_figure,
     hovmoeller_figure,
-    power_of,
     records_figure,
     series_figure,
     slices_figure,
@@ -86,7 +85,7 @@ def test_nothing_to_draw():
 
 def test_a_compensated_power_law_is_flat():
     law = np.where(K > 0, np.maximum(K, 1) ** (-5 / 3), 0) * np.ones((len(T), 1))
-    figure = readable(spectra_figure(K, T, {"energy": law}, View(), power_of("navier-stokes", 3)))
+    figure = readable(spectra_figure(K, T, {"energy": law}, View(), {"energy": 5 / 3}))
     assert titles(figure) == ["energy per shell", "$k^{5/3}$ × energy"]
     for line in figure.axes[1].lines:
         np.testing.assert_allclose(line.get_ydata(), 1, rtol=1e-12)
@@ -95,18 +94,18 @@ def test_a_compensated_power_law_is_flat():
     assert [line.get_label() for line in figure.axes[0].lines][-1] == "t = 123"
 
 
-def test_powers_are_of_the_equation_and_the_dimensions():
-    assert power_of("navier-stokes", 3) == pytest.approx(5 / 3)
-    assert power_of("vorticity", 2) == 3
-    assert power_of("korteweg-de-vries", 1) is None
-    assert power_of("burgers", 1) is None
+def test_only_spectra_with_a_power_law_are_compensated():
+    spectra = {name: np.exp(-K) * np.ones((len(T), 1)) for name in ("energy", "enstrophy")}
+    figure = readable(spectra_figure(K, T, spectra, View(), {"enstrophy": 1.0}))
+    assert titles(figure) == ["energy per shell", "enstrophy per shell", "k × enstrophy"]
 
 
 @pytest.mark.parametrize("highest", [5, 12, 90, 3000])
 def test_ticks_of_spectra_at_any_resolution(highest):
     k = np.arange(float(highest))
     values = np.exp(-k / highest * 60) * np.ones((3, 1))
-    readable(spectra_figure(k, T[:3], {"energy": values, "enstrophy": 1e8 * values}, View(), 3.0))
+    spectra = {"energy": values, "enstrophy": 1e8 * values}
+    readable(spectra_figure(k, T[:3], spectra, View(), {"energy": 3.0, "enstrophy": 1.0}))
 
 
 # ---- slices -----------------------------------------------------------------------------------------------------

@@ -34,8 +34,9 @@ def test_spectra_have_axes_with_units(finished):
         np.testing.assert_array_equal(run.spectra["energy"], file["energy"])
     assert run.spectra["energy"].dims == ("t", "k")
     assert run.spectra["k"].attrs == {"units": "1/length", "long_name": "centre of the shell"}
-    told = run.spectra["energy"].attrs["long_name"]
-    assert told == "energy in each shell: the sum of all shells is that of the series"
+    assert run.spectra["energy"].attrs == {
+        "long_name": "energy in each shell: the sum of all shells is that of the series", "power_law": 5 / 3,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("with_dask", [True, False])

@@ -11,8 +11,7 @@ from made_runs import MARKUP, record
 
 from solver.cli.main import main
 from solver.pictures import Recorded
-from solver.report import comparison_page, report_page
-from solver.report import page as page_module
+from solver.report import comparison_page, page as page_module, report_page
 from solver.report.charts import Charts, numbers, records_charts, series_charts, thinned
 from solver.report.compare import difference, labels
 from solver.report.facts import read_facts

@@ -16,7 +16,7 @@ from solver.steppers import ETDRK4, IFRK2, IFRK4, IMEXRK2, IMEXRK3, SBDF3, fitti
 from solver.steppers.implicit import backward_weights
 
 STEPPERS = [cls() for cls in built_in("stepper").values() if cls.takes is Equation]
-EXACT = [s for s in STEPPERS if s.name not in ("cnab2", "imexrk2", "imexrk3", "sbdf2", "sbdf3")]
+EXACT = [s for s in STEPPERS if s.exact_linear]
 FOR_ANY_L = [s for s in STEPPERS if "complex" in s.stable_for]
 SPLITTINGS = [cls() for cls in built_in("stepper").values() if cls.takes is SplitEquation]
 names = lambda steppers: [s.name for s in steppers]  # noqa: E731

@@ -73,10 +73,8 @@ def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
         ConfigError: the run has none of these files.
         ValueError: none of them has what the view asks for.
     """
-    from solver.outputs import Slices, Snapshots, Statistics
-
     drawn, errors = [], []
-    for kind in (Snapshots, Slices, Statistics):  # outputs with fields at points
+    for kind in filter(lambda kind: kind.at_points, outputs_of(directory)):
         try:
             drawn += kind.draw(directory, folder, view)
         except ValueError as error:

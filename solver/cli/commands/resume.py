@@ -15,6 +15,7 @@ from solver.config import ConfigError
 from solver.io import RunDirectory, list_checkpoints, step_of
 
 OVERRIDES = True
+STOPS_EARLY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +56,7 @@ def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
     from solver.simulation import refuse_occupied
 
     new = RunDirectory(Path(config.directory))
-    refuse_occupied(new)
+    refuse_occupied(new, config.known_outputs)
     options.resume = False
     return run_job(config, new, options)
 

@@ -13,6 +13,7 @@ from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints, newest_time
 
 OVERRIDES = True
+STOPS_EARLY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     directory = RunDirectory(Path(config.directory))
     if not options.resume:
-        refuse_occupied(directory)
+        refuse_occupied(directory, config.known_outputs)
     elif directory.run_file.exists():
         refuse_another_run(directory, config)
         refuse_blow_up_again(directory, config)
