@@ -21,7 +21,6 @@ from solver.initial.base import Initial
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.mesh import AnyMesh
-from solver.outputs.base import Run
 from solver.simulation import Limits, OutputList, Simulation
 from solver.steppers.base import State, Stepper, initial_state, state_shapes
 
@@ -85,16 +84,21 @@ class Assembly:
         return Limits(time_limit, time.stall_limit, time.energy_limit)
 
     @property
-    def run(self) -> Run:
-        """The description of the run that outputs receive."""
-        directory = RunDirectory(Path(self.config.directory))
-        config = self.config
-        return Run(self.equation, directory, self.control, config.time.end, config.title, config.to_toml())
-
-    @property
     def simulation(self) -> Simulation:
         """The whole run."""
-        return Simulation(self.run, self.stepper, self.start, self.outputs, self.limits)
+        config = self.config
+        return Simulation(
+            equation=self.equation,
+            stepper=self.stepper,
+            control=self.control,
+            end=config.time.end,
+            start=self.start,
+            outputs=self.outputs,
+            limits=self.limits,
+            directory=RunDirectory(Path(config.directory)),
+            title=config.title,
+            run_file=config.to_toml(),
+        )
 
     def initial_fields(self) -> dict[str, Array]:
         """Values at the points to start from, by field name."""

@@ -20,7 +20,7 @@ from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
-from solver.outputs.base import Output, Run
+from solver.outputs.base import Output
 from solver.simulation import (
     Limits,
     Listener,
@@ -104,10 +104,20 @@ def run(
     there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     limits = Limits(wall_limit, stall_limit, energy_limit)
-    about = Run(equation, there, control, end, title)
-    simulation = Simulation(about, stepper, lambda: state, listed, limits, tuple(listeners))
+    simulation = Simulation(
+        equation=equation,
+        stepper=stepper,
+        control=control,
+        end=end,
+        start=lambda: state,
+        outputs=listed,
+        limits=limits,
+        listeners=tuple(listeners),
+        directory=there,
+        title=title,
+    )
     simulation.check()
-    table = _description(simulation)
+    table = _description(simulation, there)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:
             refuse_occupied(there)
@@ -116,7 +126,7 @@ def run(
             refuse_earlier_end(there, end)
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
-    simulation = dataclasses.replace(simulation, run=dataclasses.replace(about, run_file=text))
+    simulation = dataclasses.replace(simulation, run_file=text)
     devices = list(equation.grid.mesh.devices.flat)
     with StopRequest() as stop, locked_run_directory(there, text, devices, continues=resume) as lock:
         final, finished = simulate(simulation, stop, lock)
@@ -128,14 +138,14 @@ def run(
 # ---- config.toml ------------------------------------------------------------------------------------------------
 
 
-def _description(simulation: Simulation) -> dict[str, Any]:
+def _description(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]:
     """Keys as in a run file; `script` says who made the run."""
-    run, equation = simulation.run, simulation.run.equation
-    time = {"stepper": simulation.stepper.name, "end": run.end, **run.control.time_keys()}
+    equation = simulation.equation
+    time = {"stepper": simulation.stepper.name, "end": simulation.end, **simulation.control.time_keys()}
     forcing = {name: _object(forced) for name, forced in equation.forcings().items()}
     start = {name: {"name": "given in Python"} for name in equation.fields}
     return {
-        "title": run.title,
+        "title": simulation.title,
         "script": sys.argv[0] or "interactive",
         "grid": _grid(equation.grid),
         "equation": _object(equation),
@@ -143,7 +153,7 @@ def _description(simulation: Simulation) -> dict[str, Any]:
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
         "time": _without_none(time),
         "output": {
-            "directory": str(run.directory.path),
+            "directory": str(directory.path),
             **{output.name: _without_none(dataclasses.asdict(output)) for output in simulation.outputs.all},
         },
     }
