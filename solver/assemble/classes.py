@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from solver.assemble import registry
 from solver.assemble.from_file import FromFile
 from solver.assemble.from_run import FromRun
-from solver.config import ConfigError, Declared, Entry, Source, parameters_of
+from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
 from solver.equations.field import MoreFields
@@ -42,7 +42,6 @@ ROOMS = {
     "output": "solver.outputs",
 }
 ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Output}
-FROM_THE_RUN = ("grid", "forcing", "method")  # attributes that other sections of a run file decide
 
 
 def register(cls: C) -> C:
@@ -66,25 +65,25 @@ def register(cls: C) -> C:
 
 
 def kind_of(cls: Any) -> str | None:
-    """What a class is; None if it is nothing that a run file may name."""
+    """The kind of a class, such as `equation`; None for a class that run files may not name."""
     return next((kind for kind, base in BASES.items() if isinstance(cls, type) and issubclass(cls, base)), None)
 
 
 @cache
 def built_in(kind: str) -> dict[str, Any]:
     """Our own classes of a kind, by name."""
-    found = concrete_classes(ROOMS[kind], BASES[kind])
+    ours = concrete_classes(ROOMS[kind], BASES[kind])
     reading = {cls.name: cls for cls in (FromFile, FromRun)} if kind == "initial" else {}
-    return dict(sorted({**found, **reading}.items()))
+    return dict(sorted({**ours, **reading}.items()))
 
 
 def of_module(kind: str, place: str, class_name: str) -> Entry:
-    """A class of a module that Python finds, or that lies in the working directory."""
+    """The entry of a class of a module that Python finds, or that lies in the working directory."""
     return entry_of(f"{place}:{class_name}", _class_of(kind, _import_module(place), place, class_name))
 
 
 def of_file(kind: str, path: Path, class_name: str) -> tuple[Entry, list[tuple[str, str, Entry]]]:
-    """A class of a user's file; and kind, name and entry of each class there, to be known by its own name."""
+    """The entry of a class of a user's file; and kind, name and entry of every class there, for the registry."""
     module, source = _import_file(path)
     cls = _class_of(kind, module, str(source.path), class_name)
     there = [(known_as, c) for c in vars(module).values() if (known_as := kind_of(c)) and _is_defined_in(module, c)]
@@ -99,7 +98,7 @@ def _known_by_name(kind: str, cls: Any, source: Source) -> Entry:
 
 
 def _import_module(name: str) -> ModuleType:
-    """A module that Python finds, or that lies in the working directory."""
+    """Import a module that Python finds, or that lies in the working directory."""
     sys.path.append(os.getcwd())
     try:
         return importlib.import_module(name)
@@ -110,7 +109,7 @@ def _import_module(name: str) -> ModuleType:
 
 
 def _import_file(path: Path) -> tuple[ModuleType, Source]:
-    """The module of a user's file, made from the very bytes that its copy in a run's directory will have."""
+    """Import a user's file, from the very bytes that its copy in a run's directory will have."""
     source = Source.read(path)
     key = f"slabwave_file_{source.checksum}"
     if key in sys.modules:
@@ -145,12 +144,12 @@ def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any
         return from_function(cls)
     fit = sorted(n for n, c in vars(module).items() if kind_of(c) == kind and _is_defined_in(module, c))
     base_name = "Equation" if kind == "equation" else base.__name__
-    found = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
+    problem = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
     there = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
     if kind == "initial":
         own = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
         there += f"; functions: {', '.join(own) or 'none'}"
-    raise ConfigError(f"{where}: {class_name}: {found}; {there}")
+    raise ConfigError(f"{where}: {class_name}: {problem}; {there}")
 
 
 def _is_defined_in(module: ModuleType, cls: Any) -> bool:
@@ -158,7 +157,7 @@ def _is_defined_in(module: ModuleType, cls: Any) -> bool:
 
 
 def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
-    """What a run file is told of a class.
+    """The entry of a class: what is said of it without importing it.
 
     Raises:
         ConfigError: its parameters cannot be read.
@@ -192,7 +191,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
 
 
 def _declared(field: Any) -> Declared:
-    """What is not a `Field` is refused where the equation is made."""
+    """Rank and units of a field. What is not a `Field` is refused later, where the equation is made."""
     return Declared(getattr(field, "rank", "scalar"), getattr(field, "units", "1"))
 
 

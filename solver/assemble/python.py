@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import jax
-import numpy as np
 import tomli_w
 
-from solver.assemble.classes import FROM_THE_RUN, known_outputs
+from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.system import PeriodicSystem
-from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.outputs.base import Output
@@ -30,6 +24,7 @@ from solver.simulation import (
     refuse_earlier_end,
     refuse_occupied,
     refuse_other_physics,
+    run_table,
     simulate,
 )
 from solver.steppers.base import State, Stepper
@@ -117,7 +112,7 @@ def run(
         title=title,
     )
     simulation.check()
-    table = _description(simulation, there)
+    table = run_table(simulation, there)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:
             refuse_occupied(there)
@@ -133,69 +128,3 @@ def run(
     if not finished:
         raise StoppedEarly
     return final
-
-
-# ---- config.toml ------------------------------------------------------------------------------------------------
-
-
-def _description(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]:
-    """Keys as in a run file; `script` says who made the run."""
-    equation = simulation.equation
-    time = {"stepper": simulation.stepper.name, "end": simulation.end, **simulation.control.time_keys()}
-    forcing = {name: _object(forced) for name, forced in equation.forcings().items()}
-    start = {name: {"name": "given in Python"} for name in equation.fields}
-    return {
-        "title": simulation.title,
-        "script": sys.argv[0] or "interactive",
-        "grid": _grid(equation.grid),
-        "equation": _object(equation),
-        "initial": start if len(start) > 1 else next(iter(start.values())),
-        **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
-        "time": _without_none(time),
-        "output": {
-            "directory": str(directory.path),
-            **{output.name: _without_none(dataclasses.asdict(output)) for output in simulation.outputs.all},
-        },
-    }
-
-
-def _grid(grid: Grid) -> dict[str, Any]:
-    return {
-        "shape": list(grid.shape),
-        "lengths": list(grid.lengths),  # type: ignore[arg-type]
-        "dealias": grid.dealias,
-        "precision": grid.precision,
-    }
-
-
-def _object(value: Any) -> dict[str, Any]:
-    """Name and parameters of an equation or a forcing."""
-    values = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name not in FROM_THE_RUN}
-    described = {name: _described(v) for name, v in values.items() if v is not None}
-    return {"name": value.name, "class": f"{type(value).__module__}:{type(value).__qualname__}", **described}
-
-
-def _described(value: Any) -> Any:
-    """Numbers, words and lists of them as they are; arrays by shape and checksum, other objects by their type."""
-    if isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return [_described(v) for v in value]
-    if isinstance(value, np.ndarray | np.generic | jax.Array):
-        whole = gather(value) if isinstance(value, jax.Array) and value.ndim == 0 else value
-        if np.ndim(whole) == 0 and not np.iscomplexobj(whole):
-            return np.asarray(whole).item()
-        return f"{value.dtype}{list(value.shape)} {_checksum(value)}"
-    return f"{type(value).__module__}:{type(value).__qualname__}"
-
-
-def _checksum(value: Any) -> str:
-    """Of a small array; fields split over devices are not gathered for it."""
-    if value.size > 2**16:
-        return "not compared"
-    whole = gather(value) if isinstance(value, jax.Array) else np.asarray(value)
-    return f"sha256 {hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest()[:16]}"
-
-
-def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _described(value) for key, value in table.items() if value is not None}

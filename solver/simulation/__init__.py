@@ -1,5 +1,7 @@
 """A whole run: its directory, its first state, stepping with outputs in the pauses, and how it ends."""
 
+from solver.simulation.branch import record_branch, with_time_of
+from solver.simulation.description import run_table
 from solver.simulation.directory import locked_run_directory, refuse_earlier_end, refuse_occupied, refuse_other_physics
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
@@ -18,8 +20,11 @@ __all__ = [
     "Simulation",
     "StopConditions",
     "locked_run_directory",
+    "record_branch",
     "refuse_earlier_end",
     "refuse_occupied",
     "refuse_other_physics",
+    "run_table",
     "simulate",
+    "with_time_of",
 ]

@@ -59,8 +59,8 @@ class OutputList:
 
     def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
         """What outputs sum up over time, at the start, by the name of the output; those that sum up something."""
-        found = {output.name: output.accumulators(equation) for output in self.others}
-        return {name: sums for name, sums in found.items() if sums}
+        every = {output.name: output.accumulators(equation) for output in self.others}
+        return {name: sums for name, sums in every.items() if sums}
 
     def observe(self, equation: PeriodicSystem, state: State, end: bool) -> State:
         """A state with the sums brought up to date. Collective."""
