@@ -42,7 +42,7 @@ def kept_start(config: Config) -> FromRun | None:
 def with_time(state: State, equation: PeriodicSystem, config: Config, start: FromRun) -> State:
     """A state at the start of a run, with the time, the number of steps and the forcing of the run it goes on from.
 
-    A forcing that has another name or other static parameters than there begins anew.
+    A forcing begins anew if it has another name or other static parameters than in that run.
     """
     path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
@@ -57,7 +57,7 @@ def _same_forcings(equation: PeriodicSystem, config: Config, manifest: dict[str,
         before = parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True))
         kinds = {name: _kind(named) for name, named in before.forcing.items()}
     except ConfigError as error:
-        LOGGER.warning("forcing: begins anew, since that of the other run cannot be told: %s", error)
+        LOGGER.warning("forcing: begins anew, since the forcing of the other run cannot be read: %s", error)
         return []
     return [name for name, named in config.forcing.items() if kinds.get(name) == _kind(named)]
 

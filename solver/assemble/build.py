@@ -1,4 +1,4 @@
-"""From a resolved run file to the objects that it names, on devices or on an abstract mesh."""
+"""The objects that a resolved run file names, on devices or on an abstract mesh."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ class Assembly:
 
     @property
     def control(self) -> StepControl:
-        """What decides the size of each step, of `[time]`."""
+        """The step control of `[time]`."""
         return control_of(self.config)
 
     @property
     def limits(self) -> Limits:
-        """What ends the run early, of `[time]`."""
+        """The limits of `[time]` that end the run early."""
         time = self.config.time
         time_limit = None if time.wall_limit is None else seconds(time.wall_limit)
         return Limits(time_limit, time.stall_limit, time.energy_limit)
 
     @property
     def simulation(self) -> Simulation:
-        """The whole run."""
+        """The run as one value."""
         config = self.config
         return Simulation(
             equation=self.equation,
@@ -109,7 +109,7 @@ class Assembly:
         }
 
     def _key(self, position: int) -> Array:
-        """A random key for each field, so that two of them are not the same noise; that of the seed for the first."""
+        """The random key of the field at a position. Each field has its own, so that no two have the same noise."""
         key = jax.random.key(self.config.random.seed)
         return jax.random.fold_in(key, position) if position else key
 
@@ -120,7 +120,7 @@ class Assembly:
         return state if kept is None else with_time(state, self.equation, self.config, kept)
 
     def state_shapes(self) -> State:
-        """Shapes of that state, with what outputs sum up; computes nothing."""
+        """Shapes of the state at the start, with the sums of outputs; computes nothing."""
         shapes = state_shapes(self.equation, self.stepper, with_key=True)
         return shapes.replace(statistics=jax.eval_shape(lambda: self.outputs.accumulators(self.equation)))
 
@@ -185,7 +185,7 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
 
 @contextmanager
 def _key_in_full(table: str, named: Named) -> Iterator[None]:
-    """A refusal that starts with a parameter names its table, too: `equation.viscosity -1.0: …`."""
+    """Add the table to an error message that starts with the name of a parameter: `equation.viscosity -1.0: …`."""
     try:
         yield
     except ValueError as error:
@@ -196,6 +196,6 @@ def _key_in_full(table: str, named: Named) -> Iterator[None]:
 
 
 def _with_sources(text: str, config: Config) -> str:
-    """A message, and the user's classes that may have caused it."""
+    """An error message, with the user's classes that may have caused it in front."""
     own = dict.fromkeys(named.described for named in config.named if named.source is not None)
     return f"{', '.join(own)}: {' '.join(text.split())}" if own else text

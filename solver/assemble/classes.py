@@ -86,8 +86,12 @@ def of_file(kind: str, path: Path, class_name: str) -> tuple[Entry, list[tuple[s
     """The entry of a class of a user's file; and kind, name and entry of every class there, for the registry."""
     module, source = _import_file(path)
     cls = _class_of(kind, module, str(source.path), class_name)
-    there = [(known_as, c) for c in vars(module).values() if (known_as := kind_of(c)) and _is_defined_in(module, c)]
-    others = [(known_as, other.name, _known_by_name(known_as, other, source)) for known_as, other in there]
+    defined = [(kind_of(value), value) for value in vars(module).values()]
+    others = [
+        (its_kind, other.name, _known_by_name(its_kind, other, source))
+        for its_kind, other in defined
+        if its_kind and _is_defined_in(module, other)
+    ]
     return entry_of(f"{source.copy_name}:{cls.__name__}", cls, source), others
 
 
@@ -103,7 +107,7 @@ def _import_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{name}: {_said(error)}") from error
+        raise ConfigError(f"{name}: {_as_text(error)}") from error
     finally:
         sys.path.remove(os.getcwd())
 
@@ -121,11 +125,11 @@ def _import_file(path: Path) -> tuple[ModuleType, Source]:
         exec(compile(source.content, path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[key]
-        raise ConfigError(f"{path}: cannot be imported: {_said(error)}") from error
+        raise ConfigError(f"{path}: cannot be imported: {_as_text(error)}") from error
     return module, source
 
 
-def _said(error: BaseException) -> str:
+def _as_text(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
@@ -145,11 +149,11 @@ def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any
     fit = sorted(n for n, c in vars(module).items() if kind_of(c) == kind and _is_defined_in(module, c))
     base_name = "Equation" if kind == "equation" else base.__name__
     problem = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
-    there = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
+    candidates = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
     if kind == "initial":
         own = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
-        there += f"; functions: {', '.join(own) or 'none'}"
-    raise ConfigError(f"{where}: {class_name}: {problem}; {there}")
+        candidates += f"; functions: {', '.join(own) or 'none'}"
+    raise ConfigError(f"{where}: {class_name}: {problem}; {candidates}")
 
 
 def _is_defined_in(module: ModuleType, cls: Any) -> bool:
@@ -166,7 +170,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         parameters = parameters_of(cls, leave_out=FROM_THE_RUN)
     except Exception as error:
         where = cls.__module__ if source is None else source.path
-        raise ConfigError(f"{where}: {cls.__name__}: its parameters cannot be read: {_said(error)}") from error
+        raise ConfigError(f"{where}: {cls.__name__}: its parameters cannot be read: {_as_text(error)}") from error
     own = [key for key, hint in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(hint)]
     if issubclass(cls, Output) and not parameters.keys() >= set(own):
         raise ConfigError(f"{cls.__module__}: {cls.__name__} has parameters: it must be a @dataclass(frozen=True)")

@@ -96,7 +96,7 @@ def run(
         ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
             of `control`, `step`, `cfl` and `tolerance`; nothing in the directory is changed.
     """
-    there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
+    run_directory, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     limits = Limits(wall_limit, stall_limit, energy_limit)
     simulation = Simulation(
@@ -108,22 +108,24 @@ def run(
         outputs=listed,
         limits=limits,
         listeners=tuple(listeners),
-        directory=there,
+        directory=run_directory,
         title=title,
     )
     simulation.check()
-    table = run_table(simulation, there)
+    table = run_table(simulation, run_directory)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:
-            refuse_occupied(there)
-        elif there.run_file.exists():
-            refuse_other_physics(there, read_toml(there.run_file), table, free="the end, the limits and the outputs")
-            refuse_earlier_end(there, end)
+            refuse_occupied(run_directory)
+        elif run_directory.run_file.exists():
+            refuse_other_physics(
+                run_directory, read_toml(run_directory.run_file), table, free="the end, the limits and the outputs"
+            )
+            refuse_earlier_end(run_directory, end)
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
     simulation = dataclasses.replace(simulation, run_file=text)
     devices = list(equation.grid.mesh.devices.flat)
-    with StopRequest() as stop, locked_run_directory(there, text, devices, continues=resume) as lock:
+    with StopRequest() as stop, locked_run_directory(run_directory, text, devices, continues=resume) as lock:
         final, finished = simulate(simulation, stop, lock)
     if not finished:
         raise StoppedEarly

@@ -68,7 +68,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Ready:
-    """A candidate between two turns: its program, and its start in host memory, so that others can use the devices."""
+    """A candidate between two turns: its program, and its first state in host memory, so that others can use the
+    devices."""
 
     equation: PeriodicSystem
     stepper: Any
@@ -98,12 +99,12 @@ class Ready:
         return self.program(*advance_donating.sealed(*self.arguments(state, steps)))
 
     def arguments(self, state: Any, steps: int) -> tuple[Any, ...]:
-        """Of `advance`: equal steps."""
+        """Arguments of `advance` for this many equal steps."""
         return self.equation, self.stepper, FixedStep(self.dt), state, StepLimits(np.int64(steps), state.t)
 
 
 def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
-    """Make the start, on all processes together. `dt` is the step; None means the first step of the run."""
+    """Make the first state, on all processes together. `dt` is the step; None means the first step of the run."""
     assembly = assemble.Assembly(trial.candidate.config, mesh)
     simulation = replace(assembly.simulation, outputs=OutputList.of(()))  # only steps are timed
     state = simulation.start()

@@ -37,7 +37,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether the difference is allowed."""
+        """Whether the computed number is finite and close enough to the known one."""
         return math.isfinite(self.computed) and abs(self.computed - self.expected) <= self.within
 
 
