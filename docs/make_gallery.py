@@ -26,7 +26,7 @@ import h5py
 import numpy as np
 
 from solver.assemble import Registry
-from solver.assemble.cases import cases
+from solver.config.cases import cases
 from solver.io import variables_in
 from solver.pictures import pyplot
 

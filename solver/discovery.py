@@ -22,7 +22,7 @@ class ClassName:
 def modules(package: str) -> list[ModuleType]:
     """All modules in a package's folder, imported, in the order of their names."""
     folder = importlib.import_module(package).__path__
-    return [importlib.import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(folder)]
+    return [importlib.import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(folder)]
 
 
 def concrete_classes(package: str, base: type) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def concrete_classes(package: str, base: type) -> dict[str, Any]:
     Raises:
         ValueError: two classes of one name.
     """
-    found: dict[str, Any] = {}
+    classes: dict[str, Any] = {}
     for module in modules(package):
         for cls in vars(module).values():
             if not (isinstance(cls, type) and issubclass(cls, base) and cls.__module__ == module.__name__):
@@ -43,10 +43,12 @@ def concrete_classes(package: str, base: type) -> dict[str, Any]:
             name = vars(cls).get("name")
             if not isinstance(name, str):
                 continue
-            if name in found:
-                raise ValueError(f"{found[name].__name__} and {cls.__name__} in {package}: both have the name {name!r}")
-            found[name] = cls
-    return dict(sorted(found.items()))
+            if name in classes:
+                raise ValueError(
+                    f"{classes[name].__name__} and {cls.__name__} in {package}: both have the name {name!r}"
+                )
+            classes[name] = cls
+    return dict(sorted(classes.items()))
 
 
 def names_in(package: str) -> dict[str, str]:

@@ -173,7 +173,7 @@ def _group_of(device: Any) -> int:
 
 
 def over_auto_axes(run: Callable[..., Array], mesh: AnyMesh, result: NamedSharding) -> Callable[..., Array]:
-    """`run`, where shardings are left to the compiler: on a mesh with Explicit axes within `jax.sharding.auto_axes`.
+    """The function `run` with shardings left to the compiler: on a mesh with Explicit axes within `auto_axes` of JAX.
 
     Within it constraints are given as a `PartitionSpec`, since another mesh is in force there (`constrained`).
 

@@ -83,36 +83,36 @@ def own_code(tree: Any) -> tuple[CodeType, ...]:
     have equal code. Followed are methods of classes, global names, closures and defaults; not what is reached through
     attributes of other objects.
     """
-    found: dict[int, CodeType] = {}
+    codes: dict[int, CodeType] = {}
     for module in jax.tree.leaves(tree, is_leaf=_is_code_holder):
-        _follow(type(module) if isinstance(module, eqx.Module) else module, found)
+        _follow(type(module) if isinstance(module, eqx.Module) else module, codes)
         if isinstance(module, eqx.Module):
             for value in vars(module).values():
-                found |= {id(code): code for code in own_code(value)}
-    return tuple(found.values())
+                codes |= {id(code): code for code in own_code(value)}
+    return tuple(codes.values())
 
 
 def _is_code_holder(value: Any) -> bool:
     return isinstance(value, eqx.Module | FunctionType | functools.partial)
 
 
-def _follow(value: Any, found: dict[int, CodeType]) -> None:
-    """Adds the code of a class or function, and of what it names, to what was found."""
+def _follow(value: Any, codes: dict[int, CodeType]) -> None:
+    """Adds the code of a class or function, and of what it names, to `codes`, where it is kept by its id."""
     if isinstance(value, type):
         for cls in value.__mro__:
             for member in () if _is_of_a_library(cls) else vars(cls).values():
-                _follow(_unwrapped(member), found)
+                _follow(_unwrapped(member), codes)
     elif isinstance(value, functools.partial):
-        _follow(value.func, found)
-    elif isinstance(value, FunctionType) and not _is_of_a_library(value) and id(value.__code__) not in found:
-        found[id(value.__code__)] = value.__code__
+        _follow(value.func, codes)
+    elif isinstance(value, FunctionType) and not _is_of_a_library(value) and id(value.__code__) not in codes:
+        codes[id(value.__code__)] = value.__code__
         for other in [*_named(value), *map(_contents, value.__closure__ or ()), *(value.__defaults__ or ())]:
             if isinstance(other, type | FunctionType | functools.partial):
-                _follow(other, found)
+                _follow(other, codes)
 
 
 def _named(function: FunctionType) -> list[Any]:
-    """What the global names in a function and in the functions within it stand for."""
+    """The objects that global names in a function, and in the functions within it, stand for."""
     codes, names = [function.__code__], set()
     while codes:
         code = codes.pop()

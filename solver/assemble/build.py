@@ -1,4 +1,4 @@
-"""From a resolved run file to the objects that it names, on devices or on an abstract mesh."""
+"""The objects that a resolved run file names, on devices or on an abstract mesh."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from solver.initial.base import Initial
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.mesh import AnyMesh
-from solver.outputs.base import Run
 from solver.simulation import Limits, OutputList, Simulation
 from solver.steppers.base import State, Stepper, initial_state, state_shapes
 
@@ -74,27 +73,32 @@ class Assembly:
 
     @property
     def control(self) -> StepControl:
-        """What decides the size of each step, of `[time]`."""
+        """The step control of `[time]`."""
         return control_of(self.config)
 
     @property
     def limits(self) -> Limits:
-        """What ends the run early, of `[time]`."""
+        """The limits of `[time]` that end the run early."""
         time = self.config.time
         time_limit = None if time.wall_limit is None else seconds(time.wall_limit)
         return Limits(time_limit, time.stall_limit, time.energy_limit)
 
     @property
-    def run(self) -> Run:
-        """The description of the run that outputs receive."""
-        directory = RunDirectory(Path(self.config.directory))
-        config = self.config
-        return Run(self.equation, directory, self.control, config.time.end, config.title, config.to_toml())
-
-    @property
     def simulation(self) -> Simulation:
-        """The whole run."""
-        return Simulation(self.run, self.stepper, self.start, self.outputs, self.limits)
+        """The run as one value."""
+        config = self.config
+        return Simulation(
+            equation=self.equation,
+            stepper=self.stepper,
+            control=self.control,
+            end=config.time.end,
+            start=self.start,
+            outputs=self.outputs,
+            limits=self.limits,
+            directory=RunDirectory(Path(config.directory)),
+            title=config.title,
+            run_file=config.to_toml(),
+        )
 
     def initial_fields(self) -> dict[str, Array]:
         """Values at the points to start from, by field name."""
@@ -105,7 +109,7 @@ class Assembly:
         }
 
     def _key(self, position: int) -> Array:
-        """A random key for each field, so that two of them are not the same noise; that of the seed for the first."""
+        """The random key of the field at a position. Each field has its own, so that no two have the same noise."""
         key = jax.random.key(self.config.random.seed)
         return jax.random.fold_in(key, position) if position else key
 
@@ -116,7 +120,7 @@ class Assembly:
         return state if kept is None else with_time(state, self.equation, self.config, kept)
 
     def state_shapes(self) -> State:
-        """Shapes of that state, with what outputs sum up; computes nothing."""
+        """Shapes of the state at the start, with the sums of outputs; computes nothing."""
         shapes = state_shapes(self.equation, self.stepper, with_key=True)
         sums = jax.eval_shape(lambda: self.outputs.accumulators(self.equation))
         return shapes.with_statistics(sums, self.outputs.declared(self.equation, sums))
@@ -182,7 +186,7 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
 
 @contextmanager
 def _key_in_full(table: str, named: Named) -> Iterator[None]:
-    """A refusal that starts with a parameter names its table, too: `equation.viscosity -1.0: …`."""
+    """Add the table to an error message that starts with the name of a parameter: `equation.viscosity -1.0: …`."""
     try:
         yield
     except ValueError as error:
@@ -193,6 +197,6 @@ def _key_in_full(table: str, named: Named) -> Iterator[None]:
 
 
 def _with_sources(text: str, config: Config) -> str:
-    """A message, and the user's classes that may have caused it."""
+    """An error message, with the user's classes that may have caused it in front."""
     own = dict.fromkeys(named.described for named in config.named if named.source is not None)
     return f"{', '.join(own)}: {' '.join(text.split())}" if own else text

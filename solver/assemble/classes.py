@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from solver.assemble import registry
 from solver.assemble.from_file import FromFile
 from solver.assemble.from_run import FromRun
-from solver.config import ConfigError, Declared, Entry, Source, parameters_of
+from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
 from solver.equations.field import MoreFields
@@ -35,7 +35,6 @@ BASES: dict[str, Any] = {
     "output": Output,
 }
 ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Output}
-FROM_THE_RUN = ("grid", "forcing", "method")  # attributes that other sections of a run file decide
 
 
 def register(cls: C) -> C:
@@ -59,7 +58,7 @@ def register(cls: C) -> C:
 
 
 def kind_of(cls: Any) -> str | None:
-    """What a class is; None if it is nothing that a run file may name."""
+    """The kind of a class, such as `equation`; None for a class that run files may not name."""
     return next((kind for kind, base in BASES.items() if isinstance(cls, type) and issubclass(cls, base)), None)
 
 
@@ -67,22 +66,26 @@ def kind_of(cls: Any) -> str | None:
 def built_in(kind: str) -> dict[str, Any]:
     """Our own classes of a kind, by name."""
     base = BASES[kind]
-    found = concrete_classes(base.__module__.rpartition(".")[0], base)
+    ours = concrete_classes(base.__module__.rpartition(".")[0], base)
     reading = {cls.name: cls for cls in (FromFile, FromRun)} if kind == "initial" else {}
-    return dict(sorted({**found, **reading}.items()))
+    return dict(sorted({**ours, **reading}.items()))
 
 
 def of_module(kind: str, place: str, class_name: str) -> Entry:
-    """A class of a module that Python finds, or that lies in the working directory."""
+    """The entry of a class of a module that Python finds, or that lies in the working directory."""
     return entry_of(f"{place}:{class_name}", _class_of(kind, _import_module(place), place, class_name))
 
 
 def of_file(kind: str, path: Path, class_name: str) -> tuple[Entry, list[tuple[str, str, Entry]]]:
-    """A class of a user's file; and kind, name and entry of each class there, to be known by its own name."""
+    """The entry of a class of a user's file; and kind, name and entry of every class there, for the registry."""
     module, source = _import_file(path)
     cls = _class_of(kind, module, str(source.path), class_name)
-    there = [(known_as, c) for c in vars(module).values() if (known_as := kind_of(c)) and _is_defined_in(module, c)]
-    others = [(known_as, other.name, _known_by_name(known_as, other, source)) for known_as, other in there]
+    defined = [(kind_of(value), value) for value in vars(module).values()]
+    others = [
+        (its_kind, other.name, _known_by_name(its_kind, other, source))
+        for its_kind, other in defined
+        if its_kind and _is_defined_in(module, other)
+    ]
     return entry_of(f"{source.copy_name}:{cls.__name__}", cls, source), others
 
 
@@ -93,18 +96,18 @@ def _known_by_name(kind: str, cls: Any, source: Source) -> Entry:
 
 
 def _import_module(name: str) -> ModuleType:
-    """A module that Python finds, or that lies in the working directory."""
+    """Import a module that Python finds, or that lies in the working directory."""
     sys.path.append(os.getcwd())
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{name}: {_said(error)}") from error
+        raise ConfigError(f"{name}: {_as_text(error)}") from error
     finally:
         sys.path.remove(os.getcwd())
 
 
 def _import_file(path: Path) -> tuple[ModuleType, Source]:
-    """The module of a user's file, made from the very bytes that its copy in a run's directory will have."""
+    """Import a user's file, from the very bytes that its copy in a run's directory will have."""
     source = Source.read(path)
     key = f"slabwave_file_{source.checksum}"
     if key in sys.modules:
@@ -116,11 +119,11 @@ def _import_file(path: Path) -> tuple[ModuleType, Source]:
         exec(compile(source.content, path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[key]
-        raise ConfigError(f"{path}: cannot be imported: {_said(error)}") from error
+        raise ConfigError(f"{path}: cannot be imported: {_as_text(error)}") from error
     return module, source
 
 
-def _said(error: BaseException) -> str:
+def _as_text(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
@@ -139,12 +142,12 @@ def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any
         return from_function(cls)
     fit = sorted(n for n, c in vars(module).items() if kind_of(c) == kind and _is_defined_in(module, c))
     base_name = "Equation" if kind == "equation" else base.__name__
-    found = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
-    there = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
+    problem = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
+    candidates = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
     if kind == "initial":
         own = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
-        there += f"; functions: {', '.join(own) or 'none'}"
-    raise ConfigError(f"{where}: {class_name}: {found}; {there}")
+        candidates += f"; functions: {', '.join(own) or 'none'}"
+    raise ConfigError(f"{where}: {class_name}: {problem}; {candidates}")
 
 
 def _is_defined_in(module: ModuleType, cls: Any) -> bool:
@@ -152,7 +155,7 @@ def _is_defined_in(module: ModuleType, cls: Any) -> bool:
 
 
 def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
-    """What a run file is told of a class.
+    """The entry of a class: what is said of it without importing it.
 
     Raises:
         ConfigError: its parameters cannot be read.
@@ -161,7 +164,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         parameters = parameters_of(cls, leave_out=FROM_THE_RUN)
     except Exception as error:
         where = cls.__module__ if source is None else source.path
-        raise ConfigError(f"{where}: {cls.__name__}: its parameters cannot be read: {_said(error)}") from error
+        raise ConfigError(f"{where}: {cls.__name__}: its parameters cannot be read: {_as_text(error)}") from error
     own = [key for key, hint in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(hint)]
     if issubclass(cls, Output) and not parameters.keys() >= set(own):
         raise ConfigError(f"{cls.__module__}: {cls.__name__} has parameters: it must be a @dataclass(frozen=True)")
@@ -186,7 +189,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
 
 
 def _declared(field: Any) -> Declared:
-    """What is not a `Field` is refused where the equation is made."""
+    """Rank and units of a field. What is not a `Field` is refused later, where the equation is made."""
     return Declared(getattr(field, "rank", "scalar"), getattr(field, "units", "1"))
 
 

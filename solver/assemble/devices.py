@@ -29,7 +29,7 @@ def check_device_count(config: Config, devices: int) -> None:
 
 
 def method_of(config: Config) -> Method:
-    """How `[devices]` says that transforms are carried out."""
+    """The transform method of `[devices]`: engine, fields per exchange, chunks, waves."""
     section = config.devices
     return Method(section.engine, section.fields_per_exchange, section.chunks, section.waves)
 
@@ -37,7 +37,7 @@ def method_of(config: Config) -> Method:
 def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
     """Sides of the device mesh; None where it has one axis.
 
-    Of pencils those that split the grid evenly are preferred, then those nearest to a square, then more slabs.
+    Among pencils, sides that split the grid evenly are preferred, then those nearest to a square, then more slabs.
 
     Raises:
         ValueError: `devices.mesh` is not that many devices, or no two sides can split the grid.
@@ -76,7 +76,7 @@ def least_memory(config: Config) -> int:
 
 
 def smallest_count(config: Config) -> int:
-    """Devices that the run cannot do without: one, or what `devices.mesh` asks for."""
+    """The least number of devices of the run: one, or the product of `devices.mesh`."""
     return math.prod(config.devices.mesh or (1,))
 
 

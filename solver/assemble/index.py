@@ -1,4 +1,4 @@
-"""What is told of our own classes without importing them: names, formulas, parameters. Imports no JAX.
+"""What is said of our own classes without importing them: names, formulas, parameters. Imports no JAX.
 
 It lies in index.json beside this file, made from the classes by `python -m solver.assemble.make_index`; a test compares
 the two.
@@ -22,19 +22,19 @@ KINDS = ("equation", "stepper", "initial", "forcing", "output")
 
 @cache
 def indexed(kind: str) -> Mapping[str, Entry]:
-    """Our own classes of a kind, by name."""
-    return {name: _entry(name, told) for name, told in _read()[kind].items()}
+    """Entries of our own classes of a kind, by name."""
+    return {name: _entry(name, entry) for name, entry in _read()[kind].items()}
 
 
 @cache
 def _read() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    index: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return index
 
 
 def to_json(entry: Entry) -> dict[str, Any]:
-    """What the index says of a class, without what is left at its default."""
-    told = {
+    """What the index holds of a class: the values of its entry that are not empty."""
+    values = {
         "place": entry.place,
         "text": entry.text,
         "parameters": {key: _parameter(parameter) for key, parameter in entry.parameters.items()},
@@ -47,34 +47,34 @@ def to_json(entry: Entry) -> dict[str, Any]:
         "classes": list(entry.classes),
         "takes": entry.takes,
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in values.items() if value}
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
-    told = {"type": as_json(parameter.type)}
+    values = {"type": as_json(parameter.type)}
     if parameter.default is not REQUIRED:
-        told["default"] = parameter.default
-    return {**told, "description": parameter.description}
+        values["default"] = parameter.default
+    return {**values, "description": parameter.description}
 
 
-def _entry(name: str, told: dict[str, Any]) -> Entry:
+def _entry(name: str, values: dict[str, Any]) -> Entry:
     return Entry(
         name=name,
-        load=partial(_load, told["place"]),
-        place=told["place"],
-        text=told["text"],
+        load=partial(_load, values["place"]),
+        place=values["place"],
+        text=values["text"],
         parameters={
-            key: Parameter(from_json(one["type"]), _default(one), one["description"])
-            for key, one in told.get("parameters", {}).items()
+            key: Parameter(from_json(parameter["type"]), _default(parameter), parameter["description"])
+            for key, parameter in values.get("parameters", {}).items()
         },
-        fields={field: Declared(*declared) for field, declared in told.get("fields", {}).items()},
-        fields_by=told.get("fields_by", ""),
-        further=Declared(*told["further"]) if "further" in told else None,
-        dealias=told["dealias"],
-        dimensions=tuple(told.get("dimensions", ())),
-        ranks=tuple(told.get("ranks", ())),
-        classes=tuple(told.get("classes", ())),
-        takes=told.get("takes", ""),
+        fields={field: Declared(*declared) for field, declared in values.get("fields", {}).items()},
+        fields_by=values.get("fields_by", ""),
+        further=Declared(*values["further"]) if "further" in values else None,
+        dealias=values["dealias"],
+        dimensions=tuple(values.get("dimensions", ())),
+        ranks=tuple(values.get("ranks", ())),
+        classes=tuple(values.get("classes", ())),
+        takes=values.get("takes", ""),
     )
 
 
@@ -83,7 +83,7 @@ def _default(parameter: dict[str, Any]) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _load(place: str) -> Any:

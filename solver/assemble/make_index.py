@@ -9,9 +9,9 @@ from solver.assemble.index import FILE, KINDS, to_json
 
 
 def index_text() -> str:
-    """What index.json is to hold."""
-    told = {kind: {name: to_json(entry_of(name, cls)) for name, cls in built_in(kind).items()} for kind in KINDS}
-    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    """The text of index.json, made from the classes."""
+    index = {kind: {name: to_json(entry_of(name, cls)) for name, cls in built_in(kind).items()} for kind in KINDS}
+    return json.dumps(index, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import jax
-import numpy as np
 import tomli_w
 
-from solver.assemble.classes import FROM_THE_RUN, known_outputs
+from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.system import PeriodicSystem
-from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
-from solver.outputs.base import Output, Run
+from solver.outputs.base import Output
 from solver.simulation import (
     Limits,
     Listener,
@@ -30,6 +24,7 @@ from solver.simulation import (
     refuse_earlier_end,
     refuse_occupied,
     refuse_other_physics,
+    run_table,
     simulate,
 )
 from solver.steppers.base import State, Stepper
@@ -101,92 +96,39 @@ def run(
         ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
             of `control`, `step`, `cfl` and `tolerance`, a state made by hand; nothing in the directory is changed.
     """
-    there, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
+    run_directory, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     limits = Limits(wall_limit, stall_limit, energy_limit)
-    about = Run(equation, there, control, end, title)
-    simulation = Simulation(about, stepper, lambda: state, listed, limits, tuple(listeners))
+    simulation = Simulation(
+        equation=equation,
+        stepper=stepper,
+        control=control,
+        end=end,
+        start=lambda: state,
+        outputs=listed,
+        limits=limits,
+        listeners=tuple(listeners),
+        directory=run_directory,
+        title=title,
+    )
     simulation.check()
     state.storage_by_path()  # a state that no checkpoint can be made of is refused before the first step
-    table = _description(simulation)
+    table = run_table(simulation, run_directory)
     with Agreement("occupied").together():  # before the first process makes it its own
         if not resume:
-            refuse_occupied(there, listed.known)
-        elif there.run_file.exists():
-            refuse_other_physics(there, read_toml(there.run_file), table, free="the end, the limits and the outputs")
-            refuse_earlier_end(there, end)
+            refuse_occupied(run_directory, listed.known)
+        elif run_directory.run_file.exists():
+            refuse_other_physics(
+                run_directory, read_toml(run_directory.run_file), table, free="the end, the limits and the outputs"
+            )
+            refuse_earlier_end(run_directory, end)
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
-    simulation = dataclasses.replace(simulation, run=dataclasses.replace(about, run_file=text))
+    simulation = dataclasses.replace(simulation, run_file=text)
     devices = list(equation.grid.mesh.devices.flat)
-    with StopRequest() as stop, locked_run_directory(there, text, devices, listed.known, continues=resume) as lock:
+    lock_of_run = locked_run_directory(run_directory, text, devices, listed.known, continues=resume)
+    with StopRequest() as stop, lock_of_run as lock:
         final, finished = simulate(simulation, stop, lock)
     if not finished:
         raise StoppedEarly
     return final
-
-
-# ---- config.toml ------------------------------------------------------------------------------------------------
-
-
-def _description(simulation: Simulation) -> dict[str, Any]:
-    """Keys as in a run file; `script` says who made the run."""
-    run, equation = simulation.run, simulation.run.equation
-    time = {"stepper": simulation.stepper.name, "end": run.end, **run.control.time_keys()}
-    forcing = {name: _object(forced) for name, forced in equation.forcings().items()}
-    start = {name: {"name": "given in Python"} for name in equation.fields}
-    return {
-        "title": run.title,
-        "script": sys.argv[0] or "interactive",
-        "grid": _grid(equation.grid),
-        "equation": _object(equation),
-        "initial": start if len(start) > 1 else next(iter(start.values())),
-        **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
-        "time": _without_none(time),
-        "output": {
-            "directory": str(run.directory.path),
-            **{output.name: _without_none(dataclasses.asdict(output)) for output in simulation.outputs.all},
-        },
-    }
-
-
-def _grid(grid: Grid) -> dict[str, Any]:
-    return {
-        "shape": list(grid.shape),
-        "lengths": list(grid.lengths),  # type: ignore[arg-type]
-        "dealias": grid.dealias,
-        "precision": grid.precision,
-    }
-
-
-def _object(value: Any) -> dict[str, Any]:
-    """Name and parameters of an equation or a forcing."""
-    values = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name not in FROM_THE_RUN}
-    described = {name: _described(v) for name, v in values.items() if v is not None}
-    return {"name": value.name, "class": f"{type(value).__module__}:{type(value).__qualname__}", **described}
-
-
-def _described(value: Any) -> Any:
-    """Numbers, words and lists of them as they are; arrays by shape and checksum, other objects by their type."""
-    if isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return [_described(v) for v in value]
-    if isinstance(value, np.ndarray | np.generic | jax.Array):
-        whole = gather(value) if isinstance(value, jax.Array) and value.ndim == 0 else value
-        if np.ndim(whole) == 0 and not np.iscomplexobj(whole):
-            return np.asarray(whole).item()
-        return f"{value.dtype}{list(value.shape)} {_checksum(value)}"
-    return f"{type(value).__module__}:{type(value).__qualname__}"
-
-
-def _checksum(value: Any) -> str:
-    """Of a small array; fields split over devices are not gathered for it."""
-    if value.size > 2**16:
-        return "not compared"
-    whole = gather(value) if isinstance(value, jax.Array) else np.asarray(value)
-    return f"sha256 {hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest()[:16]}"
-
-
-def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _described(value) for key, value in table.items() if value is not None}

@@ -4,8 +4,8 @@ A name is one of our own classes' (`navier-stokes`), one that was registered in 
 `my_equations.py:Waves` (a file, relative to the run file) or `package.module:Waves`. The classes of a file that was
 read are known by their own names from then on. A plain function f(x, y, z) serves as an initial field in the same way.
 
-Our own are told of from the stored index (`solver.assemble.index`) and imported when a class itself is asked for, so
-that nothing here imports JAX; a user's file is imported when it is named.
+Entries of our own classes come from the stored index (`solver.assemble.index`). A class of our own is imported when the
+class itself is asked for, so that nothing here imports JAX; a user's file is imported when it is named.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Registry:
         return sorted({*indexed(kind), *REGISTERED[kind], *self._own[kind]})
 
     def find(self, kind: str, name: str) -> Entry:
-        """The class of a name.
+        """The entry of the class that a name stands for.
 
         Raises:
             ConfigError: an unknown name; a file or module that is missing, fails when it is imported, or has no such
@@ -79,6 +79,6 @@ class Registry:
         if not place.endswith(".py"):
             return classes.of_module(kind, place, class_name)
         entry, others = classes.of_file(kind, self.folder / place, class_name)
-        for known_as, name, other in others:
-            self._own[known_as][name] = other
+        for its_kind, name, other in others:
+            self._own[its_kind][name] = other
         return entry

@@ -32,7 +32,7 @@ def read_run_file(
         continues: whether the run that a run file means goes on from a checkpoint: files that it started from may be
             gone then.
         copies_only: import no Python but the copies that the run in the file's folder made.
-        prepare: called before anything imports JAX: wrong keys are told before that, what does not go together after.
+        prepare: called before anything imports JAX. Wrong keys are refused before it, parts that do not fit after it.
 
     Raises:
         ConfigError: see `config.load` and `resolve`.

@@ -25,7 +25,7 @@ def as_json(hint: Any) -> Any:
 
 
 def from_json(written: Any) -> Any:
-    """The type again."""
+    """The type that `as_json` has written."""
     if isinstance(written, str):
         return PLAIN[written]
     if isinstance(written, list):

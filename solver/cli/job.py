@@ -12,7 +12,7 @@ from dataclasses import replace
 import jax
 
 from solver import assemble
-from solver.assemble.branch import kept_start, record_there
+from solver.assemble.branch import kept_start
 from solver.cli.codes import FINISHED, STOPPED_EARLY
 from solver.cluster import (
     LOGGER,
@@ -40,6 +40,7 @@ from solver.reading import AFTER_BLOW_UP, run_status
 from solver.simulation import (
     Profile,
     locked_run_directory,
+    record_branch,
     refuse_earlier_end,
     refuse_other_physics,
     simulate,
@@ -123,7 +124,8 @@ def _start(assembly: assemble.Assembly) -> State:
         raise ConfigError(f"initial: {error}") from error
     kept = kept_start(assembly.config)
     if kept is not None:
-        record_there(assembly.config, kept)
+        there = kept.checkpoint()
+        record_branch(there.path, there.t, assembly.config.directory)
     return state
 
 

@@ -5,6 +5,7 @@ from solver.config.errors import ConfigError as ConfigError
 from solver.config.json_schema import json_schema as json_schema
 from solver.config.messages import describe as describe, nearest as nearest
 from solver.config.parameters import (
+    FROM_THE_RUN as FROM_THE_RUN,
     REQUIRED as REQUIRED,
     Parameter as Parameter,
     argument_descriptions as argument_descriptions,

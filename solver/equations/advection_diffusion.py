@@ -104,7 +104,7 @@ class AdvectionDiffusion(Equation):
         return {"mean": jnp.mean(jnp.abs(self.transform.inverse(fields["c"])))}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        """The variance falls at the rate of the dissipation, 2κ⟨|∇c|²⟩."""
+        """Variance, dissipation, extremes and CFL number: the variance falls at the rate of dissipation, 2κ⟨|∇c|²⟩."""
         c = self.transform.inverse(fields["c"])
         slope = weighted_mean_square(fields["c"], self.grid.k_squared(), self.grid)
         return {
@@ -116,7 +116,7 @@ class AdvectionDiffusion(Equation):
         }
 
     def _cell_wavenumbers(self) -> tuple[float, float]:
-        """a and b [1/length]."""
+        """Wavenumbers a and b of the cells [1/length]."""
         return self.cell_periods * self.grid.fundamental[0], self.cell_periods * self.grid.fundamental[1]
 
 

@@ -94,7 +94,7 @@ class Equation(PeriodicSystem):
         """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is)."""
 
     def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        """Both for one state, as step control by a CFL number asks for them.
+        """N(u, t) and the rate of one state, as step control by a CFL number asks for them.
 
         Override it where one transform of the fields to the points serves both; `nonlinear` and `rate` may then be left
         out. A subclass that overrides only `nonlinear` or only `rate` does not inherit it.
@@ -106,7 +106,7 @@ class Equation(PeriodicSystem):
         return {column: 0.5 * mean_square(fields[name], self.grid_of(name)) for column, name in self._budgeted()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """What changes each of the `energies`, by cause: rates whose sum is its time derivative [energy/time].
+        """Rates of change of each of the `energies`, by cause; their sum is its time derivative [energy/time].
 
         By default ⟨u · change⟩ for the linear part, the rest, and the forcing. The run integrates the rates with the
         fields; series.csv has the integrals since its start. All-reduces only.
@@ -125,7 +125,7 @@ class Equation(PeriodicSystem):
         return mean_product(fields[name], change[name], self.grid_of(name))
 
     def power_of_forcing(self, fields: Fields, changes: Changes, name: str) -> dict[str, Array]:
-        """The entry `forcing` of a field's budget, if it is forced."""
+        """The entry `forcing` of a field's budget; empty for a field without forcing."""
         return {"forcing": self.power(fields, changes.forcing, name)} if name in changes.forcing else {}
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
@@ -201,10 +201,10 @@ class Equation(PeriodicSystem):
             raise ValueError(f"{_who(self)}: {error}") from None
         t = jax.ShapeDtypeStruct((), self.grid.dtype)
         at_start = lambda: self.at_step({}, jax.random.key(0), 0).on_moved_points(0)  # noqa: E731
-        found = jax.eval_shape(lambda fields, t: at_start().nonlinear(fields, t), given, t)
+        change = jax.eval_shape(lambda fields, t: at_start().nonlinear(fields, t), given, t)
         wanted = {n: (s.shape, s.dtype) for n, s in given.items()}
-        if not isinstance(found, Mapping) or {n: (v.shape, v.dtype) for n, v in found.items()} != wanted:
-            raise ValueError(f"{_who(self)}: nonlinear() gives {_outline(found)}; {_outline(given)} is needed")
+        if not isinstance(change, Mapping) or {n: (v.shape, v.dtype) for n, v in change.items()} != wanted:
+            raise ValueError(f"{_who(self)}: nonlinear() gives {_outline(change)}; {_outline(given)} is needed")
         rate = jax.eval_shape(lambda fields: self.rate(fields), given)
         if rate.shape != ():
             raise ValueError(f"{_who(self)}: rate() gives shape {list(rate.shape)}; one number [1/time] is needed")

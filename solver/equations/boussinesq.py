@@ -83,15 +83,15 @@ class Boussinesq(Equation):
 
     def linear(self) -> Matrix:
         d, grid = self.grid.dimensions, self.grid
-        one, zero = jnp.ones(grid.spectral_shape, grid.dtype), jnp.zeros(grid.spectral_shape, grid.dtype)
-        force = [[zero] * (d + 1) for _ in range(d)]  # acceleration of each direction by (u, b)
-        force[d - 1][d] = one
+        ones, zeros = jnp.ones(grid.spectral_shape, grid.dtype), jnp.zeros(grid.spectral_shape, grid.dtype)
+        force = [[zeros] * (d + 1) for _ in range(d)]  # acceleration of each direction by (u, b)
+        force[d - 1][d] = ones
         if d == 3:
-            force[0][1], force[1][0] = self.rotation * one, -self.rotation * one
+            force[0][1], force[1][0] = self.rotation * ones, -self.rotation * ones
         columns = [_projected([row[j] for row in force], grid) for j in range(d + 1)]
         viscous, diffusive = self._damping().values()
         rows = [[columns[j][i] - (viscous if i == j else 0) for j in range(d + 1)] for i in range(d)]
-        lift = [zero] * (d - 1) + [-(self.buoyancy_frequency**2) * one]
+        lift = [zeros] * (d - 1) + [-(self.buoyancy_frequency**2) * ones]
         rows.append([*lift, -diffusive])
         return Matrix(jnp.stack([jnp.stack(row) for row in rows]), tuple(self.fields))
 
@@ -137,7 +137,7 @@ class Boussinesq(Equation):
         }
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """By viscosity, diffusivity, forcing, the buoyancy flux ⟨w b⟩, and the stratification, −2N² ⟨w b⟩."""
+        """Changes by viscosity, diffusivity, forcing, the buoyancy flux ⟨w b⟩, and the stratification (−2N² ⟨w b⟩)."""
         viscous, diffusive = dissipation(fields, self._damping(), self.grid).values()
         flux = self._buoyancy_flux(fields)
         forced = {name: self.power_of_forcing(fields, changes, name) for name in fields}

@@ -51,7 +51,7 @@ def dissipation(fields: Fields, damping: Mapping[str, Array], grid: Grid) -> dic
 
 
 def stacked(budget: Mapping[str, Any]) -> Array:
-    """One array of a budget's columns in the order of their names: what stands beside the fields."""
+    """One array of a budget's columns, in the order of their names, which stands beside the fields."""
     return jnp.stack([jnp.asarray(budget[name]) for name in sorted(budget)])
 
 
@@ -75,8 +75,8 @@ def rates_in(history: Any) -> Array | None:
     """The rates of a budget in an earlier step that a stepper's history holds; None if it holds none."""
     if not isinstance(history, Mapping):
         return None
-    found = [entry if name == BUDGET else rates_in(entry) for name, entry in history.items()]
-    return next((rates for rates in found if rates is not None), None)
+    in_entries = [entry if name == BUDGET else rates_in(entry) for name, entry in history.items()]
+    return next((rates for rates in in_entries if rates is not None), None)
 
 
 def shorn(history: Any) -> Any:

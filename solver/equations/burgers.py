@@ -97,7 +97,7 @@ class Burgers(Equation):
         }
 
     def _thinnest_shock(self, u: Array) -> Array:
-        """δ = 2ν/U of a shock across the whole range 2U of a component."""
+        """Thickness δ = 2ν/U of a shock across the whole range 2U of a component."""
         space = tuple(range(1, u.ndim))
         jump = jnp.max(jnp.max(u, axis=space) - jnp.min(u, axis=space))
         return jnp.where(jump > 0, 4 * self.viscosity / jnp.where(jump > 0, jump, 1), jnp.inf)

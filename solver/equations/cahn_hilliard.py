@@ -58,7 +58,7 @@ class CahnHilliard(Equation):
         return {"c": -self.mobility * self.grid.k_squared() * cube}
 
     def rate(self, fields: Fields) -> Array:
-        """3M max(c²)/κ: of the nonlinearity at k² = 1/κ; the linear part damps shorter waves."""
+        """3M max(c²)/κ, the rate of the nonlinearity at k² = 1/κ; the linear part damps shorter waves."""
         return self._fastest(self.transform.inverse(fields["c"]))
 
     def conserved(self, fields: Fields) -> dict[str, Array]:

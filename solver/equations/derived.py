@@ -29,21 +29,21 @@ class Derived:
 
 
 def derived_quantities(equation: Any) -> dict[str, Derived]:
-    """What can be made of the fields: of the velocity (made of them too, maybe) its vorticity, Q and dissipation;
-    of another vector the curl; of a wavefunction density and phase.
+    """Quantities made of the fields, by name: vorticity, Q and dissipation of the velocity, which may itself be made of
+    them; the curl of any other vector; density and phase of a wavefunction.
 
     Source: Hunt, Wray & Moin, CTR Report S88 (1988) (Q).
     """
-    found: dict[str, Derived] = {}
+    quantities: dict[str, Derived] = {}
     vectors: list[str] = []  # noted while tracing: what `eval_shape` returns is sorted
     jax.eval_shape(lambda fields: vectors.extend(equation.vectors(fields)), equation.field_shapes())
     for name in vectors:
         if equation.grid.dimensions > 1:
-            found |= _of_vector(equation, name)
+            quantities |= _of_vector(equation, name)
     for name, field in equation.fields.items():
         if field.rank == "wavefunction":
-            found |= _of_wavefunction(equation, name, field)
-    return {name: derived for name, derived in found.items() if name not in equation.fields}
+            quantities |= _of_wavefunction(equation, name, field)
+    return {name: derived for name, derived in quantities.items() if name not in equation.fields}
 
 
 def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
@@ -51,19 +51,21 @@ def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
     hats = lambda fields: equation.vectors(fields)[name]  # noqa: E731
     units = equation.fields[name].units if name in equation.fields else "length/time"
     rate = "1/time" if units == "length/time" else f"{units}/length"
-    found = {name: Derived(lambda fields: transform.inverse(hats(fields)), units)}
-    around = Derived(lambda fields: _bare(transform.inverse(curl(hats(fields), transform.grid))), rate)
+    quantities = {name: Derived(lambda fields: transform.inverse(hats(fields)), units)}
+    rotation = Derived(lambda fields: _bare(transform.inverse(curl(hats(fields), transform.grid))), rate)
     if name != "velocity":
-        return {**found, f"curl_{name}": around}
-    found["vorticity"] = around
+        return {**quantities, f"curl_{name}": rotation}
+    quantities["vorticity"] = rotation
     if equation.grid.dimensions == 3:
-        found["q_criterion"] = Derived(lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2")
+        quantities["q_criterion"] = Derived(
+            lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2"
+        )
     viscosity = equation.kinematic_viscosity()
     if viscosity is not None:
-        found["dissipation"] = Derived(
+        quantities["dissipation"] = Derived(
             lambda fields: dissipation_rate(gradient_tensor(hats(fields), transform), viscosity), "length^2/time^3"
         )
-    return found
+    return quantities
 
 
 def _of_wavefunction(equation: Any, name: str, field: Field) -> dict[str, Derived]:

@@ -22,10 +22,10 @@ SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 
 
 class Driven(eqx.Module):
-    """What a stepper needs of an `Equation`, during one step.
+    """An `Equation` during one step, with all that a stepper needs of it.
 
-    Beside the equation's fields it takes an entry `budget` if there is one: the integrals over time of what changes
-    the energies, which have no linear part. So whatever the method is, the budget is integrated as the fields are.
+    Fields may have an entry `budget` beside those of the equation: the integrals over time of what changes the
+    energies, which have no linear part. So whatever the method is, the budget is integrated as the fields are.
 
     Args:
         equation: what is solved.
@@ -53,15 +53,17 @@ class Driven(eqx.Module):
         return WithBudget(self.equation.linear(), 0.0)
 
     def starting(self, fields: Fields, t: ArrayLike) -> Driven:
-        """This, for the step that starts from these fields at time t."""
+        """The same equation, for the step that starts from these fields at time t."""
         return dataclasses.replace(self, start=(fields, t))
 
-    def knowing(self, first: Any) -> Driven:
-        """This, with what `first_and_rate` found at the start of the step; `()` for nothing."""
+    def with_first_evaluation(self, first: Any) -> Driven:
+        """The same equation with N at the start of the step, as `first_and_rate` gives it; `()` if N is not known."""
         return dataclasses.replace(self, first=first)
 
     def first_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
-        """N at the start of a step without the forcings, which `knowing` takes, and the rate from the same transforms.
+        """N at the start of a step without the forcings, and the rate from the same transforms.
+
+        `with_first_evaluation` takes that N.
 
         Where the points move N is left out, `()`: the rate is that on the points at rest.
         """
@@ -98,7 +100,7 @@ class Driven(eqx.Module):
         return {**total, BUDGET: stacked(rates).astype(fields[BUDGET].dtype)}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
-        """What each forcing adds; one that needs it is given what changes its field otherwise."""
+        """What each forcing adds to u_t; a forcing with `needs_change` is given what else changes its field."""
         forces, forcings = {}, self.equation.forcings()
         linear = self.equation.linear().apply(own) if any(f.needs_change for f in forcings.values()) else {}
         for name, forcing in forcings.items():
@@ -107,7 +109,10 @@ class Driven(eqx.Module):
         return constrained(forces, self.equation.fields, self.grid)
 
     def _constrained(self, nonlinear: Fields) -> Fields:
-        """N as the fields are declared to be: stages that are not free of divergence would cost a method its order."""
+        """N that meets the constraints of its fields.
+
+        A stage that is not free of divergence would cost a method its order.
+        """
         if self.equation.keeps_constraints:
             return nonlinear
         return constrained(nonlinear, self.equation.fields, self.grid)

@@ -49,7 +49,8 @@ class Field:
 class MoreFields:
     """A class attribute `fields` with more of them where a parameter of the equation names them.
 
-    Of the class it is the fields that are always there, of an equation those with the others: a mapping in both cases.
+    As an attribute of the class it gives the fields that every such equation has; as an attribute of an equation, the
+    fields of that equation. Both are mappings from names to fields.
 
     Args:
         always: name → field.
@@ -65,7 +66,7 @@ class MoreFields:
         return self.always if equation is None else self.given(vars(equation))
 
     def given(self, parameters: Mapping[str, Any]) -> dict[str, Field]:
-        """All fields of an equation with these parameters."""
+        """All fields of an equation with these parameters, by name."""
         return {**self.always, **dict.fromkeys(parameters.get(self.by, ()), self.each)}
 
 

@@ -81,11 +81,11 @@ class GrossPitaevskii(SchroedingerEquation):
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Half the mass in each shell."""
+        """The spectrum of half the mass: half the mass in each shell."""
         return {"wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid)}
 
     def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
-        """2K − 2E_trap + d E_int = 0.
+        """Terms of the virial relation 2K − 2E_trap + d E_int = 0.
 
         Source: Dalfovo, Giorgini, Pitaevskii & Stringari, Rev. Mod. Phys. 71 (1999) 463, section III.A.
         """

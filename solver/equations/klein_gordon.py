@@ -51,11 +51,11 @@ class KleinGordon(WaveEquation):
         return {"phi": jnp.zeros_like(cube), "rate_of_phi": -self.coupling * cube}
 
     def _held(self, fields: Fields, phi: Array) -> Array:
-        """½m²⟨φ²⟩ + ¼λ⟨φ⁴⟩."""
+        """Potential energy without slopes, ½m²⟨φ²⟩ + ¼λ⟨φ⁴⟩."""
         return 0.5 * self.mass**2 * mean_square(fields["phi"], self.grid) + 0.25 * self.coupling * jnp.mean(phi**4)
 
     def _fastest(self, phi: Array) -> Array:
-        """√(m² + 3|λ| max φ²)."""
+        """Largest frequency of a uniform oscillation, √(m² + 3|λ| max φ²)."""
         return jnp.sqrt(self.mass**2 + 3 * jnp.abs(self.coupling) * max_over_points(phi * phi))
 
 

@@ -63,7 +63,7 @@ class KortewegDeVries(Equation):
         return {"u": -0.5 * self.nonlinearity * gradient(square[0], self.grid)}
 
     def rate(self, fields: Fields) -> Array:
-        """Of the advection at a·u; dispersion is exact."""
+        """Rate of the advection at speed a·u; dispersion is exact."""
         return advection_rate(self.nonlinearity * self.transform.inverse(fields["u"]), self.grid)
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
@@ -130,7 +130,7 @@ class ModifiedKortewegDeVries(Equation):
         return {"u": -2 * self.sign * gradient(cube[0], self.grid)}
 
     def rate(self, fields: Fields) -> Array:
-        """Of the advection at 6u²; dispersion is exact."""
+        """Rate of the advection at speed 6u²; dispersion is exact."""
         return advection_rate(6 * self.transform.inverse(fields["u"]) ** 2, self.grid)
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
@@ -157,7 +157,7 @@ class ModifiedKortewegDeVries(Equation):
 
 
 def _minus_third_derivative(grid: Grid) -> Array:
-    """−(ik)³ = ik³."""
+    """Minus the third derivative of each mode: −(ik)³ = ik³."""
     return 1j * jnp.asarray(grid.derivative_wavenumbers()[0]) ** 3
 
 

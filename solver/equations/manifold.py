@@ -1,4 +1,4 @@
-"""What a field is keeps a state where it belongs: real, free of divergence, without a mean, as each field declares.
+"""Fields put back onto their manifold: real, free of divergence, without a mean, as each field declares.
 
 Products at the points never see the part of the stored modes that no real field has, and no equation damps the
 compressible part of a velocity that is only projected in N. So a forcing or a linear part that amplifies such a part
@@ -65,12 +65,12 @@ def _as_declared(u_hat: Array, field: Field, grid: Grid) -> Array:
 
 def _nearest(u_hat: Array, field: Field, grid: Grid) -> dict[str, Array]:
     grid = grid.as_real
-    found = {"not real": hermitian(u_hat, grid)}
+    nearest = {"not real": hermitian(u_hat, grid)}
     if field.solenoidal:
-        found["not free of divergence"] = project_solenoidal(u_hat, grid)
+        nearest["not free of divergence"] = project_solenoidal(u_hat, grid)
     if field.zero_mean:
-        found["not of zero mean"] = without_mean(u_hat, grid)
-    return found
+        nearest["not of zero mean"] = without_mean(u_hat, grid)
+    return nearest
 
 
 def without_mean(u_hat: Array, grid: Grid) -> Array:

@@ -107,7 +107,7 @@ class MHD(Equation):
         return self.transform.pointwise(_products, self.join(fields), self._numbers(), largest=largest)
 
     def _numbers(self) -> dict[str, Any]:
-        """What `_crossings` needs beside the fields."""
+        """The numbers that `_crossings` needs beside the fields."""
         mean = [0.0] * self.grid.dimensions if self.mean_field is None else self.mean_field
         mean = jnp.stack([jnp.asarray(b, self.grid.dtype) for b in mean])
         return {"spacing": jnp.asarray(self.grid.spacing, self.grid.dtype), "mean_field": mean}
@@ -144,14 +144,14 @@ class MHD(Equation):
         return {"energy": energy, "cross_helicity": energy, **helicities}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """By viscosity, resistivity, forcing, and what flow and field pass to each other: `exchange`."""
+        """Changes of the energies by viscosity, resistivity, forcing, and the `exchange` between flow and field."""
         lost_by = dissipation(fields, self._damping(), self.grid)
-        found = {}
+        budget = {}
         for (column, name), cause in zip(self.budgeted.items(), ("viscosity", "resistivity"), strict=True):
             lost = -lost_by[name]
             inner = self.power(fields, changes.linear, name) + self.power(fields, changes.nonlinear, name)
-            found[column] = {cause: lost, "exchange": inner - lost, **self.power_of_forcing(fields, changes, name)}
-        return found
+            budget[column] = {cause: lost, "exchange": inner - lost, **self.power_of_forcing(fields, changes, name)}
+        return budget
 
     def _damping(self) -> dict[str, Array]:
         """Rate at which each mode of velocity and magnetic field is damped [1/time]."""
@@ -161,7 +161,7 @@ class MHD(Equation):
         }
 
     def rate(self, fields: Fields) -> Array:
-        """Of the flow and of the Alfvén waves along the whole magnetic field."""
+        """Rate of the flow and of the Alfvén waves along the whole magnetic field."""
         return max_over_points(_crossings(self.transform.inverse(self.join(fields)), self._numbers()))
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:

@@ -105,39 +105,39 @@ class NavierStokes(Equation):
 
     def _changes(self, fields: Fields, products: Any) -> Fields:
         flux_hat = products["momentum"] if self.scalars else products
-        found = {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
+        changes = {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
         if not self.scalars:
-            return found
+            return changes
         carried = products["carried"].reshape(len(self.scalars), self.grid.dimensions, *self.grid.spectral_shape)
         for i, name in enumerate(self.scalars):
-            found[name] = -divergence(carried[i], self.grid)[None]
+            changes[name] = -divergence(carried[i], self.grid)[None]
             if self.mean_gradients:
                 along = zip(self.mean_gradients[i], fields["velocity"], strict=True)
-                found[name] = found[name] - sum(g * u for g, u in along)[None]
-        return found
+                changes[name] = changes[name] - sum(g * u for g, u in along)[None]
+        return changes
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         variances = {f"{name}_variance": mean_square(fields[name], self.grid) for name in self.scalars}
         return {**super().energies(fields), **variances}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """By viscosity and forcing: advection and pressure change no energy where no product is aliased. The variance
-        of a scalar by diffusion, by its mean gradient (−2 G·⟨u c⟩), and by forcing."""
+        """Changes of the energy by viscosity and forcing, and of a scalar's variance by diffusion, by its mean gradient
+        (−2 G·⟨u c⟩) and by forcing. Advection and pressure change no energy where no product is aliased."""
         viscosity = -self.viscosity * weighted_mean_square(fields["velocity"], self.grid.k_squared(), self.grid)
-        found = {"energy": {"viscosity": viscosity, **self.power_of_forcing(fields, changes, "velocity")}}
+        budget = {"energy": {"viscosity": viscosity, **self.power_of_forcing(fields, changes, "velocity")}}
         for i, name in enumerate(self.scalars):
             causes = {"diffusion": self.power(fields, changes.linear, name)}
             if self.mean_gradients:
                 along = zip(self.mean_gradients[i], fields["velocity"], strict=True)
                 causes["gradient"] = -sum(g * mean_product(u, fields[name][0], self.grid) for g, u in along)
             causes |= self.power_of_forcing(fields, changes, name)
-            found[f"{name}_variance"] = {cause: 2 * power for cause, power in causes.items()}
-        return found
+            budget[f"{name}_variance"] = {cause: 2 * power for cause, power in causes.items()}
+        return budget
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """½⟨|u|²⟩; in 3-D the helicity ⟨u·ω⟩, in 2-D the enstrophy ½⟨ω²⟩; ⟨c²⟩ of each scalar."""
-        found = flow_invariants(fields["velocity"], self.grid)
-        return {**found, **{f"{name}_variance": {name: 2 * fields[name]} for name in self.scalars}}
+        of_velocity = flow_invariants(fields["velocity"], self.grid)
+        return {**of_velocity, **{f"{name}_variance": {name: 2 * fields[name]} for name in self.scalars}}
 
     def invariant_units(self) -> dict[str, str]:
         return {**self.series_units(), "helicity": "length/time^2"}

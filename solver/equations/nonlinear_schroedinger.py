@@ -71,7 +71,7 @@ class NonlinearSchroedinger(Equation):
         return {"mass": {"wavefunction": 2 * fields["wavefunction"]}}
 
     def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
-        """2K + d E_int = 0, for an attractive interaction."""
+        """Terms of the virial relation 2K + d E_int = 0, for an attractive interaction."""
         kinetic, interaction = self._energies_of(fields)
         return {"kinetic_energy": (2, kinetic), "interaction_energy": (self.grid.dimensions, interaction)}
 
@@ -80,7 +80,7 @@ class NonlinearSchroedinger(Equation):
         return {} if self.damping is None else {"mass": mean_square(fields["wavefunction"], self.grid)}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Of the mass, by damping and forcing."""
+        """Changes of the mass by damping and forcing."""
         if self.damping is None:
             return {}
         forced = self.power_of_forcing(fields, changes, "wavefunction")
@@ -117,7 +117,7 @@ class NonlinearSchroedinger(Equation):
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Half the mass in each shell."""
+        """The spectrum of half the mass: half the mass in each shell."""
         return {"wavefunction": shell_spectrum(fields["wavefunction"], self.grid)}
 
     def snapshot(self, fields: Fields) -> dict[str, Array]:

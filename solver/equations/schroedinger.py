@@ -48,7 +48,7 @@ SNAPSHOT_UNITS = {"psi_real": "density^(1/2)", "psi_imag": "density^(1/2)", "den
 
 
 def psi_and_density(values: Fields) -> dict[str, Array]:
-    """ψ in its two parts and |ψ|², of a wavefunction at the points."""
+    """Real and imaginary part of ψ, and |ψ|², of a wavefunction at the points."""
     psi = values["wavefunction"][0]
     return {"psi_real": psi.real, "psi_imag": psi.imag, "density": density(psi)}
 

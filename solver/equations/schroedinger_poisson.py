@@ -67,7 +67,7 @@ class SchroedingerPoisson(SchroedingerEquation):
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Half the mass in each shell of ψ, and half the mean square of the density's fluctuations."""
+        """Spectra of half the mass, and of half the mean square of the density's fluctuations."""
         density_hat = self._of_density.forward(density(fields["wavefunction"]))
         return {
             "wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid),
@@ -75,7 +75,7 @@ class SchroedingerPoisson(SchroedingerEquation):
         }
 
     def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
-        """2K + (d − 2) W = 0, with W the energy of self-gravity: 2K + W = 0 in 3-D; none in 2-D, where W has no scale.
+        """Terms of the virial relation 2K + (d − 2) W = 0, W the energy of self-gravity; none in 2-D: W has no scale.
 
         Source: Hui, Ostriker, Tremaine & Witten, Phys. Rev. D 95 (2017) 043541, section II.
         """
@@ -86,7 +86,7 @@ class SchroedingerPoisson(SchroedingerEquation):
 
     @property
     def _of_density(self) -> Transform:
-        """Between points and coefficients of real fields."""
+        """The transform between points and coefficients of real fields."""
         return Transform(self.grid.as_real, self.method)
 
     def _energies_of(self, psi: Array) -> tuple[Array, Array]:

@@ -51,11 +51,11 @@ class SineGordon(WaveEquation):
         return self._fastest(fields["phi"])
 
     def _held(self, fields: Fields, phi: Array) -> Array:
-        """m²⟨1 − cos φ⟩."""
+        """Potential energy without slopes, m²⟨1 − cos φ⟩."""
         return self.mass**2 * jnp.mean(1 - jnp.cos(phi))
 
     def _fastest(self, phi: Array) -> Array:
-        """m, whatever the field."""
+        """Largest frequency of a uniform oscillation: m, whatever the field."""
         return jnp.asarray(self.mass, self.grid.dtype)
 
 

@@ -79,7 +79,7 @@ class SurfaceQuasiGeostrophic(Equation):
         return {name: 0.5 * self._mean_square(fields, weight) for name, weight in self._weights().items()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Of variance and energy, by diffusion and forcing."""
+        """Changes of variance and energy by diffusion and forcing."""
         damping = self._damping()
         return {
             name: {
@@ -108,7 +108,7 @@ class SurfaceQuasiGeostrophic(Equation):
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Of ½⟨θ²⟩, which is the kinetic energy at the surface."""
+        """The spectrum of ½⟨θ²⟩, which is the kinetic energy at the surface."""
         return {"variance": shell_spectrum(fields["buoyancy"], self.grid)}
 
     def _damping(self) -> Array:

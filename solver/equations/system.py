@@ -119,24 +119,24 @@ class PeriodicSystem(eqx.Module):
         return self
 
     def first_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
-        """What `knowing` takes of the first evaluation of a step, `()` for nothing, and the rate."""
+        """N at the start of a step, for `with_first_evaluation`, or `()` where it is not at hand; and the rate."""
         return (), self.rate(fields)
 
-    def knowing(self, first: Any) -> Any:
-        """This equation, with what is known of the first evaluation of a step."""
+    def with_first_evaluation(self, first: Any) -> Any:
+        """This equation with N at the start of a step, where step control has evaluated it already and it is of use."""
         return self
 
     @property
     def transform(self) -> Transform:
-        """Between points and coefficients of this equation's fields (of its real ones, if there are both kinds)."""
+        """The transform between points and coefficients of the fields; of the real ones if there are both kinds."""
         return Transform(self.grid, self.method)
 
     def transform_of(self, name: str) -> Transform:
-        """Between points and coefficients of one field."""
+        """The transform between points and coefficients of one field."""
         return Transform(self.grid_of(name), self.method)
 
     def _of_one_kind(self, fields: Fields) -> list[Fields]:
-        """The real fields and the complex ones: what one transform can take."""
+        """The real fields, and the complex fields: one transform can take those of one kind."""
         kinds = ({n: u for n, u in fields.items() if self.fields[n].real is real} for real in (True, False))
         return [kind for kind in kinds if kind]
 
@@ -189,7 +189,7 @@ class PeriodicSystem(eqx.Module):
 
     @abstractmethod
     def from_physical(self, u: Fields) -> Fields:
-        """What a state holds, from values at the points `(component, x, y, z)` by name."""
+        """Fields as a state holds them, from values at the points `(component, x, y, z)` by name."""
 
     @abstractmethod
     def to_physical(self, fields: Fields) -> Fields:
@@ -207,7 +207,7 @@ class PeriodicSystem(eqx.Module):
         return fields
 
     def to_manifold(self, fields: Fields) -> Fields:
-        """What a state holds, put back to where its fields belong. Not to be overridden: see `constrain`."""
+        """Fields of a state put back onto their manifold. Not to be overridden: see `constrain`."""
         return on_manifold(self.constrain(fields), self.fields, self.grid)
 
     # ---- what is reported -----------------------------------------------------------------------------------
@@ -244,14 +244,14 @@ class PeriodicSystem(eqx.Module):
 
         By default every field; of a wavefunction its real and imaginary part.
         """
-        found: dict[str, Array] = {}
+        snapshot: dict[str, Array] = {}
         for name, u in self.to_physical(fields).items():
             values = u[0] if len(u) == 1 else u
             if self.fields[name].real:
-                found[name] = values
+                snapshot[name] = values
             else:
-                found |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
-        return found
+                snapshot |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
+        return snapshot
 
     def snapshot_units(self) -> dict[str, str]:
         """Units of each entry of `snapshot`, as far as they are known."""
@@ -283,7 +283,7 @@ class PeriodicSystem(eqx.Module):
         return ()
 
     def warnings(self, row: dict[str, float]) -> list[str]:
-        """What a row of the series says should worry the user."""
+        """Warnings for the user that a row of the series gives reason for."""
         return []
 
     # ---- what diagnostics ask -------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ class PeriodicSystem(eqx.Module):
         """Inverse time [1/time] such that the CFL number is dt · rate."""
 
     def error_scales(self, sizes: Fields) -> Fields:
-        """What the errors of fields are relative to where a tolerance controls the steps, by name.
+        """The size of each field that its errors are relative to, by name, where a tolerance controls the steps.
 
         Override it where one field drives another that may start at zero, whose own size then says little. No
         communication.

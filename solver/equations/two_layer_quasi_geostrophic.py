@@ -114,7 +114,7 @@ class TwoLayerQuasiGeostrophic(Equation):
         return {"energy": kinetic + available}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """By shear (what the mean flow gives), drag, hyperviscosity and forcing: −½ Σ ⟨ψ_i · change_i⟩."""
+        """Changes of the energy, −½ Σ ⟨ψ_i · change_i⟩, by shear of the mean flow, drag, hyperviscosity and forcing."""
         psi = self._stream_functions(fields)
         k2 = self.grid.k_squared()
         drag = -0.5 * self.drag * weighted_mean_square(psi[1], k2, self.grid)
@@ -146,7 +146,7 @@ class TwoLayerQuasiGeostrophic(Equation):
         return {"upper_velocity": u[:2], "lower_velocity": u[2:]}
 
     def rate(self, fields: Fields) -> Array:
-        """Of the fastest flow in either layer, without the mean, which is exact."""
+        """Rate of the fastest flow in either layer, without the mean flow, which is exact."""
         spacing = jnp.asarray(self.grid.spacing, self.grid.dtype)
         return max_over_points(_crossings(self.transform.inverse(self._velocities(fields)), spacing))
 
@@ -162,7 +162,7 @@ class TwoLayerQuasiGeostrophic(Equation):
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Of the kinetic energy, mean of both layers."""
+        """The spectrum of the kinetic energy, mean of both layers."""
         return {"kinetic_energy": 0.5 * shell_spectrum(self._velocities(fields), self.grid)}
 
     def _inversion(self) -> tuple[Array, Array]:

@@ -90,7 +90,7 @@ class Vorticity(Equation):
         return {name: 0.5 * self._mean_square(fields, weight) for name, weight in self._weights().items()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Of energy and enstrophy, by viscosity, drag, hyperviscosity and forcing; waves and advection do nothing."""
+        """Changes of energy and enstrophy by viscosity, drag, hyperviscosity and forcing; nothing else changes them."""
         return {
             name: {
                 **{cause: -self._mean_square(fields, weight * rate) for cause, rate in self._damping().items()},

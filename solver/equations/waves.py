@@ -47,7 +47,7 @@ class WaveEquation(Equation):
         }
 
     def _energy(self, fields: Fields, phi: Array) -> Array:
-        """⟨½π² + ½c²|∇φ|²⟩ and what the field holds where it stands."""
+        """⟨½π² + ½c²|∇φ|²⟩ and the potential energy without slopes, `_held`."""
         slope = weighted_mean_square(fields["phi"], self.grid.k_squared(), self.grid)
         moving = 0.5 * mean_square(fields["rate_of_phi"], self.grid) + 0.5 * self.wave_speed**2 * slope
         return moving + self._held(fields, phi)

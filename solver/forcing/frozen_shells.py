@@ -78,7 +78,7 @@ class FrozenShells(Forcing):
         return u_hat * sum(jnp.where(index == shell, g, 0) for shell, g in zip(self._shells(grid), gain, strict=True))
 
     def _shells(self, grid: Grid) -> list[int]:
-        """Numbers of the shells; the mean is in none."""
+        """Numbers of the forced shells; the mean is in none of them."""
         k, close = shell_wavenumbers(grid), 1e-9 * shell_width(grid)
         return [i for i in range(1, len(k)) if self.low - close <= k[i] <= self.high + close]
 

@@ -48,16 +48,16 @@ class Kolmogorov(Forcing):
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         grid, declared = equation.grid_of(field), equation.fields[field]
-        there = AXES[: grid.dimensions]
+        axes = AXES[: grid.dimensions]
         for what in ("variation", *(["direction"] if declared.rank == "vector" else [])):
-            if getattr(self, what) not in there:
-                raise ValueError(f"kolmogorov with {what} {getattr(self, what)!r}: this grid has {', '.join(there)}")
+            if getattr(self, what) not in axes:
+                raise ValueError(f"kolmogorov with {what} {getattr(self, what)!r}: this grid has {', '.join(axes)}")
         if declared.solenoidal and self.direction == self.variation:
             raise ValueError(
                 f"kolmogorov of {field} with direction and variation {self.direction!r}: two axes are needed, as the "
                 "field has no divergence"
             )
-        need_kept("kolmogorov", [self.wavenumber if axis == self.variation else 0 for axis in there], grid)
+        need_kept("kolmogorov", [self.wavenumber if axis == self.variation else 0 for axis in axes], grid)
 
     def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         waves = [("sin", self.wavenumber) if axis == self.variation else ("cos", 0) for axis in AXES[: grid.dimensions]]

@@ -80,7 +80,7 @@ class OrnsteinUhlenbeck(Forcing):
         return (self.rms / jnp.sqrt(float(count)) * f_hat).astype(u_hat.dtype)
 
     def _modes(self, dimensions: int) -> int:
-        """Number of forced modes, n and −n counted both."""
+        """Number of forced modes; n and −n count as two."""
         n = np.arange(-self.largest, self.largest + 1)
         square = sum(np.meshgrid(*[n * n] * dimensions))
         return int(np.sum((square > 0) & (square <= self.largest**2)))

@@ -45,7 +45,7 @@ class Initial(eqx.Module):
         return
 
     def notes(self, grid: Grid) -> list[str]:
-        """What differs on this grid from what was asked for, as lines for the log: a velocity that was rounded."""
+        """Lines for the log on what this grid changes of the parameters, such as a velocity that was rounded."""
         return []
 
     def __call__(self, grid: Grid, field: Any = None, key: Array | None = None) -> Array:
@@ -113,7 +113,7 @@ def per_axis(name: str, given: Sequence[Any] | None, grid: Grid, default: Sequen
 
 
 def distance_squared(points: Sequence[Array], middle: Sequence[Any], grid: Grid) -> Array:
-    """To the nearest periodic image."""
+    """Squared distance of each point to the nearest periodic image of a centre."""
     apart = [x - c for x, c in zip(points, middle, strict=True)]
     nearest = [d - length * jnp.round(d / length) for d, length in zip(apart, grid.lengths, strict=True)]  # type: ignore[arg-type]
     return sum(d * d for d in nearest)  # type: ignore[return-value]

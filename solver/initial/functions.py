@@ -61,12 +61,12 @@ def _need_arguments(function: Callable[..., Any], called: str, grid: Grid) -> No
         raise ValueError(f"{called}{inspect.signature(function)}: a function of {', '.join(axes)} is needed") from None
 
 
-def _components(found: Any, called: str, field: Field, grid: Grid) -> tuple[Array, ...]:
+def _components(values: Any, called: str, field: Field, grid: Grid) -> tuple[Array, ...]:
     """What a function has returned, as one array for each component of the field."""
-    if not isinstance(found, tuple | list):
-        found = jnp.asarray(found)
-        found = tuple(found) if found.ndim > grid.dimensions else (found,)
-    parts, needed = tuple(map(jnp.asarray, found)), component_count(field, grid)
+    if not isinstance(values, tuple | list):
+        values = jnp.asarray(values)
+        values = tuple(values) if values.ndim > grid.dimensions else (values,)
+    parts, needed = tuple(map(jnp.asarray, values)), component_count(field, grid)
     if len(parts) != needed:
         raise ValueError(f"{called} gives components: {len(parts)}; needed for this {field.rank}: {needed}")
     if field.real and any(map(jnp.iscomplexobj, parts)):

@@ -74,8 +74,8 @@ class RandomPhase(Initial):
             noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
             u_hat = transform.forward(noise)
             u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
-            found = shell_spectrum(u_hat, grid)
-            gain = jnp.sqrt(jnp.where(found > 0, wanted / jnp.where(found > 0, found, 1), 0)).at[0].set(0)
+            spectrum = shell_spectrum(u_hat, grid)
+            gain = jnp.sqrt(jnp.where(spectrum > 0, wanted / jnp.where(spectrum > 0, spectrum, 1), 0)).at[0].set(0)
             u_hat = u_hat * gain[shell_index(grid)]
             total = jnp.sum(shell_spectrum(u_hat, grid))
             return transform.inverse(u_hat * jnp.sqrt(self.energy / total))
@@ -92,7 +92,8 @@ def _share(wanted: np.ndarray | Array, grid: Grid, peak: ArrayLike, slope: Array
 
 
 def _prescribed(k: np.ndarray, peak: ArrayLike, slope: ArrayLike) -> np.ndarray | Array:
-    """Zero in the first shell, which holds the mean. In NumPy where the parameters are numbers, not arrays."""
+    """The prescribed shell spectrum, zero in the first shell, which holds the mean. A NumPy array where the parameters
+    are numbers, not arrays."""
     xp = jnp if isinstance(peak, jax.Array) or isinstance(slope, jax.Array) else np
     relative = k / peak
     with np.errstate(under="ignore"):

@@ -23,7 +23,7 @@ class Noise(Initial):
 
     White noise, which patterns grow from. The numbers are counter-based: a key gives the same field on any number of
     devices. They belong to the points: another grid has other noise, and dealiasing takes part of it. A complex field
-    has ⟨|n|²⟩ = 1. Of a solenoidal field the noise is projected to be free of divergence.
+    has ⟨|n|²⟩ = 1. For a solenoidal field the noise is projected to be free of divergence.
 
     Args:
         background: in the field's units.

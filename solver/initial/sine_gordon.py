@@ -128,7 +128,7 @@ class KinkPair(Initial):
 
 
 def _wavenumber(start: Breather | KinkPair) -> Any:
-    """m/c."""
+    """The wavenumber m/c."""
     mass, speed = (1.0 if v is None else v for v in (start.mass, start.wave_speed))
     return mass / speed
 

@@ -75,7 +75,7 @@ class VortexRing(Initial):
         return _velocity_of(vorticity, grid)
 
     def _ring(self, r: Sequence[Array], axis: Sequence[ArrayLike]) -> list[Array]:
-        """Vorticity at r from the centre."""
+        """Vorticity of a ring at the vectors r from its centre."""
         direction = jnp.stack([jnp.asarray(a) for a in axis])
         n = direction / jnp.sqrt(jnp.sum(direction**2))
         along = sum(a * b for a, b in zip(n, r, strict=True))

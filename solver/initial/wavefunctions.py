@@ -168,7 +168,7 @@ class Solitons(Initial):
 
 
 def _sqrt(x: Any) -> Any:
-    """In double precision where x is a number; an array, which may be traced, keeps its own."""
+    """Square root, in double precision where x is a number; an array, which may be traced, keeps its own precision."""
     return math.sqrt(x) if isinstance(x, float) else jnp.sqrt(x)
 
 
@@ -179,7 +179,7 @@ def _periodic(velocity: Sequence[Any], grid: Grid) -> list[Any]:
 
 
 def rounding_note(name: str, velocity: Sequence[Any] | None, grid: Grid) -> list[str]:
-    """A line that says so, where a velocity is not used as it was given."""
+    """A line for the log where a velocity was rounded to a periodic one; none where it is used as it was given."""
     if velocity is None or not all(isinstance(v, int | float) for v in velocity):
         return []
     used = _periodic(velocity, grid)

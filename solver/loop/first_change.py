@@ -46,15 +46,15 @@ def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: A
     fields = on_manifold(fields, equation.fields, equation.grid)  # a state that is not is put back by the first step
     change = equation.at_step(forcing, key, step).nonlinear(fields, t)
     rate = equation.rate(fields)
-    found = {}
+    shares = {}
     for name, parts in distances(change, equation.fields, equation.grid).items():
         grid = equation.grid_of(name)
         parts = {**parts, "of modes that the grid does not keep": _outside(change[name], grid)}
         norm = jnp.sqrt(mean_square(change[name], grid))
         own = rate * jnp.sqrt(mean_square(fields[name], grid))
         beside = norm / jnp.where(own > 0, own, 1)
-        found[name] = {what: (share, share * jnp.where(own > 0, beside, jnp.inf)) for what, share in parts.items()}
-    return found
+        shares[name] = {what: (share, share * jnp.where(own > 0, beside, jnp.inf)) for what, share in parts.items()}
+    return shares
 
 
 def _outside(u_hat: Array, grid: Any) -> Array:

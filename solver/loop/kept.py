@@ -38,8 +38,8 @@ def coefficients_for(stepper: Any, driven: Any, dt: Array, kept: Any) -> tuple[A
     if not kept:
         return stepper.coefficients(driven, dt), kept
     size, known = kept
-    found = jax.lax.cond(dt == size, lambda: known, lambda: stepper.coefficients(driven, dt))
-    return found, (dt, found)
+    coefficients = jax.lax.cond(dt == size, lambda: known, lambda: stepper.coefficients(driven, dt))
+    return coefficients, (dt, coefficients)
 
 
 def _like(leaf: Any, modes: Array) -> Array:

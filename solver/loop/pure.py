@@ -185,7 +185,7 @@ def rollout(
 
 
 def _for_equal_steps(state: State) -> State:
-    """Of a state what equal steps need."""
+    """The entries of a state that equal steps need."""
     return State(
         field=state.field, history=state.history, forcing=state.forcing, key=state.key, t=state.t, step=state.step
     )

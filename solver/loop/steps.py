@@ -160,7 +160,7 @@ def controlled_step(
     dt, later, shortened, is_step = towards(target, state.t, proposed)
     short = dt.astype(equation.grid.dtype)
     forcing = equation.advance_forcing(state.forcing, state.key, state.step, short)
-    driven = equation.at_step(forcing, state.key, state.step).knowing(known)
+    driven = equation.at_step(forcing, state.key, state.step).with_first_evaluation(known)
     coefficients, kept = coefficients_for(stepper, driven, short, kept)
     given = (driven, begun, state.history, t, short, coefficients)
     error = None

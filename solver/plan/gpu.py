@@ -65,7 +65,7 @@ def _installed(name: str) -> bool:
 
 
 def _as_text(xla: Mapping[str, Any]) -> str:
-    """XLA's GpuTargetConfigProto."""
+    """Text of XLA's GpuTargetConfigProto for these GPUs."""
     device = {name: value for name, value in {**LIMITS, **xla}.items() if name != "platform_name"}
     return f'gpu_device_info {{ {_fields(device)} }} platform_name: "{xla["platform_name"]}" {LIBRARIES}'
 
@@ -82,7 +82,8 @@ def _fields(table: Mapping[str, Any]) -> str:
 
 @contextmanager
 def compiling_for(xla: Mapping[str, Any]) -> Iterator[None]:
-    """Where there is no GPU JAX does not know which plug-in its devices' platform `gpu` means (jax issue 23971)."""
+    """Let JAX take the platform `gpu` for the target's meanwhile: without a GPU it does not know which plug-in is meant
+    (jax issue 23971)."""
     import jax._src.xla_bridge as bridge
 
     known, platform = bridge.canonicalize_platform, xla["platform_name"].lower()

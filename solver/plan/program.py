@@ -67,7 +67,7 @@ class Kernel:
 
     @property
     def is_collective(self) -> bool:
-        """An exchange, not its wait."""
+        """Whether it starts an exchange between devices; the wait for one does not."""
         return self.kind in COLLECTIVES and not self.waits_for
 
 
@@ -94,7 +94,7 @@ class Program:
 
     @property
     def work(self) -> list[Kernel]:
-        """Its kernels, without collectives."""
+        """Its kernels that are not collectives."""
         return [k for k in self.kernels if k.kind not in COLLECTIVES]
 
     @property
@@ -213,7 +213,7 @@ class _Module:
         )  # fmt: skip
 
     def _wrapped(self, instruction: _Instruction) -> tuple[str, str]:
-        """The operation inside an asynchronous one, and its attributes; a wait has the name of its start."""
+        """The operation inside an asynchronous operation, and its attributes; a wait has the name of its start."""
         called = instruction.all_called()
         if not called:
             return next((kind for kind in COLLECTIVES if kind in instruction.operands[0]), "async"), ""
@@ -273,7 +273,7 @@ def _read(fusion: Sequence[_Instruction], i: int, size: int) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """Position of the bracket that closes the one at `at`."""
+    """Position of the bracket that closes the bracket at `at`."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"(": 1, ")": -1}.get(text[place], 0)

@@ -1,4 +1,4 @@
-"""What compiled programs were seen to hold: numbers for where there is no compiler for the target."""
+"""Memory that compiled programs held: recorded numbers, for where there is no compiler for the target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Kind:
-    """What decides what a run's programs hold per point.
+    """The properties of a run that decide how much memory its programs hold per point.
 
     Args:
         equation, stepper: names.
@@ -30,8 +30,9 @@ class Kind:
 def recorded_words(kind: Kind, precision: str, devices: int, few: bool) -> dict[str, float] | None:
     """Real words per point that each program of such a run holds on one device, allowance for cuFFT included.
 
-    Of the recorded numbers of devices the nearest, by ratio; the other precision where there is no record of this one.
-    None where nothing like it was recorded. `few` says whether a device has few points (`solver.fft.has_few_points`).
+    The record with the nearest number of devices, by ratio, is taken; a record of the other precision where there is
+    none of this one. None where no run of this kind was recorded. `few` says whether a device has few points
+    (`solver.fft.has_few_points`).
     """
     alike = [row for row in _rows() if all(row[name] == value for name, value in vars(kind).items())]
     if not alike:
@@ -43,7 +44,7 @@ def recorded_words(kind: Kind, precision: str, devices: int, few: bool) -> dict[
 
 
 def compiler() -> str:
-    """Version of JAX that compiled them."""
+    """Version of JAX that compiled the recorded programs."""
     return str(_record()["jax"])
 
 
@@ -54,5 +55,5 @@ def _rows() -> list[dict]:
 
 @cache
 def _record() -> dict:
-    found: dict = json.loads((files("solver.plan") / "recorded.json").read_text())
-    return found
+    record: dict = json.loads((files("solver.plan") / "recorded.json").read_text())
+    return record

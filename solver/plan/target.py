@@ -25,7 +25,7 @@ class Target:
 
     Args:
         rates: of the machine, with as many devices to a host as are used.
-        xla: what XLA's compiler is told of a device.
+        xla: description of a device for XLA's compiler.
         devices, hosts: how many are used.
     """
 
@@ -61,7 +61,7 @@ class Target:
         return part.with_workspace <= self.memory
 
     def timeline(self, program: Program) -> Timeline:
-        """A step of a program here."""
+        """The timeline of a step of a program on this target."""
         return timeline(program, self.rates, self.devices)
 
     def bytes_sent(self, program: Program) -> tuple[int, int]:
@@ -76,5 +76,5 @@ class Target:
 
 
 def largest(parts: Sequence[Part]) -> Part:
-    """The program that holds most, with its allowance for cuFFT."""
+    """The program that holds the most memory, its allowance for cuFFT included."""
     return max(parts, key=lambda part: part.with_workspace)

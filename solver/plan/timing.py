@@ -203,9 +203,9 @@ def step_time(rates: Rates, layout: Layout, step: StepWork, itemsize: int) -> St
 
 
 def _exchanged(layout: Layout, itemsize: int) -> tuple[float, float]:
-    """Bytes of one component that one device holds in the exchange of slabs, and in that of pencils: 0 where none is.
+    """Bytes of one component that one device holds in the exchange of slabs, and in that of pencils; 0 without one.
 
-    Of them the part (members − 1)/members is sent: `Layout.exchange_bytes` counts what all devices together send.
+    A part (members − 1)/members of these bytes is sent: `Layout.exchange_bytes` counts what all devices together send.
     """
     x, y = layout.padded_points[0], layout.padded_points[1] if layout.dimensions > 1 else 1
     others = layout.spectral_shape[:-1]
@@ -224,7 +224,7 @@ class Choice:
 
     @property
     def best(self) -> StepTime:
-        """The faster of the two."""
+        """The faster of slabs and pencils."""
         return min((time for time in (self.slabs, self.pencils) if time), key=lambda time: time.total)
 
     def __str__(self) -> str:

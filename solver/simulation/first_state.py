@@ -11,13 +11,14 @@ import jax.numpy as jnp
 from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
+from solver.outputs.base import Run
 from solver.simulation.simulation import Simulation
 from solver.steppers.base import State
 
 _finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
 
 
-def first_state(simulation: Simulation) -> tuple[State, int | None]:
+def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
     """The state that a run goes on from, and its step if it is that of a checkpoint. Collective.
 
     It is that of the newest valid checkpoint if there are any, and else the start; never the start where all of the
@@ -27,7 +28,7 @@ def first_state(simulation: Simulation) -> tuple[State, int | None]:
         CheckpointError: all of them are damaged.
         ConfigError: values at the start that are not finite.
     """
-    run, directory = simulation.run, simulation.run.directory
+    directory = run.directory
     path, damaged = newest_valid(directory.checkpoints)
     for bad, problems in damaged.items():
         LOGGER.error("checkpoint %s is damaged and not used: %s", bad.name, "; ".join(problems))

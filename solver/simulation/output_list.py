@@ -61,8 +61,8 @@ class OutputList:
 
     def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
         """What outputs sum up over time, at the start, by the name of the output; those that sum up something."""
-        found = {output.name: output.accumulators(equation) for output in self.others}
-        return {name: sums for name, sums in found.items() if sums}
+        every = {output.name: output.accumulators(equation) for output in self.others}
+        return {name: sums for name, sums in every.items() if sums}
 
     def declared(self, equation: PeriodicSystem, sums: Mapping[str, Any]) -> dict[str, dict[str, Storage]]:
         """How these sums are stored, by the name of the output, as each output declares it.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from solver.loop import check_end
-from solver.outputs.base import Run
+from solver.equations.system import PeriodicSystem
+from solver.io import RunDirectory
+from solver.loop import StepControl, check_end, evolve
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
@@ -15,23 +16,35 @@ from solver.steppers.base import State, Stepper
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a run is: the command and `solver.run` build it, and `simulate` carries it out.
+    """What a run is. The command, `solver.run`, `tune` and `validate` build it.
+
+    `states` steps it and writes nothing; `simulate` carries it out in its directory.
 
     Args:
-        run: equation, step control, end and directory.
+        equation: the equation that is solved.
         stepper: how it is stepped.
+        control: what decides the size of its steps.
+        end: time at which it ends.
         start: makes the first state, where there is no checkpoint.
-        outputs: what is written.
+        outputs: what is written; no outputs but checkpoints by default.
         limits: what ends it early.
         listeners: of the user's, told of each pause after all others.
+        directory: where `simulate` writes; None for a run whose states are all that is wanted.
+        title: of the run, in its files.
+        run_file: the resolved run file, as text.
     """
 
-    run: Run
+    equation: PeriodicSystem
     stepper: Stepper
+    control: StepControl
+    end: float
     start: Callable[[], State]
     outputs: OutputList = field(default_factory=lambda: OutputList.of(()))
     limits: Limits = field(default_factory=Limits)
     listeners: tuple[Listener, ...] = ()
+    directory: RunDirectory | None = None
+    title: str = ""
+    run_file: str = ""
 
     def check(self) -> None:
         """Refuse parts that do not go together; touches no device.
@@ -40,10 +53,24 @@ class Simulation:
             TypeError: an equation that the stepper cannot step, or a step control that it cannot serve.
             ValueError: an end that cannot be reached, or an output that cannot be written.
         """
-        run = self.run
-        self.stepper.check(run.equation)
-        run.control.check(self.stepper)
-        check_end(run.end, run.control)
+        self.stepper.check(self.equation)
+        self.control.check(self.stepper)
+        check_end(self.end, self.control)
         for output in self.outputs.all:
-            output.check(run.equation)
-            output.check_times(run.end)
+            output.check(self.equation)
+            output.check_times(self.end)
+
+    def states(self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False) -> Iterator[State]:
+        """States from a given one to the end: that one, one at each pause, and the last. Writes nothing.
+
+        Args:
+            first: from `start`, or from a checkpoint.
+            chunk, donate: as in `evolve`.
+
+        Raises:
+            BlowUp: the solution stopped being finite.
+        """
+        return evolve(
+            self.equation, self.stepper, first, end=self.end, control=self.control, pauses=self.outputs.pauses,
+            observe=lambda state, end: self.outputs.observe(self.equation, state, end), chunk=chunk, donate=donate,
+        )  # fmt: skip

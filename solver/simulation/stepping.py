@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 import jax
 
 from solver.cluster import LOGGER, Watchdog, is_first, largest
-from solver.io import DirectoryLock, duration
-from solver.loop import BlowUp, evolve, reached
+from solver.io import DirectoryLock, Writer, duration
+from solver.loop import BlowUp, reached
 from solver.outputs.base import Run
 from solver.simulation.first_state import first_state
 from solver.simulation.pauses import (
@@ -38,7 +38,7 @@ def simulate(
     """Carry a run from its newest checkpoint, or from its start, to its end. Collective.
 
     Args:
-        simulation: the run.
+        simulation: the run, with a directory.
         request: set when a signal asks for a stop.
         lock: the first process's lock on the directory; None in the others.
         profile: steps to be traced, if any.
@@ -51,10 +51,11 @@ def simulate(
         CheckpointError: all checkpoints of the directory are damaged.
         DiskError: a file could not be written; everything finished before is whole.
         FailedElsewhere: another process could not go on.
+        ValueError: a run without a directory.
     """
-    run, limits = simulation.run, simulation.limits
+    run, limits = _run_for_outputs(simulation), simulation.limits
     with Watchdog(limits.stall, run.directory.log) as watchdog, _writing(run, watchdog):
-        state, resumed_at = first_state(simulation)
+        state, resumed_at = first_state(simulation, run)
         if resumed_at is not None:
             run.kept.add(resumed_at)
         simulation.outputs.open(run, resumed_at)
@@ -79,7 +80,7 @@ def simulate(
                 TraceSteps(profile, watchdog),
                 *(OwnListener(listener, watchdog) for listener in simulation.listeners),
             ]
-            for pause in _pauses(simulation, state, resumed_at is not None, conditions, profile, pace):
+            for pause in _pauses(simulation, state, resumed_at is not None, run.writer, conditions, profile, pace):
                 state = pause.state
                 for listener in listeners:
                     listener.at_pause(pause)
@@ -94,30 +95,36 @@ def simulate(
         return state, True
 
 
+def _run_for_outputs(simulation: Simulation) -> Run:
+    """The description of a run that its outputs receive, with the writer and notes of this process's part of it."""
+    if simulation.directory is None:
+        raise ValueError("simulate: the simulation has no directory; give it one, or ask for its `states`")
+    return Run(
+        simulation.equation, simulation.directory, simulation.control, simulation.end, simulation.title,
+        simulation.run_file,
+    )  # fmt: skip
+
+
 def _pauses(
     simulation: Simulation,
     state: State,
     resumed: bool,
+    writer: Writer,
     conditions: StopConditions,
     profile: Profile,
     pace: Pace,
 ) -> Iterator[Pause]:
     """The pauses of a run, the first one before any step. Collective: all processes are told the same."""
-    run, outputs = simulation.run, simulation.outputs
-    states = evolve(
-        run.equation, simulation.stepper, state, end=run.end, control=run.control, pauses=outputs.pauses,
-        observe=lambda state, end: outputs.observe(run.equation, state, end), donate=True,
-        chunk=lambda: profile.limit(pace()),
-    )  # fmt: skip
+    states = simulation.states(state, chunk=lambda: profile.limit(pace()), donate=True)
     first = previous = int(state.step)
     del state  # the loop has a copy of its own
     mark = time.monotonic()
     for state in profile.named(states):
         step = int(state.step)
         stop, seconds, failed = largest(
-            [conditions.should_stop(advanced=step > first), time.monotonic() - mark, run.writer.failed]
+            [conditions.should_stop(advanced=step > first), time.monotonic() - mark, writer.failed]
         )
-        done = reached(state, run.end)
+        done = reached(state, simulation.end)
         yield Pause(
             state=state, seconds=seconds, steps=step - previous, moved=step > first, compiled=previous == first,
             resumed=resumed and step == first, done=done, stopping=bool(stop) and not done, failed=bool(failed),

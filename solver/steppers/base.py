@@ -104,13 +104,13 @@ class State:
 
 
 class Prepared(eqx.Module):
-    """What `Stepper.coefficients` has worked out for one size of step."""
+    """The coefficients that `Stepper.coefficients` has made for one size of step."""
 
     dt: ArrayLike
     values: Any
 
     def of(self, dt: ArrayLike) -> Any:
-        """The values, for a step of this size.
+        """The prepared values, for a step of size dt.
 
         Raises:
             ValueError: both sizes are known, not traced, and differ.
@@ -201,7 +201,7 @@ class Stepper(eqx.Module):
         return None
 
     def counted_from(self, history: Any, origin: Fields) -> Any:
-        """A history whose fields are those of the same course less `origin`: to be given where it holds fields.
+        """The same history with `origin` subtracted from its fields; a method whose history holds fields defines it.
 
         Sums in single precision are counted anew at each step, so that they lose nothing; the entries that `origin`
         names have no linear part and do not enter N.
@@ -244,7 +244,7 @@ class Stepper(eqx.Module):
     def step_with_error(
         self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
-        """As `step`, and what `advance_with_error` says of the error."""
+        """As `step`, with the error estimate of `advance_with_error` as a third value."""
         equation = equation.starting(fields, t)
         fields, history, error = self.advance_with_error(equation, fields, history, t, dt, coefficients)
         return equation.to_manifold(fields), history, error
@@ -271,7 +271,7 @@ def spectrum_of(equation: PeriodicSystem) -> str | None:
 
 
 def _concrete(cls: Any) -> list[Any]:
-    below = [found for sub in cls.__subclasses__() for found in _concrete(sub)]
+    below = [stepper for sub in cls.__subclasses__() for stepper in _concrete(sub)]
     return below if "name" not in cls.__dict__ or inspect.isabstract(cls) else [cls, *below]
 
 
@@ -331,7 +331,7 @@ def initial_state(
 
 
 def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
-    """What of a state depends on its fields. Equation and stepper are checked while this is traced: once."""
+    """The entries of a state that depend on its fields. Equation and stepper are checked while this is traced: once."""
     stepper.check(equation)
     equation.check()
     columns, shapes = equation.budget_columns(), equation.physical_shapes()

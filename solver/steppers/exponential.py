@@ -64,13 +64,13 @@ class _ETDRK(Stepper):
     def coefficients(self, equation: Driven, dt: ArrayLike) -> Prepared:
         """exp(w L dt) for the smallest w (others are powers of it), and w dt Σ_k a_k φ_k(w L dt) by combination."""
         linear = equation.linear()
-        found: dict[str, LinearOperator] = {"exp": linear.exp(self._smallest() * dt)}
+        operators: dict[str, LinearOperator] = {"exp": linear.exp(self._smallest() * dt)}
         for row in self.rows:
             for key in row.grouped:
-                if _name(row, key) not in found:
+                if _name(row, key) not in operators:
                     phi = linear.phi(dict(key), row.over * dt)
-                    found[_name(row, key)] = jax.tree.map(lambda a, over=row.over: over * dt * a, phi)
-        return Prepared(jnp.asarray(dt, equation.grid.dtype), found)
+                    operators[_name(row, key)] = jax.tree.map(lambda a, over=row.over: over * dt * a, phi)
+        return Prepared(jnp.asarray(dt, equation.grid.dtype), operators)
 
     def _smallest(self) -> float:
         return min(row.over for row in self.rows)

@@ -49,7 +49,7 @@ class _TwoStep(Stepper):
         """The tableau, for a ratio ω of this step to the one before."""
 
     def start(self, equation: Equation, fields: Fields) -> Any:
-        """N and u of the step before, none yet, and its size."""
+        """N and u of the step before (zeros: there is none yet), and its size, infinite."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
         before = {"nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
         return {**before, "field": nothing} if self._holds_field else before
@@ -66,7 +66,7 @@ class _TwoStep(Stepper):
         return bool(self.weights(1.0).a[2])
 
     def coefficients(self, equation: Driven, dt: ArrayLike) -> tuple[()]:
-        """None: they depend on the step before, too."""
+        """No coefficients: the weights depend on the step before, too."""
         return ()
 
     def advance(
@@ -119,8 +119,8 @@ class SBDF2(_TwoStep):
 class SBDF3(Stepper):
     """Semi-implicit backward differences: order 3, one evaluation of N and one solve per step, damps stiff modes.
 
-    For real linear parts: of slow waves it makes growing ones. Steps may change; the method stays stable where each is
-    at most 1.53 times the one before, and CFL control keeps below that.
+    Use it for real linear parts only: it makes slow waves grow. Steps may change; the method stays stable where each
+    step is at most 1.53 times the step before, and CFL control keeps below that.
 
     Source: Ascher, Ruuth & Wetton, SIAM J. Numer. Anal. 32 (1995) 797; Hairer, Nørsett & Wanner, Solving Ordinary
     Differential Equations I (1993), III.5, for steps of changing size.
@@ -145,7 +145,7 @@ class SBDF3(Stepper):
         return {name: _less(entry, origin) for name, entry in history.items()}
 
     def coefficients(self, equation: Driven, dt: ArrayLike) -> tuple[()]:
-        """None: they depend on the steps before, too."""
+        """No coefficients: the weights depend on the steps before, too."""
         return ()
 
     def advance(

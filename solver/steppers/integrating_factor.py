@@ -46,7 +46,7 @@ class _IntegratingFactor(Stepper):
         return Prepared(jnp.asarray(dt, equation.grid.dtype), factors)
 
     def _moved(self, i: int, factors: Factors, fields: Fields) -> Fields:
-        """From the frame of stage i to that of the next."""
+        """Fields carried from the frame of stage i to that of the next stage."""
         gap = self.gaps()[i]
         return factors[str(gap)].apply(fields) if gap else fields
 

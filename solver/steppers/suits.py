@@ -63,10 +63,10 @@ def check_history(equation: PeriodicSystem, stepper: Stepper, history: Any) -> N
     Raises:
         ValueError: the message names the steppers whose history it is.
     """
-    found = _form(shorn(history))
-    if found == _history_of(stepper, equation):
+    form = _form(shorn(history))
+    if form == _history_of(stepper, equation):
         return
-    owners = sorted(cls.name for cls in fitting_classes(equation) if _history_of(cls(), equation) == found)
+    owners = sorted(cls.name for cls in fitting_classes(equation) if _history_of(cls(), equation) == form)
     raise ValueError(
         f"a state of stepper {' or '.join(owners) or 'unknown'}, in stepper {stepper.name}, which carries something "
         f"else from step to step: initial_state with {stepper.name} makes one"

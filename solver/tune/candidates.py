@@ -35,7 +35,7 @@ class Candidate:
 
     @property
     def section(self) -> DevicesSection:
-        """Its `[devices]`."""
+        """The candidate's section `[devices]`."""
         return self.config.devices
 
     @cached_property
@@ -65,7 +65,7 @@ class Candidate:
 
     @property
     def method(self) -> Method:
-        """The method of its transforms."""
+        """The method of the candidate's transforms."""
         return assemble.method_of(self.config)
 
     @property

@@ -15,9 +15,10 @@ from jax.sharding import Mesh
 from solver import assemble
 from solver.equations.budget import without_budget
 from solver.equations.system import PeriodicSystem
-from solver.loop import FixedStep, StepLimits, advance_donating, device_state, evolve
+from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 from solver.operators import Fields
 from solver.plan import transforms_in_step
+from solver.simulation import OutputList, Simulation
 from solver.steppers.base import State
 from solver.tune.candidates import Candidate
 
@@ -67,7 +68,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Ready:
-    """A candidate between two turns: its program, and its start in host memory, so that others can use the devices."""
+    """A candidate between two turns: its program, and its first state in host memory, so that others can use the
+    devices."""
 
     equation: PeriodicSystem
     stepper: Any
@@ -97,19 +99,20 @@ class Ready:
         return self.program(*advance_donating.sealed(*self.arguments(state, steps)))
 
     def arguments(self, state: Any, steps: int) -> tuple[Any, ...]:
-        """Of `advance`: equal steps."""
+        """Arguments of `advance` for this many equal steps."""
         return self.equation, self.stepper, FixedStep(self.dt), state, StepLimits(np.int64(steps), state.t)
 
 
 def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
-    """Make the start, on all processes together. `dt` is the step; None means the first step of the run."""
+    """Make the first state, on all processes together. `dt` is the step; None means the first step of the run."""
     assembly = assemble.Assembly(trial.candidate.config, mesh)
-    equation, stepper, state = assembly.equation, assembly.stepper, assembly.start()
-    dt = _first_step(assembly, state) if dt is None else dt
-    calls = transforms_in_step(equation, stepper, state)
+    simulation = replace(assembly.simulation, outputs=OutputList.of(()))  # only steps are timed
+    state = simulation.start()
+    dt = _first_step(simulation, state) if dt is None else dt
+    calls = transforms_in_step(simulation.equation, simulation.stepper, state)
     trial.has_products = any(call.of_points for call in calls)
     trial.exchanges = trial.candidate.section.chunks * sum(call.exchanges for call in calls)
-    trial.ready = Ready(equation, stepper, OnHost.of(device_state(state)), dt)
+    trial.ready = Ready(simulation.equation, simulation.stepper, OnHost.of(device_state(state)), dt)
 
 
 def compile_program(trial: Trial, mesh: Mesh) -> None:
@@ -128,11 +131,11 @@ def compile_program(trial: Trial, mesh: Mesh) -> None:
     trial.ready = replace(ready, program=program)
 
 
-def _first_step(assembly: assemble.Assembly, state: State) -> float:
-    control = assembly.control
-    if control.size is not None:
-        return float(control.size)
-    states = evolve(assembly.equation, assembly.stepper, state, end=assembly.config.time.end, control=control, chunk=1)
+def _first_step(simulation: Simulation, state: State) -> float:
+    """Size of the first step from a state."""
+    if simulation.control.size is not None:
+        return float(simulation.control.size)
+    states = simulation.states(state, chunk=1)
     next(states)
     return float(next(states).dt)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import jax
 
 from solver.discovery import concrete_classes
 from solver.equations.system import PeriodicSystem, compiled
-from solver.loop import Schedule, evolve
+from solver.loop import step_control
 from solver.mesh import device_mesh
+from solver.simulation import Simulation
 from solver.steppers.base import State, Stepper, initial_state
 
 
@@ -36,7 +37,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether the difference is allowed."""
+        """Whether the computed number is finite and close enough to the known one."""
         return math.isfinite(self.computed) and abs(self.computed - self.expected) <= self.within
 
 
@@ -82,11 +83,18 @@ def states(
     **control: Any,
 ) -> list[State]:
     """States at the given times, in their order; include time 0 to get the first state."""
-    state = initial_state(equation, stepper, start, seed=seed)
+    simulation = Simulation(
+        equation=equation,
+        stepper=stepper,
+        control=step_control(**control),
+        end=times[-1],
+        start=lambda: initial_state(equation, stepper, start, seed=seed),
+    )
+    state = simulation.start()
     reached = []
     for time in times:
         if time > float(state.t):
-            *_, state = evolve(equation, stepper, state, end=time, pauses=[Schedule()], **control)
+            *_, state = replace(simulation, end=time).states(state)
         reached.append(state)
     return reached
 

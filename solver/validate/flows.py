@@ -76,7 +76,7 @@ class OrszagTangVortex(Case):
 
 
 def _ideal(fields: Any, equation: Any) -> tuple[float, float]:
-    """Energy and cross helicity ⟨u·b⟩."""
+    """Energy, and cross helicity ⟨u·b⟩: both are constant without dissipation."""
     u, b, grid = fields["velocity"], fields["magnetic_field"], equation.grid
     return (
         0.5 * float(mean_square(u, grid)) + 0.5 * float(mean_square(b, grid)),

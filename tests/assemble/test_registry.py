@@ -13,9 +13,9 @@ import pytest
 
 import solver as sw
 from solver import assemble
-from solver.assemble.cases import cases
 from solver.cli.main import main
 from solver.config import ConfigError, Source, json_schema, load
+from solver.config.cases import cases
 from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row
 
 OWN = """

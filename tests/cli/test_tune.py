@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import pytest
 from helpers import last_of_each
 
+import solver as sw
 from solver import assemble
 from solver.cli.main import main
 from solver.config import DevicesSection
@@ -255,6 +256,14 @@ def test_the_command(tune, tmp_path, monkeypatch):
     else:
         assert "leave [devices] as it is" in out
     assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+def test_steps_are_as_long_as_the_first_one_of_the_run():
+    candidate = Trial(Candidate(read("time.cfl=0.5"), 1))
+    trial.begin(candidate, device_mesh([0]), None)
+    run = assemble.Assembly(candidate.candidate.config, device_mesh([0]))
+    _, after, *_ = sw.evolve(run.equation, run.stepper, run.start(), end=0.1, cfl=0.5, chunk=1)
+    assert candidate.ready.dt == float(after.dt) > 0
 
 
 def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):

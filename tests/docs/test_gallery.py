@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from solver.assemble import Registry
-from solver.assemble.cases import cases
 from solver.assemble.run_files import read_run_file
+from solver.config.cases import cases
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "images" / "gallery"

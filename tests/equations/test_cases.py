@@ -8,9 +8,9 @@ import pytest
 import solver as sw
 from solver.assemble import schema
 from solver.assemble.build import Assembly
-from solver.assemble.cases import cases
 from solver.cli.main import main
 from solver.config import load
+from solver.config.cases import cases
 
 pytestmark = pytest.mark.slow
 

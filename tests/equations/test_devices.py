@@ -6,8 +6,8 @@ from helpers import OF_SMALL_GRIDS
 
 import solver as sw
 from solver.assemble.build import Assembly
-from solver.assemble.cases import new_run_file
 from solver.assemble.registry import Registry
+from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import SplitEquation
 
@@ -38,8 +38,8 @@ def ends(folder, name, devices):
 
 @pytest.mark.parametrize("name", SPLIT)
 def test_the_same_fields_on_one_device_and_on_eight(tmp_path, name):
-    (first, one), (_, eight) = (ends(tmp_path, name, devices) for devices in (1, 8))
-    for field, values in one.items():
+    (first, on_one), (_, on_eight) = (ends(tmp_path, name, devices) for devices in (1, 8))
+    for field, values in on_one.items():
         scale = np.abs(values).max()
         assert np.abs(values - first[field]).max() > 1e-6 * scale, "the fields must move"
-        assert np.abs(eight[field] - values).max() < 1e-12 * scale
+        assert np.abs(on_eight[field] - values).max() < 1e-12 * scale

@@ -10,8 +10,8 @@ from helpers import OF_SMALL_GRIDS, last_of_each, on_devices
 
 import solver as sw
 from solver.assemble.build import Assembly
-from solver.assemble.cases import new_run_file
 from solver.assemble.registry import Registry
+from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import Equation
 from solver.equations.budget import BUDGET

@@ -49,9 +49,9 @@ def test_both_are_what_each_is(make_grid, name, d):
     t = np.zeros(())
     together = jax.jit(lambda fields: equation.nonlinear_and_rate(fields, t))(fields)
     apart = jax.jit(lambda fields: (equation.nonlinear(fields, t), equation.rate(fields)))(fields)
-    for found, expected in zip(jax.tree.leaves(together), jax.tree.leaves(apart), strict=True):
+    for computed, expected in zip(jax.tree.leaves(together), jax.tree.leaves(apart), strict=True):
         scale = np.abs(expected).max()
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13 * scale)
+        np.testing.assert_allclose(computed, expected, rtol=1e-12, atol=1e-13 * scale)
 
 
 def test_which_equations_share_their_transforms():
@@ -113,8 +113,8 @@ def test_the_definition_nearest_to_a_class_counts(make_grid, cls, n, r):
     fields = jax.jit(plain.from_physical)({"velocity": np.random.default_rng(0).normal(size=(2, 13, 12))})
     together, rate = jax.jit(lambda fields: equation.at_step().first_and_rate(fields, now))(fields)
     first = plain.nonlinear(fields, now)["velocity"]
-    for found in (together, equation.nonlinear(fields, now), equation.nonlinear_and_rate(fields, now)[0]):
-        np.testing.assert_allclose(found["velocity"], n * first, atol=1e-14)
+    for computed in (together, equation.nonlinear(fields, now), equation.nonlinear_and_rate(fields, now)[0]):
+        np.testing.assert_allclose(computed["velocity"], n * first, atol=1e-14)
     np.testing.assert_allclose([rate, equation.rate(fields)], r * plain.rate(fields), rtol=1e-14)
 
 
@@ -125,7 +125,7 @@ def test_what_is_known_is_the_first_evaluation_of_a_step_alone(make_grid):
     state = sw.initial_state(equation, sw.steppers.IFRK2(), jnp.asarray(noise))
     fields, driven = state.field, equation.at_step(state.forcing)
     first, _ = driven.first_and_rate(fields, now)
-    known = driven.knowing({"velocity": 7 * first["velocity"]}).starting(fields, now)
+    known = driven.with_first_evaluation({"velocity": 7 * first["velocity"]}).starting(fields, now)
     plain = driven.nonlinear(fields, now)["velocity"]
     np.testing.assert_allclose(known.first_nonlinear()["velocity"], plain + 6 * first["velocity"], atol=1e-14)
     np.testing.assert_allclose(driven.starting(fields, now).first_nonlinear()["velocity"], plain, atol=1e-15)
@@ -141,7 +141,7 @@ def test_cfl_is_kept_where_points_move(make_grid, dealias):
     first = sw.initial_state(flow, sw.steppers.IFRK2(), start, seed=0)
     driven, now = flow.at_step(first.forcing, first.key, 1), np.zeros(())
     begun, _ = driven.first_and_rate(first.field, now)
-    known = driven.knowing(begun).starting(first.field, now).first_nonlinear()["velocity"]
+    known = driven.with_first_evaluation(begun).starting(first.field, now).first_nonlinear()["velocity"]
     own = driven.nonlinear(first.field, now)["velocity"]
     np.testing.assert_allclose(known, own, atol=1e-13 * np.abs(own).max())
     rate, before = jax.jit(lambda flow, fields: flow.rate(fields)), None

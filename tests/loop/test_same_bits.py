@@ -11,8 +11,8 @@ from helpers import OF_SMALL_GRIDS
 
 import solver as sw
 from solver.assemble.build import Assembly
-from solver.assemble.cases import new_run_file
 from solver.assemble.registry import Registry
+from solver.cli.new_run_file import new_run_file
 from solver.config import REQUIRED, load
 from solver.steppers import fitting
 
@@ -75,8 +75,8 @@ def test_a_continued_run_gives_the_bits_of_the_undisturbed_one(tmp_path, equatio
     before, after = (
         jax.tree.leaves((state.field, state.history, state.forcing, state.budget)) for state in (whole, again)
     )
-    for one, other in zip_longest(before, after):
-        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+    for first, second in zip_longest(before, after):
+        np.testing.assert_array_equal(np.asarray(first), np.asarray(second))
     assert all(np.all(np.isfinite(np.asarray(leaf))) for leaf in after)
     moved = [np.any(np.asarray(whole.field[name]) != np.asarray(start.field[name])) for name in start.field]
     assert all(moved)

@@ -7,9 +7,9 @@ import pytest
 
 import solver as sw
 from solver import assemble
-from solver.assemble.cases import cases
 from solver.assemble.registry import Registry
 from solver.config import ConfigError
+from solver.config.cases import cases
 from solver.equations import NavierStokes
 from solver.forcing import OrnsteinUhlenbeck
 

@@ -10,10 +10,10 @@ from helpers import COLLECTIVES
 import solver as sw
 from solver import diagnostics
 from solver.assemble.build import abstract_assembly
-from solver.assemble.cases import new_run_file
 from solver.assemble.classes import built_in
 from solver.assemble.registry import Registry
 from solver.cli.main import main
+from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import PeriodicSystem, SplitEquation
 from solver.outputs.records import Records, _values
@@ -118,45 +118,45 @@ def test_a_flow_leaves_every_file(tmp_path):
     flow = sw.equations.NavierStokes(sw.Grid((12, 14, 10)), 0.05)
     names = [name for name in OUTPUTS if refusal(made(name, 3), flow) is None]
     folder = run(tmp_path, FLOW, names)
-    found = {name: h5py.File(folder / f"{name}.h5") for name in names}
-    for file in found.values():
+    files = {name: h5py.File(folder / f"{name}.h5") for name in names}
+    for file in files.values():
         np.testing.assert_array_equal(file["step"], [0, 2, 4])
         assert all(np.isfinite(file[key][:]).all() for key in file)
-    transfer = found["transfer"]
+    transfer = files["transfer"]
     assert transfer["energy_flux"].dims[1].keys() == ["k"]
     largest = np.abs(transfer["energy_transfer"][:]).max()
     assert largest > 1e-4
     assert np.abs(transfer["energy_transfer"][:].sum(axis=1)).max() < 1e-13 * largest
-    pdfs = found["pdfs"]
+    pdfs = files["pdfs"]
     assert pdfs["velocity"].shape == (3, 51)
     assert len(pdfs["deviation"]) == len(pdfs["log10_of_mean"]) == 51
     for name, axis in (("vorticity", "deviation"), ("increment_r2", "deviation"), ("dissipation", "log10_of_mean")):
         width = pdfs[axis][1] - pdfs[axis][0]
         total = pdfs[name][:].sum(axis=1) * width + pdfs[f"{name}_outside"][:]
         np.testing.assert_allclose(total, 1, atol=1e-12)
-    scales = found["scales"]
+    scales = files["scales"]
     np.testing.assert_allclose(pdfs["dissipation_mean"], scales["dissipation"], rtol=1e-11)
     np.testing.assert_allclose(pdfs["longitudinal_gradient_flatness"], scales["gradient_flatness"], rtol=1e-11)
-    lines = found["line-spectra"]
+    lines = files["line-spectra"]
     energy = sum(lines[f"velocity_{i}_z"][:].sum(axis=1) for i in "xyz")
     np.testing.assert_allclose(energy, scales["energy"], rtol=1e-12)
-    np.testing.assert_allclose(found["plane-spectra"]["velocity"][:].sum(axis=(1, 2)), energy, rtol=1e-12)
-    moments = found["structure-functions"]
+    np.testing.assert_allclose(files["plane-spectra"]["velocity"][:].sum(axis=(1, 2)), energy, rtol=1e-12)
+    moments = files["structure-functions"]
     assert moments["longitudinal"].shape == (3, 2, 2)
-    correlation, r = found["correlations"], np.rint(moments["r"][:] / (2 * np.pi / 10)).astype(int)
+    correlation, r = files["correlations"], np.rint(moments["r"][:] / (2 * np.pi / 10)).astype(int)
     # S_2 = 2⟨u²⟩(1 − f), of one component
     second = 2 * correlation["variance"][:][:, None] / 3 * (1 - correlation["longitudinal"][:][:, r])
     np.testing.assert_allclose(moments["longitudinal"][:, :, 0], second, rtol=1e-11)
     second = 2 * correlation["variance"][:][:, None] / 3 * (1 - correlation["transverse"][:][:, r])
     np.testing.assert_allclose(moments["transverse"][:, :, 0], second, rtol=1e-11)
-    extremes = found["extremes"]
+    extremes = files["extremes"]
     assert (extremes["velocity_x_max"][:] > extremes["velocity_x_min"][:]).all()
     assert (extremes["speed_max"][:] >= extremes["velocity_x_max"][:]).all()
     assert extremes["vorticity_max_z"].attrs["units"] == "length"
-    assert found["zonal-means"]["velocity_y"].shape == (3, 14, 10)
-    assert found["modes"]["velocity_z_imaginary"].shape == (3, 2)
-    assert np.abs(found["helicity"]["helicity"][:]).max() > 0
-    for file in found.values():
+    assert files["zonal-means"]["velocity_y"].shape == (3, 14, 10)
+    assert files["modes"]["velocity_z_imaginary"].shape == (3, 2)
+    assert np.abs(files["helicity"]["helicity"][:]).max() > 0
+    for file in files.values():
         file.close()
 
 
@@ -214,7 +214,7 @@ EXCHANGES = {
 @pytest.mark.parametrize("name", EXCHANGES)
 def test_a_row_costs_the_transforms_that_it_needs_and_no_gather(make_grid, name):
     """On a box whose points are equally far apart, x split over 8 devices; the same values as on one."""
-    found = []
+    results = []
     for devices in (8, 1):
         grid = make_grid((12, 14, 10), devices=devices, lengths=[6.0, 7.0, 5.0])
         flow = sw.equations.MHD(grid, 0.1, 0.1) if name == "elsasser" else sw.equations.NavierStokes(grid, 0.1)
@@ -225,10 +225,10 @@ def test_a_row_costs_the_transforms_that_it_needs_and_no_gather(make_grid, name)
         counts = COLLECTIVES.findall(program.as_text())
         assert "all-gather" not in counts
         assert counts.count("all-to-all") == (EXCHANGES[name] if devices == 8 else 0)
-        found.append({key: np.asarray(v) for key, v in program(*_values.sealed(*given)[1:]).items()})
-    for key, values in found[0].items():
-        scale = np.abs(found[1][key]).max() + 1e-3 * ("_mean" in key)  # of increments it is 0
-        np.testing.assert_allclose(values, found[1][key], rtol=1e-11, atol=1e-12 * scale, err_msg=key)
+        results.append({key: np.asarray(v) for key, v in program(*_values.sealed(*given)[1:]).items()})
+    for key, values in results[0].items():
+        scale = np.abs(results[1][key]).max() + 1e-3 * ("_mean" in key)  # of increments it is 0
+        np.testing.assert_allclose(values, results[1][key], rtol=1e-11, atol=1e-12 * scale, err_msg=key)
 
 
 def test_single_precision_stays_single(make_grid):
@@ -242,8 +242,8 @@ def test_single_precision_stays_single(make_grid):
                 columns = jax.eval_shape(lambda f, o=output, e=flow: o.values(e, f), flow.field_shapes())
                 assert {key: v.dtype for key, v in columns.items() if v.dtype != np.float32} == {}, name
     noise = np.random.default_rng(0).normal(size=(1, 3, *grid.shape)).astype(np.float32)
-    found = _values(sw.outputs.Transfer(), flows[0], jax.jit(flows[0].from_physical)({"velocity": noise[0]}))
-    transfer = np.asarray(found["energy_transfer"])
+    transfers = _values(sw.outputs.Transfer(), flows[0], jax.jit(flows[0].from_physical)({"velocity": noise[0]}))
+    transfer = np.asarray(transfers["energy_transfer"])
     assert abs(transfer.sum()) < 1e-5 * np.abs(transfer).sum()
 
 

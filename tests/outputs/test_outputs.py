@@ -288,15 +288,15 @@ def test_an_output_of_ones_own_is_described(tmp_path):
 def test_what_a_spectrum_is_of(make_grid):
     """That of a field whose equation has another energy is no energy; nothing is the mean square of an energy."""
     flow = make_grid((8, 8), devices=1)
-    told = lambda equation: {  # noqa: E731
+    long_names = lambda equation: {  # noqa: E731
         name: column.long_name for name, column in sw.outputs.Spectra().layout(equation).columns.items()
     }
-    assert told(sw.equations.KortewegDeVries(make_grid((16,), devices=1))) == {
+    assert long_names(sw.equations.KortewegDeVries(make_grid((16,), devices=1))) == {
         "energy": "half the mean square of u in each shell"
     }
     summed = "{0} in each shell: the sum of all shells is that of the series"
     expected = {name: summed.format(name) for name in ("energy", "enstrophy")}
-    assert told(sw.equations.Vorticity(flow)) == expected
+    assert long_names(sw.equations.Vorticity(flow)) == expected
 
 
 @pytest.mark.parametrize("made", [sw.outputs.Series, sw.outputs.Checkpoints])
@@ -309,8 +309,8 @@ def test_intervals_are_checked(made):
 
 def test_series_can_be_switched_off(tmp_path):
     from solver import assemble
-    from solver.assemble.cases import cases
     from solver.config import load
+    from solver.config.cases import cases
 
     config = load(cases()["taylor-green"], assemble.schema(), ["output.series=false"])
     assert "series" not in config.outputs

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from solver.assemble.cases import cases
 from solver.assemble.index import KINDS
-from solver.assemble.reference import reference
 from solver.assemble.registry import Registry
+from solver.cli.reference import reference
 from solver.config import REQUIRED, ConfigError, Entry, Parameter, nearest
+from solver.config.cases import cases
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import tomllib
 
-from solver.assemble.cases import cases
 from solver.assemble.registry import Registry
+from solver.config.cases import cases
 
 KINDS = {
     "equations": "equation",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from solver.assemble.cases import cases, new_run_file
 from solver.assemble.registry import Registry
+from solver.cli.new_run_file import new_run_file
 from solver.config import ConfigError, nearest
+from solver.config.cases import cases
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

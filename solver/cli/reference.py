@@ -77,7 +77,7 @@ def _shown(value: object) -> str:
 
 def _table(rows: Iterable[tuple[str, str, str, str]]) -> str:
     lines = ["| key | type | default | |", "|---|---|---|---|"]
-    lines += [f"| `{key}` | {kind} | {default} | {_cell(told)} |" for key, kind, default, told in rows]
+    lines += [f"| `{key}` | {kind} | {default} | {_cell(text)} |" for key, kind, default, text in rows]
     return "\n".join(lines) + "\n"
 
 

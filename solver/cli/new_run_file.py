@@ -1,4 +1,4 @@
-"""The run files that come with the package, and new ones made from an equation's own description."""
+"""A commented run file for an equation, made from what the equation says of itself and from a case, if it has one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import math
 import textwrap
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import solver
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
+from solver.config.cases import cases
 
 SPLIT = "solver.equations.base.SplitEquation"
 OUTPUTS: dict[str, dict[str, Any]] = {
@@ -23,17 +22,10 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 }
 
 
-def cases() -> dict[str, Path]:
-    """Run files by name, from the installed package or from `runs/` of a checkout."""
-    package = Path(solver.__file__).parent
-    folder = next(f for f in (package / "cases", package.parent / "runs") if f.is_dir())
-    return {path.stem.replace("_", "-"): path for path in sorted(folder.glob("*.toml"))}
-
-
 def new_run_file(entry: Entry, name: str) -> str:
     """A commented run file for an equation: every parameter with its description, and the values of a case if any."""
     registry, (case, table) = Registry(), _case_of(entry)
-    told = f"  # values of the case {case}" if case else ""
+    comment = f"  # values of the case {case}" if case else ""
     d = max(entry.dimensions)
     grid = {"shape": [64] * d, "lengths": ["2 pi"] * d, **table.get("grid", {})}
     time = {"stepper": "strang" if SPLIT in entry.classes else "ifrk4", **table.get("time", {"step": 0.01, "end": 1.0})}
@@ -41,7 +33,7 @@ def new_run_file(entry: Entry, name: str) -> str:
         f'title = "{name}"',
         f'reference = "{_source(entry.text)}"',
         "",
-        f"[grid]{told}",
+        f"[grid]{comment}",
         *_lines(grid),
         "",
         *(f"# {line}".rstrip() for line in _summary(entry.text)),
@@ -115,13 +107,13 @@ def _summary(text: str) -> list[str]:
 def _parameter_lines(parameters: Mapping[str, Parameter], given: Mapping[str, Any]) -> list[str]:
     lines = []
     for key, parameter in parameters.items():
-        told = f"  # {parameter.description}" if parameter.description else ""
+        comment = f"  # {parameter.description}" if parameter.description else ""
         value = given.get(key, parameter.default)
         if value is REQUIRED:
-            lines.append(f"{key} = {_example(parameter)}{told}")
+            lines.append(f"{key} = {_example(parameter)}{comment}")
         else:
             shown = _toml(value)
-            lines.append(f"{'# ' if shown is None else ''}{key} = {shown or '…'}{told}")
+            lines.append(f"{'# ' if shown is None else ''}{key} = {shown or '…'}{comment}")
     return lines
 
 
@@ -139,4 +131,4 @@ def _toml(value: Any) -> str | None:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key} = {_toml(inner)}' for key, inner in value.items())} }}" if value else "{}"
-    return f"[{', '.join(str(_toml(one)) for one in value)}]" if isinstance(value, list | tuple) else str(value)
+    return f"[{', '.join(str(_toml(entry)) for entry in value)}]" if isinstance(value, list | tuple) else str(value)

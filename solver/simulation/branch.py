@@ -1,0 +1,65 @@
+"""A run that goes on where another one stood: its first state takes time and forcings from the other's checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from solver.cluster import LOGGER, is_first, log_to
+from solver.steppers.base import State
+
+
+def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str]) -> State:
+    """A state at the start of a run, with the time, the number of steps and the forcings of a checkpoint.
+
+    What the stepper carries, conserved quantities, energy budgets and sums of outputs begin anew.
+
+    Args:
+        manifest: of the checkpoint.
+        state: at the start of the run that goes on.
+        forced: fields whose forcing goes on, where the checkpoint's state of it has the same shapes.
+    """
+    value = lambda name: np.asarray(manifest["values"][name]["value"], manifest["values"][name]["dtype"])[()]  # noqa: E731
+    t, step = value("t"), value("step")
+    forcing = _forcing_of(state, manifest, forced)
+    return state.replace(t=t, t_reference=t, step=step, step_reference=step, forcing=forcing)
+
+
+def record_branch(checkpoint: Path, t: float, directory: str) -> None:
+    """Say in the log of the run that a checkpoint belongs to in which directory another run goes on from it."""
+    log = checkpoint.parent.parent / "log.txt"
+    if not is_first():
+        return
+    try:
+        with log_to(log):
+            LOGGER.info("branch: %s goes on from %s, t = %.6g", directory, checkpoint, t)
+    except OSError as error:
+        LOGGER.warning("branch: %s cannot be written: %s", log, error)
+
+
+def _forcing_of(state: State, manifest: dict[str, Any], forced: Collection[str]) -> dict[str, Any]:
+    """The states of all forcings by field: those of the checkpoint where they go on, and else those of the start."""
+    forcing = {}
+    for name, begun in state.forcing.items():
+        stored = _stored(f"forcing/{name}", begun, manifest) if name in forced else None
+        forcing[name] = begun if stored is None else stored
+        if jax.tree.leaves(begun):
+            LOGGER.info("forcing: that of %s %s", name, "begins anew" if stored is None else "goes on")
+    return forcing
+
+
+def _stored(name: str, begun: Any, manifest: dict[str, Any]) -> Any:
+    """A forcing's state as the checkpoint has it; None where that has other shapes, or fields at every point."""
+    leaves, structure = jax.tree_util.tree_flatten_with_path(begun)
+    values = []
+    for place, leaf in leaves:
+        key = "/".join(part for part in (name, jax.tree_util.keystr(place, simple=True, separator="/")) if part)
+        entry = manifest["values"].get(key)
+        if entry is None or "key" in entry or np.shape(entry["value"]) != leaf.shape:
+            return None
+        values.append(jax.device_put(np.asarray(entry["value"], leaf.dtype), leaf.sharding))
+    return jax.tree_util.tree_unflatten(structure, values)
