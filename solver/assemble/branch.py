@@ -14,7 +14,7 @@ from solver.config import Config, ConfigError, Named, parse
 from solver.equations.system import PeriodicSystem
 from solver.io import read_manifest
 from solver.simulation import with_time_of
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 
 def kept_start(config: Config) -> FromRun | None:

@@ -22,7 +22,9 @@ from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.mesh import AnyMesh
 from solver.simulation import Limits, OutputList, Simulation
-from solver.steppers.base import State, Stepper, initial_state, state_shapes
+from solver.steppers.base import Stepper
+from solver.steppers.start import initial_state, state_shapes
+from solver.steppers.state import State
 
 
 @dataclass(frozen=True)

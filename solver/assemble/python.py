@@ -27,7 +27,8 @@ from solver.simulation import (
     run_table,
     simulate,
 )
-from solver.steppers.base import State, Stepper
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
 from solver.stop import StopRequest
 
 STOPPED_EARLY = 75

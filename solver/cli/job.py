@@ -45,7 +45,7 @@ from solver.simulation import (
     refuse_other_physics,
     simulate,
 )
-from solver.steppers.base import State
+from solver.steppers.state import State
 from solver.stop import StopRequest
 
 

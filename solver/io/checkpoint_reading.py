@@ -19,7 +19,9 @@ from solver.io.checkpoint_store import verify_together
 from solver.io.hdf5 import dataset, read_hdf5
 from solver.io.leaves import Leaf, leaves_of
 from solver.io.manifest import CheckpointError, read_manifest
-from solver.steppers.base import State, Stepper, state_shapes
+from solver.steppers.base import Stepper
+from solver.steppers.start import state_shapes
+from solver.steppers.state import State
 
 OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")
 

@@ -29,7 +29,7 @@ from solver.io.hdf5 import new_hdf5
 from solver.io.host import host_copy
 from solver.io.leaves import Leaf, leaves_of
 from solver.io.manifest import FORMAT, MANIFEST, CheckpointError, digest
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from solver.grid import Storage
-from solver.steppers.base import State
+from solver.steppers.state import State
 from solver.steppers.storage import HOST, path_in_state
 
 

@@ -23,7 +23,8 @@ from solver.equations.base import Equation
 from solver.equations.system import PeriodicSystem, require
 from solver.loop.first_step import first_step
 from solver.static import is_array
-from solver.steppers.base import State, Stepper
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
 
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
 SAFETY = 0.9  # of the step that would just meet the tolerance

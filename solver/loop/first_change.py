@@ -11,7 +11,7 @@ from solver.diagnostics import mean_square
 from solver.equations.base import Equation
 from solver.equations.manifold import distances, on_manifold
 from solver.equations.system import PeriodicSystem, compiled
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 # shares of N, and of what the fields change at their own rate: beyond both it is no round-off
 TOLERATED = {"float64": (1e-6, 1e-9), "float32": (1e-3, 1e-5)}

@@ -10,7 +10,7 @@ from jaxtyping import Array
 from solver.diagnostics import mean_square
 from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import Fields
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 
 def first_step(equation: PeriodicSystem, state: State, cfl: Any) -> Array:

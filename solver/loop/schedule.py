@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 TOLERANCE = 1e-9  # of a step: a time this close to a target counts as having reached it
 SHORTEST = 1e-3  # of a step: the least interval of time between two pauses

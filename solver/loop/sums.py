@@ -19,7 +19,8 @@ from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, split_budget, with_budget, without_budget
 from solver.operators import Fields
-from solver.steppers.base import State, Stepper
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
 
 Pair: TypeAlias = tuple[Any, Any]  # high, low
 

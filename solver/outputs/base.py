@@ -13,7 +13,7 @@ from solver.equations.system import PeriodicSystem
 from solver.io import RunDirectory, Writer
 from solver.loop import Schedule, StepControl
 from solver.pictures import View
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from solver.equations.system import PeriodicSystem
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 
 @dataclass(frozen=True)

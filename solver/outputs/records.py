@@ -19,7 +19,7 @@ from solver.io import TIME, RecordsFile, RecordsLayout, Row, RunDirectory, verif
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.pictures import Recorded, View, records_figure, save
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 _values = compiled(lambda output, equation, fields: output.values(equation, fields), static_argnums=0)
 

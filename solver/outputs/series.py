@@ -21,7 +21,7 @@ from solver.outputs.base import Output, Run
 from solver.outputs.resolution import tails, unresolved
 from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 _report = compiled(lambda equation, fields, dt: _reported(equation, fields, dt))
 CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning

@@ -13,7 +13,7 @@ from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_sna
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
 from solver.outputs.base import Output, Run
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 
 @dataclass(frozen=True)

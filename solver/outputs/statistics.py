@@ -49,7 +49,7 @@ from solver.outputs.field_sums import (
 from solver.outputs.records import Records, check_continues, records_of
 from solver.pictures import View
 from solver.pictures.drawn_statistics import draw_mean_fields, draw_means
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 UNITS_OF_TIME = "time"
 OWN = ("since", "samples")  # columns in addition to those of the other outputs

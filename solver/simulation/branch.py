@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from solver.cluster import LOGGER, is_first, log_to
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 
 def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str]) -> State:

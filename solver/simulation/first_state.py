@@ -13,7 +13,7 @@ from solver.config import ConfigError
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
 from solver.outputs.base import Run
 from solver.simulation.simulation import Simulation
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 _finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
 

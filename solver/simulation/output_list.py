@@ -14,7 +14,7 @@ from solver.grid import Storage
 from solver.loop import Schedule
 from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
-from solver.steppers.base import State
+from solver.steppers.state import State
 from solver.steppers.storage import declare
 
 

@@ -17,7 +17,7 @@ from solver.io import Writer
 from solver.loop import BlowUp, energy_of_all
 from solver.outputs.base import Run
 from solver.simulation.output_list import OutputList
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 _energy = compiled(energy_of_all)
 

@@ -15,7 +15,7 @@ from solver.cluster import LOGGER, Watchdog
 from solver.config import ConfigError
 from solver.loop.schedule import TOLERANCE
 from solver.simulation.pauses import Pause
-from solver.steppers.base import State
+from solver.steppers.state import State
 
 FOLDER = "profile"
 TRACE, PLANES = ".json.gz", ".xplane.pb"  # for ui.perfetto.dev, and for xprof

@@ -11,7 +11,8 @@ from solver.loop import StepControl, check_end, evolve
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
-from solver.steppers.base import State, Stepper
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from solver.simulation.profile import Profile, TraceSteps
 from solver.simulation.progress import Pace, Progress
 from solver.simulation.simulation import Simulation
 from solver.simulation.stop_conditions import EndOfRun, PublishProgress, StopConditions
-from solver.steppers.base import State
+from solver.steppers.state import State
 from solver.stop import StopRequest
 
 PATIENCE = 2.0  # seconds for what is being written when the other processes may have died

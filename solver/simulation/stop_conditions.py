@@ -12,7 +12,7 @@ from solver.cluster import LOGGER, end_of_job, ends_by_limit, is_first, seconds_
 from solver.io import DirectoryLock, TakenError, Writer
 from solver.simulation.pauses import Pause
 from solver.simulation.progress import Progress
-from solver.steppers.base import State
+from solver.steppers.state import State
 from solver.stop import StopRequest
 
 STOP_FILE = "stop"

@@ -3,7 +3,9 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.steppers.base import State as State, Stepper as Stepper, fitting as fitting, initial_state as initial_state
+from solver.steppers.base import Stepper as Stepper, fitting as fitting
+from solver.steppers.start import initial_state as initial_state
+from solver.steppers.state import State as State
 
 
 def __getattr__(name: str) -> Any:

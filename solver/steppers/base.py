@@ -1,106 +1,23 @@
-"""The state that steppers move, and what every stepper offers."""
+"""What every stepper offers."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation
-from solver.equations.budget import BUDGET, with_budget
-from solver.equations.system import PeriodicSystem, compiled
-from solver.grid import Box, Storage
+from solver.equations.system import PeriodicSystem
+from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
-from solver.steppers.storage import HOST, Declared, declare, split_arrays
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class State:
-    """Everything a run needs to go on: a pytree, and exactly what a checkpoint holds.
-
-    Args:
-        field: what the equation evolves, by name: coefficients, or values at the points for a `SplitEquation`.
-        history: what the stepper carries from step to step.
-        conserved: the conserved quantities at the start, against which drift is measured.
-        energies: the equation's energies at the start.
-        budget: integrals since the start of what changes them, by column of the series.
-        key: random key of the run.
-        forcing: state of each forcing, by field name.
-        statistics: what outputs sum up over time, by the name of the output.
-        t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
-        dt: size of the last full step; 0 at the start of a run.
-        taken: size of the last step, which may have been shortened to meet a time; 0 where there was none.
-        step: number of steps done.
-        t_reference, step_reference: where the counting of times began.
-        control: what the step control remembers, by the name of its class: dicts of numbers.
-        rejected: number of steps that the step control made the run take again.
-        box: the grid that the fields belong to, without its devices; static, so part of the pytree's structure. None
-            for a state made by hand, whose grid nobody checks.
-        storage: which of its arrays are modes and which are points, by path (`field/velocity`); all others are numbers
-            on the host. Static. None for a state made by hand, which no checkpoint can be made of.
-    """
-
-    field: Any
-    history: Any = ()
-    conserved: dict[str, Any] = field(default_factory=dict)
-    energies: dict[str, Any] = field(default_factory=dict)
-    budget: dict[str, Any] = field(default_factory=dict)
-    key: Any = ()
-    forcing: Any = ()
-    statistics: dict[str, Any] = field(default_factory=dict)
-    t: Any = 0.0
-    dt: Any = 0.0
-    taken: Any = 0.0
-    step: Any = 0
-    t_reference: Any = 0.0
-    step_reference: Any = 0
-    control: dict[str, Any] = field(default_factory=dict)
-    rejected: Any = 0
-    box: Box | None = field(default=None, metadata={"static": True})
-    storage: Declared | None = field(default=None, metadata={"static": True})
-
-    def replace(self, **changes: Any) -> State:
-        """A copy with some entries changed."""
-        return replace(self, **changes)
-
-    def storage_by_path(self) -> dict[str, Storage]:
-        """Which of its arrays are modes and which are points, by path; all others are numbers on the host.
-
-        Raises:
-            ValueError: a state made by hand, which does not say it.
-        """
-        if self.storage is None:
-            raise ValueError(
-                "a state made by hand does not say which of its arrays are modes and which are points: one from "
-                "initial_state, evolve, integrate or load_checkpoint is needed"
-            )
-        return dict(self.storage)
-
-    def with_statistics(self, sums: Mapping[str, Any], declared: Mapping[str, Mapping[str, Storage]]) -> State:
-        """A copy with these sums of outputs, by the name of the output.
-
-        Args:
-            sums: arrays and numbers.
-            declared: what `storage.declare` found of each output's sums.
-        """
-        if self.storage is None:
-            return replace(self, statistics=dict(sums))
-        others = {name: how for name, how in self.storage if not name.startswith("statistics/")}
-        storage = split_arrays(others, *(declared[name] for name in sums))
-        return replace(self, statistics=dict(sums), storage=storage)
 
 
 class Prepared(eqx.Module):
@@ -292,119 +209,3 @@ def scaled(dt: ArrayLike, weight: Fraction) -> ArrayLike:
     """dt · weight, without rounding the weight first."""
     times = dt if weight.numerator == 1 else dt * weight.numerator
     return times if weight.denominator == 1 else times / weight.denominator
-
-
-# ---- the first state --------------------------------------------------------------------------------------------
-
-
-def initial_state(
-    equation: PeriodicSystem,
-    stepper: Stepper,
-    u: Array | Mapping[str, Array],
-    *,
-    t: float = 0.0,
-    seed: int | None = None,
-) -> State:
-    """State at the start of a run, from values at the points.
-
-    Args:
-        equation, stepper: what will evolve it.
-        u: values `(component, x, y, z)` by field name; the bare array where the equation has one field. One component
-            may come without its axis.
-        t: time of the fields.
-        seed: of the run's random key; none is kept if None.
-
-    Raises:
-        TypeError: an equation that the stepper cannot step.
-        ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
-            right-hand side that does not fit the fields; points that move at random, without a seed.
-    """
-    if equation.grid.dealias == "phase-shift-random" and seed is None:
-        raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
-    values = _by_name(u, equation)
-    key = () if seed is None else jax.random.key(seed)
-    made = _start(equation, stepper, values)
-    forcing = _start_forcing(equation, key, made["field"])
-    storage = _declared(equation, stepper, made["history"], forcing)
-    begin = {"t": np.float64(t), "t_reference": np.float64(t), **_counters()}
-    return State(**made, key=key, forcing=forcing, box=equation.grid.box, storage=storage, **begin)
-
-
-def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
-    """The entries of a state that depend on its fields. Equation and stepper are checked while this is traced: once."""
-    stepper.check(equation)
-    equation.check()
-    columns, shapes = equation.budget_columns(), equation.physical_shapes()
-    fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
-    budget = {name: jnp.asarray(np.float64(0)) for name in columns}
-    return {
-        "field": fields,
-        "history": stepper.start(equation, with_budget(fields, budget)),
-        "conserved": equation.conserved(fields),
-        "energies": equation.energies(fields) if budget else {},
-        "budget": budget,
-    }
-
-
-_start = compiled(_make_start)
-_start_forcing = compiled(lambda equation, key, fields: equation.start_forcing(key, fields))
-
-
-def _declared(equation: PeriodicSystem, stepper: Stepper, history: Any, forcing: Mapping[str, Any]) -> Declared:
-    """How the arrays of a state are stored, as equation, stepper and forcings declare it."""
-    grid, fields = equation.grid, equation.field_storage()
-    entries = {**fields, BUDGET: HOST} if equation.budget_columns() else fields
-    parts = [{f"field/{name}": how for name, how in fields.items()}]
-    parts.append(
-        declare(
-            f"stepper {stepper.name}", "history_storage", "history", history, stepper.history_storage(entries), grid
-        )
-    )
-    for name, driving in equation.forcings().items():
-        declared = driving.state_storage(fields[name])
-        parts.append(
-            declare(f"forcing {driving.name}", "state_storage", f"forcing/{name}", forcing[name], declared, grid)
-        )
-    return split_arrays(*parts)
-
-
-def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:
-    """Shapes and dtypes of a state of this equation and stepper; computes nothing and touches no device."""
-    seed = 0 if with_key else None
-    return jax.eval_shape(lambda u: initial_state(equation, stepper, u, seed=seed), equation.values_at_points())
-
-
-def _counters() -> dict[str, Any]:
-    counts = {name: np.int64(0) for name in ("step", "step_reference", "rejected")}
-    return {**{name: np.float64(0) for name in ("dt", "taken")}, **counts}
-
-
-def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
-    """Values by field name, in the equation's order, each checked."""
-    names = list(equation.fields)
-    if not isinstance(u, Mapping):
-        if len(names) > 1:
-            raise ValueError(f"one array for the fields of {equation.name}: a dict of {', '.join(names)} is needed")
-        u = {names[0]: u}
-    for name in u:
-        if name not in names:
-            close = difflib.get_close_matches(str(name), names, n=1)
-            raise ValueError(f"initial field {name!r}: {equation.name} has {', '.join(close or names)}")
-    missing = [name for name in names if name not in u]
-    if missing:
-        raise ValueError(f"initial fields of {equation.name}: {', '.join(missing)} missing")
-    for name, needed in equation.physical_shapes().items():
-        _check_field(name, u[name], needed, equation)
-    return {name: u[name] for name in names}
-
-
-def _check_field(name: str, u: Any, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
-    if not hasattr(u, "shape"):
-        raise ValueError(f"initial field {name} is of type {type(u).__name__}; an array {list(needed)} is needed")
-    shape = tuple(u.shape)
-    if shape != needed and (1, *shape) != needed:
-        raise ValueError(
-            f"initial field {name} of shape {list(shape)}; {equation.name} on this grid needs {list(needed)}"
-        )
-    if equation.fields[name].real and jnp.iscomplexobj(u):
-        raise ValueError(f"initial field {name} of dtype {u.dtype}; {equation.name} needs a real one")

@@ -9,7 +9,8 @@ from jax.sharding import Mesh
 
 from solver.equations.budget import shorn
 from solver.equations.system import PeriodicSystem
-from solver.steppers.base import State, Stepper, fitting_classes
+from solver.steppers.base import Stepper, fitting_classes
+from solver.steppers.state import State
 
 
 def check_state(equation: PeriodicSystem, state: State) -> None:

@@ -14,7 +14,9 @@ from solver.equations.system import PeriodicSystem, compiled
 from solver.loop import step_control
 from solver.mesh import device_mesh
 from solver.simulation import Simulation
-from solver.steppers.base import State, Stepper, initial_state
+from solver.steppers.base import Stepper
+from solver.steppers.start import initial_state
+from solver.steppers.state import State
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from solver.equations import NavierStokes
 from solver.loop import FixedStep, trace_advance
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
-from solver.steppers.base import state_shapes
+from solver.steppers.start import state_shapes
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from solver.config import REQUIRED
 from solver.equations import Equation, SplitEquation
 from solver.fft.cost import transforms_in
 from solver.loop import FixedStep, KeepCFL, Schedule, trace_advance
-from solver.steppers.base import state_shapes
+from solver.steppers.start import state_shapes
 
 REGISTRY = Registry()
 ENTRIES = {name: REGISTRY.find("equation", name) for name in REGISTRY.names("equation")}

@@ -108,6 +108,6 @@ def test_what_is_no_grid_no_field_and_no_function_is_said(steady):
     ):
         Reacting(grid, 0.1).check()
     with pytest.raises(ValueError, match=r"initial field velocity is of type list; an array \[2, 8, 12\] is needed"):
-        sw.steppers.base._by_name({"velocity": [1.0]}, steady[0])
+        sw.steppers.start._by_name({"velocity": [1.0]}, steady[0])
     with pytest.raises(TypeError, match=r"an equation on \(16, 16\): a grid is needed, such as solver.Grid"):
         NavierStokes((16, 16), 0.1)

@@ -21,7 +21,6 @@ MODES, HOST = Storage("modes"), Storage("host")
 class Remembers(IFRK2):
     """Keeps the modes of a step before, and as many numbers as its field has modes."""
 
-    name = "remembers"
     storage: ClassVar[object] = {"before": MODES, "numbers": HOST, "count": None}
 
     def start(self, equation, fields):
@@ -91,7 +90,7 @@ def test_what_a_stepper_of_ones_own_keeps_goes_through_a_checkpoint(make_grid, t
 @pytest.mark.parametrize(
     ("storage", "error", "message"),
     [
-        (None, TypeError, r"stepper remembers keeps an array of shape .* \(history/before\) and does not say how"),
+        (None, TypeError, r"stepper ifrk2 keeps an array of shape .* \(history/before\) and does not say how"),
         ({"before": MODES, "numbers": None, "count": None}, TypeError, r"\(history/numbers\) and does not say how"),
         ({"before": MODES, "numbers": HOST}, TypeError, "what history_storage returns is not of the form"),
         ({"before": Storage("points"), "numbers": HOST, "count": None}, ValueError, "history/before .* as points"),

@@ -18,7 +18,7 @@ from solver.config import ConfigError
 from solver.equations import NavierStokes
 from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, list_checkpoints, load_checkpoint, read_series
 from solver.outputs.base import Output
-from solver.steppers.base import state_shapes
+from solver.steppers.start import state_shapes
 
 # ---- spectra.h5 -------------------------------------------------------------------------------------------------
 

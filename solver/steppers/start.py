@@ -1,0 +1,132 @@
+"""The first state of a run, from values at the points."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from solver.equations.budget import BUDGET, with_budget
+from solver.equations.system import PeriodicSystem, compiled
+from solver.operators import Fields
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
+from solver.steppers.storage import HOST, Declared, declare, split_arrays
+
+
+def initial_state(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    u: Array | Mapping[str, Array],
+    *,
+    t: float = 0.0,
+    seed: int | None = None,
+) -> State:
+    """State at the start of a run, from values at the points.
+
+    Args:
+        equation, stepper: what will evolve it.
+        u: values `(component, x, y, z)` by field name; the bare array where the equation has one field. One component
+            may come without its axis.
+        t: time of the fields.
+        seed: of the run's random key; none is kept if None.
+
+    Raises:
+        TypeError: an equation that the stepper cannot step.
+        ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
+            right-hand side that does not fit the fields; points that move at random, without a seed.
+    """
+    if equation.grid.dealias == "phase-shift-random" and seed is None:
+        raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
+    values = _by_name(u, equation)
+    key = () if seed is None else jax.random.key(seed)
+    made = _start(equation, stepper, values)
+    forcing = _start_forcing(equation, key, made["field"])
+    storage = _declared(equation, stepper, made["history"], forcing)
+    begin = {"t": np.float64(t), "t_reference": np.float64(t), **_counters()}
+    return State(**made, key=key, forcing=forcing, box=equation.grid.box, storage=storage, **begin)
+
+
+def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
+    """The entries of a state that depend on its fields. Equation and stepper are checked while this is traced: once."""
+    stepper.check(equation)
+    equation.check()
+    columns, shapes = equation.budget_columns(), equation.physical_shapes()
+    fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
+    budget = {name: jnp.asarray(np.float64(0)) for name in columns}
+    return {
+        "field": fields,
+        "history": stepper.start(equation, with_budget(fields, budget)),
+        "conserved": equation.conserved(fields),
+        "energies": equation.energies(fields) if budget else {},
+        "budget": budget,
+    }
+
+
+_start = compiled(_make_start)
+_start_forcing = compiled(lambda equation, key, fields: equation.start_forcing(key, fields))
+
+
+def _declared(equation: PeriodicSystem, stepper: Stepper, history: Any, forcing: Mapping[str, Any]) -> Declared:
+    """How the arrays of a state are stored, as equation, stepper and forcings declare it."""
+    grid, fields = equation.grid, equation.field_storage()
+    entries = {**fields, BUDGET: HOST} if equation.budget_columns() else fields
+    parts = [{f"field/{name}": how for name, how in fields.items()}]
+    parts.append(
+        declare(
+            f"stepper {stepper.name}", "history_storage", "history", history, stepper.history_storage(entries), grid
+        )
+    )
+    for name, driving in equation.forcings().items():
+        declared = driving.state_storage(fields[name])
+        parts.append(
+            declare(f"forcing {driving.name}", "state_storage", f"forcing/{name}", forcing[name], declared, grid)
+        )
+    return split_arrays(*parts)
+
+
+def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:
+    """Shapes and dtypes of a state of this equation and stepper; computes nothing and touches no device."""
+    seed = 0 if with_key else None
+    return jax.eval_shape(lambda u: initial_state(equation, stepper, u, seed=seed), equation.values_at_points())
+
+
+def _counters() -> dict[str, Any]:
+    counts = {name: np.int64(0) for name in ("step", "step_reference", "rejected")}
+    return {**{name: np.float64(0) for name in ("dt", "taken")}, **counts}
+
+
+def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
+    """Values by field name, in the equation's order, each checked."""
+    names = list(equation.fields)
+    if not isinstance(u, Mapping):
+        if len(names) > 1:
+            raise ValueError(f"one array for the fields of {equation.name}: a dict of {', '.join(names)} is needed")
+        u = {names[0]: u}
+    for name in u:
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names, n=1)
+            raise ValueError(f"initial field {name!r}: {equation.name} has {', '.join(close or names)}")
+    missing = [name for name in names if name not in u]
+    if missing:
+        raise ValueError(f"initial fields of {equation.name}: {', '.join(missing)} missing")
+    for name, needed in equation.physical_shapes().items():
+        _check_field(name, u[name], needed, equation)
+    return {name: u[name] for name in names}
+
+
+def _check_field(name: str, u: Any, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
+    if not hasattr(u, "shape"):
+        raise ValueError(f"initial field {name} is of type {type(u).__name__}; an array {list(needed)} is needed")
+    shape = tuple(u.shape)
+    if shape != needed and (1, *shape) != needed:
+        raise ValueError(
+            f"initial field {name} of shape {list(shape)}; {equation.name} on this grid needs {list(needed)}"
+        )
+    if equation.fields[name].real and jnp.iscomplexobj(u):
+        raise ValueError(f"initial field {name} of dtype {u.dtype}; {equation.name} needs a real one")
