@@ -230,8 +230,7 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path, here):
     assert table[1].startswith("run  blown up  ")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["SIGTERM", "SIGUSR1"])
-def test_a_signal_stops_early_with_a_checkpoint(tmp_path, number, finished):
+def test_a_signal_stops_early_with_a_checkpoint(tmp_path, finished):
     command = [
         sys.executable,
         "-m",
@@ -247,10 +246,10 @@ def test_a_signal_stops_early_with_a_checkpoint(tmp_path, number, finished):
     deadline = time.monotonic() + 60
     while not (tmp_path / "run" / "checkpoints" / "step-00000010").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(number)
+    process.send_signal(signal.SIGUSR1)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 75, err
-    step = int(re.search(rf"stopped early by {number.name} at step (\d+)", out)[1])
+    step = int(re.search(r"stopped early by SIGUSR1 at step (\d+)", out)[1])
     assert (tmp_path / "run" / "checkpoints" / f"step-{step:08d}" / "manifest.json").exists()
     if step < 40:
         assert slabwave("resume", tmp_path / "run", "time.end=0.4").returncode == 0
@@ -366,8 +365,6 @@ def test_a_subset_of_the_devices(tmp_path):
 
 DECOMPOSITIONS = {
     "pencils": ["devices.decomposition='pencil'", "devices.virtual=6"],
-    "uneven slabs": ["devices.virtual=5"],
-    "shard_map": ["devices.engine='shard_map'", "devices.virtual=4"],
     "jaxdecomp": ["devices.engine='jaxdecomp'", "devices.virtual=4"],
 }
 
@@ -458,17 +455,11 @@ def test_an_earlier_end_is_refused_and_nothing_is_changed(finished):
     assert (folder / "config.toml").read_text() == before
 
 
-SEVERAL_FIELDS = {
-    "orszag_tang": ["grid.shape=[24,16]", "grid.lengths=[6,6]", "time.end=0.1", "time.step=0.005"],
-    "forced_turbulence": ["grid.shape=[16,12,16]", "grid.lengths=[6,6,6]", "time.step=0.01", "time.end=0.2"],
-}
-
-
-@pytest.mark.parametrize("case", SEVERAL_FIELDS)
-def test_equations_of_several_fields_stop_and_continue_to_the_bit(tmp_path, case, here):
+def test_a_forced_flow_stops_and_continues_to_the_bit(tmp_path, here):
     """Twenty steps at once, and ten with the rest after a continuation: same fields, and files that verify."""
-    file = ROOT / "runs" / f"{case}.toml"
-    small = [*SEVERAL_FIELDS[case], "output.checkpoints.every_steps=10", "devices.use=[0,1]"]
+    file = ROOT / "runs" / "forced_turbulence.toml"
+    small = ["grid.shape=[16,12,16]", "grid.lengths=[6,6,6]", "time.step=0.01", "time.end=0.2"]
+    small += ["output.checkpoints.every_steps=10", "devices.use=[0,1]"]
     whole = here("run", file, *small, f"output.directory={tmp_path / 'whole'}")
     assert whole.returncode == 0, whole.stderr
     first = here("run", file, *small, f"output.directory={tmp_path / 'half'}")

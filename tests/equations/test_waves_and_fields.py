@@ -1,17 +1,17 @@
-"""Boussinesq, MHD and Gray–Scott: dispersion relations, invariants, an independent integrator."""
+"""Boussinesq, MHD and Gray–Scott: dispersion relations, independent integrators."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY, series
+from helpers import VELOCITY
 from scipy.integrate import solve_ivp
 
 import solver as sw
 from solver import initial
-from solver.equations import MHD, Boussinesq, GrayScott, magnetic_helicity
+from solver.equations import MHD, Boussinesq, GrayScott
 from solver.plan import transforms_in_step
-from solver.steppers import CNAB2, ETDRK2, ETDRK4, IFRK2, IFRK4, LSRK3, SBDF2
+from solver.steppers import ETDRK4, IFRK2, IFRK4
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def gravity_wave(grid, n, frequency, rotation):
 
 @pytest.mark.parametrize(
     ("stepper", "frequency", "rotation"),
-    [(IFRK4(), 3.0, 0.7), (ETDRK4(), 0.0, 2.0), (LSRK3(), 3.0, 0.0)],
+    [(IFRK4(), 3.0, 0.7), (ETDRK4(), 0.0, 2.0)],
     ids=lambda p: getattr(p, "name", str(p)),
 )
 def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequency, rotation):
@@ -66,59 +66,19 @@ def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequ
         np.testing.assert_allclose(values / SMALL, expected[name] / SMALL, atol=1e-10 * max(1, omega * 7))
 
 
-@pytest.mark.parametrize("stepper", [CNAB2(), SBDF2()], ids=lambda s: s.name)
-def test_implicit_steppers_follow_waves_at_their_order(make_grid, stepper):
-    grid = make_grid((8, 4, 8), devices=2)
-    _, at = gravity_wave(grid, (1, 0, 1), 2.0, 0.5)
-    flow = Boussinesq(grid, 0.0, 0.0, buoyancy_frequency=2.0, rotation=0.5)
-    errors = []
-    for n in (64, 128):
-        state = after(flow, stepper, at(0.0), end=1.0, step=1 / n)
-        found = flow.to_physical(state.field)["velocity"]
-        errors.append(float(jnp.abs(found - at(1.0)["velocity"]).max()))
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
-
-
-@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK2()], ids=lambda s: s.name)
-def test_alfven_waves_turn_at_their_frequency(make_grid, stepper):
+def test_alfven_waves_turn_at_their_frequency(make_grid):
     grid = make_grid((12, 8, 8), devices=4, lengths=[2.0, 3.0, 1.5])
     mean = (1.3, -0.4, 2.0)
     flow = MHD(grid, 0.0, 0.0, mean_field=mean)
     k = 2 * np.pi * np.array([1 / 2.0, 0, 1 / 1.5])
     omega = float(k @ np.array(mean))
     along_y = lambda phase, sign: wave(grid, (1, 0, 1), (0, sign * SMALL, 0), phase)  # noqa: E731
-    state = after(flow, stepper, {"velocity": along_y(0, 1), "magnetic_field": along_y(0, -1)}, 5.0, 0.5)
+    state = after(flow, IFRK4(), {"velocity": along_y(0, 1), "magnetic_field": along_y(0, -1)}, 5.0, 0.5)
     # u = −b travels along B₀: u(x, t) = cos(k·x − ω t)
     found = flow.to_physical(state.field)
     expected = along_y(-omega * 5.0, 1) / SMALL
     np.testing.assert_allclose(found["velocity"] / SMALL, expected, atol=1e-10 * omega * 5)
     np.testing.assert_allclose(found["magnetic_field"] / SMALL, -expected, atol=1e-10 * omega * 5)
-
-
-def invariants(flow, state):
-    row = series(flow, state)
-    helicity = jax.jit(magnetic_helicity, static_argnums=1)(state.field["magnetic_field"], flow.grid)
-    return [row["kinetic_energy"] + row["magnetic_energy"], row["cross_helicity"], float(helicity)]
-
-
-@pytest.mark.parametrize("shape", [(16, 12, 16), (24, 20)], ids=["3-D", "2-D"])
-def test_ideal_mhd_conserves(make_grid, shape):
-    """Energy, cross-helicity and magnetic helicity (2-D: ⟨a²⟩) to the error of the time integration, not beyond."""
-    grid = make_grid(shape, devices=4)
-    flow = MHD(grid, 0.0, 0.0)
-    keys = jax.random.split(jax.random.key(0))
-    u, b = (initial.RandomPhase(peak=2.0)(grid, VELOCITY, key) for key in keys)
-    start = {"velocity": u, "magnetic_field": b + 0.3 * u}
-    drift = {}
-    for step in (0.02, 0.01):
-        state = sw.initial_state(flow, IFRK4(), start)
-        before = invariants(flow, state)
-        assert min(map(abs, before)) > 1e-3
-        *_, state = sw.evolve(flow, IFRK4(), state, end=0.4, step=step)
-        drift[step] = np.abs(np.array(invariants(flow, state)) - before)
-    assert np.all(drift[0.01] < 2e-6)
-    assert drift[0.02].sum() / drift[0.01].sum() > 12, drift
-    assert series(flow, state)["max_divergence"] < 1e-12
 
 
 def test_orszag_tang_against_an_independent_solver(make_grid):
@@ -166,17 +126,6 @@ def test_orszag_tang_against_an_independent_solver(make_grid):
         expected = np.stack([at_points(1j * ky * stream), at_points(-1j * kx * stream)])
         np.testing.assert_allclose(found[name], expected, atol=2e-7)
         assert np.abs(expected).max() > 0.5
-
-
-def test_divergence_of_a_stratified_flow_stays_at_round_off(make_grid):
-    grid = make_grid((16, 12, 16), devices=4)
-    flow = Boussinesq(grid, 0.01, 0.01, buoyancy_frequency=4.0, rotation=1.0)
-    u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
-    b = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
-    state = after(flow, ETDRK2(), {"velocity": u, "buoyancy": b}, 0.5, 0.02)
-    row = series(flow, state)
-    assert row["max_divergence"] < 1e-12
-    assert row["kinetic_energy"] > 0.05
 
 
 def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
@@ -234,24 +183,6 @@ def test_transforms_of_a_right_hand_side(make_grid, make, shape, counts):
     calls = transforms_in_step(equation, IFRK4(), sw.initial_state(equation, IFRK4(), start))
     assert [c.batch for c in calls if not c.forward] == [counts[0]] * 4
     assert [c.batch for c in calls if c.forward] == [counts[1]] * 4
-
-
-@pytest.mark.parametrize("which", ["boussinesq", "mhd"])
-def test_the_same_fields_on_any_number_of_devices(make_grid, which):
-    ends = []
-    for mesh in ((1, 1), (3, 2)):  # neither divides all of the sides
-        grid = make_grid((16, 12, 20), mesh_shape=mesh)
-        u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
-        if which == "mhd":
-            flow, start = MHD(grid, 0.01, 0.02, (0.5, 0, 1.0)), {"velocity": u, "magnetic_field": -0.5 * u}
-        else:
-            b = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
-            flow, start = Boussinesq(grid, 0.01, 0.02, 2.0, 0.5), {"velocity": u, "buoyancy": b}
-        state = after(flow, IFRK2(), start, 0.2, 0.02)
-        ends.append({n: np.asarray(v) for n, v in flow.to_physical(state.field).items()})
-    for other in ends[1:]:
-        for name, values in other.items():
-            np.testing.assert_allclose(values, ends[0][name], atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -217,9 +217,10 @@ def _products(u):
     return jnp.stack([u[0] * u[1], jnp.sin(u[0]), u[1]])
 
 
-@pytest.mark.parametrize("real", [True, False], ids=["real", "complex"])
 @pytest.mark.parametrize(
-    ("shape", "mesh"), [((16, 12, 10), (4, 1)), ((16, 12, 10), (2, 2)), ((12, 10), (2, 1))], ids=str
+    ("shape", "mesh", "real"),
+    [((16, 12, 10), (2, 2), True), ((12, 10), (2, 1), False)],
+    ids=["pencils", "2-D, complex"],
 )
 def test_a_function_of_fields_equals_the_three_calls(make_grid, shape, mesh, real):
     options = {"devices": mesh[0]} if mesh[1] == 1 else {"mesh_shape": mesh}
