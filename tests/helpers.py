@@ -59,11 +59,11 @@ def collectives(fn, *arguments):
 def on_devices(fn, *arguments, exchanges=0):
     """What a function returns, as NumPy, from a program without a gather and with as many all-to-alls on 8 devices."""
     program = jax.jit(fn).lower(*arguments).compile()
-    found = Counter(COLLECTIVES.findall(program.as_text()))
-    assert found["all-gather"] == 0, found
-    assert found["all-to-all"] in (0, exchanges), found
+    counts = Counter(COLLECTIVES.findall(program.as_text()))
+    assert counts["all-gather"] == 0, counts
+    assert counts["all-to-all"] in (0, exchanges), counts
     if len(arguments[0].sharding.device_set) > 1:
-        assert found["all-to-all"] == exchanges
+        assert counts["all-to-all"] == exchanges
     return jax.tree.map(np.asarray, program(*arguments))
 
 
@@ -85,11 +85,11 @@ def numpy_coefficients(u, grid):
 
 def all_to_all_bytes(text):
     """Bytes that one device's all-to-alls in a compiled program handle, its own part included, by instruction."""
-    found = []
+    moved = []
     for line in text.splitlines():
         match = re.match(r"\s*%all-to-all\S* = (.*?) all-to-all(?:-start)?\(", line)
         if match:
             pieces = re.findall(r"(c128|c64|f64|f32)\[([\d,]+)\]", match[1])
             sizes = {"c128": 16, "c64": 8, "f64": 8, "f32": 4}
-            found.append(sum(sizes[kind] * int(np.prod([int(n) for n in sides.split(",")])) for kind, sides in pieces))
-    return found
+            moved.append(sum(sizes[kind] * int(np.prod([int(n) for n in sides.split(",")])) for kind, sides in pieces))
+    return moved

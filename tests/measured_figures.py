@@ -12,21 +12,21 @@ def words(figure):
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
-    found = [figure._suptitle] if figure._suptitle else []
+    texts = [figure._suptitle] if figure._suptitle else []
     for axes in figure.axes:
-        found += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label, axes.yaxis.offsetText]
+        texts += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label, axes.yaxis.offsetText]
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())
             for which in (False, True):
                 ticks = zip(axis.get_ticklocs(minor=which), axis.get_ticklabels(minor=which), strict=False)
-                found += [label for place, label in ticks if low <= place <= high]
-    visible = [text for text in found if text.get_visible() and text.get_text()]
+                texts += [label for place, label in ticks if low <= place <= high]
+    visible = [text for text in texts if text.get_visible() and text.get_text()]
     return [(text.get_text(), text.get_window_extent(renderer)) for text in visible]
 
 
 def overlaps(figure):
     """Pairs of words whose boxes share more than a little."""
-    return [(a, b) for (a, one), (b, other) in combinations(words(figure), 2) if _meet(one, other)]
+    return [(a, b) for (a, box), (b, other_box) in combinations(words(figure), 2) if _meet(box, other_box)]
 
 
 def outside(figure):
@@ -36,7 +36,7 @@ def outside(figure):
     return [text for text, box in words(figure) if not inside(box)]
 
 
-def _meet(one, other):
-    across = min(one.x1, other.x1) - max(one.x0, other.x0)
-    up = min(one.y1, other.y1) - max(one.y0, other.y0)
+def _meet(box, other):
+    across = min(box.x1, other.x1) - max(box.x0, other.x0)
+    up = min(box.y1, other.y1) - max(box.y0, other.y0)
     return across > SLACK and up > SLACK

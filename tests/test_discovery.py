@@ -36,9 +36,9 @@ def package(tmp_path, monkeypatch):
 def test_concrete_classes_are_found_by_name(package):
     from shapes.base import Shape
 
-    found = concrete_classes("shapes", Shape)
-    assert {name: cls.__name__ for name, cls in found.items()} == {"circle": "Circle", "ellipse": "Ellipse"}
-    assert list(found) == ["circle", "ellipse"]
+    classes = concrete_classes("shapes", Shape)
+    assert {name: cls.__name__ for name, cls in classes.items()} == {"circle": "Circle", "ellipse": "Ellipse"}
+    assert list(classes) == ["circle", "ellipse"]
 
 
 def test_one_name_for_two_classes_is_refused(package):

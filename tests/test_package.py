@@ -33,8 +33,8 @@ def sdist(tmp_path_factory):
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
     call("setup.py", "-q", "sdist", "--dist-dir", folder, cwd=checkout)
-    (found,) = folder.glob("*.tar.gz")
-    return found
+    (archive,) = folder.glob("*.tar.gz")
+    return archive
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,8 @@ def wheel(sdist, tmp_path_factory):
         archive.extractall(folder, filter="data")
     (source,) = folder.glob("slabwave-*")
     call("-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, source, cwd=folder)
-    (found,) = folder.glob("*.whl")
-    return found
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")

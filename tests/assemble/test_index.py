@@ -28,7 +28,9 @@ def test_an_entry_read_from_it_is_that_of_the_class(kind):
 def _rules(entry):
     """Types as pydantic reads them, types in words, defaults and descriptions."""
     schema = table_model(entry.name, entry.parameters, named=True).model_json_schema()
-    return schema, {key: (str(one), one.default, one.description) for key, one in entry.parameters.items()}
+    return schema, {
+        key: (str(parameter), parameter.default, parameter.description) for key, parameter in entry.parameters.items()
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -38,5 +40,7 @@ def test_what_is_listed_are_whole_sentences(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_keys_of_a_run_file_are_described_in_its_own_words(kind):
-    told = [parameter.description for entry in indexed(kind).values() for parameter in entry.parameters.values()]
-    assert [text for text in told if "static" in text or "if None" in text] == []
+    descriptions = [
+        parameter.description for entry in indexed(kind).values() for parameter in entry.parameters.values()
+    ]
+    assert [text for text in descriptions if "static" in text or "if None" in text] == []

@@ -19,8 +19,8 @@ def without_a_plug_in(monkeypatch):
 
 def check(capsys, *words):
     code = main(["check", *words])
-    found = capsys.readouterr()
-    return code, found.out, found.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 def test_formulas_say_that_they_are(capsys):

@@ -24,13 +24,13 @@ SMALL = ["grid.shape=[24,16,20]", "time.end=0.12", "output.series.every_steps=2"
 def run(tmp_path, capsys):
     """A run in a folder of its own on two of the eight devices: exit code, folder, lines, errors."""
 
-    def one(name, *words):
+    def run_named(name, *words):
         common = [*SMALL, "devices.use=[0,1]", f"output.directory={tmp_path / name}"]
         code = main(["run", DEMO, *last_of_each([*common, *words])])
         out, err = capsys.readouterr()
         return code, tmp_path / name, out, err
 
-    return one
+    return run_named
 
 
 def events(path):
@@ -58,8 +58,8 @@ def test_the_trace_has_the_steps_by_name_and_the_run_keeps_its_bits(run):
     _, plain, out, _ = run("plain")
     assert not (plain / "profile").exists()
     assert (folder / "series.csv").read_bytes() == (plain / "series.csv").read_bytes()
-    one, other = (read_checkpoint(each / "checkpoints" / "step-00000012")[0] for each in (folder, plain))
-    for name, values in one.items():
+    traced, other = (read_checkpoint(each / "checkpoints" / "step-00000012")[0] for each in (folder, plain))
+    for name, values in traced.items():
         np.testing.assert_array_equal(values, other[name])
 
 
@@ -77,7 +77,7 @@ def test_all_steps_but_the_first_can_be_traced(run):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     {
         "none": (["--profile", "0"], "--profile 0: 1 or more steps are needed"),
         "negative": (["--profile=-2"], "--profile -2: 1 or more steps are needed"),
@@ -87,11 +87,11 @@ def test_all_steps_but_the_first_can_be_traced(run):
     }.values(),
     ids=str,
 )
-def test_bad_input_is_one_line_and_leaves_nothing(run, words, told):
+def test_bad_input_is_one_line_and_leaves_nothing(run, words, message):
     code, folder, _, err = run("refused", *words)
     assert code == 2
     assert err.count("\n") == 1
-    assert told in err
+    assert message in err
     assert not folder.exists()
 
 
@@ -131,11 +131,11 @@ def test_every_process_writes_a_trace_of_its_own(tmp_path):
         for i in range(2)
     ]  # fmt: skip
     try:
-        told = [process.communicate(timeout=100) for process in started]
+        printed = [process.communicate(timeout=100) for process in started]
     finally:
         for process in started:
             process.kill()
-    assert [process.returncode for process in started] == [0, 0], told
+    assert [process.returncode for process in started] == [0, 0], printed
     traces = sorted((tmp_path / "run" / "profile").glob("*.json.gz"))
     assert [path.name for path in traces] == [f"step-00000001-process-0000{i}.json.gz" for i in range(2)]
     assert [steps_in(events(path)) for path in traces] == [[2, 3], [2, 3]]

@@ -36,7 +36,7 @@ def test_options_of_sbatch(capsys, tmp_path):
     code, text, _ = submit(capsys, FLOW, "--nodes", 1, "--site", tmp_path / "site.toml", "--dry-run", *words)
     assert code == 0
     wanted = {"qos=debug", "output=logs/%j.txt", "mail-user=me@here.org", "mail-type=END,FAIL", "cpus-per-task=4"}
-    assert {f"#SBATCH --{one}" for one in wanted} <= set(text.splitlines())
+    assert {f"#SBATCH --{option}" for option in wanted} <= set(text.splitlines())
     assert "--qos=normal" not in text
     assert "\nSLABWAVE_RETRIES=2\n" in text
 

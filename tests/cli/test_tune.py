@@ -36,18 +36,19 @@ def names(candidates):
     return [str(candidate) for candidate in candidates]
 
 
-def prepare(one):
-    candidate = one.candidate
+def prepare(tried):
+    candidate = tried.candidate
     sides = assemble.mesh_shape(candidate.config, candidate.devices)
     mesh = device_mesh(range(candidate.devices), shape=sides)
-    trial.begin(one, mesh, 0.01)
-    trial.compile_program(one, mesh)
+    trial.begin(tried, mesh, 0.01)
+    trial.compile_program(tried, mesh)
 
 
 def test_every_split_of_the_grid_is_tried():
     own = Candidate(read(), 8)
-    assert [one.split for one in splits(own)] == ["slab", "pencil 4×2", "pencil 2×4", "pencil 1×8"]
-    assert [one.split for one in splits(Candidate(read("grid.shape=[24,24,4]"), 8))] == ["slab", "pencil 4×2"]
+    assert [candidate.split for candidate in splits(own)] == ["slab", "pencil 4×2", "pencil 2×4", "pencil 1×8"]
+    flat = splits(Candidate(read("grid.shape=[24,24,4]"), 8))
+    assert [candidate.split for candidate in flat] == ["slab", "pencil 4×2"]
 
 
 def test_splits_are_tried_with_defaults_whatever_the_run_file_has():
@@ -56,29 +57,31 @@ def test_splits_are_tried_with_defaults_whatever_the_run_file_has():
         "slab, fields all, chunks 1, waves 1, slabwave",
         "pencil 1×2, fields all, chunks 1, waves 1, slabwave",
     ]
-    assert {one.section.use for one in splits(own)} == {(0, 1)}, "what is not tuned stays"
+    assert {candidate.section.use for candidate in splits(own)} == {(0, 1)}, "what is not tuned stays"
 
 
 def test_fields_and_parts_of_an_exchange():
     slab, pencil = splits(Candidate(read(), 2))
-    assert [one.fields for one in with_other_fields(slab)] == ["all", 1, 2]
-    assert [one.section.fields_per_exchange for one in with_other_fields(slab)] == ["auto", 1, 2]
+    assert [candidate.fields for candidate in with_other_fields(slab)] == ["all", 1, 2]
+    assert [candidate.section.fields_per_exchange for candidate in with_other_fields(slab)] == ["auto", 1, 2]
     on_gpu = Candidate(read("grid.shape=[128,128,128]"), 2, gpu=True)
-    assert [one.section.fields_per_exchange for one in with_other_fields(on_gpu)] == ["all", "auto", 2]
-    assert [one.section.chunks for one in with_other_chunks(slab)] == [1, 2, 4]
-    assert [one.section.chunks for one in with_other_chunks(pencil)] == [1], "exchanges of pencils are not cut"
+    assert [candidate.section.fields_per_exchange for candidate in with_other_fields(on_gpu)] == ["all", "auto", 2]
+    assert [candidate.section.chunks for candidate in with_other_chunks(slab)] == [1, 2, 4]
+    (whole,) = with_other_chunks(pencil)
+    assert whole.section.chunks == 1, "exchanges of pencils are not cut"
 
 
 def test_waves_are_tried_on_gpus():
     wide = read("grid.shape=[128,128,128]")
     one_host, two_hosts = Candidate(wide, 2, gpu=True), Candidate(wide, 2, gpu=True, across=True)
     assert with_other_waves(Candidate(wide, 2)) == []
-    assert [(one.waves, one.fields) for one in with_other_waves(one_host)] == [
+    assert [(candidate.waves, candidate.fields) for candidate in with_other_waves(one_host)] == [
         (1, 1), (2, "all"), (4, "all"), (1, 1), (2, 1), (4, 1),
     ]  # fmt: skip
     assert (two_hosts.waves, two_hosts.fields) == (2, "all")
     assert "waves = 4" in run_file_lines(with_other_waves(two_hosts)[-1])
-    assert [(one.section.chunks, one.waves) for one in with_other_chunks(two_hosts)] == [(1, 2), (2, 1), (4, 1)]
+    chunked = with_other_chunks(two_hosts)
+    assert [(candidate.section.chunks, candidate.waves) for candidate in chunked] == [(1, 2), (2, 1), (4, 1)]
     assert two_hosts.key != two_hosts.with_keys(fields_per_exchange="all").key, "other transforms go one by one"
 
 
@@ -88,7 +91,7 @@ def test_engines_that_can_transform_the_grid():
         "slab, fields all, chunks 2, waves 1, slabwave", "slab, fields all, chunks 2, waves 1, shard_map",
     ]  # fmt: skip
     uneven = Candidate(read("grid.shape=[25,24,24]"), 2)
-    assert [one.section.engine for one in with_other_engines(uneven)] == ["slabwave", "shard_map"]
+    assert [candidate.section.engine for candidate in with_other_engines(uneven)] == ["slabwave", "shard_map"]
 
 
 def test_one_device_has_nothing_to_try():
@@ -98,10 +101,10 @@ def test_one_device_has_nothing_to_try():
 
 
 def all_candidates(*overrides, devices=4):
-    found = splits(Candidate(read(*overrides), devices))
+    candidates = splits(Candidate(read(*overrides), devices))
     for others in (with_other_fields, with_other_chunks, with_other_engines):
-        found += [other for one in found for other in others(one)]
-    return list({one.key: one for one in found}.values())
+        candidates += [other for candidate in candidates for other in others(candidate)]
+    return list({candidate.key: candidate for candidate in candidates}.values())
 
 
 def test_lines_for_the_run_file_make_the_candidate(tmp_path):
@@ -126,11 +129,11 @@ def _without_devices(text):
                                   {"engine": "shard_map"}], ids=str)  # fmt: skip
 def test_exchanges_are_those_of_the_compiled_program(keys):
     candidate = Candidate(read(), 4).with_keys(**keys)
-    one = Trial(candidate)
-    prepare(one)
-    text = one.ready.program.as_text()
-    assert one.exchanges == text.count(" all-to-all(") + text.count(" all-to-all-start(")
-    assert one.held > 0
+    tried = Trial(candidate)
+    prepare(tried)
+    text = tried.ready.program.as_text()
+    assert tried.exchanges == text.count(" all-to-all(") + text.count(" all-to-all-start(")
+    assert tried.held > 0
 
 
 # ---- results ----------------------------------------------------------------------------------------------------
@@ -142,10 +145,10 @@ def result():
 
     def make(change=lambda fields: fields, **keys):
         candidate = Candidate(read(), 4).with_keys(**keys)
-        one = Trial(candidate)
-        prepare(one)
-        _, fields = one.ready.turn(1)
-        return Result.of(change(fields), one.ready.equation)
+        tried = Trial(candidate)
+        prepare(tried)
+        _, fields = tried.ready.turn(1)
+        return Result.of(change(fields), tried.ready.equation)
 
     return make
 
@@ -188,15 +191,15 @@ def test_padding_is_left_out(result):
 def tuning(**milliseconds):
     """The run file's own (slabs) and pencils, as if they had been timed."""
     own, other = splits(Candidate(read(), 2))
-    found = Tuning(own, steps=1)
-    for one, name in ((own, "own"), (other, "other")):
-        found.trials[one.key] = Trial(one, milliseconds[name], final=True)
-    return found
+    result = Tuning(own, steps=1)
+    for candidate, name in ((own, "own"), (other, "other")):
+        result.trials[candidate.key] = Trial(candidate, milliseconds[name], final=True)
+    return result
 
 
 def test_what_is_faster_beyond_the_spread_is_recommended():
-    found = tuning(own=[10.0, 10.1, 10.2], other=[9.0, 9.1, 9.2])
-    assert found.winner.candidate.split == "pencil 1×2"
+    result = tuning(own=[10.0, 10.1, 10.2], other=[9.0, 9.1, 9.2])
+    assert result.winner.candidate.split == "pencil 1×2"
 
 
 def test_what_is_faster_within_the_spread_is_not():
@@ -205,9 +208,9 @@ def test_what_is_faster_within_the_spread_is_not():
 
 
 def test_what_failed_is_not_recommended_however_fast():
-    found = tuning(own=[10.0, 10.1, 10.2], other=[1.0, 1.0, 1.0])
-    found.trials[found.own.with_keys(decomposition="pencil", mesh=[1, 2]).key].failure = "another result"
-    assert found.winner is None
+    result = tuning(own=[10.0, 10.1, 10.2], other=[1.0, 1.0, 1.0])
+    result.trials[result.own.with_keys(decomposition="pencil", mesh=[1, 2]).key].failure = "another result"
+    assert result.winner is None
 
 
 # ---- the command ------------------------------------------------------------------------------------------------
@@ -361,11 +364,11 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_bad_input_is_one_line(tune, case):
-    words, told = WRONG[case]
+    words, message = WRONG[case]
     code, _, err = tune(*words)
     assert code == 2
     assert err.count("\n") == 1
-    assert told in err
+    assert message in err
 
 
 def test_a_missing_run_file(capsys):

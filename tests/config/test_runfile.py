@@ -252,7 +252,7 @@ RENAMED = [
 ]
 
 
-@pytest.mark.parametrize(("override", "kept", "dropped"), RENAMED, ids=[one[0] for one in RENAMED])
+@pytest.mark.parametrize(("override", "kept", "dropped"), RENAMED, ids=[case[0] for case in RENAMED])
 def test_another_name_keeps_the_keys_that_its_class_has_and_says_which_go(tmp_path, override, kept, dropped):
     text = DEMO.read_text().replace("viscosity = 5e-3", "viscosity = 0.5\nscalars = []")
     text = text.replace('name = "taylor-green"', 'name = "random-phase"\nenergy = 0.3\npeak = 8\nslope = 2')

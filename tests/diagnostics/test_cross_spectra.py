@@ -52,32 +52,32 @@ def test_line_spectra(make_grid, case):
     grid = transform.grid
     hats, k = dense(u, grid.lengths)
     for axis in range(grid.dimensions):
-        found = on_devices(lambda v, axis=axis: diagnostics.line_spectrum(v, grid, axis), u_hat)
+        computed = on_devices(lambda v, axis=axis: diagnostics.line_spectrum(v, grid, axis), u_hat)
         wavenumbers = diagnostics.line_wavenumbers(grid, axis)
         index = np.rint(np.abs(k[axis]) / grid.fundamental[axis])
         for i in range(len(u)):
             expected = binned(0.5 * np.abs(hats[i]) ** 2, index, len(wavenumbers))
-            np.testing.assert_allclose(found[i], expected, atol=1e-15)
-            np.testing.assert_allclose(found[i].sum(), 0.5 * np.mean(u[i] ** 2), rtol=1e-12)
+            np.testing.assert_allclose(computed[i], expected, atol=1e-15)
+            np.testing.assert_allclose(computed[i].sum(), 0.5 * np.mean(u[i] ** 2), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("case", "axis"), [*((case, 1) for case in CASES), ("3-D on 8", 0), ("3-D on 8", 2)])
 def test_plane_spectra(make_grid, case, axis):
     transform, u_hat, u = random_vector(make_grid, case)
     grid = transform.grid
-    found = on_devices(lambda v: diagnostics.plane_spectrum(v, grid, axis), u_hat)
+    computed = on_devices(lambda v: diagnostics.plane_spectrum(v, grid, axis), u_hat)
     hats, k = dense(u, grid.lengths)
     across = [a for a in range(grid.dimensions) if a != axis]
     width = max(grid.fundamental[a] for a in across)
     shell = np.floor(np.sqrt(sum(k[a] ** 2 for a in across)) / width + 0.5)
-    index = np.rint(np.abs(k[axis]) / grid.fundamental[axis]) * found.shape[1] + shell
-    expected = binned(0.5 * np.sum(np.abs(hats) ** 2, axis=0), index, found.size)
-    np.testing.assert_allclose(found.ravel(), expected, atol=1e-15)
-    assert found.shape == (
+    index = np.rint(np.abs(k[axis]) / grid.fundamental[axis]) * computed.shape[1] + shell
+    expected = binned(0.5 * np.sum(np.abs(hats) ** 2, axis=0), index, computed.size)
+    np.testing.assert_allclose(computed.ravel(), expected, atol=1e-15)
+    assert computed.shape == (
         len(diagnostics.line_wavenumbers(grid, axis)),
         len(diagnostics.across_wavenumbers(grid, axis)),
     )
-    np.testing.assert_allclose(found.sum(), 0.5 * np.mean(np.sum(u**2, axis=0)), rtol=1e-12)
+    np.testing.assert_allclose(computed.sum(), 0.5 * np.mean(np.sum(u**2, axis=0)), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("case", "real"), [*((case, True) for case in [*CASES, "1-D"]), ("3-D on 8", False)])
@@ -86,9 +86,9 @@ def test_single_modes(make_grid, case, real):
     grid = transform.grid
     modes = [(1, 0, 0), (0, 2, 1), (-2, 1, -3), (0, -1, 0), (3, -2, 0)]
     modes = [mode[: grid.dimensions] for mode in modes]
-    found = on_devices(lambda v: diagnostics.mode_coefficients(v, modes, grid), u_hat)
+    computed = on_devices(lambda v: diagnostics.mode_coefficients(v, modes, grid), u_hat)
     hats, _ = dense(u, grid.lengths)
-    np.testing.assert_allclose(found, np.stack([hats[(slice(None), *mode)] for mode in modes], axis=-1), atol=1e-15)
+    np.testing.assert_allclose(computed, np.stack([hats[(slice(None), *mode)] for mode in modes], axis=-1), atol=1e-15)
 
 
 def test_modes_that_are_not_there_are_refused(make_grid):
@@ -118,6 +118,6 @@ def test_a_wave_stands_at_its_frequency():
 def test_single_precision_stays_single(make_grid):
     grid = make_grid((12, 14, 10), devices=8, precision="float32")
     u_hat = sw.fft.Transform(grid).forward(np.random.default_rng(0).normal(size=(2, 12, 14, 10)))
-    found = jax.jit(lambda v: diagnostics.co_spectrum(v, v, grid))(u_hat)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(0.5 * found, diagnostics.shell_spectrum(u_hat, grid), rtol=1e-5)
+    computed = jax.jit(lambda v: diagnostics.co_spectrum(v, v, grid))(u_hat)
+    assert computed.dtype == np.float32
+    np.testing.assert_allclose(0.5 * computed, diagnostics.shell_spectrum(u_hat, grid), rtol=1e-5)

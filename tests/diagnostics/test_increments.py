@@ -31,16 +31,16 @@ def test_structure_functions(make_grid, case):
     steps = [1, 2, 3]
     split = (np.array(transform.grid.layout.parts) > 1).sum()  # axes along which separations go through coefficients
     exchanges = (1 + split) * split  # of each transform: one in slabs, two in pencils
-    found = on_devices(
+    computed = on_devices(
         lambda v: diagnostics.structure_functions(v, steps, ORDERS, transform), u_hat, exchanges=exchanges
     )
     along, across = expected(u, steps)
     scale = along[:, 0].max() ** (0.5 * np.array(ORDERS))
-    np.testing.assert_array_less(np.abs(found[0] - along), 1e-12 * scale + np.zeros_like(along))
+    np.testing.assert_array_less(np.abs(computed[0] - along), 1e-12 * scale + np.zeros_like(along))
     if case == "1-D":
-        assert found[1] is None
+        assert computed[1] is None
     else:
-        np.testing.assert_array_less(np.abs(found[1] - across), 1e-12 * scale + np.zeros_like(across))
+        np.testing.assert_array_less(np.abs(computed[1] - across), 1e-12 * scale + np.zeros_like(across))
 
 
 @pytest.mark.parametrize("case", [*CASES, "1-D"])
@@ -49,11 +49,11 @@ def test_structure_functions_of_a_scalar(make_grid, case):
     d, steps = transform.grid.dimensions, [1, 3]
     split = (np.array(transform.grid.layout.parts) > 1).sum()
     of_scalar = lambda v: diagnostics.scalar_structure_functions(v, steps, ORDERS, transform)  # noqa: E731
-    found = on_devices(of_scalar, c_hat, exchanges=(1 + split) * split)
+    computed = on_devices(of_scalar, c_hat, exchanges=(1 + split) * split)
     moments = [[[np.mean((moved(c, j, r) - c) ** p) for p in ORDERS] for r in steps] for j in range(d)]
     expected = np.mean(moments, axis=0)
     scale = expected[:, :1].max() ** (0.5 * np.array(ORDERS))
-    np.testing.assert_array_less(np.abs(found - expected), 1e-12 * scale + np.zeros_like(expected))
+    np.testing.assert_array_less(np.abs(computed - expected), 1e-12 * scale + np.zeros_like(expected))
 
 
 def test_separations_between_points_are_exact(make_grid):
@@ -81,8 +81,8 @@ def test_single_precision(make_grid):
 def test_increments_are_those_of_the_structure_functions(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case, lengths=equal_spacing(case))
     increments = lambda v: diagnostics.longitudinal_increments(v, transform.inverse(v), 2, transform)  # noqa: E731
-    found = jax.jit(increments)(u_hat)
-    np.testing.assert_allclose(found, np.stack([moved(u, j, 2)[j] - u[j] for j in range(3)]), atol=1e-13)
+    computed = jax.jit(increments)(u_hat)
+    np.testing.assert_allclose(computed, np.stack([moved(u, j, 2)[j] - u[j] for j in range(3)]), atol=1e-13)
 
 
 def test_separations_reach_half_of_the_box(make_grid):

@@ -21,8 +21,8 @@ def test_extremes_and_where_they_are(make_grid, case):
         u = transform.inverse(v)[0]
         return diagnostics.largest(u, grid), diagnostics.smallest(u, grid)
 
-    found = on_devices(both, u_hat, exchanges=1 + (case == "pencils"))
-    for (value, place), search in zip(found, (np.argmax, np.argmin), strict=True):
+    computed = on_devices(both, u_hat, exchanges=1 + (case == "pencils"))
+    for (value, place), search in zip(computed, (np.argmax, np.argmin), strict=True):
         at = np.unravel_index(search(u[0]), u[0].shape)
         np.testing.assert_allclose(value, u[0][at], rtol=1e-12)
         np.testing.assert_allclose(place, [i * dx for i, dx in zip(at, grid.spacing, strict=True)], rtol=1e-12)
@@ -62,8 +62,8 @@ def test_zonal_means(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case)
     grid = transform.grid
     mean = lambda v: diagnostics.zonal_mean(transform.inverse(v), grid)  # noqa: E731
-    found = on_devices(mean, u_hat, exchanges=1 + (case == "pencils"))
-    np.testing.assert_allclose(found, u.mean(axis=1), atol=1e-14)
+    computed = on_devices(mean, u_hat, exchanges=1 + (case == "pencils"))
+    np.testing.assert_allclose(computed, u.mean(axis=1), atol=1e-14)
 
 
 def test_a_soliton_is_fitted():
@@ -98,7 +98,7 @@ def test_the_profile_of_a_soliton_in_a_box(make_grid):
 
 def test_explicit_meshes(make_grid):
     """Sums over modes and points where shardings are part of the arrays' types."""
-    found = []
+    results = []
     for kind, devices in ((AxisType.Explicit, 4), (AxisType.Auto, 1)):
         grid = make_grid((12, 14, 10), devices=devices, axis_type=kind)
         transform = sw.fft.Transform(grid)
@@ -117,6 +117,6 @@ def test_explicit_meshes(make_grid):
                 diagnostics.zonal_mean(u, grid),
             ]
 
-        found.append(everything(u))
-    for explicit, auto in zip(*found, strict=True):
+        results.append(everything(u))
+    for explicit, auto in zip(*results, strict=True):
         np.testing.assert_allclose(explicit, auto, atol=1e-14)

@@ -54,7 +54,7 @@ def test_gradients_and_what_is_made_of_them(make_grid, case):
 def test_scales_of_a_random_field(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case)
     grid, nu, d = transform.grid, 0.02, len(u)
-    found = on_devices(lambda v: diagnostics.flow_scales(v, transform, nu), u_hat, exchanges=1)
+    computed = on_devices(lambda v: diagnostics.flow_scales(v, transform, nu), u_hat, exchanges=1)
     hats, k = dense(u, grid.lengths)
     k = np.sqrt(sum(q * q for q in k))
     square = np.where(k > 0, np.sum(np.abs(hats) ** 2, axis=0), 0)
@@ -81,9 +81,9 @@ def test_scales_of_a_random_field(make_grid, case):
         "kolmogorov_time": np.sqrt(nu / lost),
         "kmax_eta": grid.k_max * eta,
     }
-    assert found.keys() == expected.keys()
+    assert computed.keys() == expected.keys()
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-11, err_msg=name)
+        np.testing.assert_allclose(computed[name], value, rtol=1e-11, err_msg=name)
 
 
 def test_scales_of_vortices_in_closed_form(make_grid):
@@ -91,12 +91,12 @@ def test_scales_of_vortices_in_closed_form(make_grid):
     grid = make_grid((18, 25), devices=8)
     u = sw.sample(lambda x, y: (jnp.sin(x) * jnp.cos(y), -jnp.cos(x) * jnp.sin(y)), grid)
     transform = sw.fft.Transform(grid)
-    found = diagnostics.flow_scales(transform.forward(u + 3.0), transform, 0.01)
+    computed = diagnostics.flow_scales(transform.forward(u + 3.0), transform, 0.01)
     taylor = (2 / 3) ** 0.5
     exact = {"rms_velocity": 0.5, "taylor_scale": taylor, "gradient_flatness": 9 / 4, "dissipation": 0.01}
     exact |= {"integral_scale": 2**0.5, "reynolds_taylor": 50 * taylor, "kolmogorov_length": 0.1, "kolmogorov_time": 1}
     for name, value in exact.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(computed[name], value, rtol=1e-12, err_msg=name)
     grid = make_grid((12, 14, 10), devices=8)
     abc = sw.initial.Beltrami((1.0, 0.5, 0.7))(grid)
     size = diagnostics.integral_scale(sw.fft.Transform(grid).forward(abc + 2.0), grid)  # a mean flow changes nothing
@@ -105,29 +105,29 @@ def test_scales_of_vortices_in_closed_form(make_grid):
 
 def test_a_fluid_at_rest_has_no_scales(make_grid):
     grid = make_grid((8, 8), devices=1)
-    found = diagnostics.flow_scales(jnp.zeros((2, *grid.spectral_shape), complex), sw.fft.Transform(grid), 0.1)
+    computed = diagnostics.flow_scales(jnp.zeros((2, *grid.spectral_shape), complex), sw.fft.Transform(grid), 0.1)
     infinite = {"kolmogorov_length", "kolmogorov_time", "kmax_eta"}
-    assert all(float(value) == (np.inf if name in infinite else 0) for name, value in found.items())
+    assert all(float(value) == (np.inf if name in infinite else 0) for name, value in computed.items())
 
 
 @pytest.mark.parametrize(("case", "real"), [*((case, True) for case in [*CASES, "1-D"]), ("pencils", False)])
 def test_correlations(make_grid, case, real):
     transform, u_hat, u = random_vector(make_grid, case, lengths=equal_spacing(case), real=real)
     grid, d = transform.grid, len(u)
-    found = on_devices(lambda v: diagnostics.correlations(v, grid), u_hat)
+    computed = on_devices(lambda v: diagnostics.correlations(v, grid), u_hat)
     steps = np.rint(diagnostics.correlation_distances(grid) / 0.5).astype(int)
     np.testing.assert_array_equal(steps, np.arange(min(grid.shape) // 2 + 1))
     space = tuple(range(1, u.ndim))
     varying = u - u.mean(axis=space, keepdims=True)
     for j in range(d):
         products = [np.mean(np.conj(varying) * moved(varying, j, step), axis=space).real for step in steps]
-        np.testing.assert_allclose(found[j], np.transpose(products), atol=1e-13)
-    along, across, variance = diagnostics.longitudinal_and_transverse(jnp.asarray(found))
-    diagonal = np.sum([found[i, i] for i in range(d)], axis=0)
+        np.testing.assert_allclose(computed[j], np.transpose(products), atol=1e-13)
+    along, across, variance = diagnostics.longitudinal_and_transverse(jnp.asarray(computed))
+    diagonal = np.sum([computed[i, i] for i in range(d)], axis=0)
     np.testing.assert_allclose(variance, np.sum(np.mean(np.abs(varying) ** 2, axis=space)), rtol=1e-12)
     np.testing.assert_allclose(along, diagonal / diagonal[0], rtol=1e-12, atol=1e-14)
     if d > 1:
-        np.testing.assert_allclose(across, (found.sum(axis=(0, 1)) - diagonal) / (d - 1) / variance, atol=1e-13)
+        np.testing.assert_allclose(across, (computed.sum(axis=(0, 1)) - diagonal) / (d - 1) / variance, atol=1e-13)
 
 
 def test_the_correlation_of_a_shear_wave(make_grid):
@@ -147,9 +147,9 @@ def test_the_correlation_of_a_shear_wave(make_grid):
 def test_the_length_of_a_pattern(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case, components=1)
     grid = transform.grid
-    found = on_devices(lambda v: diagnostics.characteristic_length(v, grid), u_hat)
+    computed = on_devices(lambda v: diagnostics.characteristic_length(v, grid), u_hat)
     hats, k = dense(u, grid.lengths)
     k, square = np.sqrt(sum(q * q for q in k)), np.abs(hats[0]) ** 2
     square[k == 0] = 0
-    np.testing.assert_allclose(found, 2 * np.pi * square.sum() / (k * square).sum(), rtol=1e-12)
+    np.testing.assert_allclose(computed, 2 * np.pi * square.sum() / (k * square).sum(), rtol=1e-12)
     assert float(diagnostics.characteristic_length(0 * u_hat, grid)) == 0

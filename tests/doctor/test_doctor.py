@@ -79,17 +79,17 @@ def test_damaged_words_fail(tmp_path, capsys, monkeypatch):
 def test_words_go_where_they_belong(scope, times):
     """Also that words which arrive from another device than they should, or not at all, are counted."""
     mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("host", "device"), axis_types=(AxisType.Auto,) * 2)
-    one = Exchange(mesh, scope, 960)
-    sent = one.make(1)
-    assert sent.shape == (2, 4, one.parts, one.words)
-    arrived = one.repeat(sent, times)
-    assert int(one.wrong(arrived, 1).sum()) == 0
-    number = one.words * one.parts
-    assert one.bytes == 4 * number == 960
+    exchange = Exchange(mesh, scope, 960)
+    sent = exchange.make(1)
+    assert sent.shape == (2, 4, exchange.parts, exchange.words)
+    arrived = exchange.repeat(sent, times)
+    assert int(exchange.wrong(arrived, 1).sum()) == 0
+    number = exchange.words * exchange.parts
+    assert exchange.bytes == 4 * number == 960
     for other in (sent, jnp.roll(arrived, 1, axis=2), jnp.roll(arrived, 1, axis=0), jnp.zeros_like(arrived)):
-        assert int(one.wrong(other, 1).sum()) > 0.9 * 8 * number * (1 - 1 / one.parts)
-    assert int(one.wrong(arrived, 2).sum()) > 0.9 * 8 * number, "words of another round"
-    assert int(one.wrong(arrived.at[1, 2, 0, 5].add(1), 1)[1, 2]) == 1
+        assert int(exchange.wrong(other, 1).sum()) > 0.9 * 8 * number * (1 - 1 / exchange.parts)
+    assert int(exchange.wrong(arrived, 2).sum()) > 0.9 * 8 * number, "words of another round"
+    assert int(exchange.wrong(arrived.at[1, 2, 0, 5].add(1), 1)[1, 2]) == 1
 
 
 def test_hosts_with_different_numbers_of_devices():

@@ -11,9 +11,9 @@ from solver.doctor import binding, disk, exchange, host, launch, libraries, memo
 from solver.doctor.verdict import Check, counted, listed
 
 
-def two_hosts(one, **second):
+def two_hosts(first, **second):
     """Facts of process 0 on n1 and of process 1 on n2, which differ in `second`."""
-    return [{"process": 0, "host": "n1", **one}, {"process": 1, "host": "n2", **one, **second}]
+    return [{"process": 0, "host": "n1", **first}, {"process": 1, "host": "n2", **first, **second}]
 
 
 def only(lines, name):
@@ -190,9 +190,9 @@ def test_libraries_are_found_in_a_memory_map(tmp_path):
         "libmpi.so.40",
     ]
     maps.write_text("".join(f"7f00-7f01 r-xp 00000000 08:01 12   /opt/a b/{name}\n" for name in names) + "7f-8f rw-p\n")
-    found = libraries.loaded(maps)
-    assert set(found) == {"nccl", "nccl-net", "nccl-net-ofi", "fabric", "mpi"}
-    assert found["nccl"] == "/opt/a b/libnccl.so.2.27.3"
+    libraries_by_name = libraries.loaded(maps)
+    assert set(libraries_by_name) == {"nccl", "nccl-net", "nccl-net-ofi", "fabric", "mpi"}
+    assert libraries_by_name["nccl"] == "/opt/a b/libnccl.so.2.27.3"
 
 
 @pytest.mark.parametrize(("code", "version"), [(22703, "2.27.3"), (2708, "2.7.8")])

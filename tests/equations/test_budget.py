@@ -46,8 +46,8 @@ def test_random_forcing_is_counted_as_it_acts(make_grid, rms, correlation_time):
     """At 32³ on four devices: also where the acceleration is new at each step."""
     grid = make_grid((32, 32, 32), devices=4)
     flow = NavierStokes(grid, viscosity=0.02, forcing=OrnsteinUhlenbeck(rms, correlation_time))
-    found, state = missing(flow, IFRK4(), random_flow(grid), 0.01, end=0.2)
-    assert abs(found["energy"]) < 1e-8
+    errors, state = missing(flow, IFRK4(), random_flow(grid), 0.01, end=0.2)
+    assert abs(errors["energy"]) < 1e-8
     assert abs(float(state.budget["energy_from_forcing"])) > 1e-3
     assert float(state.budget["energy_from_viscosity"]) < -1e-3
 
@@ -56,8 +56,8 @@ def test_controlled_steps_and_other_devices_give_the_same_budget(make_grid):
     ends = []
     for devices in (1, 4):
         grid = make_grid((16, 16), devices=devices)
-        found, state = missing(NavierStokes(grid, 0.02), IFRK4(), random_flow(grid), 0, end=1.0, cfl=0.3)
-        assert abs(found["energy"]) < 1e-6
+        errors, state = missing(NavierStokes(grid, 0.02), IFRK4(), random_flow(grid), 0, end=1.0, cfl=0.3)
+        assert abs(errors["energy"]) < 1e-6
         ends.append(float(state.budget["energy_from_viscosity"]))
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
@@ -67,8 +67,8 @@ def test_flow_and_magnetic_field_exchange_what_the_other_gets(make_grid, mean_fi
     grid = make_grid((16, 12), devices=2)
     flow = MHD(grid, 0.02, 0.03, mean_field, forcing={"magnetic_field": ConstantPower(0.1)})
     start = {"velocity": random_flow(grid), "magnetic_field": random_flow(grid, 1)}
-    found, state = missing(flow, ETDRK4(), start, 0.01)
-    assert max(map(abs, found.values())) < 1e-7
+    errors, state = missing(flow, ETDRK4(), start, 0.01)
+    assert max(map(abs, errors.values())) < 1e-7
     given, got = (float(state.budget[f"{which}_energy_from_exchange"]) for which in ("kinetic", "magnetic"))
     assert abs(given) > 1e-3
     assert given == pytest.approx(-got, rel=1e-5)
@@ -79,8 +79,8 @@ def test_buoyancy_gives_what_the_stratification_takes(make_grid):
     grid = make_grid((12, 8, 12), devices=2)
     flow = Boussinesq(grid, 0.02, 0.01, buoyancy_frequency=1.5, rotation=0.5)
     b = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
-    found, state = missing(flow, ETDRK4(), {"velocity": random_flow(grid), "buoyancy": b}, 0.02)
-    assert max(map(abs, found.values())) < 1e-6
+    errors, state = missing(flow, ETDRK4(), {"velocity": random_flow(grid), "buoyancy": b}, 0.02)
+    assert max(map(abs, errors.values())) < 1e-6
     flux, taken = (
         float(state.budget[name]) for name in ("kinetic_energy_from_buoyancy", "buoyancy_variance_from_stratification")
     )

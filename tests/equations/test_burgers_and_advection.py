@@ -55,8 +55,8 @@ def test_burgers_against_cole_and_hopf(make_grid, case):
     flow = Burgers(grid, NU)
     start, end = (cole_hopf(grid, modes, t) for t in (0.0, 1.0))
     assert float(jnp.max(jnp.abs(start - end))) > 0.02, "the flow must change"
-    found = flow.to_physical(after(flow, start, 1.0, step).field)["velocity"]
-    np.testing.assert_allclose(found, end, rtol=0, atol=2e-7)
+    computed = flow.to_physical(after(flow, start, 1.0, step).field)["velocity"]
+    np.testing.assert_allclose(computed, end, rtol=0, atol=2e-7)
 
 
 @pytest.mark.parametrize("shape", [(24,), (24, 20), (16, 20, 24)], ids=["1-D", "2-D", "3-D"])
@@ -84,9 +84,9 @@ def test_a_shock_stands_as_a_tanh(make_grid):
     flow = Burgers(grid, NU)
     x = np.asarray(grid.coordinates()[0]) - 10.0
     start = jnp.asarray(-np.tanh(x / (2 * NU)) + np.tanh((x - 10) / 1.0) + np.tanh((x + 10) / 1.0))[None]
-    found = flow.to_physical(after(flow, start, 2.0, 0.005).field)["velocity"][0]
+    computed = flow.to_physical(after(flow, start, 2.0, 0.005).field)["velocity"][0]
     near = np.abs(x) < 1
-    np.testing.assert_allclose(found[near], -np.tanh(x[near] / (2 * NU)), atol=1e-5)
+    np.testing.assert_allclose(computed[near], -np.tanh(x[near] / (2 * NU)), atol=1e-5)
     row = flow.series(flow.from_physical({"velocity": start}), 0.01)
     assert float(row["kmax_delta"]) == pytest.approx(grid.k_max * 2 * NU, rel=1e-3)
     assert flow.warnings({"kmax_delta": 1.9})
@@ -133,8 +133,8 @@ def test_a_gaussian_and_a_wave_are_carried_and_spread_in_one_step(make_grid, sha
     # the modes that two-thirds leaves out hold exp(−(k_max·width)²/2) of the hill
     tolerance = 1e-12 + 10 * np.exp(-0.5 * (grid.k_max * width) ** 2)
     assert tolerance < 1e-3
-    found = carried.to_physical(state.field)["c"][0]
-    np.testing.assert_allclose(found, exact(t, spread, np.exp(-kappa * k**2 * t)), atol=tolerance)
+    computed = carried.to_physical(state.field)["c"][0]
+    np.testing.assert_allclose(computed, exact(t, spread, np.exp(-kappa * k**2 * t)), atol=tolerance)
 
 
 @pytest.mark.parametrize("shape", [(24, 20), (20, 24, 12)], ids=["2-D", "3-D"])

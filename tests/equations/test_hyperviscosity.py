@@ -39,9 +39,9 @@ def test_layers_decay_exactly(make_grid, which):
     u = sw.sample(lambda x, z: (jnp.cos(2 * z) + 0 * x, 0 * z * x), grid)
     other = sw.sample(lambda x, z: (jnp.sin(3 * z) + 0 * x, 0 * z * x), grid)
     start = {"velocity": u, second: other[:1] if which == "boussinesq" else other}
-    found = flow.to_physical(run(flow, start, 1.0, 0.25, IFRK4()).field)
-    np.testing.assert_allclose(found["velocity"], np.exp(-0.02 * 4 - 3e-4 * 4**3) * u, atol=1e-14)
-    np.testing.assert_allclose(found[second], np.exp(-0.01 * 9 - 1e-4 * 9**3) * start[second], atol=1e-14)
+    computed = flow.to_physical(run(flow, start, 1.0, 0.25, IFRK4()).field)
+    np.testing.assert_allclose(computed["velocity"], np.exp(-0.02 * 4 - 3e-4 * 4**3) * u, atol=1e-14)
+    np.testing.assert_allclose(computed[second], np.exp(-0.01 * 9 - 1e-4 * 9**3) * start[second], atol=1e-14)
 
 
 @pytest.mark.parametrize("which", KINDS)

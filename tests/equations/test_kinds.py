@@ -79,10 +79,10 @@ def test_against_an_independent_solver(make_grid, devices):
     assert state.field["envelope"].shape[1:] == equation.grid.as_complex.spectral_shape
     assert state.field["density"].shape[1:] == equation.grid.spectral_shape
     final = sw.integrate(equation, stepper, state, step=0.005, steps=100)
-    found = jax.jit(equation.to_physical)(final.field)
+    computed = jax.jit(equation.to_physical)(final.field)
     envelope, density = reference(0.5)
-    np.testing.assert_allclose(found["envelope"][0], envelope, atol=2e-9)
-    np.testing.assert_allclose(found["density"][0], density.real, atol=2e-9)
+    np.testing.assert_allclose(computed["envelope"][0], envelope, atol=2e-9)
+    np.testing.assert_allclose(computed["density"][0], density.real, atol=2e-9)
 
 
 def test_what_is_reported(make_grid):
@@ -136,8 +136,8 @@ def test_a_matrix_couples_fields_of_one_kind(make_grid):
         name = "coupled"
 
         def linear(self):
-            one = jnp.ones((2, 2, *self.grid.spectral_shape))
-            return sw.Matrix(one, ("envelope", "density"), couples="fields")
+            ones = jnp.ones((2, 2, *self.grid.spectral_shape))
+            return sw.Matrix(ones, ("envelope", "density"), couples="fields")
 
     with pytest.raises(ValueError, match=r"envelope has \[7, 11\], density has \[4, 11\]"):
         Coupled(make_grid(SHAPE, devices=1)).check()

@@ -36,9 +36,9 @@ def test_waves_turn_at_their_frequency(make_grid, stepper, mass):
     assert omega * step > 2 * np.pi
     state = after(equation, stepper, {"phi": phi(0.0), "rate_of_phi": rate(0.0)}, t, step)
     assert int(state.step) == 4
-    found = equation.to_physical(state.field)
-    np.testing.assert_allclose(found["phi"][0], phi(t), atol=1e-10)
-    np.testing.assert_allclose(found["rate_of_phi"][0] / omega, rate(t) / omega, atol=1e-10)
+    computed = equation.to_physical(state.field)
+    np.testing.assert_allclose(computed["phi"][0], phi(t), atol=1e-10)
+    np.testing.assert_allclose(computed["rate_of_phi"][0] / omega, rate(t) / omega, atol=1e-10)
 
 
 def test_a_uniform_massless_field_moves_on(make_grid):
@@ -55,11 +55,11 @@ def test_a_uniform_oscillation_is_an_elliptic_cosine(make_grid):
     mass, coupling, a, t = 0.8, 1.5, 1.2, 4.0
     equation = KleinGordon(make_grid((8, 8), devices=2), 1.0, mass, coupling)
     fields = {"phi": jnp.full((8, 8), a), "rate_of_phi": jnp.zeros((8, 8))}
-    found = equation.to_physical(after(equation, IFRK4(), fields, t, 0.01).field)
+    computed = equation.to_physical(after(equation, IFRK4(), fields, t, 0.01).field)
     omega2 = mass**2 + coupling * a**2
     sn, cn, dn, _ = ellipj(np.sqrt(omega2) * t, coupling * a**2 / (2 * omega2))
-    np.testing.assert_allclose(found["phi"], a * cn, atol=1e-7)
-    np.testing.assert_allclose(found["rate_of_phi"], -a * np.sqrt(omega2) * sn * dn, atol=1e-7)
+    np.testing.assert_allclose(computed["phi"], a * cn, atol=1e-7)
+    np.testing.assert_allclose(computed["rate_of_phi"], -a * np.sqrt(omega2) * sn * dn, atol=1e-7)
 
 
 def test_energy_is_conserved_to_fourth_order(make_grid):

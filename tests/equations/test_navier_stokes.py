@@ -101,10 +101,10 @@ def test_exchanges_of_a_compiled_chunk(make_grid, engine):
     equation, stepper = NavierStokes(grid, viscosity=0.01, method=sw.fft.Method(engine, "all")), IFRK4()
     state = sw.initial_state(equation, stepper, initial.RandomPhase()(grid, VELOCITY, jax.random.key(0)))
     text = trace_advance(equation, stepper, state, FixedStep(0.01)).lower().compile().as_text()
-    found = re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text)
-    assert set(found) == {"all-to-all", "collective-permute"}
-    assert found.count("all-to-all") == 4 * 2
-    assert found.count("collective-permute") <= 2  # mirrored modes, once a step
+    collectives = re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text)
+    assert set(collectives) == {"all-to-all", "collective-permute"}
+    assert collectives.count("all-to-all") == 4 * 2
+    assert collectives.count("collective-permute") <= 2  # mirrored modes, once a step
     sent = all_to_all_bytes(text)
     assert sum(sent) * 8 * 7 // 8 == 4 * 8 * grid.layout.exchange_bytes()
     per_field = 16 * 32 * 16 * 6 // 8  # Nx · Ky, padded to eight parts, · Kz, on one device

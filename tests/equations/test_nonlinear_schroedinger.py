@@ -35,8 +35,8 @@ def test_a_bright_soliton_moves_and_keeps_its_shape(make_grid, stepper):
     errors = []
     for step in (0.01, 0.005):
         state = run(equation, start, 2.0, step, stepper)
-        found = np.asarray(equation.to_physical(state.field)["wavefunction"])[0]
-        errors.append(np.abs(found - soliton(grid.coordinates()[0], 2.0, 1.2, v, 2.0, 16.0)).max())
+        computed = np.asarray(equation.to_physical(state.field)["wavefunction"])[0]
+        errors.append(np.abs(computed - soliton(grid.coordinates()[0], 2.0, 1.2, v, 2.0, 16.0)).max())
     assert errors[1] < (3e-3 if stepper.order == 2 else 2e-8)
     assert errors[0] / errors[1] > 0.8 * 2**stepper.order or errors[0] < 3e-8, errors
 

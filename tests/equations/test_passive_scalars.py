@@ -34,11 +34,12 @@ def test_a_scalar_in_a_shear_flow_against_the_exact_solution(make_grid, shape):
     u = sw.sample(lambda *x: (0 * x[0], jnp.cos(x[0]), 0 * x[0])[:d], grid)
     zero, dye = jnp.zeros(grid.physical_shape), sw.sample(lambda *x: jnp.sin(x[0]), grid)
     state = advanced(flow, {"velocity": u, "still": zero, "dye": dye}, end, 0.02)
-    found = flow.to_physical(state.field)
+    computed = flow.to_physical(state.field)
     x = grid.coordinates()[0]
     still = -g * np.cos(x) * (np.exp(-v * end) - np.exp(-k * end)) / (k - v) + zero
-    np.testing.assert_allclose(found["still"][0], still, atol=1e-8)
-    np.testing.assert_allclose(found["dye"][0], np.exp(-0.2 * end) * dye, atol=1e-12)  # along the shear nothing moves
+    np.testing.assert_allclose(computed["still"][0], still, atol=1e-8)
+    # along the shear nothing moves
+    np.testing.assert_allclose(computed["dye"][0], np.exp(-0.2 * end) * dye, atol=1e-12)
 
 
 def test_a_carried_scalar_against_its_own_advection(make_grid):

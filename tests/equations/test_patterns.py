@@ -45,9 +45,9 @@ def test_small_waves_grow_at_the_linear_rate(make_grid, name):
     angle = lambda x, y: k[0] * x + k[1] * y  # noqa: E731
     wave = lambda x, y: jnp.exp(1j * angle(x, y)) if np.iscomplex(growth) else jnp.cos(angle(x, y))  # noqa: E731
     u = SMALL * sw.sample(wave, equation.grid)
-    found = only(equation, after(equation, u[None], 2.0, 0.5))
+    computed = only(equation, after(equation, u[None], 2.0, 0.5))
     # g u² of Swift–Hohenberg adds SMALL of it
-    np.testing.assert_allclose(found / SMALL, u * np.exp(2.0 * growth) / SMALL, atol=1e-7)
+    np.testing.assert_allclose(computed / SMALL, u * np.exp(2.0 * growth) / SMALL, atol=1e-7)
     assert abs(np.exp(2.0 * growth) - 1) > 0.1
 
 
@@ -72,9 +72,9 @@ def test_the_free_energy_falls_at_its_rate(make_grid, name):
         weight = grid.inverse_k_squared() / 0.7 if name == "cahn-hilliard" else jnp.ones(grid.spectral_shape)
         return change, jnp.sum(weight * grid.mode_weights() * jnp.abs(u_t) ** 2)
 
-    found, dissipated = rates(wavy(grid))
+    computed, dissipated = rates(wavy(grid))
     assert float(dissipated) > 0.01
-    assert float(found) == pytest.approx(-float(dissipated), rel=1e-12)
+    assert float(computed) == pytest.approx(-float(dissipated), rel=1e-12)
 
 
 # ---- Allen–Cahn -------------------------------------------------------------------------------------------------
@@ -83,8 +83,8 @@ def test_the_free_energy_falls_at_its_rate(make_grid, name):
 def test_allen_cahn_of_a_uniform_field_and_of_a_wall(make_grid):
     grid = make_grid((192,), devices=1, lengths=12.0)
     equation = AllenCahn(grid, 0.3)
-    found = only(equation, after(equation, jnp.full((1, 192), 0.1), 3.0, 0.05))
-    np.testing.assert_allclose(found, 0.1 * np.exp(3) / np.sqrt(1 + 0.01 * (np.exp(6) - 1)), rtol=1e-6)
+    computed = only(equation, after(equation, jnp.full((1, 192), 0.1), 3.0, 0.05))
+    np.testing.assert_allclose(computed, 0.1 * np.exp(3) / np.sqrt(1 + 0.01 * (np.exp(6) - 1)), rtol=1e-6)
     wall = initial.Ball(radius=3.0, width=2**0.5 * 0.3)(grid)
     np.testing.assert_allclose(only(equation, after(equation, wall, 5.0, 0.1)), wall[0], atol=2e-5)
 
@@ -150,17 +150,17 @@ def test_stripes_saturate(make_grid):
     grid = make_grid((24, 16), devices=2, lengths=[4 * np.pi, 3.0])
     equation = SwiftHohenberg(grid, r)
     start = initial.Cosine((2,), amplitude=0.1)(grid)
-    found = only(equation, after(equation, start, 600.0, 1.0, ETDRK2()))
+    computed = only(equation, after(equation, start, 600.0, 1.0, ETDRK2()))
     x = np.asarray(grid.coordinates()[0])
     amplitude = np.sqrt(4 * r / 3)
-    np.testing.assert_allclose(found, amplitude * np.cos(x) + 0 * found, atol=3e-4 * amplitude)
+    np.testing.assert_allclose(computed, amplitude * np.cos(x) + 0 * computed, atol=3e-4 * amplitude)
 
 
 def test_a_uniform_field_of_swift_hohenberg(make_grid):
     """u_t = (r − q₀⁴)u + g u² − u³ rests where u² − g u = r − q₀⁴."""
     equation = SwiftHohenberg(make_grid((16,), devices=1), 1.2, 0.5, 0.7)
-    found = only(equation, after(equation, jnp.full((1, 16), 0.3), 20.0, 0.1))
-    np.testing.assert_allclose(found, 0.35 + np.sqrt(0.35**2 + 1.2 - 0.5**4), rtol=1e-10)
+    computed = only(equation, after(equation, jnp.full((1, 16), 0.3), 20.0, 0.1))
+    np.testing.assert_allclose(computed, 0.35 + np.sqrt(0.35**2 + 1.2 - 0.5**4), rtol=1e-10)
 
 
 # ---- complex Ginzburg–Landau ------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def test_plane_waves_turn_at_their_frequency(make_grid):
     q = np.array([2 * np.pi / 40, -4 * np.pi / 50])
     q2 = q @ q
     start = initial.PlaneWave((1, -2), amplitude=np.sqrt(1 - q2))(equation.grid)
-    found = only(equation, after(equation, start, t, 0.02))
-    np.testing.assert_allclose(found, start[0] * np.exp(-1j * (beta + (alpha - beta) * q2) * t), atol=1e-8)
+    computed = only(equation, after(equation, start, t, 0.02))
+    np.testing.assert_allclose(computed, start[0] * np.exp(-1j * (beta + (alpha - beta) * q2) * t), atol=1e-8)
     row = equation.series(equation.from_physical({"amplitude": start}), 0.1)
     assert float(row["mean_square"]) == pytest.approx(1 - q2)
     assert float(row["cfl"]) == pytest.approx(0.1 * (1 - q2) * np.sqrt(1.25))

@@ -81,10 +81,10 @@ def test_neighbouring_evaluations_cancel_their_aliases(make_grid, case):
     onto = lambda fields, a, b: {n: sw.fft.resample(v, a, b) for n, v in fields.items()}  # noqa: E731
     expected = onto(jax.jit(plain.nonlinear)(onto(u_hat, grid, finer), 0.0), finer, grid)
     moved = [shifted.at_step({}, jax.random.key(0), 3).on_moved_points(i) for i in (0, 1)]
-    found = [jax.jit(lambda u, e=e: e.nonlinear(u, 0.0))(u_hat) for e in moved]
+    changes = [jax.jit(lambda u, e=e: e.nonlinear(u, 0.0))(u_hat) for e in moved]
     for name, value in expected.items():
         value = np.asarray(value * grid.is_kept())
         scale = np.abs(value).max()
         error = lambda n: np.abs(np.asarray(n) - value).max() / scale  # noqa: E731, B023
-        assert error(found[0][name]) > 1e-2
-        assert error(0.5 * (found[0][name] + found[1][name])) < 1e-13
+        assert error(changes[0][name]) > 1e-2
+        assert error(0.5 * (changes[0][name] + changes[1][name])) < 1e-13

@@ -28,13 +28,13 @@ def eddies(grid, seed=0, energy=2.0):
 
 def drift(equation, start, end, steps, quantities):
     """Of each quantity, relative, for each size of step."""
-    found = []
+    drifts = []
     for step in steps:
         state = run(equation, start, end, step)
         before = jax.jit(quantities)(sw.initial_state(equation, IFRK4(), start).field)
         after = jax.jit(quantities)(state.field)
-        found.append([abs(float(after[name] / before[name]) - 1) for name in before])
-    return np.array(found)
+        drifts.append([abs(float(after[name] / before[name]) - 1) for name in before])
+    return np.array(drifts)
 
 
 # ---- on a surface -------------------------------------------------------------------------------------------------
@@ -53,9 +53,9 @@ def test_modes_of_one_wavenumber_do_not_advect_each_other(make_grid, power):
 def test_surface_flow_conserves_variance_and_energy(make_grid):
     grid = make_grid((32, 24), devices=2)
     equation = SurfaceQuasiGeostrophic(grid)
-    found = drift(equation, eddies(grid, energy=0.5), 0.6, (0.1, 0.05), equation.energies)
-    assert np.all(found[1] < 1e-5), found
-    assert np.all(found[0] / found[1] > 12), found
+    drifts = drift(equation, eddies(grid, energy=0.5), 0.6, (0.1, 0.05), equation.energies)
+    assert np.all(drifts[1] < 1e-5), drifts
+    assert np.all(drifts[0] / drifts[1] > 12), drifts
 
 
 def test_advection_on_the_surface_against_dense_transforms(make_grid):
@@ -67,9 +67,10 @@ def test_advection_on_the_surface_against_dense_transforms(make_grid):
     # ψ = sin x sin y/√2 + cos y, u = −ψ_y, v = ψ_x
     u, v = -np.sin(x) * np.cos(y) / np.sqrt(2) + np.sin(y), np.cos(x) * np.sin(y) / np.sqrt(2)
     theta_x, theta_y = np.cos(x) * np.sin(y), np.sin(x) * np.cos(y) - np.sin(y)
-    found = equation.to_physical(equation.nonlinear(equation.from_physical({"buoyancy": jnp.asarray(theta)[None]}), 0))
-    np.testing.assert_allclose(found["buoyancy"][0], -(u * theta_x + v * theta_y), atol=1e-14)
-    row = equation.series(equation.from_physical({"buoyancy": jnp.asarray(theta)[None]}), 0.1)
+    fields = equation.from_physical({"buoyancy": jnp.asarray(theta)[None]})
+    computed = equation.to_physical(equation.nonlinear(fields, 0))
+    np.testing.assert_allclose(computed["buoyancy"][0], -(u * theta_x + v * theta_y), atol=1e-14)
+    row = equation.series(fields, 0.1)
     assert float(row["max_slope"]) == pytest.approx(np.sqrt(np.max(theta_x**2 + theta_y**2)))
     assert float(row["energy"]) == pytest.approx(0.25 * (0.5 / np.sqrt(2) + 1))
 
@@ -80,7 +81,7 @@ def test_the_hyperbolic_saddle_against_an_independent_solver(make_grid):
     grid = make_grid((n, n), devices=2)
     start = sw.sample(lambda x, y: jnp.sin(x) * jnp.sin(y) + jnp.cos(y), grid)[None]
     equation = SurfaceQuasiGeostrophic(grid, diffusivity)
-    found = equation.to_physical(run(equation, start, end, 0.02).field)["buoyancy"][0]
+    computed = equation.to_physical(run(equation, start, end, 0.02).field)["buoyancy"][0]
     k = np.fft.fftfreq(n, 1 / n)
     kx, ky = np.meshgrid(k, k, indexing="ij")
     size = np.hypot(kx, ky)
@@ -99,8 +100,8 @@ def test_the_hyperbolic_saddle_against_an_independent_solver(make_grid):
         b = rhs(theta + dt / 2 * a)
         c = rhs(theta + dt / 2 * b)
         theta = theta + dt / 6 * (a + 2 * b + 2 * c + rhs(theta + dt * c))
-    np.testing.assert_allclose(found, at_points(theta), atol=1e-8)
-    assert np.abs(found - start[0]).max() > 0.25
+    np.testing.assert_allclose(computed, at_points(theta), atol=1e-8)
+    assert np.abs(computed - start[0]).max() > 0.25
 
 
 def test_budget_on_the_surface(make_grid):
@@ -150,9 +151,9 @@ def test_baroclinic_waves_grow_and_travel_as_theory_says(make_grid, stepper, bet
             for name, a in zip(equation.fields, q, strict=True)
         }
 
-    found = equation.to_physical(run(equation, waves(0.0), t, 0.1, stepper).field)
+    computed = equation.to_physical(run(equation, waves(0.0), t, 0.1, stepper).field)
     for name, expected in waves(t).items():
-        np.testing.assert_allclose(found[name], expected, atol=1e-12 * float(jnp.max(jnp.abs(expected))))
+        np.testing.assert_allclose(computed[name], expected, atol=1e-12 * float(jnp.max(jnp.abs(expected))))
     if grows and beta == 0:
         assert 2 * c.imag == pytest.approx(2 * u * np.sqrt((kd**2 - 4) / (kd**2 + 4)))
 
@@ -166,9 +167,9 @@ def test_two_layers_conserve_energy_and_both_enstrophies(make_grid):
     equation = TwoLayerQuasiGeostrophic(grid, 2.0)
     names = ("energy", "upper_enstrophy", "lower_enstrophy")
     quantities = lambda fields: {name: equation.series(fields, 0.1)[name] for name in names}  # noqa: E731
-    found = drift(equation, layers(grid), 0.6, (0.04, 0.02), quantities)
-    assert np.all(found[1] < 2e-7), found
-    assert np.all(found[0] / found[1] > 12), found
+    drifts = drift(equation, layers(grid), 0.6, (0.04, 0.02), quantities)
+    assert np.all(drifts[1] < 2e-7), drifts
+    assert np.all(drifts[0] / drifts[1] > 12), drifts
 
 
 def test_jacobians_of_two_layers_against_their_definition(make_grid):
@@ -180,11 +181,11 @@ def test_jacobians_of_two_layers_against_their_definition(make_grid):
     kd2, k2 = 2.5**2, grid.k_squared()
     psi = [own * q_hat[a][0] + other * q_hat[b][0] for a, b in (("upper_pv", "lower_pv"), ("lower_pv", "upper_pv"))]
     np.testing.assert_allclose(-k2 * psi[0] + 0.5 * kd2 * (psi[1] - psi[0]), q_hat["upper_pv"][0], atol=1e-14)
-    found = jax.jit(equation.nonlinear)(q_hat, 0.0)
+    computed = jax.jit(equation.nonlinear)(q_hat, 0.0)
     for i, name in enumerate(equation.fields):
         (psi_x, psi_y), (q_x, q_y) = (jax.jit(transform.inverse)(slope(f, grid)) for f in (psi[i], q_hat[name][0]))
         expected = transform.forward(psi_y * q_x - psi_x * q_y)
-        np.testing.assert_allclose(found[name][0], expected, atol=1e-13 * float(jnp.max(jnp.abs(expected))))
+        np.testing.assert_allclose(computed[name][0], expected, atol=1e-13 * float(jnp.max(jnp.abs(expected))))
 
 
 def test_budget_of_two_layers_under_shear(make_grid):

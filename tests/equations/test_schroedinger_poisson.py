@@ -106,8 +106,8 @@ def test_jeans_growth_rate(make_grid, n):
     slope = 2 * rate.real / k**2
     wave = sw.sample(lambda x, y, z: 1 + small * (1 + 1j * slope) * jnp.cos(k * x) + 0 * y * z, grid)
     state = run(equation, wave, end, 0.005)
-    found = np.asarray(state.field["wavefunction"])[0].real
-    amplitude = 2 * np.mean((found - found.mean()) * np.cos(k * np.asarray(grid.coordinates()[0]))) / small
+    computed = np.asarray(state.field["wavefunction"])[0].real
+    amplitude = 2 * np.mean((computed - computed.mean()) * np.cos(k * np.asarray(grid.coordinates()[0]))) / small
     expected = np.exp(rate.real * end) if square > 0 else np.cos(rate.imag * end)
     assert amplitude == pytest.approx(expected, abs=3e-4 * max(1, abs(expected)))
 

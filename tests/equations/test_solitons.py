@@ -35,9 +35,9 @@ def test_a_soliton_travels_at_its_speed(make_grid, stepper):
     grid = line(make_grid, 256, 40.0)
     equation = KortewegDeVries(grid, nonlinearity=2.0, dispersion=0.5)
     at = lambda x: initial.KdVSolitons([1.5], [x]).for_equation(equation, "u")(grid)  # noqa: E731
-    found = after(equation, at(35.0), 6.0, 0.002, stepper)["u"]
-    np.testing.assert_allclose(found, at(44.0)[0], rtol=0, atol=5e-8)  # height 2.25
-    assert found.max() > 2.2
+    computed = after(equation, at(35.0), 6.0, 0.002, stepper)["u"]
+    np.testing.assert_allclose(computed, at(44.0)[0], rtol=0, atol=5e-8)  # height 2.25
+    assert computed.max() > 2.2
 
 
 def two_kdv_solitons(x, t, k, shift=(0.0, 0.0)):
@@ -53,9 +53,9 @@ def two_kdv_solitons(x, t, k, shift=(0.0, 0.0)):
 def test_two_solitons_collide_as_in_the_exact_solution(make_grid):
     grid, k = line(make_grid, 512, 60.0), (2.0, 1.2)
     x = centred(grid)
-    found = after(KortewegDeVries(grid), jnp.asarray(two_kdv_solitons(x, -2.0, k))[None], 4.0, 0.001)["u"]
+    computed = after(KortewegDeVries(grid), jnp.asarray(two_kdv_solitons(x, -2.0, k))[None], 4.0, 0.001)["u"]
     expected = two_kdv_solitons(x, 2.0, k)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)  # heights 2 and 0.72
+    np.testing.assert_allclose(computed, expected, rtol=0, atol=1e-7)  # heights 2 and 0.72
     assert expected[np.abs(x - 8) < 2].max() > 1.9, "the tall one must have passed"
 
 
@@ -73,9 +73,9 @@ def test_solitons_of_the_modified_equation_collide_as_in_the_exact_solution(make
     grid, k = line(make_grid, 512, 60.0), (1.5, 0.9)
     x = centred(grid)
     start = jnp.asarray(two_mkdv_solitons(x, -2.0, k, signs))[None]
-    found = after(ModifiedKortewegDeVries(grid), start, 4.0, 0.0005)["u"]
+    computed = after(ModifiedKortewegDeVries(grid), start, 4.0, 0.0005)["u"]
     # of opposite signs they reach the height 2.4 when they meet, of equal ones 1.5
-    np.testing.assert_allclose(found, two_mkdv_solitons(x, 2.0, k, signs), atol=1e-5 if -1 in signs else 2e-8)
+    np.testing.assert_allclose(computed, two_mkdv_solitons(x, 2.0, k, signs), atol=1e-5 if -1 in signs else 2e-8)
 
 
 def test_a_kink_of_the_defocusing_equation_between_walls(make_grid):
@@ -83,17 +83,17 @@ def test_a_kink_of_the_defocusing_equation_between_walls(make_grid):
     grid, k = line(make_grid, 512, 60.0), 1.0
     wall = lambda s: np.tanh(k * s)  # noqa: E731
     pair = lambda x: k * (wall(x + 15) - wall(x - 15) - 1)  # noqa: E731
-    found = after(ModifiedKortewegDeVries(grid, sign=-1), jnp.asarray(pair(centred(grid)))[None], 2.0, 0.001)["u"]
-    np.testing.assert_allclose(found, pair(centred(grid) + 2 * k**2 * 2.0), atol=1e-7)
+    computed = after(ModifiedKortewegDeVries(grid, sign=-1), jnp.asarray(pair(centred(grid)))[None], 2.0, 0.001)["u"]
+    np.testing.assert_allclose(computed, pair(centred(grid) + 2 * k**2 * 2.0), atol=1e-7)
 
 
 @pytest.mark.parametrize("polarity", [1, -1])
 def test_modified_solitons_of_either_sign_travel_to_the_right(make_grid, polarity):
     grid = line(make_grid, 384, 40.0)
     at = lambda x: initial.MKdVSolitons([2.25], [x], [polarity])(grid)  # noqa: E731
-    found = after(ModifiedKortewegDeVries(grid), at(38.0), 2.0, 0.002)["u"]
-    np.testing.assert_allclose(found, at(42.5)[0], atol=2e-6)
-    assert polarity * found[np.abs(found).argmax()] > 1.4
+    computed = after(ModifiedKortewegDeVries(grid), at(38.0), 2.0, 0.002)["u"]
+    np.testing.assert_allclose(computed, at(42.5)[0], atol=2e-6)
+    assert polarity * computed[np.abs(computed).argmax()] > 1.4
 
 
 def test_a_breather_oscillates(make_grid):
@@ -102,12 +102,12 @@ def test_a_breather_oscillates(make_grid):
     equation = SineGordon(grid, wave_speed=speed, mass=mass)
     start = initial.Breather(omega).for_equation(equation, "phi")(grid)
     t, eta = 5.0, 0.8
-    found = after(equation, {"phi": start, "rate_of_phi": 0 * start}, t, 0.01, IFRK4())
+    computed = after(equation, {"phi": start, "rate_of_phi": 0 * start}, t, 0.01, IFRK4())
     ratio = eta / omega / np.cosh(eta * mass / speed * centred(grid))
     c, s = np.cos(omega * mass * t), np.sin(omega * mass * t)
-    np.testing.assert_allclose(found["phi"], 4 * np.arctan(ratio * c), rtol=0, atol=2e-7)
+    np.testing.assert_allclose(computed["phi"], 4 * np.arctan(ratio * c), rtol=0, atol=2e-7)
     rate = -4 * ratio * omega * mass * s / (1 + (ratio * c) ** 2)
-    np.testing.assert_allclose(found["rate_of_phi"], rate, rtol=0, atol=2e-7)
+    np.testing.assert_allclose(computed["rate_of_phi"], rate, rtol=0, atol=2e-7)
 
 
 def test_kink_and_antikink_pass_through_each_other(make_grid):
@@ -119,8 +119,8 @@ def test_kink_and_antikink_pass_through_each_other(make_grid):
     apart = v * 24.0 - np.log(v) / gamma
     pair = [initial.KinkPair(v, [40 - apart, 40 + apart], rate=rate)(grid) for rate in (False, True)]
     np.testing.assert_allclose(pair[0][0], exact(-24.0), atol=2e-5)  # the tails' product
-    found = after(SineGordon(grid), {"phi": pair[0], "rate_of_phi": pair[1]}, 48.0, 0.04, IFRK4())["phi"]
-    np.testing.assert_allclose(found, exact(24.0), atol=3e-4)  # undisturbed, they would be 1.2 behind
+    computed = after(SineGordon(grid), {"phi": pair[0], "rate_of_phi": pair[1]}, 48.0, 0.04, IFRK4())["phi"]
+    np.testing.assert_allclose(computed, exact(24.0), atol=3e-4)  # undisturbed, they would be 1.2 behind
 
 
 def waves(grid, components=1):

@@ -64,12 +64,12 @@ def test_the_same_flow_as_navier_stokes(make_grid):
     psi_x, psi_y = jax.jit(sw.fft.Transform(grid).inverse)(sw.operators.gradient(psi_hat, grid))
     flow = run(NavierStokes(grid, viscosity=0.02), jnp.stack([-psi_y, psi_x]), 0.5, 0.01)
     expected = sw.operators.curl(flow.field["velocity"], grid)
-    found = run(equation, eddies(grid), 0.5, 0.01).field["vorticity"]
-    np.testing.assert_allclose(found, expected, atol=1e-14)
-    row = jax.jit(equation.series)({"vorticity": found}, 0.01)
+    computed = run(equation, eddies(grid), 0.5, 0.01).field["vorticity"]
+    np.testing.assert_allclose(computed, expected, atol=1e-14)
+    row = jax.jit(equation.series)({"vorticity": computed}, 0.01)
     for name, other in jax.jit(NavierStokes(grid, 0.02).series)(flow.field, 0.01).items():
         assert name not in row or float(row[name]) == pytest.approx(float(other), rel=1e-12)
-    for name, spectrum in jax.jit(equation.spectra)({"vorticity": found}).items():
+    for name, spectrum in jax.jit(equation.spectra)({"vorticity": computed}).items():
         assert float(spectrum.sum()) == pytest.approx(float(row[name]))
 
 

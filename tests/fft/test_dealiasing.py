@@ -35,12 +35,12 @@ def product_without_aliases(u_hat, grid, power):
 def error(grid, fn, shifts=(None,)):
     """Largest error of a product's coefficients against the convolution, relative to the largest coefficient."""
     u_hat = Transform(grid).forward(random_field(grid, (1,)))
-    found = np.mean([Transform(grid, shift=shift).pointwise(fn, u_hat) for shift in shifts], axis=0)[0]
+    computed = np.mean([Transform(grid, shift=shift).pointwise(fn, u_hat) for shift in shifts], axis=0)[0]
     expected = product_without_aliases(u_hat, grid, 2 if fn is square else 3)
     kept = np.asarray(grid.is_kept())[tuple(map(slice, expected.shape))]
-    found = found[tuple(map(slice, expected.shape))]
-    assert np.all(found[~kept] == 0)
-    return np.abs(found - expected)[kept].max() / np.abs(expected).max()
+    computed = computed[tuple(map(slice, expected.shape))]
+    assert np.all(computed[~kept] == 0)
+    return np.abs(computed - expected)[kept].max() / np.abs(expected).max()
 
 
 @pytest.fixture

@@ -107,8 +107,8 @@ def test_operands_of_every_kind_equal_the_three_calls(make_grid, place):
     }
 
     def composed(fields, parameters, at_points):
-        found = mixed({name: transform.inverse(v) for name, v in fields.items()}, parameters, at_points)
-        return {name: transform.forward(v) for name, v in found.items()}
+        products = mixed({name: transform.inverse(v) for name, v in fields.items()}, parameters, at_points)
+        return {name: transform.forward(v) for name, v in products.items()}
 
     def whole(fields, parameters, at_points):
         return transform.pointwise(mixed, fields, parameters, at_points)
@@ -150,8 +150,8 @@ def test_vmap_over_parameters_fields_and_points(make_grid):
     }
     for axes, operands in cases.items():
         batched = jax.jit(jax.vmap(run, axes))
-        one = [v if axis is None else v[2] for v, axis in zip(operands, axes, strict=True)]
-        np.testing.assert_allclose(batched(*operands)[2], run(*one), atol=1e-15)
+        member = [v if axis is None else v[2] for v, axis in zip(operands, axes, strict=True)]
+        np.testing.assert_allclose(batched(*operands)[2], run(*member), atol=1e-15)
         assert collectives(batched, *operands) == {"all-to-all": 2}
     nested = jax.jit(jax.vmap(lambda v: jax.vmap(lambda p: run(v, p, x))(strengths)))(batch)
     np.testing.assert_allclose(nested[1, 2], run(batch[1], 2.0, x), atol=1e-14)
@@ -305,14 +305,14 @@ def test_members_in_waves():
     u = np.random.default_rng(0).normal(size=(4, 2, 12, 10, 9))
     trap = grid.coordinates()[0]
 
-    def found(method):
+    def products_by(method):
         transform = Transform(grid, method)
-        one = lambda v, p: transform.pointwise(scaled, transform.forward(v), p, trap, largest=distance)  # noqa: E731
-        run = jax.jit(jax.vmap(one, spmd_axis_name=sw.MEMBER))
+        product = lambda v, p: transform.pointwise(scaled, transform.forward(v), p, trap, largest=distance)  # noqa: E731
+        run = jax.jit(jax.vmap(product, spmd_axis_name=sw.MEMBER))
         return run(u, jnp.arange(4.0)), collectives(run, u, jnp.arange(4.0))
 
-    (expected, most), whole = found(Method())
-    (f_hat, largest), in_waves = found(Method(waves=3))
+    (expected, most), whole = products_by(Method())
+    (f_hat, largest), in_waves = products_by(Method(waves=3))
     np.testing.assert_allclose(f_hat, expected, atol=1e-15)
     np.testing.assert_allclose(largest, most, rtol=1e-12)
     assert whole["all-to-all"] == 3, "forward, and both ways of the product"
@@ -369,15 +369,15 @@ def test_the_largest_value_over_all_points(make_grid, place):
     u_hat = transform.forward(3 + random_field(grid))
     weight = 1 + 0.1 * np.asarray(random_field(grid, (), seed=2)).real
     run = jax.jit(lambda v, w: transform.pointwise(doubled, v, 5.0, w, largest=distance))
-    found, most = run(u_hat, weight)
-    np.testing.assert_allclose(found, 2 * u_hat, atol=1e-13)
+    doubled_hat, most = run(u_hat, weight)
+    np.testing.assert_allclose(doubled_hat, 2 * u_hat, atol=1e-13)
     u = np.asarray(transform.inverse(u_hat))
     assert most.shape == ()
     np.testing.assert_allclose(most, np.max(5 - np.abs(u).sum(axis=0) * weight), rtol=1e-12)
     if place == "slabs":
         assert collectives(run, u_hat, weight) == {"all-to-all": 2, "all-reduce": 1}
         outside, beside = transform.pointwise(doubled, u_hat, 5.0, weight, largest=distance)
-        np.testing.assert_array_equal(outside, found)
+        np.testing.assert_array_equal(outside, doubled_hat)
         assert beside == most
         slope = lambda w: transform.pointwise(doubled, u_hat, 5.0, w, largest=distance)[1]  # noqa: E731
         changed = jax.jit(jax.grad(slope))(jnp.asarray(weight))
@@ -393,9 +393,9 @@ def test_the_largest_value_of_each_member(members):
     grid = sw.Grid((12, 10, 9), mesh=sw.device_mesh(members=members))
     transform = Transform(grid)
     u = np.random.default_rng(0).normal(size=(4, 2, 12, 10, 9))
-    one = lambda v: transform.pointwise(doubled, transform.forward(v), 5.0, 1.0, largest=distance)  # noqa: E731
-    found, most = jax.jit(jax.vmap(one, spmd_axis_name=sw.MEMBER))(u)
-    smooth = [np.asarray(transform.inverse(f_hat)) / 2 for f_hat in found]
+    product = lambda v: transform.pointwise(doubled, transform.forward(v), 5.0, 1.0, largest=distance)  # noqa: E731
+    coefficients, most = jax.jit(jax.vmap(product, spmd_axis_name=sw.MEMBER))(u)
+    smooth = [np.asarray(transform.inverse(f_hat)) / 2 for f_hat in coefficients]
     np.testing.assert_allclose(most, [np.max(5 - np.abs(v).sum(axis=0)) for v in smooth], rtol=1e-12)
 
 

@@ -124,12 +124,12 @@ def test_other_grids_and_shells_over_explicit_axes(make_grid, shape, mesh):
         both = lambda v, g=grid, f=finer: (sw.fft.resample(v, g, f), sw.diagnostics.shell_spectrum(v, g))  # noqa: E731
         assert collectives(lambda v, both=both: both(v)[1], u_hat) == {"all-reduce": 1}
         assert "all-gather" not in collectives(lambda v, both=both: both(v)[0], u_hat)
-        for found in (both(u_hat), jax.jit(both)(u_hat)):
-            assert found[0].sharding.is_equivalent_to(finer.spectral_sharding(len(shape) + 1), len(shape) + 1)
-            results.append(found)
-    for found in results[1:]:
-        np.testing.assert_array_equal(found[0], results[0][0])
-        np.testing.assert_allclose(found[1], results[0][1], rtol=1e-14)
+        for result in (both(u_hat), jax.jit(both)(u_hat)):
+            assert result[0].sharding.is_equivalent_to(finer.spectral_sharding(len(shape) + 1), len(shape) + 1)
+            results.append(result)
+    for result in results[1:]:
+        np.testing.assert_array_equal(result[0], results[0][0])
+        np.testing.assert_allclose(result[1], results[0][1], rtol=1e-14)
     assert float(results[0][1].sum()) > 0.1
 
 

@@ -45,7 +45,7 @@ def test_the_random_force_has_its_rms_memory_and_no_divergence(make_grid, shape)
     zero = jnp.zeros((d, *grid.spectral_shape), complex)
 
     @jax.jit
-    def one(key):
+    def of_key(key):
         first, then = jax.random.split(key)
         g = forcing.start(grid, d, first)
         later = forcing.advance(g, then, 0.2)
@@ -55,11 +55,11 @@ def test_the_random_force_has_its_rms_memory_and_no_divergence(make_grid, shape)
         seen = jnp.max(jnp.abs(sw.fft.Transform(grid).forward(sw.fft.Transform(grid).inverse(f)) - f))
         return mean_square(f, grid), inner, spread, seen
 
-    found = np.array([one(key) for key in jax.random.split(jax.random.key(1), 300)])
-    square, inner, spread, seen = found.mean(axis=0)
+    samples = np.array([of_key(key) for key in jax.random.split(jax.random.key(1), 300)])
+    square, inner, spread, seen = samples.mean(axis=0)
     assert spread < 1e-14
     assert seen < 1e-15, "it is the transform of a real field"
-    sampling = 4 * found[:, 0].std() / np.sqrt(len(found))
+    sampling = 4 * samples[:, 0].std() / np.sqrt(len(samples))
     assert abs(square - 0.7**2) < sampling < 0.1 * 0.7**2
     assert inner / square == pytest.approx(np.exp(-0.2 / 0.5), abs=0.03)
 
@@ -79,18 +79,18 @@ def test_the_random_force_of_any_field_has_its_rms_and_memory(make_grid, name):
     fields = {n: jnp.zeros(s.shape, s.dtype) for n, s in equation.field_shapes().items()}
 
     @jax.jit
-    def one(key):
+    def of_key(key):
         states = [equation.start_forcing(key, fields)]
         for step in range(2):
             states.append(equation.advance_forcing(states[-1], key, step, 0.2))
         f = [equation.forcing[name].force(state[name], fields[name], grid) for state in states]
         return jnp.stack([mean_square(f[2], grid), mean_product(f[0], f[1], grid), mean_product(f[0], f[2], grid)])
 
-    found = np.array([one(key) for key in jax.random.split(jax.random.key(1), 400)])
-    sampling = 4 * found.std(axis=0) / np.sqrt(len(found))
+    samples = np.array([of_key(key) for key in jax.random.split(jax.random.key(1), 400)])
+    sampling = 4 * samples.std(axis=0) / np.sqrt(len(samples))
     expected = 0.7**2 * np.exp([0, -0.2 / 0.5, -0.4 / 0.5])
     assert np.all(sampling < 0.15 * 0.7**2)
-    assert np.all(np.abs(found.mean(axis=0) - expected) < sampling), (found.mean(axis=0), expected, sampling)
+    assert np.all(np.abs(samples.mean(axis=0) - expected) < sampling), (samples.mean(axis=0), expected, sampling)
 
 
 @pytest.mark.parametrize(

@@ -165,8 +165,8 @@ def test_random_forcing_in_one_dimension(make_grid):
     line = make_grid((32,), devices=1)
     forcing, zero = OrnsteinUhlenbeck(0.7), jnp.zeros((1, *line.spectral_shape), complex)
     square = lambda key: mean_square(forcing.force(forcing.start(line, 1, key), zero, line), line)  # noqa: E731
-    found = jax.jit(jax.vmap(square))(jax.random.split(jax.random.key(0), 200))
-    assert np.mean(found) == pytest.approx(0.49, rel=0.2)
+    squares = jax.jit(jax.vmap(square))(jax.random.split(jax.random.key(0), 200))
+    assert np.mean(squares) == pytest.approx(0.49, rel=0.2)
 
 
 # ---- frozen shells ----------------------------------------------------------------------------------------------

@@ -44,10 +44,10 @@ def test_noise_of_a_flow_has_no_divergence(make_grid):
 
 @pytest.mark.parametrize("start", [initial.Noise(), initial.Spots(count=3, width=0.4)], ids=lambda s: s.name)
 def test_the_same_field_on_any_number_of_devices(make_grid, start):
-    one, *others = (np.asarray(start(make_grid((24, 26), devices=n), key=KEY)) for n in (1, 3, 8))
+    on_one, *others = (np.asarray(start(make_grid((24, 26), devices=n), key=KEY)) for n in (1, 3, 8))
     for other in others:
-        np.testing.assert_allclose(other, one, atol=1e-15)
-    assert np.abs(np.asarray(start(make_grid((24, 26), devices=1), key=jax.random.key(4))) - one).max() > 0.1
+        np.testing.assert_allclose(other, on_one, atol=1e-15)
+    assert np.abs(np.asarray(start(make_grid((24, 26), devices=1), key=jax.random.key(4))) - on_one).max() > 0.1
 
 
 def test_spots_stand_in_the_same_places_on_every_grid(make_grid):
@@ -63,10 +63,10 @@ def test_a_ball_has_its_volume(make_grid, d):
     grid = make_grid((48,) * d, devices=min(d, 4), lengths=4.0)
     ball = initial.Ball(inside=3.0, outside=1.0, radius=1.2, width=0.15, centre=[0.3, 3.9, 2.0][:d])(grid)[0]
     volume = [2 * 1.2, np.pi * 1.2**2, 4 / 3 * np.pi * 1.2**3][d - 1]
-    found = float(jnp.mean(ball) - 1) / 2 * 4.0**d
+    sampled = float(jnp.mean(ball) - 1) / 2 * 4.0**d
     # a wall tanh(s/w) adds (d − 1)(π²/12) w²/R² · d/2 of it
     wide = 1 + {1: 0, 2: 1, 3: 3}[d] * np.pi**2 / 12 * (0.15 / 1.2) ** 2
-    assert found == pytest.approx(volume * wide, rel=2e-4)
+    assert sampled == pytest.approx(volume * wide, rel=2e-4)
     assert (float(ball.max()), float(ball.min())) == pytest.approx((3.0, 1.0), abs=1e-4)
 
 

@@ -154,11 +154,11 @@ def spectra_of(start, grid, field, count=200):
 
     @jax.jit
     @jax.vmap
-    def one(key):
+    def of_key(key):
         u_hat = sw.fft.Transform(grid).forward(start(grid, field, key))
         return shell_spectrum(u_hat, grid), mean_square(u_hat, grid)
 
-    spectrum, square = map(np.asarray, one(jax.random.split(jax.random.key(0), count)))
+    spectrum, square = map(np.asarray, of_key(jax.random.split(jax.random.key(0), count)))
     return spectrum.mean(axis=0), square.mean(), square.std()
 
 
@@ -214,11 +214,11 @@ def test_values_of_a_gaussian_field_are_normal(make_grid):
                          ids=lambda s: s.name)  # fmt: skip
 def test_the_same_field_on_any_number_of_devices(make_grid, start):
     shape = (12, 14, 16)
-    one, *others = (np.asarray(start(make_grid(shape, mesh_shape=m), VELOCITY, jax.random.key(3)))
+    on_one, *others = (np.asarray(start(make_grid(shape, mesh_shape=m), VELOCITY, jax.random.key(3)))
                     for m in ((1, 1), (3, 1), (2, 3)))  # fmt: skip
-    assert np.abs(one).max() > 0.1
+    assert np.abs(on_one).max() > 0.1
     for other in others:
-        np.testing.assert_allclose(other, one, atol=1e-13)
+        np.testing.assert_allclose(other, on_one, atol=1e-13)
 
 
 WRONG = {

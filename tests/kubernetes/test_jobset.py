@@ -37,7 +37,7 @@ def schema():
 def strict(schema):
     """Unknown keys are refused, as `kubectl apply --validate=strict` does; the schema itself lets them be dropped."""
     if isinstance(schema, list):
-        return [strict(one) for one in schema]
+        return [strict(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     made = {key: strict(value) for key, value in schema.items()}
@@ -101,7 +101,7 @@ def test_pods_meet_at_the_name_that_jobset_gives_pod_0(objects):
     network, replicated = jobset["spec"]["network"], jobset["spec"]["replicatedJobs"][0]
     assert network["enableDNSHostnames"]
     assert host == f"{jobset['metadata']['name']}-{replicated['name']}-0-0.{network['subdomain']}"
-    assert int(port) in [one["containerPort"] for one in container["ports"]]
+    assert int(port) in [port_entry["containerPort"] for port_entry in container["ports"]]
     assert replicated["replicas"] == 1
 
 

@@ -58,8 +58,8 @@ def test_gradients_against_finite_differences(problem):
         / (12 * h),
         (8 * (final(0.05, h) - final(0.05, -h)) - final(0.05, 2 * h) + final(0.05, -2 * h)) / (12 * h),
     ]
-    for found in (backward, forward):
-        np.testing.assert_allclose(found, by_difference, rtol=1e-6)
+    for gradient in (backward, forward):
+        np.testing.assert_allclose(gradient, by_difference, rtol=1e-6)
     assert abs(float(backward[0])) > 0.1
 
 
@@ -67,8 +67,8 @@ def test_the_backward_pass_stays_split(problem):
     flow, stepper, state = problem
     loss = lambda f, s: energy(sw.integrate(f, stepper, s, step=0.01, steps=9), flow.grid)  # noqa: E731
     text = jax.jit(jax.grad(loss)).lower(flow, state).compile().as_text()
-    found = set(re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text))
-    assert found <= {"all-to-all", "collective-permute"}
+    collectives = set(re.findall(r"(all-to-all|all-gather|collective-permute|reduce-scatter)(?:-start)?\(", text))
+    assert collectives <= {"all-to-all", "collective-permute"}
 
 
 def test_memory_of_a_gradient_grows_as_the_root_of_the_steps():
@@ -130,7 +130,7 @@ def test_undeclared_attributes_are_refused(make_grid):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"steps": -1}, "-1 steps: zero or more are needed, a whole number"),
         ({"steps": True}, "True steps: zero or more are needed, a whole number"),
@@ -143,9 +143,9 @@ def test_undeclared_attributes_are_refused(make_grid):
         ({"every": True}, "every = True of 4 steps: a whole number that divides them is needed"),
     ],
 )
-def test_wrong_steps_are_refused(shifted_wave, wrong, told):
+def test_wrong_steps_are_refused(shifted_wave, wrong, message):
     call = sw.rollout if "every" in wrong else sw.integrate
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         call(*shifted_wave, **{"step": 0.1, "steps": 4, **wrong})
 
 
@@ -186,8 +186,8 @@ def test_a_rollout_holds_what_evolve_yields(problem):
     yielded = list(sw.evolve(flow, stepper, state, end=0.06, step=0.01, pauses=pauses))
     np.testing.assert_allclose(times, [float(s.t) for s in yielded], atol=1e-15)
     assert values["velocity"].shape == (3, 3, 16, 16, 8)
-    for found, expected in zip(values["velocity"], yielded, strict=True):
-        np.testing.assert_allclose(found, flow.to_physical(expected.field)["velocity"], atol=1e-14)
+    for computed, expected in zip(values["velocity"], yielded, strict=True):
+        np.testing.assert_allclose(computed, flow.to_physical(expected.field)["velocity"], atol=1e-14)
 
 
 def test_gradient_of_a_rollout(shifted_wave):

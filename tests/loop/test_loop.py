@@ -215,8 +215,8 @@ class Turning(sw.Equation):
     fields = {name: sw.equations.field.Field() for name in "uv"}  # noqa: RUF012
 
     def linear(self):
-        one = jnp.ones(self.grid.spectral_shape)
-        return sw.Matrix(jnp.stack([jnp.stack([0 * one, one]), jnp.stack([-one, 0 * one])]), ("u", "v"))
+        ones = jnp.ones(self.grid.spectral_shape)
+        return sw.Matrix(jnp.stack([jnp.stack([0 * ones, ones]), jnp.stack([-ones, 0 * ones])]), ("u", "v"))
 
     def nonlinear(self, fields, t):
         return {name: 0 * u for name, u in fields.items()}

@@ -33,8 +33,8 @@ def planted(state, equation):
 
 
 def how_far(state, equation):
-    found = distances(state.field, equation.fields, equation.grid)
-    return max((float(v) for parts in found.values() for v in parts.values()), default=0.0)
+    parts_by_field = distances(state.field, equation.fields, equation.grid)
+    return max((float(v) for parts in parts_by_field.values() for v in parts.values()), default=0.0)
 
 
 def driven(equation):

@@ -111,5 +111,5 @@ def test_a_program_is_exported(devices):
     run = jax.jit(lambda fields: sw.integrate(flow, stepper, state.replace(field=fields), step=0.1, steps=2).field)
     exported = jax.export.export(run)(state.field)
     assert "custom_partitioning" not in exported.mlir_module().lower()
-    found = jax.jit(exported.call)(state.field)["velocity"]
-    np.testing.assert_allclose(found, run(state.field)["velocity"], atol=1e-15)
+    computed = jax.jit(exported.call)(state.field)["velocity"]
+    np.testing.assert_allclose(computed, run(state.field)["velocity"], atol=1e-15)

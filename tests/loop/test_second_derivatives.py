@@ -49,11 +49,11 @@ def problem(name, devices, checkpoint, shape=(9, 8, 6), steps=2):
     return loss
 
 
-def agree(found, slope, at, h=1e-3):
+def agree(derivative, slope, at, h=1e-3):
     """A second derivative, and the difference of order four of the first."""
     expected = (8 * (slope(at + h) - slope(at - h)) - slope(at + 2 * h) + slope(at - 2 * h)) / (12 * h)
-    assert abs(found) > 0
-    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    assert abs(derivative) > 0
+    np.testing.assert_allclose(derivative, expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("name", ENTRIES)

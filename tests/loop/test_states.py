@@ -37,10 +37,10 @@ OTHERS = {
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("call", ["integrate", "evolve", "rollout"])
 def test_a_state_of_something_else_is_refused(steady, call, other):
-    options, told = OTHERS[other]
+    options, message = OTHERS[other]
     flow, _ = made(IFRK2(), **options)
     steps = {"end": 0.2} if call == "evolve" else {"steps": 2}
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         list(getattr(sw, call)(flow, IFRK2(), steady[1], step=0.1, **steps))
 
 
@@ -49,8 +49,8 @@ def test_a_state_of_another_stepper_is_refused(steady, call):
     flow, unaware = steady
     steps = {"end": 0.2} if call == "evolve" else {"steps": 2}
     cases = [(CNAB2(), unaware, ".*ifrk4.* in stepper cnab2"), (IFRK2(), made(CNAB2())[1], " cnab2, in stepper ifrk2")]
-    for stepper, state, told in [*cases, (SBDF2(), made(CNAB2())[1], " cnab2, in stepper sbdf2")]:
-        with pytest.raises(ValueError, match=f"a state of stepper{told}, which carries something else"):
+    for stepper, state, message in [*cases, (SBDF2(), made(CNAB2())[1], " cnab2, in stepper sbdf2")]:
+        with pytest.raises(ValueError, match=f"a state of stepper{message}, which carries something else"):
             list(getattr(sw, call)(flow, stepper, state, step=0.1, **steps))
     sw.integrate(flow, sw.steppers.LSRK3(), unaware, step=0.1, steps=0)  # which carries nothing, as ifrk2
 
@@ -61,8 +61,8 @@ def test_the_box_goes_along(steady, tmp_path):
     path = sw.io.save_checkpoint(tmp_path, jax.jit(step)(state), flow.grid)
     slope = jax.grad(lambda s: jnp.sum(jnp.abs(step(s).field["velocity"]) ** 2), allow_int=True)(state)
     members = jax.vmap(lambda a: state.replace(field={"velocity": a * state.field["velocity"]}))(jnp.ones(2))
-    for found in (sw.io.load_checkpoint(path, flow, IFRK2()), slope, members):
-        assert found.box == flow.grid.box
+    for state_or_slope in (sw.io.load_checkpoint(path, flow, IFRK2()), slope, members):
+        assert state_or_slope.box == flow.grid.box
 
 
 def test_coefficients_of_another_step_are_refused(steady):

@@ -46,7 +46,7 @@ def finish(started, timeout=120):
 
 def processes_of(directory):
     """Ids of the processes of a run, by rank."""
-    found = {}
+    process_ids = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
@@ -55,8 +55,8 @@ def processes_of(directory):
             continue
         rank = variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK"))
         if f"output.directory={directory}".encode() in words and rank is not None:
-            found[int(rank)] = int(entry.name)
-    return found
+            process_ids[int(rank)] = int(entry.name)
+    return process_ids
 
 
 def wait_for_checkpoint(started, directory):

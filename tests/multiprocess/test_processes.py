@@ -78,11 +78,11 @@ def test_two_processes_agree_with_one(tmp_path, words):
     assert "Gloo" not in outputs[0] + outputs[1]
     assert "finished" not in outputs[1], "the first process alone writes the log"
     alone(words, 1, tmp_path / "one")
-    two, one = newest(tmp_path / "two"), newest(tmp_path / "one")
-    assert two.name == one.name == "step-00000020"
-    assert sorted(p.name for p in two.glob("*.h5")) == ["process-00000.h5", "process-00001.h5"]
-    assert np.abs(field(two) - field(one)).max() < 1e-12 * np.abs(field(one)).max()
-    final = f"snapshots/{one.name}.h5"
+    of_two, of_one = newest(tmp_path / "two"), newest(tmp_path / "one")
+    assert of_two.name == of_one.name == "step-00000020"
+    assert sorted(p.name for p in of_two.glob("*.h5")) == ["process-00000.h5", "process-00001.h5"]
+    assert np.abs(field(of_two) - field(of_one)).max() < 1e-12 * np.abs(field(of_one)).max()
+    final = f"snapshots/{of_one.name}.h5"
     with h5py.File(tmp_path / "two" / final) as a, h5py.File(tmp_path / "one" / final) as b:
         assert set(a) == set(b)
         for name in a:

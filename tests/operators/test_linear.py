@@ -41,8 +41,8 @@ def exact_phi(matrix, count):
             large[i, j] = mpmath.mpmathify(complex(matrix[i, j]))
         for k in range(count):
             large[i + n * k, i + n * (k + 1)] = 1
-    found = mpmath.expm(large)
-    block = lambda k: [[complex(found[i, n * k + j]) for j in range(n)] for i in range(n)]  # noqa: E731
+    exponential = mpmath.expm(large)
+    block = lambda k: [[complex(exponential[i, n * k + j]) for j in range(n)] for i in range(n)]  # noqa: E731
     return [np.array(block(k)) for k in range(count + 1)]
 
 

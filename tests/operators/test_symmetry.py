@@ -39,11 +39,11 @@ def test_what_no_real_field_has_is_removed_and_nothing_else(make_grid, shape, sp
     """The result is what a transform to the points and back gives, and a second turn changes nothing."""
     grid = make_grid(shape, dealias=dealias, **split)
     transform, given = sw.fft.Transform(grid), noise(grid)
-    found = operators.hermitian(given, grid)
-    assert float(jnp.max(jnp.abs(found - given))) > 0.1, "the noise must have an unseen part"
-    np.testing.assert_allclose(found, transform.forward(transform.inverse(given)), atol=1e-14)
-    np.testing.assert_array_equal(operators.hermitian(found, grid), found)
-    assert found.sharding.is_equivalent_to(given.sharding, given.ndim)
+    symmetric = operators.hermitian(given, grid)
+    assert float(jnp.max(jnp.abs(symmetric - given))) > 0.1, "the noise must have an unseen part"
+    np.testing.assert_allclose(symmetric, transform.forward(transform.inverse(given)), atol=1e-14)
+    np.testing.assert_array_equal(operators.hermitian(symmetric, grid), symmetric)
+    assert symmetric.sharding.is_equivalent_to(given.sharding, given.ndim)
 
 
 def test_fields_of_a_tree_share_one_exchange_and_none_is_gathered(make_grid):
@@ -65,10 +65,10 @@ def test_random_modes_are_the_same_on_any_devices(make_grid, real):
     drawn = []
     for split in ({"devices": 1}, {"devices": 5}, {"mesh_shape": (2, 3)}):
         grid = make_grid((12, 9, 10), real=real, **split)
-        found = operators.random_modes(jax.random.key(1), grid, 40)
-        np.testing.assert_allclose(operators.hermitian(found, grid), found, atol=1e-15)
-        drawn.append(np.asarray(found)[tuple(slice(n) for n in (40, *grid.layout.logical_spectral_shape))])
-        assert np.sum(np.abs(np.asarray(found)) > 0) == drawn[-1].size
+        modes = operators.random_modes(jax.random.key(1), grid, 40)
+        np.testing.assert_allclose(operators.hermitian(modes, grid), modes, atol=1e-15)
+        drawn.append(np.asarray(modes)[tuple(slice(n) for n in (40, *grid.layout.logical_spectral_shape))])
+        assert np.sum(np.abs(np.asarray(modes)) > 0) == drawn[-1].size
     for other in drawn[1:]:
         np.testing.assert_allclose(drawn[0], other, atol=1e-14)
     np.testing.assert_allclose(np.mean(np.abs(drawn[0]) ** 2), 1, rtol=0.03)

@@ -139,10 +139,10 @@ def test_a_wavefunction_on_fewer_points(tmp_path):
     state = sw.initial_state(flow, sw.steppers.Strang(), psi)
     out = Snapshots(coarsen=2, fields=("density", "phase"))
     sw.run(flow, sw.steppers.Strang(), state, end=0.01, step=0.01, directory=tmp_path, outputs=[out])
-    found = read(tmp_path, "snapshots", 0)
+    snapshot = read(tmp_path, "snapshots", 0)
     exact = np.asarray(psi).reshape(8, 8)[::2, ::2]
-    np.testing.assert_allclose(found["density"][0], np.abs(exact) ** 2, atol=1e-12)
-    np.testing.assert_allclose(found["phase"][0], np.angle(exact), atol=1e-12)
+    np.testing.assert_allclose(snapshot["density"][0], np.abs(exact) ** 2, atol=1e-12)
+    np.testing.assert_allclose(snapshot["phase"][0], np.angle(exact), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -220,14 +220,14 @@ def test_a_field_at_places_is_its_series(shape, devices, real):
     smooth = np.asarray(Transform(grid).inverse(u_hat))
     index = [(3, 5, 7)[: len(shape)], (0, 0, 0)[: len(shape)]]
     places = [[i * dx for i, dx in zip(at, grid.spacing, strict=True)] for at in index]
-    found = np.asarray(jax.jit(lambda v: at_places(v, places, grid))(u_hat))
-    for row, at in zip(found, index, strict=True):
+    values = np.asarray(jax.jit(lambda v: at_places(v, places, grid))(u_hat))
+    for row, at in zip(values, index, strict=True):
         np.testing.assert_allclose(row, smooth[(slice(None), *at)], atol=1e-13)
     (x, *_), (k, *_) = grid.spacing, grid.fundamental
     wave = sw.sample(lambda *at: jnp.cos(k * at[0] + 0.3) + 0 * sum(at), grid)[None]
     between = [[0.37 * x, *[0.0] * (len(shape) - 1)]]
-    found = at_places(Transform(grid).forward(wave), between, grid)
-    np.testing.assert_allclose(np.asarray(found), [[np.cos(0.37 * k * x + 0.3)]], atol=1e-13)
+    values = at_places(Transform(grid).forward(wave), between, grid)
+    np.testing.assert_allclose(np.asarray(values), [[np.cos(0.37 * k * x + 0.3)]], atol=1e-13)
 
 
 def test_points_of_a_run(tmp_path):

@@ -18,8 +18,8 @@ def test_a_field_with_a_full_spectrum_is_told_once(tmp_path):
     state = sw.initial_state(equation, stepper, 0.1 * sw.initial.RandomPhase(peak=7.0)(grid, key=jax.random.key(0)))
     outputs = [sw.outputs.Series(every_steps=1)]
     sw.run(equation, stepper, state, end=0.05, step=0.01, directory=tmp_path, outputs=outputs)
-    (found,) = warnings(tmp_path)
-    assert "spectrum of vorticity: the shells next to k_max = 6 hold" in found
+    (warning,) = warnings(tmp_path)
+    assert "spectrum of vorticity: the shells next to k_max = 6 hold" in warning
 
 
 def test_noise_that_decays_is_no_lack_of_points(make_grid):

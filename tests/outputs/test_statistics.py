@@ -43,12 +43,12 @@ def recorded(directory, name="spectra"):
 
 def fields(directory):
     """Every array of every file of fields."""
-    found = {}
+    arrays = {}
     for path in sorted((directory / "statistics").glob("step-*.h5")):
         with h5py.File(path) as file:
-            found |= {(path.name, name): file[name][:] for name in file if name.endswith(("_mean", "_variance"))}
-            found[path.name, "since"] = file.attrs["since"]
-    return found
+            arrays |= {(path.name, name): file[name][:] for name in file if name.endswith(("_mean", "_variance"))}
+            arrays[path.name, "since"] = file.attrs["since"]
+    return arrays
 
 
 @pytest.mark.parametrize("devices", [1, 8])
@@ -68,10 +68,10 @@ def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path, devi
                 for name in ("velocity", "dye"):
                     points.setdefault(name, []).append(file[name][:])
         for name, values in points.items():
-            found = fields(tmp_path)
-            np.testing.assert_allclose(found[f"step-{end:08d}.h5", f"{name}_mean"], np.mean(values, 0), atol=1e-14)
+            written = fields(tmp_path)
+            np.testing.assert_allclose(written[f"step-{end:08d}.h5", f"{name}_mean"], np.mean(values, 0), atol=1e-14)
             variance = np.var(values, 0)
-            there = found[f"step-{end:08d}.h5", f"{name}_variance"]
+            there = written[f"step-{end:08d}.h5", f"{name}_variance"]
             np.testing.assert_allclose(there, variance, rtol=1e-9, atol=1e-16)
             assert variance.max() > 1e-5
 

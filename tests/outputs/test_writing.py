@@ -128,8 +128,8 @@ def test_many_checkpoints_leave_nothing_behind(run, tmp_path):
     write_many(run, state, range(11, 11 + count))
     assert len(list(Path("/proc/self/fd").iterdir())) == files
     assert threading.active_count() == threads
-    one = sum(leaf.nbytes for leaf in state.field.values()) // 1024
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < max(count * one // 4, 4096)
+    state_kilobytes = sum(leaf.nbytes for leaf in state.field.values()) // 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < max(count * state_kilobytes // 4, 4096)
     last = (f"step-{9 + count:08d}", f"step-{10 + count:08d}")
     inside = ("manifest.json", "process-00000.h5")
     left = sorted(path.name for path in tmp_path.rglob("*"))

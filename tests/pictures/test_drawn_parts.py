@@ -37,18 +37,18 @@ def means(tmp_path, name, axes, columns, mean, variance, count=2):
             return np.float64(t if column == "since" else 4)
         return variance(column, t) if column.endswith(VARIANCE) else mean(column, t)
 
-    told = {"since": ((), "time"), "samples": ((), ""), **both}
-    return Recorded.read_means(record(tmp_path, name, axes, told, values, count))
+    described = {"since": ((), "time"), "samples": ((), ""), **both}
+    return Recorded.read_means(record(tmp_path, name, axes, described, values, count))
 
 
 @pytest.fixture
 def figures(monkeypatch):
     """The figures that are saved, by their stems."""
-    found = {}
+    saved = {}
     for module in ("drawn_slices", "drawn_parts", "drawn_statistics"):
-        keep = lambda figure, folder, stem, view: found.update({stem: figure}) or []  # noqa: E731
+        keep = lambda figure, folder, stem, view: saved.update({stem: figure}) or []  # noqa: E731
         monkeypatch.setattr(f"solver.pictures.{module}.save", keep)
-    return found
+    return saved
 
 
 # ---- slices -----------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_each_part_is_drawn_as_what_it_is(sliced, tmp_path, figures):
     planes = {f"slices-{part}-{step}" for part in ("z1", "x6", "x0-3_y3-3") for step in steps}
     assert set(figures) == planes | {"slices-y0_z1", "slices-x2_y1_z1"}
     plane = figures["slices-x6-step-00000008"]
-    assert [one.replace("\n", " ") for one in titles(plane)] == [
+    assert [title.replace("\n", " ") for title in titles(plane)] == [
         "q criterion",
         "velocity x",
         "velocity y",
@@ -156,11 +156,11 @@ def test_a_film_of_a_plane(sliced, finished, tmp_path, capsys):
 
 def test_means_have_bands_of_a_standard_deviation(tmp_path):
     columns = {"profile": (("s",), "length"), "size": ((), "length")}
-    found = means(
+    recorded = means(
         tmp_path, "mine", {"s": (R, "")}, columns,
         lambda name, t: R + t if name == "profile" else 2 + t, lambda name, t: R**2 if "profile" in name else 0.25,
     )  # fmt: skip
-    figure = records_figure(found, View(), "means")
+    figure = records_figure(recorded, View(), "means")
     assert titles(figure) == ["profile", "size"]
     curves, windows = figure.axes
     assert [line.get_label() for line in curves.lines] == ["t = 0 – 0", "t = 0.5 – 0.5"]
@@ -179,10 +179,10 @@ def test_means_have_bands_of_a_standard_deviation(tmp_path):
 
 def test_a_band_below_zero_ends_at_the_edge_of_a_logarithmic_axis(tmp_path):
     spectrum = np.exp(-K)
-    found = means(
+    recorded = means(
         tmp_path, "spectra", {"k": (K, "")}, {"energy": (("k",), "")}, lambda *_: spectrum, lambda *_: spectrum**2 * 4
     )
-    (axis,) = records_figure(found, View()).axes
+    (axis,) = records_figure(recorded, View()).axes
     (band,) = axis.collections
     heights = band.get_paths()[0].vertices[:, 1]
     assert axis.get_yscale() == "log"

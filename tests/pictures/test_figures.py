@@ -158,8 +158,8 @@ def test_a_colour_map_for_each_quantity():
     below = colours_of("potential", [-positive])
     assert (below.low, below.high, below.name) == (-3, 0, "viridis_r")
     for odd in (np.zeros(5), np.full(5, np.nan), np.full(5, -2.0), np.empty(0)):
-        found = colours_of("u", [odd])
-        assert found.low < found.high
+        colours = colours_of("u", [odd])
+        assert colours.low < colours.high
 
 
 # ---- records ----------------------------------------------------------------------------------------------------
@@ -296,12 +296,12 @@ def test_planes_are_cut_where_they_are_asked_for(finished):
         (View(plane="yz", at=0.0), whole[0], "x = 0"),
     ):
         plane = plane_of(snapshot, view)
-        found = panels_of(snapshot, view, plane)
-        assert [panel.label for panel in found] == ["x", "y", "z"]
-        np.testing.assert_array_equal(np.stack([panel.values for panel in found], axis=-1), expected)
+        panels = panels_of(snapshot, view, plane)
+        assert [panel.label for panel in panels] == ["x", "y", "z"]
+        np.testing.assert_array_equal(np.stack([panel.values for panel in panels], axis=-1), expected)
         assert plane.label == words
-    (one,) = panels_of(snapshot, View(field="velocity", component="y"), plane_of(snapshot, View()))
-    np.testing.assert_array_equal(one.values, whole[:, :, 1, 1])
+    (panel,) = panels_of(snapshot, View(field="velocity", component="y"), plane_of(snapshot, View()))
+    np.testing.assert_array_equal(panel.values, whole[:, :, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_a_logarithmic_axis_has_few_numbers_and_some(low, high):
     axis.loglog([low, high], [low, high])
     axis.set_xlim(low, high)
     few_ticks(axis)
-    shown = [one for one in axis.get_xticks() if low <= one <= high]
+    shown = [tick for tick in axis.get_xticks() if low <= tick <= high]
     assert 1 <= len(shown) <= (5 if 2 * low < high < 100 * low else 7)
     assert all(text == "" for text in (label.get_text() for label in axis.get_xticklabels(minor=True)))
 

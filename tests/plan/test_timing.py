@@ -50,8 +50,8 @@ def test_published_exchange_within_30_percent(mark):
 def test_bounds_hold():
     for mark in MARKS["bound"]:
         x, y, z = mark["shape"]
-        one = x * y * z * mark["itemsize"] / 2 / mark["hosts"] / (PROTOCOL * mark["network_per_host"])
-        assert mark["exchanges"] * one < mark["seconds"]
+        bytes_on_network = x * y * z * mark["itemsize"] / 2 / mark["hosts"] / (PROTOCOL * mark["network_per_host"])
+        assert mark["exchanges"] * bytes_on_network < mark["seconds"]
 
 
 def test_bytes_cost_what_the_bandwidths_say():

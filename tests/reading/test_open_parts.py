@@ -23,13 +23,13 @@ xarray = pytest.importorskip("xarray", reason="xarray is not installed")
     ],
 )
 def test_every_part_has_its_axes_and_places(sliced, name, axes, shape, places):
-    found = sw.open_run(sliced).slices[name]
-    assert found.dims == ("t", *axes)
-    assert found.shape == (4, *shape)
-    assert {axis: found.attrs[axis] for axis in "xyz" if axis in found.attrs} == pytest.approx(places)
+    recorded = sw.open_run(sliced).slices[name]
+    assert recorded.dims == ("t", *axes)
+    assert recorded.shape == (4, *shape)
+    assert {axis: recorded.attrs[axis] for axis in "xyz" if axis in recorded.attrs} == pytest.approx(places)
     for i, path in enumerate(list_snapshots(sliced / "slices")):
         with h5py.File(path) as file:
-            np.testing.assert_array_equal(found[i], file[name])
+            np.testing.assert_array_equal(recorded[i], file[name])
 
 
 def test_slices_have_times_and_positions_and_are_read_late(sliced, monkeypatch):
@@ -67,8 +67,8 @@ def test_a_name_that_ends_as_a_part_is_taken_apart_rightly(tmp_path):
         file["theta_x2_y0"] = np.arange(3.0)
         file["theta_x2_y0"].attrs["y"] = 0.0
         file["theta_x2_y0"].dims[0].attach_scale(file["x"])
-    (part,) = (found := read_slices(tmp_path / "step-00000001.h5")).parts()
-    assert (part, list(found.of_part(part).variables)) == ("y0", ["theta_x2"])
+    (part,) = (slices := read_slices(tmp_path / "step-00000001.h5")).parts()
+    assert (part, list(slices.of_part(part).variables)) == ("y0", ["theta_x2"])
 
 
 def test_statistics_by_the_names_of_their_files(sliced):

@@ -83,10 +83,10 @@ def test_a_record_of_any_name_is_there(finished, tmp_path):
     record(folder, "structure-functions", axes, columns, lambda name, t: np.full((2, 3), t) if "l" in name else t)
     run = sw.open_run(folder)
     assert list(run.records) == ["spectra", "structure-functions"]
-    found = run.records["structure-functions"]
-    assert found["longitudinal"].dims == ("t", "order", "r")
-    np.testing.assert_array_equal(found["longitudinal"][:, 1, 2], 0.5 * np.arange(5))
-    assert found["count"].dims == ("t",)
+    recorded = run.records["structure-functions"]
+    assert recorded["longitudinal"].dims == ("t", "order", "r")
+    np.testing.assert_array_equal(recorded["longitudinal"][:, 1, 2], 0.5 * np.arange(5))
+    assert recorded["count"].dims == ("t",)
     with pytest.raises(ConfigError, match=r"recorded no 'spectrum'.*spectra"):
         run.records["spectrum"]
 

@@ -17,8 +17,8 @@ def test_the_series_lists_what_there_is_with_its_times(finished):
     listed = json.loads(series_path(finished / "snapshots").read_text())
     assert listed["file-series-version"] == "1.0"
     names = [path.with_suffix(".hdf").name for path in list_snapshots(finished / "snapshots")]
-    assert [one["name"] for one in listed["files"]] == names
-    np.testing.assert_allclose([one["time"] for one in listed["files"]], [0, 0.2, 0.4, 0.6], rtol=1e-12)
+    assert [entry["name"] for entry in listed["files"]] == names
+    np.testing.assert_allclose([entry["time"] for entry in listed["files"]], [0, 0.2, 0.4, 0.6], rtol=1e-12)
 
 
 def test_the_series_follows_when_snapshots_go(finished, tmp_path):
@@ -26,7 +26,7 @@ def test_the_series_follows_when_snapshots_go(finished, tmp_path):
     shutil.copytree(finished, folder)
     directory = sw.io.RunDirectory(folder)
     series = series_path(directory.snapshots)
-    steps = lambda: [int(one["name"][5:13]) for one in json.loads(series.read_text())["files"]]  # noqa: E731
+    steps = lambda: [int(entry["name"][5:13]) for entry in json.loads(series.read_text())["files"]]  # noqa: E731
     series.write_text("{ half")
     update_series(directory.snapshots)
     assert steps() == [0, 4, 8, 12]
@@ -43,9 +43,9 @@ def test_paraview_reads_every_file_of_the_series(finished):
     folder = finished / "snapshots"
     seen = []
     vtk.vtkObject.GlobalWarningDisplayOff()
-    for one in json.loads(series_path(folder).read_text())["files"]:
+    for entry in json.loads(series_path(folder).read_text())["files"]:
         reader = vtk.vtkHDFReader()
-        reader.SetFileName(str(folder / one["name"]))
+        reader.SetFileName(str(folder / entry["name"]))
         reader.Update()
         assert reader.GetErrorCode() == 0
         image = reader.GetOutput()
@@ -53,7 +53,7 @@ def test_paraview_reads_every_file_of_the_series(finished):
         assert image.GetFieldData().GetNumberOfArrays() == 0
         velocity = vtk_to_numpy(image.GetPointData().GetArray("velocity"))
         number = image.FindPoint([2 * np.pi * POINT[0] / 12, 4 * np.pi * POINT[1] / 16, 2 * np.pi * POINT[2] / 8])
-        with h5py.File((folder / one["name"]).with_suffix(".h5")) as file:
+        with h5py.File((folder / entry["name"]).with_suffix(".h5")) as file:
             np.testing.assert_allclose(velocity[number], file["velocity"][POINT], rtol=1e-12)
         seen.append(velocity[number].tolist())
     assert len(seen) == 4

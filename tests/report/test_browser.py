@@ -62,7 +62,7 @@ def opened(page, tmp_path, *, used=False):
 def requests(log):
     """Addresses that a page asked for, its own file and data left out, and what the browser asks for itself."""
     events = [event["params"] for event in json.loads(log.read_text())["events"] if "url" in event.get("params", {})]
-    of_pages = {one["url"] for one in events if one.get("initiator", "not an origin") != "not an origin"}
+    of_pages = {event["url"] for event in events if event.get("initiator", "not an origin") != "not an origin"}
     return sorted(url for url in of_pages if not url.startswith(("file:", "data:")))
 
 

@@ -44,7 +44,7 @@ class Page(HTMLParser):
         return json.loads(self.texts["script"][0])
 
     def has(self, text):
-        return any(text in one for texts in self.texts.values() for one in texts)
+        return any(text in part for texts in self.texts.values() for part in texts)
 
 
 def test_a_finished_run_is_told(finished):

@@ -22,8 +22,8 @@ def simulation(make_grid):
     return Simulation(flow, stepper, sw.KeepCFL(0.5), 0.5, lambda: first)
 
 
-def same(one, other):
-    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+def same(state, other):
+    pairs = zip(jax.tree.leaves(state), jax.tree.leaves(other), strict=True)
     return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in pairs)
 
 

@@ -92,9 +92,9 @@ def run_command(tmp_path, *overrides, name="run"):
     )
 
 
-def wait_for(found, timeout=120):
+def wait_for(look, timeout=120):
     deadline = time.monotonic() + timeout
-    while not (result := found()):
+    while not (result := look()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return result
@@ -102,19 +102,19 @@ def wait_for(found, timeout=120):
 
 def tasks(directory):
     """Processes whose command line names this run's directory and is slabwave's own."""
-    found = []
+    processes = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         if f"output.directory={directory}".encode() in words and b"python" in words[0]:
-            found.append(int(entry.name))
-    return found
+            processes.append(int(entry.name))
+    return processes
 
 
-def both(found):
-    return found if len(found) == 2 else None
+def both(processes):
+    return processes if len(processes) == 2 else None
 
 
 def environment_of(pid):

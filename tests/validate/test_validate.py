@@ -12,11 +12,11 @@ from solver.validate import Case, Finding, cases, table
 
 
 def test_a_finding_holds_within_its_tolerance():
-    one = Finding("energy", 1.02, 1.0, 0.03, "exact")
-    assert one.holds
+    finding = Finding("energy", 1.02, 1.0, 0.03, "exact")
+    assert finding.holds
     assert not Finding("energy", 1.04, 1.0, 0.03, "exact").holds
     assert not Finding("energy", float("nan"), 1.0, 0.03, "exact").holds
-    (row,) = table("flow", [one])
+    (row,) = table("flow", [finding])
     assert row == "| flow | energy | 1.02 | 1 | 0.03 | ok | exact |"
 
 
