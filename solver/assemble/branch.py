@@ -7,12 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from solver.assemble.from_run import FromRun
 from solver.assemble.registry import Registry
 from solver.cluster import LOGGER
 from solver.config import Config, ConfigError, Named, parse
 from solver.equations.system import PeriodicSystem
 from solver.io import read_manifest
+from solver.io.from_run import FromRun
 from solver.simulation import with_time_of
 from solver.steppers.state import State
 

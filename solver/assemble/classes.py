@@ -12,8 +12,6 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from solver.assemble import registry
-from solver.assemble.from_file import FromFile
-from solver.assemble.from_run import FromRun
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
@@ -67,7 +65,7 @@ def built_in(kind: str) -> dict[str, Any]:
     """Our own classes of a kind, by name."""
     base = BASES[kind]
     ours = concrete_classes(base.__module__.rpartition(".")[0], base)
-    reading = {cls.name: cls for cls in (FromFile, FromRun)} if kind == "initial" else {}
+    reading = concrete_classes("solver.io", base) if kind == "initial" else {}  # `initial` knows nothing of files
     return dict(sorted({**ours, **reading}.items()))
 
 

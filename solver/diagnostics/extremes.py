@@ -5,11 +5,16 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from solver.fft.maxima import MARGIN
 from solver.grid import Grid
 
 
 def largest(values: Float[Array, ...], grid: Grid) -> tuple[Array, tuple[Array, ...]]:
-    """The largest value and its point (x, y, z); of several points the first in the order of x, then y, then z.
+    """The largest value and its point (x, y, z).
+
+    Of several points whose values are equal to round-off it is the first in the order of x, then y, then z. XLA may
+    compute the values once more for each comparison and round them differently, so that none of them need equal the
+    largest to the last bit.
 
     Args:
         values: `grid.physical_shape`, split as fields are.
@@ -20,10 +25,13 @@ def largest(values: Float[Array, ...], grid: Grid) -> tuple[Array, tuple[Array, 
         is NaN. One all-reduce of a number for the value and one for each coordinate.
     """
     top = jnp.max(values)
-    is_largest, place = values == top, []
-    for x in map(jnp.asarray, grid.coordinates()):
-        nearest = jnp.min(jnp.where(is_largest, x, jnp.inf))
-        is_largest &= x == nearest
+    rounding = MARGIN * jnp.finfo(values.dtype).eps * jnp.abs(top)
+    chosen, place = jnp.ones((), bool), []
+    for count, x in enumerate(map(jnp.asarray, grid.coordinates()), start=1):
+        # a wider margin for each axis: the plane that was chosen holds such a value, however it is rounded now
+        near = chosen & (values >= top - count * rounding)
+        nearest = jnp.min(jnp.where(near, x, jnp.inf))
+        chosen &= x == nearest
         place.append(nearest)
     return top, tuple(place)
 

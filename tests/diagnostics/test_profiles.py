@@ -36,6 +36,16 @@ def test_the_first_of_equal_values(make_grid):
     np.testing.assert_allclose(place, [5 * np.pi / 6, 12 * np.pi / 7, 0], rtol=1e-12)
 
 
+def test_values_equal_to_round_off_have_one_place(make_grid):
+    """Their place does not depend on how each of them is rounded, nor is it nowhere."""
+    grid = make_grid((12, 14), devices=4)
+    u = np.zeros((12, 14))
+    u[3, 5], u[7, 2], u[9, 9] = np.nextafter(1, 0), 1, 1 - 1e-9
+    value, place = diagnostics.largest(sw.from_global(u, grid), grid)
+    assert float(value) == 1
+    np.testing.assert_allclose(place, [3 * grid.spacing[0], 5 * grid.spacing[1]], rtol=1e-12)
+
+
 @pytest.mark.parametrize("case", [*CASES, "1-D"])
 def test_radial_profiles(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case)

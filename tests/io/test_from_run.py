@@ -8,9 +8,9 @@ from helpers import random_field
 
 import solver as sw
 from solver import assemble
-from solver.assemble.from_run import FromRun
 from solver.config import ConfigError
 from solver.fft import Transform, resample
+from solver.io.from_run import FromRun
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +119,21 @@ def test_a_wavefunction_goes_on_too(make_grid, tmp_path):
     start = FromRun(str(tmp_path / "halo")).for_equation(finer, "wavefunction")
     start.check(finer, "wavefunction")
     np.testing.assert_allclose(start(fine, finer.fields["wavefunction"])[0], wave(fine), atol=1e-14)
+    real = sw.equations.AllenCahn(fine)
+    with pytest.raises(ValueError, match="wavefunction is complex; a real field is needed"):
+        FromRun(str(tmp_path / "halo"), field="wavefunction").check(real, next(iter(real.fields)))
+
+
+def test_a_complex_field_starts_from_a_real_one(make_grid, tmp_path):
+    coarse, fine = (make_grid((n, n), devices=2) for n in (12, 18))
+    ripple = lambda grid: sw.sample(lambda x, y: jnp.cos(x - 2 * y), grid)  # noqa: E731
+    phases, amplitudes = sw.equations.AllenCahn(coarse), sw.equations.ComplexGinzburgLandau(fine)
+    [name], [field] = phases.fields, amplitudes.fields.values()
+    state = sw.initial_state(phases, sw.steppers.IFRK2(), ripple(coarse))
+    sw.run(phases, sw.steppers.IFRK2(), state, end=0.0, step=0.05, directory=tmp_path / "real")
+    start = FromRun(str(tmp_path / "real"), field=name)(fine.as_complex, field)
+    assert start.dtype == complex
+    np.testing.assert_allclose(start[0], ripple(fine), atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""An initial field read from a file. It stands here because initial fields know nothing of files."""
+"""The initial field `file`, read from an HDF5 file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.initial.base import Initial, as_tuples
-from solver.io import describe_field, read_field
+from solver.io.fields import describe_field, read_field
 
 
 class FromFile(Initial):

@@ -1,4 +1,4 @@
-"""A start from another run. It stands here because initial fields know nothing of files."""
+"""The initial field `run`, read from another run's checkpoint or snapshot."""
 
 from __future__ import annotations
 
@@ -18,21 +18,13 @@ from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, resample
 from solver.grid import Grid
 from solver.initial.base import Initial
-from solver.io import (
-    CheckpointError,
-    RunDirectory,
-    dataset,
-    list_checkpoints,
-    load_array,
-    newest_valid,
-    read_field,
-    read_hdf5,
-    read_manifest,
-    step_of,
-    storage_in,
-    variables_in,
-)
-from solver.io.checkpoint_store import verify_together
+from solver.io.checkpoint_reading import load_array, storage_in
+from solver.io.checkpoint_store import newest_valid, verify_together
+from solver.io.directory import RunDirectory
+from solver.io.fields import read_field
+from solver.io.hdf5 import dataset, read_hdf5
+from solver.io.manifest import CheckpointError, list_checkpoints, read_manifest, step_of
+from solver.io.snapshots import variables_in
 
 
 class FromRun(Initial):
@@ -66,17 +58,18 @@ class FromRun(Initial):
     traceable: ClassVar[bool] = False
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
-        there = self._found()
-        there.refuse_other_box(equation.grid)
-        components = there.components(self.field or field)
+        source = self._source()
+        source.refuse_other_box(equation.grid)
+        components = source.components(self.field or field)
         needed = len(equation.component_names(field))
         if components != needed:
-            raise ValueError(f"path: {there.path}: {self.field or field} has {components} components; {needed} needed")
+            raise ValueError(f"path: {source.path}: {self.field or field} has {components} components; {needed} needed")
+        source.refuse_complex(self.field or field, equation.fields[field])
 
     def notes(self, grid: Grid) -> list[str]:
-        there = self._found()
-        shape = "×".join(map(str, there.shape))
-        return [f"{self.field}: from {there.path}, t = {there.t:.6g}, on {shape}"]
+        source = self._source()
+        shape = "×".join(map(str, source.shape))
+        return [f"{self.field}: from {source.path}, t = {source.t:.6g}, on {shape}"]
 
     def for_equation(self, equation: Any, field: str) -> FromRun:
         return FromRun(self.path, self.step, self.field or field, self.keep_time)
@@ -87,29 +80,29 @@ class FromRun(Initial):
         Raises:
             ValueError: there is none, or a snapshot is named, which knows of no forcing.
         """
-        found = self._found(whole=whole)
-        if not isinstance(found, _Checkpoint):
+        source = self._source(whole=whole)
+        if not isinstance(source, _Checkpoint):
             raise ValueError(f"path: {self.path}: with keep_time the directory of a run is needed")
-        return found
+        return source
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.field is None:
             raise ValueError("field: which field of the other run is meant must be given")
-        there = self._found(whole=True)
-        there.refuse_other_box(grid)
-        source = there.grid_like(grid)
-        u_hat = there.coefficients(self.field, source)
-        return Transform(grid).inverse(resample(u_hat, source, grid))
+        source = self._source(whole=True)
+        source.refuse_other_box(grid)
+        source.refuse_complex(self.field, field)
+        its_grid = source.grid_like(grid)
+        return Transform(grid).inverse(resample(source.coefficients(self.field, its_grid), its_grid, grid))
 
-    def _found(self, *, whole: bool = False) -> _Source:
+    def _source(self, *, whole: bool = False) -> _Source:
         path = Path(self.path)
         if path.suffix == ".h5":
             return _Snapshot.open(path)
         folder = RunDirectory(path).checkpoints
         chosen = list_checkpoints(folder)
         if self.step is not None:
-            known = ", ".join(str(step_of(one)) for one in chosen) or "none"
-            chosen = [one for one in chosen if step_of(one) == self.step]
+            known = ", ".join(str(step_of(checkpoint)) for checkpoint in chosen) or "none"
+            chosen = [checkpoint for checkpoint in chosen if step_of(checkpoint) == self.step]
             if not chosen:
                 raise ValueError(f"step: {path} has no checkpoint of step {self.step}; it has {known}")
             if whole and (problems := verify_together(chosen[0])):
@@ -138,6 +131,12 @@ class _Source:
         if len(mine) != len(self.lengths) or not np.allclose(mine, self.lengths, rtol=1e-12):
             raise ValueError(f"path: {self.path}: its box is {list(self.lengths)}, this one {list(mine)}")
 
+    def refuse_complex(self, name: str, field: Field) -> None:
+        """Raises ValueError where a field of the other run is complex and is to start a real one."""
+        self.components(name)
+        if field.real and not self.is_real(name):
+            raise ValueError(f"path: {self.path}: {name} is complex; a real field is needed")
+
     def grid_like(self, grid: Grid) -> Grid:
         """Its grid, on the devices and in the precision of another."""
         try:
@@ -149,8 +148,12 @@ class _Source:
         """Number of components of a field; raises ValueError where there is no such field."""
         raise NotImplementedError
 
-    def coefficients(self, name: str, source: Grid) -> Array:
-        """Of a field, on its own grid."""
+    def is_real(self, name: str) -> bool:
+        """Whether a field, which is there, is real."""
+        raise NotImplementedError
+
+    def coefficients(self, name: str, grid: Grid) -> Array:
+        """The coefficients of a field on its own grid, which `grid_like` gives."""
         raise NotImplementedError
 
 
@@ -173,18 +176,25 @@ class _Checkpoint(_Source):
     def components(self, name: str) -> int:
         return int(self._entry(name)["shape"][0])
 
-    def coefficients(self, name: str, source: Grid) -> Array:
+    def is_real(self, name: str) -> bool:
         entry = self._entry(name)
-        values = load_array(self.path, entry, source)
-        return values if storage_in(entry).holds == "modes" else Transform(source).forward(values)
+        return storage_in(entry).real if storage_in(entry).holds == "modes" else "complex" not in entry["dtype"]
+
+    def coefficients(self, name: str, grid: Grid) -> Array:
+        entry = self._entry(name)
+        values, storage = load_array(self.path, entry, grid), storage_in(entry)
+        if storage.holds == "modes":
+            if storage.real is grid.real:
+                return values
+            values = Transform(storage.grid(grid)).inverse(values)
+        return Transform(grid).forward(values)
 
     def _entry(self, name: str) -> dict[str, Any]:
         entry = self.arrays.get(f"field/{name}")
         if entry is None:
             known = ", ".join(key.removeprefix("field/") for key in self.arrays)
             raise ValueError(f"path: {self.path} has no field {name}; it has {known}")
-        found: dict[str, Any] = entry
-        return found
+        return dict(entry)
 
 
 @dataclass(frozen=True)
@@ -200,8 +210,8 @@ class _Snapshot(_Source):
                 sides = [dataset(file, axis)[:] for axis in "xyz" if axis in file]
                 shape = tuple(len(side) for side in sides)
                 lengths = tuple(float(side[1]) * len(side) for side in sides)
-                found = {name: dataset(file, name).shape for name in variables_in(file)}
-                on_grid = {name: there for name, there in found.items() if there[: len(shape)] == shape}
+                shapes = {name: dataset(file, name).shape for name in variables_in(file)}
+                on_grid = {name: whole for name, whole in shapes.items() if whole[: len(shape)] == shape}
                 return cls(path, float(file.attrs["time"]), shape, lengths, "none", on_grid)
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise ValueError(f"path: {path} is no snapshot: {error}") from None
@@ -213,11 +223,14 @@ class _Snapshot(_Source):
             raise ValueError(f"path: {self.path} has no field {name}; it has {', '.join(self.datasets)}")
         return math.prod(self.datasets[name][len(self.shape) :])
 
-    def coefficients(self, name: str, source: Grid) -> Array:
+    def is_real(self, name: str) -> bool:
+        return name in self.datasets
+
+    def coefficients(self, name: str, grid: Grid) -> Array:
         self.components(name)
         if name in self.datasets:
-            values = read_field(self.path, name, source)
+            values = read_field(self.path, name, grid)
         else:
-            parts = [read_field(self.path, f"{name}_{part}", source) for part in ("real", "imag")]
+            parts = [read_field(self.path, f"{name}_{part}", grid) for part in ("real", "imag")]
             values = parts[0] + 1j * parts[1]
-        return Transform(source).forward(values)
+        return Transform(grid).forward(values)
