@@ -16,7 +16,7 @@ import solver as sw
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state, trace_advance
 from solver.plan import Program, Target, compile_run, read_program, target_mesh
 from solver.plan.of_run import place
-from solver.steppers.base import state_shapes
+from solver.steppers.start import state_shapes
 
 DT = 1e-3
 TARGETS = {"gh200": "gh200", "h200": "h200", "h100": "h100", "a100": "a100", "b200": "b200", "mi300x": "mi300x",

@@ -92,3 +92,13 @@ def test_no_file_holds_the_marks_of_an_unfinished_merge():
     for path in [*files, *root.glob("*.md"), root / "pyproject.toml"]:
         lines = path.read_text(encoding="utf-8").splitlines()
         assert not [line for line in lines if line.startswith(("<<<<<<< ", ">>>>>>> "))], path
+
+
+@pytest.mark.parametrize("path", sorted(SOLVER.parent.glob("benchmarks/*.py")), ids=lambda p: p.name)
+def test_benchmarks_import_what_is_there(path):
+    """No test runs them, so that a name which moved would be noticed by the next to measure."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("solver"):
+            module = importlib.import_module(str(node.module))
+            missing = [alias.name for alias in node.names if not hasattr(module, alias.name)]
+            assert not missing, f"{node.module} has no {missing}"
