@@ -1,0 +1,80 @@
+"""The degree of an expression in a system's fields: 0 of what holds none, 1 of what is linear in them, and so on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from solver.written.tree import (
+    Call,
+    Component,
+    Contraction,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+)
+from solver.written.vocabulary import COORDINATES, POINTWISE
+
+MULTIPLIED = ("dot", "cross", "outer")
+
+
+def degree(node: Node, fields: Collection[str]) -> float:
+    """The degree in the named fields, of an expression whose definitions are written out.
+
+    Returns:
+        A whole number; infinity for what is no polynomial in the fields, such as `sin(u)` and `1/u`.
+    """
+    match node:
+        case Number():
+            return 0
+        case Name(name):
+            return 1 if name in fields else 0
+        case Sum(terms):
+            return max(degree(term, fields) for term in terms)
+        case Negative(of) | Component(of, _):
+            return degree(of, fields)
+        case Product(left, right) | Contraction(left, right):
+            return degree(left, fields) + degree(right, fields)
+        case Quotient(above, below):
+            return degree(above, fields) if degree(below, fields) == 0 else math.inf
+        case Power(base, exponent):
+            return _of_power(degree(base, fields), exponent)
+        case Call(function, arguments):
+            return _of_call(function, [degree(argument, fields) for argument in _expressions(node)], len(arguments))
+    return max((degree(child, fields) for child in node.children), default=0)
+
+
+def _expressions(call: Call) -> tuple[Node, ...]:
+    """The arguments of a call that are expressions: not the name of a cause, nor the axis of a mean."""
+    if call.function == "cause":
+        return call.arguments[1:]
+    return call.arguments[:1] if call.function == "mean" else call.arguments
+
+
+def _of_power(base: float, exponent: Node) -> float:
+    if base == 0:
+        return 0
+    if isinstance(exponent, Number) and exponent.value.imag == 0 and exponent.value.real >= 0:
+        power = exponent.value.real
+        return base * power if power == int(power) else math.inf
+    return math.inf
+
+
+def _of_call(function: str, degrees: list[float], count: int) -> float:
+    if function in MULTIPLIED:
+        return sum(degrees)
+    if function in POINTWISE:
+        return 0 if not any(degrees) else math.inf
+    if function in ("fraclap", "helmholtz") and degrees[1]:
+        return math.inf
+    return max(degrees, default=0)
+
+
+def varies_in_space(node: Node) -> bool:
+    """Whether an expression without fields depends on where it is: it holds a coordinate."""
+    return any(isinstance(below, Name) and below.name in COORDINATES for below in node.walk())

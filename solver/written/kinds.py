@@ -1,0 +1,273 @@
+"""What an expression is: scalar, vector or tensor, real or complex; and whether its parts fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from solver.written.tree import (
+    Call,
+    Comparison,
+    Component,
+    Contraction,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+)
+from solver.written.vocabulary import CONSTANTS, COORDINATES, DIRECTIONS, POINTWISE, UNIT_VECTORS, nearest
+
+ORDERS = ("a scalar", "a vector", "a tensor")
+RANKS = {"scalar": (0, False), "vector": (1, False), "tensor": (2, False), "wavefunction": (0, True)}
+SAME = ("lap", "inverse_lap", "dx", "dy", "dz", "conj", "dt", "explicit", "mean")  # what they give is of the same kind
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an expression is at each point.
+
+    Args:
+        order: number of indices: 0 of a scalar, 1 of a vector, 2 of a tensor.
+        is_complex: whether its values may be complex.
+    """
+
+    order: int = 0
+    is_complex: bool = False
+
+    def __str__(self) -> str:
+        return ORDERS[self.order].replace("a ", "a complex ") if self.is_complex else ORDERS[self.order]
+
+    @classmethod
+    def of_rank(cls, rank: str) -> Kind:
+        """The kind of a field of a rank: `scalar`, `vector`, `tensor` or `wavefunction`."""
+        return cls(*RANKS[rank])
+
+
+SCALAR, VECTOR = Kind(0), Kind(1)
+NO_FUNCTIONS: Mapping[str, Kind] = MappingProxyType({})
+
+
+def kind_of(
+    node: Node, names: Mapping[str, Kind], dimensions: int, functions: Mapping[str, Kind] = NO_FUNCTIONS
+) -> Kind:
+    """The kind of an expression.
+
+    Args:
+        node: the expression.
+        names: kinds of fields, unknowns, definitions and parameters.
+        dimensions: of space, one to three.
+        functions: kinds of what functions of the user's give.
+
+    Raises:
+        WrittenError: an unknown name, or parts that do not fit; the message shows the place.
+    """
+    return _Checker(names, dimensions, functions).kind(node)
+
+
+class _Checker:
+    def __init__(self, names: Mapping[str, Kind], dimensions: int, functions: Mapping[str, Kind]) -> None:
+        self.names, self.dimensions, self.functions = names, dimensions, functions
+
+    def kind(self, node: Node) -> Kind:  # noqa: C901 (one case for each kind of node)
+        """The kind of any node."""
+        match node:
+            case Number(value):
+                return Kind(0, value.imag != 0)
+            case Name():
+                return self.name(node)
+            case Negative(of):
+                return self.kind(of)
+            case Sum(terms):
+                return self.alike(terms, "added")
+            case Product(left, right):
+                return self.product(node, self.kind(left), self.kind(right))
+            case Quotient(above, below):
+                kinds = self.kind(above), self.scalar(below, "what divides")
+                return Kind(kinds[0].order, any(kind.is_complex for kind in kinds))
+            case Power():
+                return self.power(node)
+            case Contraction(left, right):
+                return self.contraction(node, self.kind(left), self.kind(right))
+            case Component():
+                return self.component(node)
+            case Call():
+                return self.call(node)
+        raise node.place.error("a comparison stands as the first argument of where alone")
+
+    def name(self, node: Name) -> Kind:
+        """The kind of a name, of the system's own or of a constant."""
+        if node.name in self.names:
+            return self.names[node.name]
+        axis = COORDINATES.get(node.name, UNIT_VECTORS.get(node.name, 0))
+        if node.name not in CONSTANTS:
+            raise node.place.error(f"unknown name {node.name!r}{nearest(node.name, {*self.names, *CONSTANTS})}")
+        if axis >= self.dimensions:
+            raise node.place.error(f"{node.name} in {self.dimensions} dimensions: there is no such axis")
+        return VECTOR if node.name in UNIT_VECTORS else SCALAR
+
+    def alike(self, nodes: tuple[Node, ...], what: str) -> Kind:
+        """The one kind of several nodes; complex if one of them is."""
+        kinds = [self.kind(node) for node in nodes]
+        for node, kind in zip(nodes, kinds, strict=True):
+            if kind.order != kinds[0].order:
+                raise node.place.error(f"{kind} is {what} to {kinds[0]}: equal ranks are needed")
+        return Kind(kinds[0].order, any(kind.is_complex for kind in kinds))
+
+    def scalar(self, node: Node, what: str) -> Kind:
+        """The kind of what must be a scalar."""
+        kind = self.kind(node)
+        if kind.order:
+            raise node.place.error(f"{what} is {kind}: a scalar is needed")
+        return kind
+
+    def product(self, node: Node, left: Kind, right: Kind) -> Kind:
+        """Of a product with `*`, of which at least one factor is a scalar."""
+        if left.order and right.order:
+            raise node.place.error(f"{left} times {right}: @, dot, cross or outer is needed")
+        return Kind(left.order + right.order, left.is_complex or right.is_complex)
+
+    def power(self, node: Power) -> Kind:
+        """Of a power: the exponent is a real number, or a parameter or a constant without a place in space."""
+        base, exponent = self.scalar(node.base, "what is raised to a power"), node.exponent
+        inner = exponent.of if isinstance(exponent, Negative) else exponent
+        plain = isinstance(inner, Number) or (isinstance(inner, Quotient) and all(map(_is_number, inner.children)))
+        if not (plain or isinstance(inner, Name)):
+            raise exponent.place.error("an exponent is a number or a parameter")
+        if self.scalar(exponent, "an exponent").is_complex:
+            raise exponent.place.error("an exponent is real")
+        if isinstance(inner, Number) and abs(inner.value) > 64:
+            raise exponent.place.error(f"an exponent of {inner.value.real:g}: 64 at most")
+        return base
+
+    def contraction(self, node: Contraction, left: Kind, right: Kind) -> Kind:
+        """Of `left @ right`."""
+        order = left.order + right.order - 2
+        if not left.order or not right.order:
+            raise node.place.error(f"{left} @ {right}: vectors or tensors are needed; * multiplies scalars")
+        return Kind(order, left.is_complex or right.is_complex)
+
+    def component(self, node: Component) -> Kind:
+        """Of one component."""
+        kind = self.kind(node.of)
+        if not kind.order:
+            raise node.place.error(f".{node.direction} of a scalar: a vector or a tensor is needed")
+        if node.direction != "up" and DIRECTIONS.index(node.direction) >= self.dimensions:
+            raise node.place.error(f".{node.direction} in {self.dimensions} dimensions: there is no such axis")
+        return Kind(kind.order - 1, kind.is_complex)
+
+    # ---- operators and functions --------------------------------------------------------------------------------
+
+    def call(self, node: Call) -> Kind:
+        """Of an operator or a function."""
+        name, arguments = node.function, node.arguments
+        if name in self.functions:
+            complex_ones = [self.scalar(argument, f"an argument of {name}").is_complex for argument in arguments]
+            return Kind(self.functions[name].order, self.functions[name].is_complex or any(complex_ones))
+        if name in ("dx", "dy", "dz") and "xyz".index(name[1]) >= self.dimensions:
+            raise node.place.error(f"{name} in {self.dimensions} dimensions: there is no such axis")
+        if name == "mean" and len(arguments) == 2:
+            self.axis(arguments[1])
+        if name == "cause":
+            return self.kind(arguments[1])
+        if name in SAME:
+            return self.kind(arguments[0])
+        if name in ("fraclap", "helmholtz"):
+            self.scalar(arguments[1], f"the second argument of {name}")
+            return self.kind(arguments[0])
+        if name in POINTWISE:
+            return self.pointwise(node)
+        return getattr(self, f"_{name}")(node, *map(self.kind, arguments))  # type: ignore[no-any-return]
+
+    def axis(self, node: Node) -> None:
+        """The second argument of `mean`."""
+        name = node.name if isinstance(node, Name) else ""
+        if COORDINATES.get(name, 3) >= self.dimensions:
+            raise node.place.error(f"mean along {name}: one of {', '.join('xyz'[: self.dimensions])} is needed")
+
+    def pointwise(self, node: Call) -> Kind:
+        """Of a function of numbers, applied at each point."""
+        name, arguments = node.function, node.arguments
+        if name == "where":
+            condition, *values = arguments
+            assert isinstance(condition, Comparison)
+            for side in (condition.left, condition.right):
+                if self.scalar(side, "what is compared").is_complex:
+                    raise side.place.error("what is compared is complex: a real scalar is needed")
+            return self.alike(tuple(values), "chosen beside")
+        kinds = [self.scalar(argument, f"an argument of {name}") for argument in arguments]
+        is_complex = any(kind.is_complex for kind in kinds)
+        if name in ("min", "max") and is_complex:
+            raise node.place.error(f"{name} of complex numbers, which have no order")
+        return Kind(0, is_complex and name != "abs")
+
+    def _grad(self, node: Call, of: Kind) -> Kind:
+        if of.order == 2:
+            raise node.place.error("grad of a tensor: a scalar or a vector is needed")
+        return Kind(of.order + 1, of.is_complex)
+
+    def _div(self, node: Call, of: Kind) -> Kind:
+        if not of.order:
+            raise node.place.error("div of a scalar: a vector or a tensor is needed")
+        return Kind(of.order - 1, of.is_complex)
+
+    def _curl(self, node: Call, of: Kind) -> Kind:
+        if of.order != 1 or self.dimensions == 1:
+            raise node.place.error(f"curl of {of} in {self.dimensions} dimensions: a vector in two or three is needed")
+        return Kind(1 if self.dimensions == 3 else 0, of.is_complex)
+
+    def _perp(self, node: Call, of: Kind) -> Kind:
+        if self.dimensions != 2 or of.order:
+            raise node.place.error(f"perp of {of} in {self.dimensions} dimensions: a scalar in two is needed")
+        return Kind(1, of.is_complex)
+
+    def _dot(self, node: Call, left: Kind, right: Kind) -> Kind:
+        if (left.order, right.order) != (1, 1):
+            raise node.place.error(f"dot of {left} and {right}: two vectors are needed")
+        return Kind(0, left.is_complex or right.is_complex)
+
+    def _cross(self, node: Call, left: Kind, right: Kind) -> Kind:
+        if (left.order, right.order) != (1, 1) or self.dimensions == 1:
+            raise node.place.error(
+                f"cross of {left} and {right} in {self.dimensions} dimensions: two vectors in two or three are needed"
+            )
+        return Kind(1 if self.dimensions == 3 else 0, left.is_complex or right.is_complex)
+
+    def _outer(self, node: Call, left: Kind, right: Kind) -> Kind:
+        if (left.order, right.order) != (1, 1):
+            raise node.place.error(f"outer of {left} and {right}: two vectors are needed")
+        return Kind(2, left.is_complex or right.is_complex)
+
+    def _trans(self, node: Call, of: Kind) -> Kind:
+        if of.order != 2:
+            raise node.place.error(f"{node.function} of {of}: a tensor is needed")
+        return of
+
+    _sym = _trans
+
+    def _real(self, node: Call, of: Kind) -> Kind:
+        return Kind(of.order)
+
+    _imag = _real
+
+
+def _is_number(node: Node) -> bool:
+    return isinstance(node, Number)
+
+
+def same_kind(left: Node, right: Node, names: Mapping[str, Kind], dimensions: int,
+              functions: Mapping[str, Kind] = NO_FUNCTIONS) -> Kind:  # fmt: skip
+    """The kind of both sides of an equation; the number 0 fits any.
+
+    Raises:
+        WrittenError: sides of unequal rank.
+    """
+    kinds = [kind_of(side, names, dimensions, functions) for side in (left, right)]
+    zero = [isinstance(side, Number) and not side.value for side in (left, right)]
+    if kinds[0].order != kinds[1].order and not any(zero):
+        raise right.place.error(f"{kinds[1]} on the right of an equation for {kinds[0]}: equal ranks are needed")
+    return Kind(kinds[1].order if zero[0] else kinds[0].order, any(kind.is_complex for kind in kinds))

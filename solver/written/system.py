@@ -1,0 +1,240 @@
+"""A system of equations as text, with what its names are: read, and checked as far as that needs no grid."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from solver.written.degrees import degree
+from solver.written.kinds import RANKS, Kind, kind_of, same_kind
+from solver.written.parse import read_expression, read_line
+from solver.written.tree import Call, Line, Name, Node, Number, Place, WrittenError
+from solver.written.vocabulary import CONSTANTS, WORDS, nearest
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class System:
+    """Equations that were read.
+
+    Args:
+        fields: rank of each field, by name.
+        unknowns: rank of each unknown, which is neither stored nor given a start.
+        parameters: rank of each parameter.
+        definitions: what each defined name stands for, with other definitions written out.
+        lines: the equations, with definitions written out.
+        dimensions: numbers of dimensions in space in which all parts fit together.
+    """
+
+    fields: Mapping[str, str]
+    unknowns: Mapping[str, str]
+    parameters: Mapping[str, str]
+    definitions: Mapping[str, Node]
+    lines: tuple[Line, ...]
+    dimensions: tuple[int, ...]
+
+    def equation_of(self, field: str) -> Line:
+        """The line that gives the rate of change of a field."""
+        return next(line for line in self.lines if field in _changed(line, self.fields))
+
+    @property
+    def constraints(self) -> tuple[Line, ...]:
+        """The lines without a rate of change, which the unknowns serve."""
+        return tuple(line for line in self.lines if not _changed(line, self.fields))
+
+
+def read_system(
+    write: Sequence[str],
+    fields: Mapping[str, str],
+    unknowns: Mapping[str, str] = NOTHING,
+    define: Mapping[str, str] = NOTHING,
+    parameters: Mapping[str, str] | None = None,
+) -> System:
+    """Read and check a system.
+
+    Args:
+        write: the equations, a line each.
+        fields: rank of each field by name: `scalar`, `vector`, `tensor` or `wavefunction`.
+        unknowns: the same of multipliers and diagnostic fields.
+        define: what further names stand for.
+        parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
+
+    Raises:
+        WrittenError: the first thing that is wrong, with its place in the text.
+    """
+    _check_names(fields, unknowns, define, parameters or {})
+    lines = [read_line(text) for text in write]
+    named = {name: read_expression(text) for name, text in define.items()}
+    declared = {*fields, *unknowns, *named, *CONSTANTS}
+    if parameters is None:
+        parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines)], declared), "scalar")
+    for node in [*named.values(), *(side for line in lines for side in (line.right,))]:
+        _refuse_rates(node, "on the left of an equation, and not in a definition")
+    definitions = _written_out(named)
+    lines = [Line(_insert(line.left, definitions), _insert(line.right, definitions), line.text) for line in lines]
+    system = System(dict(fields), dict(unknowns), dict(parameters), definitions, tuple(lines), ())
+    fitting = _dimensions(system)
+    _check_rates(system)
+    return System(system.fields, system.unknowns, system.parameters, definitions, system.lines, fitting)
+
+
+# ---- names --------------------------------------------------------------------------------------------------------
+
+
+def _check_names(*groups: Mapping[str, str]) -> None:
+    """Each name once, none that the language has, and ranks that there are."""
+    seen: set[str] = set()
+    for group, what in zip(groups, ("field", "unknown", "definition", "parameter"), strict=True):
+        for name, rank in group.items():
+            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+                raise WrittenError(f"{what} {name!r}: a name of letters and digits is needed")
+            if name in WORDS or name in CONSTANTS:
+                raise WrittenError(f"{what} {name!r}: the name has a meaning of its own; another is needed")
+            if name in seen:
+                raise WrittenError(f"{what} {name!r}: the name stands for something else already")
+            if what != "definition" and rank not in RANKS:
+                raise WrittenError(f"{what} {name!r} of rank {rank!r}{nearest(rank, RANKS)}")
+            seen.add(name)
+
+
+def _sides(lines: Iterable[Line]) -> list[Node]:
+    return [side for line in lines for side in (line.left, line.right)]
+
+
+def _free_names(nodes: Iterable[Node], declared: set[str]) -> list[str]:
+    """Names that nothing declares, in their order; those of causes are no names of the system."""
+    return list(dict.fromkeys(name.name for node in nodes for name in _names(node) if name.name not in declared))
+
+
+def _names(node: Node) -> list[Name]:
+    if isinstance(node, Call) and node.function == "cause":
+        return _names(node.arguments[1])
+    below = [name for child in node.children for name in _names(child)]
+    return [node, *below] if isinstance(node, Name) else below
+
+
+def _written_out(named: Mapping[str, Node]) -> dict[str, Node]:
+    """Definitions without other definitions in them; raises WrittenError where one needs itself."""
+    done: dict[str, Node] = {}
+
+    def write_out(name: str, above: tuple[str, ...]) -> Node:
+        if name in done:
+            return done[name]
+        if name in above:
+            raise named[name].place.error(f"the definition of {name!r} needs itself: {' → '.join((*above, name))}")
+        for inner in _names(named[name]):
+            if inner.name in named:
+                write_out(inner.name, (*above, name))
+        done[name] = _insert(named[name], done)
+        return done[name]
+
+    for name in named:
+        write_out(name, ())
+    return {name: done[name] for name in named}
+
+
+def _insert(node: Node, definitions: Mapping[str, Node]) -> Node:
+    """The expression with definitions in place of their names; the name of a cause stays."""
+    if isinstance(node, Name):
+        return definitions.get(node.name, node)
+    if isinstance(node, Call) and node.function == "cause":
+        label, term = node.arguments
+        return Call(node.function, (label, _insert(term, definitions)), place=node.place)
+    return node.map_children(lambda child: _insert(child, definitions))
+
+
+# ---- ranks --------------------------------------------------------------------------------------------------------
+
+
+def _dimensions(system: System) -> tuple[int, ...]:
+    """The numbers of dimensions in which all fits; raises the error of the last of them where none does."""
+    fitting, failure = [], None
+    for dimensions in (1, 2, 3):
+        try:
+            _check_kinds(system, dimensions)
+            fitting.append(dimensions)
+        except WrittenError as error:
+            failure = error
+    if not fitting:
+        assert failure is not None
+        raise failure
+    return tuple(fitting)
+
+
+def _check_kinds(system: System, dimensions: int) -> None:
+    ranks = {**system.fields, **system.unknowns, **system.parameters}
+    kinds = {name: Kind.of_rank(rank) for name, rank in ranks.items()}
+    for node in system.definitions.values():
+        kind_of(node, kinds, dimensions)
+    for line in system.lines:
+        kind = same_kind(line.left, line.right, kinds, dimensions)
+        real = [name for name in _changed(line, system.fields) if not kinds[name].is_complex]
+        if kind.is_complex and real:
+            raise _first_complex(line, kinds, dimensions).error(
+                f"complex, in the equation of the real field {real[0]!r}: real(…), or rank 'wavefunction', is needed"
+            )
+
+
+def _first_complex(line: Line, kinds: Mapping[str, Kind], dimensions: int) -> Place:
+    """Where a line first has something complex."""
+    for side in (line.right, line.left):
+        for node in side.walk():
+            if isinstance(node, Number) and node.value.imag:
+                return node.place
+            if isinstance(node, Name) and node.name in kinds and kinds[node.name].is_complex:
+                return node.place
+    return line.right.place
+
+
+# ---- rates of change ----------------------------------------------------------------------------------------------
+
+
+def _rates(node: Node) -> list[Call]:
+    return [below for below in node.walk() if isinstance(below, Call) and below.function == "dt"]
+
+
+def _refuse_rates(node: Node, where: str) -> None:
+    for rate in _rates(node):
+        raise rate.place.error(f"dt stands {where}")
+
+
+def _changed(line: Line, fields: Mapping[str, str]) -> set[str]:
+    """The fields whose rates of change a line holds."""
+    inside = [name for rate in _rates(line.left) for name in _names(rate)]
+    return {name.name for name in inside if name.name in fields}
+
+
+def _check_rates(system: System) -> None:
+    """Each field has one equation, what stands on the left is linear, and every unknown is used."""
+    moving = {*system.fields, *system.unknowns}
+    equations: dict[str, Line] = {}
+    for line in system.lines:
+        _check_left(line, system)
+        if degree(line.left, moving) > 1:
+            raise line.left.place.error("what is not linear stands on the right of an equation")
+        changed = sorted(_changed(line, system.fields))
+        if len(changed) == 1 and changed[0] in equations:
+            raise line.left.place.error(f"a second equation for {changed[0]!r}: each field has one")
+        equations |= dict.fromkeys(changed, line)
+    for field in system.fields:
+        if field not in equations:
+            raise WrittenError(f"field {field!r} has no equation: a line with dt({field}) is needed")
+    used = {name.name for side in _sides(system.lines) for name in _names(side)}
+    for unknown in system.unknowns:
+        if unknown not in used:
+            raise WrittenError(f"unknown {unknown!r} stands in no equation")
+
+
+def _check_left(line: Line, system: System) -> None:
+    """What a dt on the left holds: fields, no unknowns, and no other dt."""
+    for rate in _rates(line.left):
+        _refuse_rates(rate.arguments[0], "once, not within another dt")
+        names = _names(rate)
+        for name in names:
+            if name.name in system.unknowns:
+                raise name.place.error(f"dt of the unknown {name.name!r}: only fields have a rate of change")
+        if not any(name.name in system.fields for name in names):
+            raise rate.place.error("dt of no field: one of the fields is needed")

@@ -1,0 +1,172 @@
+"""An expression as a tree: names and numbers, what joins them, and what is applied to them.
+
+Nodes are immutable and compare by what they say, not by where they stand in the text, so that two equal expressions are
+one key in a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+
+class WrittenError(ValueError):
+    """A text that is no equation: one line says why, and two more show the text with a caret."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node stands in a text: from which character to which.
+
+    Args:
+        text: the whole line.
+        start, stop: of the characters, the first and the one behind the last.
+    """
+
+    text: str
+    start: int
+    stop: int
+
+    def error(self, message: str) -> WrittenError:
+        """An error that shows this place."""
+        caret = " " * self.start + "^" * max(1, self.stop - self.start)
+        return WrittenError(f"{message}\n    {self.text}\n    {caret}")
+
+
+NOWHERE = Place("", 0, 0)
+
+
+@dataclass(frozen=True)
+class Node:
+    """Shared by all nodes."""
+
+    place: Place = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """The nodes below this one, from left to right."""
+        below: list[Node] = []
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            below += [value] if isinstance(value, Node) else []
+            below += [node for node in value if isinstance(node, Node)] if isinstance(value, tuple) else []
+        return tuple(below)
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, each before what is below it."""
+        waiting: list[Node] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
+
+    def map_children(self, change: Callable[[Node], Node]) -> Node:
+        """A copy of this node whose children are changed."""
+        changed: dict[str, Any] = {}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, Node):
+                changed[entry.name] = change(value)
+            elif isinstance(value, tuple):
+                changed[entry.name] = tuple(change(part) if isinstance(part, Node) else part for part in value)
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True)
+class Number(Node):
+    """A number, real or complex."""
+
+    value: complex
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    """A field, an unknown, a definition, a parameter or a constant."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Sum(Node):
+    """Terms that are added; a difference holds a `Negative`."""
+
+    terms: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Negative(Node):
+    """Minus a node."""
+
+    of: Node
+
+
+@dataclass(frozen=True)
+class Product(Node):
+    """Two factors, of which at least one is a scalar."""
+
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Quotient(Node):
+    """`above` divided by a scalar, point by point."""
+
+    above: Node
+    below: Node
+
+
+@dataclass(frozen=True)
+class Power(Node):
+    """A scalar to a power: a number, or a parameter."""
+
+    base: Node
+    exponent: Node
+
+
+@dataclass(frozen=True)
+class Contraction(Node):
+    """`left @ right`: the last index of the left one and the first of the right one, summed over."""
+
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Component(Node):
+    """One component along the first index: `x`, `y`, `z`, or `up`, the last direction."""
+
+    of: Node
+    direction: str
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """An operator or a function of expressions."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Comparison(Node):
+    """Two real scalars that are compared, as `where` needs it: `<`, `<=`, `>` or `>=`."""
+
+    left: Node
+    sign: str
+    right: Node
+
+
+@dataclass(frozen=True)
+class Line:
+    """One equation, `left = right`.
+
+    Args:
+        left, right: its sides.
+        text: as it was written.
+    """
+
+    left: Node
+    right: Node
+    text: str = field(compare=False)

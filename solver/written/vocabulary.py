@@ -1,0 +1,71 @@
+"""The words of the language beside a system's own names: operators, functions, constants and directions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+DIRECTIONS = ("x", "y", "z", "up")
+UNIT_VECTORS = {"ex": 0, "ey": 1, "ez": 2, "up": -1}  # along which axis
+COORDINATES = {"x": 0, "y": 1, "z": 2}
+CONSTANTS = {"pi", "t", *UNIT_VECTORS, *COORDINATES}
+
+
+@dataclass(frozen=True)
+class Word:
+    """An operator or a function.
+
+    Args:
+        signature: how it is written, for messages.
+        least, most: numbers of arguments.
+    """
+
+    signature: str
+    least: int = 1
+    most: int = 1
+
+
+DERIVATIVES = {
+    "grad": Word("grad(f): ∂_i f"),
+    "div": Word("div(u): ∂_i u_i"),
+    "curl": Word("curl(u)"),
+    "lap": Word("lap(f): ∇²f"),
+    "dx": Word("dx(f)"),
+    "dy": Word("dy(f)"),
+    "dz": Word("dz(f)"),
+    "inverse_lap": Word("inverse_lap(f): g with ∇²g = f"),
+    "fraclap": Word("fraclap(f, s): (−∇²)^s f", 2, 2),
+    "helmholtz": Word("helmholtz(f, a): g with (a − ∇²)g = f", 2, 2),
+}
+ALGEBRA = {
+    "perp": Word("perp(f): (−f_y, f_x)"),
+    "dot": Word("dot(u, v)", 2, 2),
+    "cross": Word("cross(u, v)", 2, 2),
+    "outer": Word("outer(u, v)", 2, 2),
+    "trans": Word("trans(T)"),
+    "sym": Word("sym(T): (T + trans(T))/2"),
+    "conj": Word("conj(f)"),
+    "real": Word("real(f)"),
+    "imag": Word("imag(f)"),
+    "mean": Word("mean(f) or mean(f, x)", 1, 2),
+}
+POINTWISE = {
+    **{name: Word(f"{name}(f)") for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs")},
+    "where": Word("where(a < b, f, g)", 3, 3),
+    "min": Word("min(f, g)", 2, 2),
+    "max": Word("max(f, g)", 2, 2),
+}
+REMARKS = {
+    "dt": Word("dt(f), on the left of an equation"),
+    "explicit": Word("explicit(term)"),
+    "cause": Word("cause(name, term)", 2, 2),
+}
+WORDS = {**DERIVATIVES, **ALGEBRA, **POINTWISE, **REMARKS}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error message: `; did you mean …?`, or the names that are known."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(names) or 'none'}"
