@@ -66,7 +66,7 @@ def test_variance_closes_and_the_flow_is_what_it_is_without_scalars(make_grid):
         missing = imbalance(name, float(state.energies[name]), float(now[name]), state.budget)
         assert abs(missing) < 1e-9
     assert abs(float(state.budget["a_variance_from_gradient"])) > 1e-4
-    calls = transforms_in_step(flow, IFRK2(), sw.steppers.base.state_shapes(flow, IFRK2(), with_key=False))
+    calls = transforms_in_step(flow, IFRK2(), sw.steppers.start.state_shapes(flow, IFRK2(), with_key=False))
     batches = sorted((call.forward, call.batch) for call in calls)
     assert batches == [(False, 4)] * 2 + [(True, 8)] * 2
 
