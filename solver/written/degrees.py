@@ -9,6 +9,8 @@ from solver.written.tree import (
     Call,
     Component,
     Contraction,
+    Derivative,
+    Entry,
     Name,
     Negative,
     Node,
@@ -32,8 +34,10 @@ def degree(node: Node, fields: Collection[str]) -> float:
     match node:
         case Number():
             return 0
-        case Name(name):
+        case Name(name) | Entry(name, _):
             return 1 if name in fields else 0
+        case Derivative(of, _):
+            return degree(of, fields)
         case Sum(terms):
             return max(degree(term, fields) for term in terms)
         case Negative(of) | Component(of, _):

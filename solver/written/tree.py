@@ -159,6 +159,35 @@ class Comparison(Node):
 
 
 @dataclass(frozen=True)
+class Entry(Node):
+    """One component of a vector or a tensor that has a name, by its indices; written out from the text."""
+
+    name: str
+    index: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Derivative(Node):
+    """∂ of a scalar along an axis; written out from the text."""
+
+    of: Node
+    axis: int
+
+
+@dataclass(frozen=True)
+class Slot(Node):
+    """A scalar of a plan: an inner field, which is taken to the points, or a product, which is made there.
+
+    Args:
+        holds: `inner` or `product`.
+        number: its place among these in the plan.
+    """
+
+    holds: str
+    number: int
+
+
+@dataclass(frozen=True)
 class Line:
     """One equation, `left = right`.
 

@@ -54,7 +54,14 @@ def test_definitions_are_written_out():
 
 @pytest.mark.parametrize(
     ("text", "dimensions"),
-    [("lap(b)", (1, 2, 3)), ("dy(b)", (2, 3)), ("b*z", (3,)), ("b*cross(b*up, grad(b))", (2,)), ("b*perp(b).x", (2,))],
+    [
+        ("lap(b)", (1, 2, 3)),
+        ("dy(b)", (2, 3)),
+        ("b*z", (3,)),
+        ("b*cross(b*up, grad(b))", (2,)),
+        ("b*perp(b).x", (2,)),
+        ("curl(perp(b))", (2,)),
+    ],
 )
 def test_the_dimensions_in_which_all_fits(text, dimensions):
     assert read_system([f"dt(b) = {text}"], {"b": "scalar"}).dimensions == dimensions
