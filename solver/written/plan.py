@@ -69,6 +69,13 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str]) -> Plan[R
     return Plan(tuple(planner.inner), tuple(planner.products), in_modes)
 
 
+def is_constant(node: Node, fields: Collection[str]) -> bool:
+    """Whether a node is a number for the whole box: without fields, coordinates and products."""
+    return degree(node, fields) == 0 and not any(
+        isinstance(below, Slot) or (isinstance(below, Name) and below.name in COORDINATES) for below in node.walk()
+    )
+
+
 class _Planner:
     def __init__(self, fields: Collection[str]) -> None:
         self.fields = fields
@@ -76,10 +83,8 @@ class _Planner:
         self.products: dict[Node, int] = {}
 
     def is_constant(self, node: Node) -> bool:
-        """Whether a node is a number for the whole box: without fields, coordinates and products."""
-        return degree(node, self.fields) == 0 and not any(
-            isinstance(below, Slot) or (isinstance(below, Name) and below.name in COORDINATES) for below in node.walk()
-        )
+        """Whether a node is a number for the whole box."""
+        return is_constant(node, self.fields)
 
     def is_spectral(self, node: Node) -> bool:
         """Whether a node can be worked out mode by mode: linear in the fields with constant coefficients."""

@@ -240,3 +240,26 @@ class _Work:
             case Call(function, arguments):
                 return FUNCTIONS[function](*map(self.at_points, arguments))
         raise TypeError(node)
+
+
+def symbol_values(symbol, values, box):
+    """What a symbol is at each mode."""
+    of = lambda part: symbol_values(part, values, box)  # noqa: E731
+    match symbol:
+        case Number(value):
+            return value
+        case Name(name):
+            return values[name]
+        case Sum(terms):
+            return sum(map(of, terms))
+        case Negative(part):
+            return -of(part)
+        case Product(left, right):
+            return of(left) * of(right)
+        case Quotient(above, below):
+            return of(above) / of(below)
+        case Derivative(part, axis):
+            return 1j * box.k[axis] * of(part)
+        case Call(name, (part, *others)):
+            return box.multiplier(name, *(other.name if name == "mean" else of(other) for other in others)) * of(part)
+    raise TypeError(symbol)

@@ -1,0 +1,167 @@
+"""The linear part of right-hand sides: what is of degree one in the fields, with the same coefficients everywhere.
+
+It becomes a symbol for each pair of a row and a scalar that it acts on: an expression in which the scalar is 1, ∂ along
+an axis stands for i k, and `lap` for −k². What is left is for a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from solver.written.components import ONE, ZERO, minus, plus, times
+from solver.written.degrees import degree
+from solver.written.plan import SPECTRAL, is_constant
+from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Number, Product, Quotient, Sum
+from solver.written.vocabulary import COORDINATES
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class LinearPart(Generic[Row]):
+    """Right-hand sides, taken apart.
+
+    Args:
+        symbols: by row and by the scalar that it acts on; pairs that are not there are zero.
+        rest: what is left of each row.
+        left_out: terms of degree one in the rest, each with the reason.
+    """
+
+    symbols: Mapping[tuple[Row, Node], Node]
+    rest: Mapping[Row, Node]
+    left_out: Sequence[tuple[Node, str]]
+
+
+def linear_part(rows: Mapping[Row, Node], fields: Collection[str]) -> LinearPart[Row]:
+    """Take the linear part out of right-hand sides.
+
+    Args:
+        rows: written out in components.
+        fields: names of what they are functions of.
+    """
+    symbols, rest, left_out = {}, {}, []
+    for row, node in rows.items():
+        linear, rest[row] = _taken_apart(node, fields)
+        left_out += [(term, reason) for term in _terms(rest[row]) if (reason := _reason(term, fields))]
+        for scalar in dict.fromkeys(part for part in linear.walk() if _is_scalar_of(part, fields)):
+            symbols[row, scalar] = _coefficient(linear, scalar, fields)
+    return LinearPart(symbols, rest, left_out)
+
+
+def _is_scalar_of(node: Node, fields: Collection[str]) -> bool:
+    return isinstance(node, Name | Entry) and node.name in fields
+
+
+def _taken_apart(node: Node, fields: Collection[str]) -> tuple[Node, Node]:
+    """The linear part of a node, and the rest."""
+    if _is_scalar_of(node, fields):
+        return node, ZERO
+    match node:
+        case Sum(terms):
+            parts = [_taken_apart(term, fields) for term in terms]
+            return plus(part[0] for part in parts), plus(part[1] for part in parts)
+        case Negative(of):
+            linear, rest = _taken_apart(of, fields)
+            return minus(linear), minus(rest)
+        case Product(left, right) if is_constant(left, fields) or is_constant(right, fields):
+            constant, other = (left, right) if is_constant(left, fields) else (right, left)
+            linear, rest = _taken_apart(other, fields)
+            return times(constant, linear), times(constant, rest)
+        case Quotient(above, below) if is_constant(below, fields):
+            return _each(_taken_apart(above, fields), lambda part: Quotient(part, below))
+        case Derivative(of, axis):
+            return _each(_taken_apart(of, fields), lambda part: Derivative(part, axis))
+        case Call("cause", (label, term)):
+            return _each(_taken_apart(term, fields), lambda part: Call("cause", (label, part)))
+        case Call(function, (of, *others)) if function in SPECTRAL:
+            return _each(_taken_apart(of, fields), lambda part: Call(function, (part, *others)))
+    return ZERO, node
+
+
+def _each(parts: tuple[Node, Node], change: Callable[[Node], Node]) -> tuple[Node, Node]:
+    """Both parts changed, where there is something to be changed."""
+    linear, rest = (part if part == ZERO else change(part) for part in parts)
+    return linear, rest
+
+
+def _coefficient(node: Node, scalar: Node, fields: Collection[str]) -> Node:
+    """What a linear expression multiplies one scalar by, mode by mode."""
+    if _is_scalar_of(node, fields):
+        return ONE if node == scalar else ZERO
+    of = lambda part: _coefficient(part, scalar, fields)  # noqa: E731
+    match node:
+        case Sum(terms):
+            return plus(map(of, terms))
+        case Negative(inner):
+            return minus(of(inner))
+        case Product(left, right):
+            constant, other = (left, right) if is_constant(left, fields) else (right, left)
+            return times(constant, of(other))
+        case Quotient(above, below):
+            symbol = of(above)
+            return ZERO if symbol == ZERO else Quotient(symbol, below)
+        case Derivative(inner, axis):
+            symbol = of(inner)
+            return ZERO if symbol == ZERO else Derivative(symbol, axis)
+        case Call("cause", (_, term)):
+            return of(term)
+        case Call(function, (inner, *others)):
+            symbol = of(inner)
+            return ZERO if symbol == ZERO else Call(function, (symbol, *others))
+    raise TypeError(f"{type(node).__name__} is no part of a linear expression")
+
+
+# ---- what stays in the rest -----------------------------------------------------------------------------------------
+
+
+def _terms(node: Node) -> list[Node]:
+    """The terms of a rest, behind signs, constants and operators."""
+    match node:
+        case Sum(terms):
+            return [below for term in terms for below in _terms(term)]
+        case Negative(of):
+            return _terms(of)
+    return [] if node == ZERO else [node]
+
+
+def _reason(term: Node, fields: Collection[str]) -> str:
+    """Why a term of degree one is not in the linear part; empty for a term of another degree."""
+    if degree(term, fields) != 1:
+        return ""
+    parts = list(term.walk())
+    if any(isinstance(part, Call) and part.function == "explicit" for part in parts):
+        return "explicit"
+    if any(isinstance(part, Name) and part.name in COORDINATES for part in parts):
+        return "its coefficient depends on the place"
+    return "it does not act on each mode by itself"
+
+
+# ---- symbols --------------------------------------------------------------------------------------------------------
+
+
+def is_real(symbol: Node) -> bool:
+    """Whether a symbol is real for real parameters: every term has an even number of derivatives and real numbers."""
+    return _parity(symbol) == 0
+
+
+def _parity(symbol: Node) -> int | None:
+    """0 of a real symbol, 1 of an imaginary one, None of neither."""
+    match symbol:
+        case Number(value):
+            return 0 if value.imag == 0 else 1 if value.real == 0 else None
+        case Sum(terms):
+            parities = set(map(_parity, terms))
+            return parities.pop() if len(parities) == 1 else None
+        case Negative(of):
+            return _parity(of)
+        case Product(left, right) | Quotient(left, right):
+            both = _parity(left), _parity(right)
+            return None if None in both else sum(both) % 2  # type: ignore[arg-type]
+        case Derivative(of, _):
+            parity = _parity(of)
+            return None if parity is None else 1 - parity
+        case Call(function, (of, *_)) if function in SPECTRAL:
+            return _parity(of)
+    return 0
