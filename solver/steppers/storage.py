@@ -46,12 +46,12 @@ def declare(owner: str, method: str, place: str, tree: Any, declared: Any, grid:
     except ValueError as error:
         raise TypeError(f"{owner}: what {method} returns is not of the form of what it keeps: {error}") from None
     storage = [entry for entry, part in zip(entries, parts, strict=True) for _ in jax.tree.leaves(part)]
-    found = {}
+    storage_by_path = {}
     for (path, leaf), how in zip(jax.tree_util.tree_leaves_with_path(tree), storage, strict=True):
         name = "/".join(part for part in (place, path_in_state(path)) if part)
         _check(owner, method, name, tuple(getattr(leaf, "shape", ())), how, grid)
-        found[name] = how or HOST
-    return found
+        storage_by_path[name] = how or HOST
+    return storage_by_path
 
 
 def _check(owner: str, method: str, name: str, shape: tuple[int, ...], how: Storage | None, grid: Grid) -> None:

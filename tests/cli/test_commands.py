@@ -222,9 +222,9 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path, here):
     assert again.returncode == 3, "a job of a chain does not repeat it"
     assert "the same run file would lead there again: `slabwave resume DIR --branch NEW time.step=…`" in again.stderr
     assert "blew up between step" in here("info", tmp_path / "run").stdout
-    told = json.loads(here("info", "--json", tmp_path / "run").stdout)
-    assert told["state"] == "blown up"
-    assert told["device_hours"] > 0
+    status = json.loads(here("info", "--json", tmp_path / "run").stdout)
+    assert status["state"] == "blown up"
+    assert status["device_hours"] > 0
     table = here("info", tmp_path).stdout.splitlines()
     assert table[0].split() == ["run", "state", "step", "t", "end", "device", "hours"]
     assert table[1].startswith("run  blown up  ")
@@ -373,10 +373,10 @@ DECOMPOSITIONS = {
 def test_the_same_run_split_otherwise(finished, tmp_path, case):
     done = run_small(tmp_path / "run", *DECOMPOSITIONS[case])
     assert done.returncode == 0, done.stderr
-    (expected, _), (found, _) = (
+    (expected, _), (read, _) = (
         read_checkpoint(folder / "checkpoints" / "step-00000040") for folder in (finished[0], tmp_path / "run")
     )
-    assert np.abs(found["field/velocity"] - expected["field/velocity"]).max() < 1e-13
+    assert np.abs(read["field/velocity"] - expected["field/velocity"]).max() < 1e-13
     assert slabwave("verify", tmp_path / "run").returncode == 0
 
 

@@ -30,8 +30,8 @@ def test_the_readme_lists_every_command():
 
 
 def test_the_pages_of_outputs_list_every_output():
-    told = {page: (ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("outputs.md", "diagnostics.md")}
-    listed = [name for text in told.values() for name in re.findall(r"^\| `([a-z-]+)` \|", text, re.MULTILINE)]
+    pages = {page: (ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("outputs.md", "diagnostics.md")}
+    listed = [name for text in pages.values() for name in re.findall(r"^\| `([a-z-]+)` \|", text, re.MULTILINE)]
     assert set(Registry().names("output")) <= {*listed}
 
 

@@ -100,11 +100,11 @@ def test_energies_change_by_their_budget(tmp_path, name, d):
         driven = equation.at_step(equation.start_forcing((), fields))
         total = driven.nonlinear({**fields, BUDGET: jnp.zeros(len(columns))}, np.zeros(()))
         rates = dict(zip(sorted(columns), total.pop(BUDGET), strict=True))
-        _, found = jax.jvp(equation.energies, (fields,), (added(equation.linear().apply(fields), total),))
-        return found, rates
+        _, changes = jax.jvp(equation.energies, (fields,), (added(equation.linear().apply(fields), total),))
+        return changes, rates
 
-    found, rates = both(fields)
-    for energy, change in found.items():
+    changes, rates = both(fields)
+    for energy, change in changes.items():
         causes = [rate for column, rate in rates.items() if column.startswith(f"{energy}_from_")]
         assert len(causes) > 0
         scale = max(map(abs, [*causes, change]))
@@ -130,15 +130,15 @@ def test_transfers_are_the_time_derivative_of_the_spectrum(tmp_path, name, d):
         linear, nonlinear = changes(equation, fields)
         return jax.jvp(spectra, (fields,), (added(linear, nonlinear),))[1], Transfer().values(equation, fields)
 
-    derivative, found = both(fields)
+    derivative, transfers = both(fields)
     for q, change in derivative.items():
-        transfer, flux, linear = (np.asarray(found[f"{q}_{what}"]) for what in ("transfer", "flux", "linear"))
+        transfer, flux, linear = (np.asarray(transfers[f"{q}_{what}"]) for what in ("transfer", "flux", "linear"))
         scale = np.abs(transfer).max() + np.abs(linear).max()
         assert scale > 0
         np.testing.assert_allclose(transfer + linear, change, atol=1e-12 * scale)
         np.testing.assert_allclose(flux, -np.cumsum(transfer), atol=1e-13 * scale)
     for q in CONSERVED.get((name, d), []):
-        transfer = np.asarray(found[f"{q}_transfer"])
+        transfer = np.asarray(transfers[f"{q}_transfer"])
         assert abs(transfer.sum()) < 1e-12 * np.abs(transfer).sum(), q
         assert np.abs(transfer).sum() > 0
 
@@ -150,9 +150,9 @@ def test_transfers_on_eight_devices(tmp_path, name):
     expected = jax.jit(lambda fields: Transfer().values(one, fields))(start)
     equation, fields = assembled(tmp_path, name, d, 8)
     stacked = equation.join(fields)
-    found = on_devices(lambda v: Transfer().values(equation, equation.split(v)), stacked, exchanges=2)
+    transfers = on_devices(lambda v: Transfer().values(equation, equation.split(v)), stacked, exchanges=2)
     for q, values in expected.items():
-        np.testing.assert_allclose(found[q], values, atol=1e-12 * np.abs(values).max())
+        np.testing.assert_allclose(transfers[q], values, atol=1e-12 * np.abs(values).max())
 
 
 @pytest.mark.parametrize("dealias", ["three-halves", "none"])
@@ -178,23 +178,24 @@ def test_invariants_are_the_quantities_of_the_series(make_grid):
         halves = {q: 0.5 * invariant_transfer(equation, g, fields).sum() for q, g in invariants.items()}
         return equation.series(fields, 0.1), halves
 
-    row, found = both(mhd, fields)
-    assert float(found["energy"]) == pytest.approx(float(row["kinetic_energy"] + row["magnetic_energy"]), rel=1e-12)
-    assert float(found["cross_helicity"]) == pytest.approx(float(row["cross_helicity"]), rel=1e-12)
+    row, invariants = both(mhd, fields)
+    total = float(row["kinetic_energy"] + row["magnetic_energy"])
+    assert float(invariants["energy"]) == pytest.approx(total, rel=1e-12)
+    assert float(invariants["cross_helicity"]) == pytest.approx(float(row["cross_helicity"]), rel=1e-12)
     helicity = sw.equations.magnetic_helicity(fields["magnetic_field"], mhd.grid)
-    assert float(found["magnetic_helicity"]) == pytest.approx(float(helicity), rel=1e-11)
+    assert float(invariants["magnetic_helicity"]) == pytest.approx(float(helicity), rel=1e-11)
     plane = make_grid((18, 14), devices=2)
     layers = sw.equations.TwoLayerQuasiGeostrophic(plane, 3.0)
     fields = jax.jit(layers.from_physical)(
         {name: jnp.asarray(rng.normal(size=(1, *plane.shape))) for name in layers.fields}
     )
-    row, found = both(layers, fields)
-    for q in found:
-        assert float(found[q]) == pytest.approx(float(row[q]), rel=1e-12)
+    row, invariants = both(layers, fields)
+    for q in invariants:
+        assert float(invariants[q]) == pytest.approx(float(row[q]), rel=1e-12)
     flow = sw.equations.NavierStokes(grid, 0.1)
     abc = jax.jit(flow.from_physical)({"velocity": sw.initial.Beltrami((1.0, 0.5, 0.7))(grid)})
-    _, found = both(flow, abc)
-    assert float(found["helicity"]) == pytest.approx(2 * float(found["energy"]), rel=1e-12)  # ω = u
+    _, invariants = both(flow, abc)
+    assert float(invariants["helicity"]) == pytest.approx(2 * float(invariants["energy"]), rel=1e-12)  # ω = u
 
 
 def test_wavefunctions_have_no_transfer(make_grid):

@@ -75,10 +75,10 @@ def test_alfven_waves_turn_at_their_frequency(make_grid):
     along_y = lambda phase, sign: wave(grid, (1, 0, 1), (0, sign * SMALL, 0), phase)  # noqa: E731
     state = after(flow, IFRK4(), {"velocity": along_y(0, 1), "magnetic_field": along_y(0, -1)}, 5.0, 0.5)
     # u = −b travels along B₀: u(x, t) = cos(k·x − ω t)
-    found = flow.to_physical(state.field)
+    values = flow.to_physical(state.field)
     expected = along_y(-omega * 5.0, 1) / SMALL
-    np.testing.assert_allclose(found["velocity"] / SMALL, expected, atol=1e-10 * omega * 5)
-    np.testing.assert_allclose(found["magnetic_field"] / SMALL, -expected, atol=1e-10 * omega * 5)
+    np.testing.assert_allclose(values["velocity"] / SMALL, expected, atol=1e-10 * omega * 5)
+    np.testing.assert_allclose(values["magnetic_field"] / SMALL, -expected, atol=1e-10 * omega * 5)
 
 
 def test_orszag_tang_against_an_independent_solver(make_grid):
@@ -87,7 +87,7 @@ def test_orszag_tang_against_an_independent_solver(make_grid):
     grid = make_grid((n, n), devices=4)
     flow = MHD(grid, viscosity, resistivity)
     start = {"velocity": initial.OrszagTang()(grid), "magnetic_field": initial.OrszagTang(magnetic=True)(grid)}
-    found = flow.to_physical(after(flow, IFRK4(), start, end, 0.0125).field)
+    values = flow.to_physical(after(flow, IFRK4(), start, end, 0.0125).field)
 
     k = np.fft.fftfreq(n, 1 / n)
     kx, ky = np.meshgrid(k, k, indexing="ij")
@@ -124,7 +124,7 @@ def test_orszag_tang_against_an_independent_solver(make_grid):
         q = q + dt / 6 * (a + 2 * b + 2 * c + rhs(q + dt * c))
     for name, stream in (("velocity", q[0] * inverse), ("magnetic_field", q[1])):
         expected = np.stack([at_points(1j * ky * stream), at_points(-1j * kx * stream)])
-        np.testing.assert_allclose(found[name], expected, atol=2e-7)
+        np.testing.assert_allclose(values[name], expected, atol=2e-7)
         assert np.abs(expected).max() > 0.5
 
 
@@ -144,7 +144,7 @@ def test_gray_scott_against_an_independent_integrator(make_grid):
     u = initial.Bump(background=1.0, height=-0.5, width=0.1)(grid)
     v = initial.Bump(height=0.25, width=0.1)(grid)
     state = after(equation, ETDRK4(), {"u": u, "v": v}, 20.0, 0.25)
-    found = equation.to_physical(state.field)
+    values = equation.to_physical(state.field)
     k = 2 * np.pi * np.fft.fftfreq(n, length / n)
     k2 = k[:, None] ** 2 + k**2
 
@@ -161,8 +161,8 @@ def test_gray_scott_against_an_independent_integrator(make_grid):
 
     first = np.concatenate([np.asarray(u).ravel(), np.asarray(v).ravel()])
     expected = solve_ivp(rhs, (0, 20), first, rtol=1e-11, atol=1e-13, method="DOP853").y[:, -1].reshape(2, n, n)
-    np.testing.assert_allclose(found["u"][0], expected[0], atol=1e-8)
-    np.testing.assert_allclose(found["v"][0], expected[1], atol=1e-8)
+    np.testing.assert_allclose(values["u"][0], expected[0], atol=1e-8)
+    np.testing.assert_allclose(values["v"][0], expected[1], atol=1e-8)
     assert np.abs(expected[1]).max() > 0.05
 
 

@@ -125,11 +125,11 @@ def test_what_auto_means_on_gpus():
 def test_hosts_are_told_apart_by_their_links():
     def mesh(platform, groups, names=("slab",), told_by="partition_index"):
         device = lambda i, group: types.SimpleNamespace(platform=platform, id=i, **{told_by: group})  # noqa: E731
-        found = object.__new__(jax.sharding.Mesh)
+        mesh = object.__new__(jax.sharding.Mesh)
         of_groups = np.array([device(i, int(group)) for i, group in enumerate(np.ravel(groups))])
-        object.__setattr__(found, "devices", of_groups.reshape(np.shape(groups)))
-        object.__setattr__(found, "axis_names", names)
-        return found
+        object.__setattr__(mesh, "devices", of_groups.reshape(np.shape(groups)))
+        object.__setattr__(mesh, "axis_names", names)
+        return mesh
 
     assert across_hosts(mesh("gpu", [0, 0, 1, 1]))
     assert across_hosts(mesh("gpu", [0, 0, 1, 1], told_by="slice_index"))

@@ -24,8 +24,8 @@ functions = {"square": lambda u: u * u, "cube": lambda u: u * u * u}
 fn = functions[sys.argv[1]]
 u = sw.sample(lambda x, y, z: (2 * jnp.sin(x) + 0 * y + 0 * z,), grid)
 u_hat = transform.forward(u)
-found = jax.jit(lambda v: transform.pointwise(fn, v))(u_hat)
-largest = float(jnp.abs(transform.inverse(found) - transform.inverse(transform.forward(fn(u)))).max())
+changed = jax.jit(lambda v: transform.pointwise(fn, v))(u_hat)
+largest = float(jnp.abs(transform.inverse(changed) - transform.inverse(transform.forward(fn(u)))).max())
 assert largest < 1e-12, f"{sys.argv[1]}: {largest}"
 norm = {"square": "forward", "cube": "ortho"}[sys.argv[1]]
 total = float(jnp.abs(sw.fft.rfftn(jnp.ones((8, 8, 8)), norm=norm)).max())

@@ -237,7 +237,7 @@ def test_the_embedded_error_is_that_of_a_second_order_step(make_grid):
     assert stepper.error_order == 2
     state = sw.initial_state(equation, stepper, {"x": jnp.asarray([[1.0, 0.5, -0.3, 0.2]]), "y": jnp.zeros((1, 4))})
     driven, fields = equation.at_step({}, (), 0), with_budget(state.field, state.budget)
-    found = []
+    errors = []
     for dt in (0.1, 0.05, 0.025):
         coefficients = stepper.coefficients(driven, dt)
         after, history, error = stepper.step_with_error(driven, fields, (), 0.3, dt, coefficients)
@@ -250,8 +250,8 @@ def test_the_embedded_error_is_that_of_a_second_order_step(make_grid):
         other, _ = embedded.step(driven, fields, (), 0.3, dt, coefficients)
         for name, value in error.items():
             np.testing.assert_allclose(other[name] + value, after[name], atol=1e-15)
-        found.append(max(float(jnp.max(jnp.abs(e))) for e in error.values()))
-    assert np.all(np.abs(rates(found) - 3) < 0.2), found
+        errors.append(max(float(jnp.max(jnp.abs(e))) for e in error.values()))
+    assert np.all(np.abs(rates(errors) - 3) < 0.2), errors
 
 
 def _with_weights(stepper, weights):

@@ -64,12 +64,12 @@ def test_a_plan_gives_what_stands_in_the_text(name, dimensions):
     for field, rank in system.fields.items():
         shape = (dimensions,) * (rank == "vector") + box.shape
         values[field] = rng.normal(size=shape) + (1j * rng.normal(size=shape) if rank == "wavefunction" else 0)
-    found = by_plan(plan, values, box)
+    computed = by_plan(plan, values, box)
     for field in system.fields:
         whole = np.broadcast_to(directly(system.equation_of(field).right, values, box), np.shape(values[field]))
         size = np.abs(whole).max()
         assert size > 0.1
-        for (name_of_row, index), row in found.items():
+        for (name_of_row, index), row in computed.items():
             if name_of_row == field:
                 np.testing.assert_allclose(row, whole[index], atol=1e-12 * size)
 
