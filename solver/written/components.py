@@ -85,6 +85,8 @@ def minus(node: Node) -> Node:
     """The negative."""
     if isinstance(node, Number):
         return Number(-node.value) if node.value else node
+    if isinstance(node, Sum):
+        return plus(map(minus, node.terms))
     return node.of if isinstance(node, Negative) else Negative(node)
 
 

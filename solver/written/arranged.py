@@ -1,0 +1,101 @@
+"""A system with every term on its side: rates of change on the left, all else on the right, and constraints.
+
+M ∂t u = F(u, p), 0 = C(u, p), a row for each scalar: M acts on each mode by itself, F and C hold fields u, unknowns p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from solver.written.components import ZERO, Components, minus, plus, times, written_out
+from solver.written.kinds import Kind
+from solver.written.linear import linear_part
+from solver.written.plan import SPECTRAL, is_constant
+from solver.written.system import System
+from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Sum
+
+Row: TypeAlias = tuple[int, tuple[int, ...]]  # number of the line, and index of its component
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """A system in components.
+
+    Args:
+        mass: M, by row and by the scalar of a field.
+        right: F, by row.
+        constraints: C, by row.
+    """
+
+    mass: Mapping[tuple[Row, Node], Node]
+    right: Mapping[Row, Node]
+    constraints: Mapping[Row, Node]
+
+
+def arranged(system: System, dimensions: int) -> Arranged:
+    """Move every term of a system to its side.
+
+    Args:
+        system: that was read.
+        dimensions: of space, one of the system's.
+
+    Raises:
+        WrittenError: a rate of change that does not stand where each mode can be solved by itself.
+    """
+    ranks = {**system.fields, **system.unknowns, **system.parameters}
+    kinds = {name: Kind.of_rank(rank) for name, rank in ranks.items()}
+    moving = {*system.fields, *system.unknowns}
+    rates, right, constraints = {}, {}, {}
+    for number, line in enumerate(system.lines):
+        left, behind = (written_out(side, kinds, dimensions) for side in (line.left, line.right))
+        is_constraint = not any(_holds_rate(node) for node in left.entries.values())
+        for index, node in left.entries.items():
+            rate, rest = _rate_apart(node, moving)
+            if _holds_rate(rest):
+                raise line.left.place.error("dt stands where each mode cannot be solved by itself")
+            moved = plus((_entry(behind, index), minus(rest)))
+            if is_constraint:
+                constraints[number, index] = minus(moved)
+            else:
+                rates[number, index], right[number, index] = rate, moved
+    return Arranged(linear_part(rates, set(system.fields)).symbols, right, constraints)
+
+
+def _entry(side: Components, index: tuple[int, ...]) -> Node:
+    """One component of a right-hand side; a zero stands for all."""
+    return side.entries.get(index, ZERO)
+
+
+def _holds_rate(node: Node) -> bool:
+    return any(isinstance(below, Call) and below.function == "dt" for below in node.walk())
+
+
+def _rate_apart(node: Node, moving: set[str]) -> tuple[Node, Node]:
+    """What dt acts on in a left-hand side, with all that acts on dt; and the terms without it."""
+    if not _holds_rate(node):
+        return ZERO, node
+    match node:
+        case Call("dt", (of,)):
+            return of, ZERO
+        case Sum(terms):
+            parts = [_rate_apart(term, moving) for term in terms]
+            return plus(part[0] for part in parts), plus(part[1] for part in parts)
+        case Negative(of):
+            rate, rest = _rate_apart(of, moving)
+            return minus(rate), minus(rest)
+        case Product(left, right) if is_constant(left, moving) or is_constant(right, moving):
+            constant, other = (left, right) if is_constant(left, moving) else (right, left)
+            rate, rest = _rate_apart(other, moving)
+            return times(constant, rate), times(constant, rest)
+        case Quotient(above, below) if is_constant(below, moving):
+            rate, rest = _rate_apart(above, moving)
+            return Quotient(rate, below), rest if rest == ZERO else Quotient(rest, below)
+        case Derivative(of, axis):
+            rate, rest = _rate_apart(of, moving)
+            return Derivative(rate, axis), rest if isinstance(rest, Number) else Derivative(rest, axis)
+        case Call(function, (of, *others)) if function in SPECTRAL:
+            rate, rest = _rate_apart(of, moving)
+            return Call(function, (rate, *others)), rest if rest == ZERO else Call(function, (rest, *others))
+    return ZERO, node
