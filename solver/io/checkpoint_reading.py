@@ -31,8 +31,7 @@ def load_checkpoint(
     equation: PeriodicSystem,
     stepper: Stepper,
     *,
-    statistics: Mapping[str, Any] = MappingProxyType({}),
-    declared: Mapping[str, Mapping[str, Storage]] = MappingProxyType({}),
+    statistics: Mapping[str, tuple[Any, Mapping[str, Storage]]] = MappingProxyType({}),
     checked: bool = False,
 ) -> State:
     """Load a state from a checkpoint, written on any number of devices, onto the devices of the equation's grid.
@@ -42,9 +41,8 @@ def load_checkpoint(
     Args:
         path: one checkpoint's folder.
         equation, stepper: they decide the entries of the state.
-        statistics: shapes of the sums of outputs, by output name. Sums that the checkpoint does not have, or has in
-            other shapes, are left out of the state.
-        declared: how these sums are stored, by output name; see `State.with_statistics`.
+        statistics: by output name the shapes of its sums, and how they are stored (`steppers.storage.declare`). Sums
+            that the checkpoint does not have, or has in other shapes, are left out of the state.
         checked: whether its checksums have been compared already; if not, each process compares its share.
 
     Raises:
@@ -58,7 +56,8 @@ def load_checkpoint(
             raise CheckpointError("; ".join(problems))
     manifest = read_manifest(path)
     shapes = state_shapes(equation, stepper, with_key="key" in manifest["values"])
-    for name, sums in statistics.items():
+    declared = {name: storage for name, (_, storage) in statistics.items()}
+    for name, (sums, _) in statistics.items():
         alone = State(field={}, storage=()).with_statistics({name: sums}, declared)
         if all(_has(manifest, leaf, equation.grid) for leaf in leaves_of(alone) if leaf.name.startswith("statistics/")):
             shapes = shapes.with_statistics({**shapes.statistics, name: sums}, declared)

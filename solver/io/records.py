@@ -70,9 +70,10 @@ class RecordsLayout:
 
     def continues(self, other: RecordsLayout) -> bool:
         """Whether rows of this layout may follow rows of another: the same axes, columns and units."""
-        return self._of_rows() == other._of_rows()
+        return self.of_rows() == other.of_rows()
 
-    def _of_rows(self) -> Any:
+    def of_rows(self) -> Any:
+        """What rows depend on: axes with values and units, and each column's axes and units; JSON can hold it."""
         axes = {name: (axis.values.tolist(), axis.units) for name, axis in self.axes.items()}
         return axes, {name: (column.axes, column.units) for name, column in self.columns.items()}
 

@@ -263,7 +263,7 @@ def _record_files(directory: RunDirectory) -> list[Path]:
 
 def _key(name: str, layout: RecordsLayout) -> str:
     """Key of an output's sums in the state. It depends on axes and columns, so that other ones start new sums."""
-    return f"{name}-{zlib.crc32(json.dumps(layout.to_json(), sort_keys=True).encode()):08x}"
+    return f"{name}-{zlib.crc32(json.dumps(layout.of_rows(), sort_keys=True).encode()):08x}"
 
 
 def _sums_of(name: str, carried: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

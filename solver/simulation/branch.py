@@ -61,5 +61,5 @@ def _stored(name: str, begun: Any, manifest: dict[str, Any]) -> Any:
         entry = manifest["values"].get(key)
         if entry is None or "key" in entry or np.shape(entry["value"]) != leaf.shape:
             return None
-        values.append(jax.device_put(np.asarray(entry["value"], leaf.dtype), leaf.sharding))
+        values.append(np.asarray(entry["value"], leaf.dtype))  # on no device yet, as from a checkpoint
     return jax.tree_util.tree_unflatten(structure, values)

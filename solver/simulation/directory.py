@@ -37,7 +37,14 @@ def refuse_occupied(directory: RunDirectory, kinds: Iterable[type[Output]]) -> N
 
 
 def _written_by(kinds: Iterable[type[Output]], directory: RunDirectory) -> list[Path]:
-    return [path for kind in kinds for path in kind.paths(directory)]
+    """The files and folders of outputs; raises ConfigError where one lies outside the run's directory."""
+    root, inside = directory.path.resolve(), []
+    for kind in kinds:
+        for path in map(Path.resolve, kind.paths(directory)):
+            if not path.is_relative_to(root):
+                raise ConfigError(f"output {kind.name} writes {path}: a path in the run's directory is needed")
+            inside.append(directory.path / path.relative_to(root))
+    return inside
 
 
 def refuse_earlier_end(directory: RunDirectory, end: float) -> None:

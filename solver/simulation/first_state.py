@@ -44,7 +44,8 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
     _set_aside(directory, list(damaged))
     sums = jax.eval_shape(lambda: simulation.outputs.accumulators(run.equation))
     declared = simulation.outputs.declared(run.equation, sums)
-    state = load_checkpoint(path, run.equation, simulation.stepper, statistics=sums, declared=declared, checked=True)
+    statistics = {name: (sums[name], declared[name]) for name in sums}
+    state = load_checkpoint(path, run.equation, simulation.stepper, statistics=statistics, checked=True)
     for name in sums.keys() - state.statistics.keys():
         LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))

@@ -80,7 +80,8 @@ class OutputList:
 
     def observe(self, equation: PeriodicSystem, state: State, end: bool) -> State:
         """A state with the sums brought up to date. Collective."""
-        carried = dict(state.statistics)
+        own = {output.name for output in self.others}  # a state may come from a run with other outputs
+        carried = {name: sums for name, sums in state.statistics.items() if name in own}
         for output in self.others:
             sums = carried.get(output.name) or output.accumulators(equation)
             if sums:

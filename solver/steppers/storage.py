@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import jax
+import numpy as np
 
 from solver.grid import Grid, Storage
 
@@ -36,7 +37,7 @@ def declare(owner: str, method: str, place: str, tree: Any, declared: Any, grid:
         grid: of the state.
 
     Raises:
-        TypeError: a tree of another form, or an array that is not declared.
+        TypeError: a tree of another form, an array that is not declared, or complex numbers on the host.
         ValueError: an array declared as modes or points has not their shape.
     """
     is_entry = lambda entry: entry is None or isinstance(entry, Storage)  # noqa: E731
@@ -50,6 +51,8 @@ def declare(owner: str, method: str, place: str, tree: Any, declared: Any, grid:
     for (path, leaf), how in zip(jax.tree_util.tree_leaves_with_path(tree), storage, strict=True):
         name = "/".join(part for part in (place, path_in_state(path)) if part)
         _check(owner, method, name, tuple(getattr(leaf, "shape", ())), how, grid)
+        if not (how or HOST).is_split and np.issubdtype(getattr(leaf, "dtype", np.float64), np.complexfloating):
+            raise TypeError(f"{owner} keeps complex numbers on the host ({name}): real and imaginary parts are needed")
         storage_by_path[name] = how or HOST
     return storage_by_path
 

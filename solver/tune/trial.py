@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from solver.operators import Fields
 from solver.plan import transforms_in_step
 from solver.simulation import OutputList, Simulation
 from solver.steppers.state import State
+from solver.steppers.storage import path_in_state
 from solver.tune.candidates import Candidate
 
 
@@ -112,7 +114,8 @@ def begin(trial: Trial, mesh: Mesh, dt: float | None) -> None:
     calls = transforms_in_step(simulation.equation, simulation.stepper, state)
     trial.has_products = any(call.of_points for call in calls)
     trial.exchanges = trial.candidate.section.chunks * sum(call.exchanges for call in calls)
-    trial.ready = Ready(simulation.equation, simulation.stepper, OnHost.of(device_state(state)), dt)
+    on_host = OnHost.of(device_state(state), state.storage_by_path())
+    trial.ready = Ready(simulation.equation, simulation.stepper, on_host, dt)
 
 
 def compile_program(trial: Trial, mesh: Mesh) -> None:
@@ -167,10 +170,10 @@ class OnHost:
     tree: Any
 
     @classmethod
-    def of(cls, arrays: Any) -> OnHost:
-        """Copy arrays from the devices."""
-        leaves, tree = jax.tree.flatten(arrays)
-        return cls([Pieces.of(leaf) if _is_field(leaf) else leaf for leaf in leaves], tree)
+    def of(cls, state: State, split: Collection[str]) -> OnHost:
+        """Copy from the devices the arrays of a state that are split over them, given their paths in the state."""
+        leaves, tree = jax.tree_util.tree_flatten_with_path(state)
+        return cls([Pieces.of(leaf) if path_in_state(path) in split else leaf for path, leaf in leaves], tree)
 
     def shapes(self) -> Any:
         """Shapes, types and shardings of the arrays; numbers and random keys as they are."""
@@ -206,8 +209,3 @@ class Pieces:
         """A copy on the devices that the pieces came from, in buffers of JAX's own."""
         put = [jnp.copy(jax.device_put(values, device)) for device, values in self.pieces]
         return jax.make_array_from_single_device_arrays(self.whole, self.sharding, put)
-
-
-def _is_field(leaf: Any) -> bool:
-    """Whether a leaf is an array on the devices, and no random key."""
-    return isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)

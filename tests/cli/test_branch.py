@@ -25,7 +25,7 @@ stepper = "ifrk2"
 step = 0.05
 end = 0.1
 [devices]
-use = [0]
+use = [0, 1]
 [output]
 directory = "first"
 series = { every_steps = 1 }

@@ -271,8 +271,9 @@ def test_steps_are_as_long_as_the_first_one_of_the_run():
 
 def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
     code, out, _ = tune(
-        "time.cfl=0.5", "devices.decomposition='pencil'", "devices.mesh=[1,2]", "devices.fields_per_exchange=3"
-    )
+        "time.cfl=0.5", "devices.decomposition='pencil'", "devices.mesh=[1,2]", "devices.fields_per_exchange=3",
+        "forcing={name='ornstein-uhlenbeck',rms=0.1,largest=1}",
+    )  # fmt: skip
     assert code == 0
     own = next(row for row in rows(out) if "the run file's" in row)
     assert own.split()[:6] == ["pencil", "1×2", "3", "1", "1", "slabwave"]

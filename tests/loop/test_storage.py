@@ -95,6 +95,11 @@ def test_what_a_stepper_of_ones_own_keeps_goes_through_a_checkpoint(make_grid, t
         ({"before": MODES, "numbers": HOST}, TypeError, "what history_storage returns is not of the form"),
         ({"before": Storage("points"), "numbers": HOST, "count": None}, ValueError, "history/before .* as points"),
         ({"before": MODES, "numbers": HOST, "count": MODES}, ValueError, "history/count .* as modes"),
+        (
+            {"before": HOST, "numbers": HOST, "count": None},
+            TypeError,
+            r"on the host \(history/before\)",
+        ),
     ],
 )
 def test_a_storage_that_is_missing_or_wrong_is_refused_before_the_first_step(make_grid, storage, error, message):

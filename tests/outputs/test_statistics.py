@@ -99,6 +99,21 @@ def test_a_run_that_continues_has_the_bits_of_the_undisturbed_one(tmp_path, stop
         np.testing.assert_array_equal(a[name], b[name])
 
 
+def test_a_run_may_begin_with_the_last_state_of_one_with_other_outputs(tmp_path):
+    """It carries the sums of that run's outputs, which nothing in the new one declares."""
+    grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]))
+    flow, stepper = sw.equations.NavierStokes(grid, viscosity=0.02), sw.steppers.IFRK2()
+    state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid))
+    summing = [Statistics(every_steps=4, sample_steps=2, fields=("velocity",))]
+    last = sw.run(flow, stepper, state, end=0.1, step=0.05, directory=tmp_path / "first", outputs=summing)
+    assert "statistics" in last.statistics
+    after = sw.run(flow, stepper, last, end=0.2, step=0.05, directory=tmp_path / "next", outputs=[])
+    assert int(after.step) == 4
+    assert not after.statistics
+    kept = sw.io.load_checkpoint(list_checkpoints(tmp_path / "next" / "checkpoints")[-1], flow, stepper)
+    assert not kept.statistics
+
+
 def test_steps_of_changing_size_count_by_their_time(tmp_path):
     """A linear growth of the energy has its mean at half the window, but for the step that a state stands for."""
     run(tmp_path, 1.0, control={"cfl": 0.4}, every_steps=None, every_time=0.5, sample_steps=1, fields=())

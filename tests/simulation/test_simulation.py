@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import solver as sw
+from solver.config import ConfigError
+from solver.io import RunDirectory
 from solver.outputs import Series, Statistics
-from solver.simulation import OutputList, Simulation, simulate
+from solver.simulation import OutputList, Simulation, refuse_occupied, simulate
 from solver.stop import StopRequest
 from solver.validate.base import states
 
@@ -57,3 +59,13 @@ def test_a_case_takes_its_states_at_times_each_from_the_one_before(simulation):
     assert [float(state.t) for state in (at_start, middle, end)] == [0.0, 0.2, 0.5]
     *_, expected = sw.evolve(flow, stepper, middle, end=0.5, cfl=0.5)
     assert same(end, expected)
+
+
+def test_an_output_that_writes_elsewhere_is_one_line(tmp_path):
+    """Its files could neither be told from another run's, nor cleared of what an interrupted run left."""
+    paths = classmethod(lambda cls, directory: (tmp_path / "a",))
+    elsewhere = type("Elsewhere", (Series,), {"name": "elsewhere", "paths": paths})
+    (tmp_path / "a").touch()
+    with pytest.raises(ConfigError, match=r"output elsewhere writes .*: a path in the run's directory is needed"):
+        refuse_occupied(RunDirectory(tmp_path / "run"), [elsewhere])
+    refuse_occupied(RunDirectory(tmp_path / "run"), [Series])
