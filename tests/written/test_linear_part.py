@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from evaluation import Box, by_plan, directly, symbol_values
-from test_plan import CASES, PARAMETERS, SHAPES, SYSTEMS
+from test_plan_as_written import CASES, PARAMETERS, SHAPES, SYSTEMS
 
 from solver.written import Kind, read_system, unicode
 from solver.written.components import written_out
