@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+
 from solver.cluster import Agreement, Watchdog, is_first
 from solver.config import ConfigError
 from solver.equations.system import PeriodicSystem
@@ -86,6 +88,8 @@ class OutputList:
             sums = carried.get(output.name) or output.accumulators(equation)
             if sums:
                 carried[output.name] = output.observe(equation, state, sums, end=end)
+        if jax.tree.structure(carried) == jax.tree.structure(state.statistics):
+            return state.replace(statistics=carried)  # stored as before; asking the outputs traces what they record
         return state.with_statistics(carried, self.declared(equation, carried))
 
     def open(self, run: Run, resumed_at: int | None) -> None:

@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from solver.written.components import ZERO, Components, minus, plus, times, written_out
-from solver.written.kinds import Kind
-from solver.written.linear import linear_part
-from solver.written.plan import SPECTRAL, is_constant
+from solver.written.components import ZERO, Components, minus, plus, written_out
+from solver.written.linear import linear_part, taken_apart
 from solver.written.system import System
-from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Sum
+from solver.written.tree import Call, Node
 
 Row: TypeAlias = tuple[int, tuple[int, ...]]  # number of the line, and index of its component
 
@@ -44,8 +42,7 @@ def arranged(system: System, dimensions: int) -> Arranged:
     Raises:
         WrittenError: a rate of change that does not stand where each mode can be solved by itself.
     """
-    ranks = {**system.fields, **system.unknowns, **system.parameters}
-    kinds = {name: Kind.of_rank(rank) for name, rank in ranks.items()}
+    kinds = system.kinds
     moving = {*system.fields, *system.unknowns}
     rates, right, constraints = {}, {}, {}
     for number, line in enumerate(system.lines):
@@ -74,28 +71,11 @@ def _holds_rate(node: Node) -> bool:
 
 def _rate_apart(node: Node, moving: set[str]) -> tuple[Node, Node]:
     """What dt acts on in a left-hand side, with all that acts on dt; and the terms without it."""
-    if not _holds_rate(node):
-        return ZERO, node
-    match node:
-        case Call("dt", (of,)):
-            return of, ZERO
-        case Sum(terms):
-            parts = [_rate_apart(term, moving) for term in terms]
-            return plus(part[0] for part in parts), plus(part[1] for part in parts)
-        case Negative(of):
-            rate, rest = _rate_apart(of, moving)
-            return minus(rate), minus(rest)
-        case Product(left, right) if is_constant(left, moving) or is_constant(right, moving):
-            constant, other = (left, right) if is_constant(left, moving) else (right, left)
-            rate, rest = _rate_apart(other, moving)
-            return times(constant, rate), times(constant, rest)
-        case Quotient(above, below) if is_constant(below, moving):
-            rate, rest = _rate_apart(above, moving)
-            return Quotient(rate, below), rest if rest == ZERO else Quotient(rest, below)
-        case Derivative(of, axis):
-            rate, rest = _rate_apart(of, moving)
-            return Derivative(rate, axis), rest if isinstance(rest, Number) else Derivative(rest, axis)
-        case Call(function, (of, *others)) if function in SPECTRAL:
-            rate, rest = _rate_apart(of, moving)
-            return Call(function, (rate, *others)), rest if rest == ZERO else Call(function, (rest, *others))
-    return ZERO, node
+
+    def take(part: Node) -> tuple[Node, Node] | None:
+        if isinstance(part, Call) and part.function == "dt":
+            return part.arguments[0], ZERO
+        is_remark = isinstance(part, Call) and part.function == "cause"  # of a term, not of a rate of change
+        return None if _holds_rate(part) and not is_remark else (ZERO, part)
+
+    return taken_apart(node, moving, take)

@@ -20,7 +20,7 @@ from solver.written.tree import (
     Quotient,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES, POINTWISE
+from solver.written.vocabulary import POINTWISE
 
 MULTIPLIED = ("dot", "cross", "outer")
 
@@ -77,8 +77,3 @@ def _of_call(function: str, degrees: list[float], count: int) -> float:
     if function in ("fraclap", "helmholtz") and degrees[1]:
         return math.inf
     return max(degrees, default=0)
-
-
-def varies_in_space(node: Node) -> bool:
-    """Whether an expression without fields depends on where it is: it holds a coordinate."""
-    return any(isinstance(below, Name) and below.name in COORDINATES for below in node.walk())

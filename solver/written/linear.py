@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from solver.written.components import ONE, ZERO, minus, plus, times
+from solver.written.components import ONE, ZERO, derivative, minus, plus, times
 from solver.written.degrees import degree
 from solver.written.plan import SPECTRAL, is_constant
 from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Number, Product, Quotient, Sum
@@ -56,27 +56,42 @@ def _is_scalar_of(node: Node, fields: Collection[str]) -> bool:
 
 def _taken_apart(node: Node, fields: Collection[str]) -> tuple[Node, Node]:
     """The linear part of a node, and the rest."""
-    if _is_scalar_of(node, fields):
-        return node, ZERO
+    return taken_apart(node, fields, lambda part: (part, ZERO) if _is_scalar_of(part, fields) else None)
+
+
+def taken_apart(
+    node: Node, fields: Collection[str], take: Callable[[Node], tuple[Node, Node] | None]
+) -> tuple[Node, Node]:
+    """Two parts of an expression whose sum it is, told apart through sums, constant factors and operators on modes.
+
+    Args:
+        node: written out in components.
+        fields: names of what it is a function of.
+        take: is asked first of every node; the two parts of the node, or None to look below it.
+
+    Returns:
+        What `take` puts first, with all that acts on it, and the rest, to which belongs what nothing takes.
+    """
+    if (parts := take(node)) is not None:
+        return parts
+    of = lambda part: taken_apart(part, fields, take)  # noqa: E731
     match node:
         case Sum(terms):
-            parts = [_taken_apart(term, fields) for term in terms]
-            return plus(part[0] for part in parts), plus(part[1] for part in parts)
-        case Negative(of):
-            linear, rest = _taken_apart(of, fields)
-            return minus(linear), minus(rest)
+            pairs = list(map(of, terms))
+            return plus(pair[0] for pair in pairs), plus(pair[1] for pair in pairs)
+        case Negative(inner):
+            return _each(of(inner), minus)
         case Product(left, right) if is_constant(left, fields) or is_constant(right, fields):
             constant, other = (left, right) if is_constant(left, fields) else (right, left)
-            linear, rest = _taken_apart(other, fields)
-            return times(constant, linear), times(constant, rest)
+            return _each(of(other), lambda part: times(constant, part))
         case Quotient(above, below) if is_constant(below, fields):
-            return _each(_taken_apart(above, fields), lambda part: Quotient(part, below))
-        case Derivative(of, axis):
-            return _each(_taken_apart(of, fields), lambda part: Derivative(part, axis))
+            return _each(of(above), lambda part: Quotient(part, below))
+        case Derivative(inner, axis):
+            return _each(of(inner), lambda part: derivative(part, axis))
         case Call("cause", (label, term)):
-            return _each(_taken_apart(term, fields), lambda part: Call("cause", (label, part)))
-        case Call(function, (of, *others)) if function in SPECTRAL:
-            return _each(_taken_apart(of, fields), lambda part: Call(function, (part, *others)))
+            return _each(of(term), lambda part: Call("cause", (label, part)))
+        case Call(function, (inner, *others)) if function in SPECTRAL:
+            return _each(of(inner), lambda part: Call(function, (part, *others)))
     return ZERO, node
 
 

@@ -36,6 +36,12 @@ class System:
     lines: tuple[Line, ...]
     dimensions: tuple[int, ...]
 
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The kind of each field, unknown and parameter, by name."""
+        ranks = {**self.fields, **self.unknowns, **self.parameters}
+        return {name: Kind.of_rank(rank) for name, rank in ranks.items()}
+
     def equation_of(self, field: str) -> Line:
         """The line that gives the rate of change of a field."""
         return next(line for line in self.lines if field in _changed(line, self.fields))
@@ -165,8 +171,7 @@ def _dimensions(system: System) -> tuple[int, ...]:
 
 
 def _check_kinds(system: System, dimensions: int) -> None:
-    ranks = {**system.fields, **system.unknowns, **system.parameters}
-    kinds = {name: Kind.of_rank(rank) for name, rank in ranks.items()}
+    kinds = system.kinds
     for node in system.definitions.values():
         kind_of(node, kinds, dimensions)
     for line in system.lines:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from solver.written.components import written_out
 from solver.written.tree import (
     Call,
     Comparison,
@@ -25,6 +26,24 @@ FUNCTIONS = {
 } | {"min": np.minimum, "max": np.maximum, "explicit": lambda a: a}
 SIGNS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 AXES = {"x": 0, "y": 1, "z": 2, "up": -1}
+
+
+def rows_of(system, dimensions):
+    """The right-hand sides of a system without unknowns, by field and index."""
+    return {
+        (field, index): node
+        for field in system.fields
+        for index, node in written_out(system.equation_of(field).right, system.kinds, dimensions).entries.items()
+    }
+
+
+def random_values(system, box, parameters, seed):
+    """Random fields at the points, and the parameters."""
+    rng, values = np.random.default_rng(seed), dict(parameters)
+    for field, rank in system.fields.items():
+        shape = (box.d,) * (rank == "vector") + box.shape
+        values[field] = rng.normal(size=shape) + (1j * rng.normal(size=shape) if rank == "wavefunction" else 0)
+    return values
 
 
 class Box:

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from evaluation import Box, by_plan, directly, symbol_values
+from evaluation import Box, by_plan, directly, random_values, rows_of, symbol_values
 from test_plan_as_written import CASES, PARAMETERS, SHAPES, SYSTEMS
 
-from solver.written import Kind, read_system, unicode
-from solver.written.components import written_out
+from solver.written import read_system, unicode
 from solver.written.linear import is_real, linear_part
 from solver.written.plan import plan_as_written
 from solver.written.tree import Entry, Name
@@ -14,24 +13,15 @@ from solver.written.tree import Entry, Name
 
 def taken_apart(fields, lines, dimensions):
     system = read_system(lines, fields)
-    kinds = {name: Kind.of_rank(rank) for name, rank in {**system.fields, **system.parameters}.items()}
-    rows = {
-        (field, index): node
-        for field in fields
-        for index, node in written_out(system.equation_of(field).right, kinds, dimensions).entries.items()
-    }
-    return system, linear_part(rows, fields)
+    return system, linear_part(rows_of(system, dimensions), fields)
 
 
 @pytest.mark.parametrize(("name", "dimensions"), CASES, ids=str)
 def test_symbols_and_the_rest_are_the_whole(name, dimensions):
     fields, lines, _ = SYSTEMS[name]
     system, part = taken_apart(fields, lines, dimensions)
-    rng, box = np.random.default_rng(4), Box(SHAPES[dimensions], (2.0, 3.0, 5.0)[:dimensions])
-    values = dict(PARAMETERS)
-    for field, rank in fields.items():
-        shape = (dimensions,) * (rank == "vector") + box.shape
-        values[field] = rng.normal(size=shape) + (1j * rng.normal(size=shape) if rank == "wavefunction" else 0)
+    box = Box(SHAPES[dimensions], (2.0, 3.0, 5.0)[:dimensions])
+    values = random_values(system, box, PARAMETERS, 4)
     rest = by_plan(plan_as_written(part.rest, fields), values, box)
     for field in fields:
         whole = np.broadcast_to(directly(system.equation_of(field).right, values, box), np.shape(values[field]))

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from evaluation import Box, by_plan, directly
+from evaluation import Box, by_plan, directly, random_values, rows_of
 
-from solver.written import Kind, read_system
-from solver.written.components import written_out
+from solver.written import read_system
 from solver.written.plan import plan_as_written
 
 SHAPES = {1: (15,), 2: (9, 12), 3: (6, 7, 8)}
@@ -43,13 +42,7 @@ PARAMETERS = {"nu": 0.3, "n2": 1.7, "beta": 0.8}
 def planned(name, dimensions):
     fields, lines, _ = SYSTEMS[name]
     system = read_system(lines, fields)
-    kinds = {name: Kind.of_rank(rank) for name, rank in {**system.fields, **system.parameters}.items()}
-    rows = {
-        (field, index): node
-        for field in fields
-        for index, node in written_out(system.equation_of(field).right, kinds, dimensions).entries.items()
-    }
-    return system, plan_as_written(rows, fields)
+    return system, plan_as_written(rows_of(system, dimensions), fields)
 
 
 CASES = [(name, d) for name, (_, _, counts) in SYSTEMS.items() for d in (counts or {2: (), 3: ()})]
@@ -57,13 +50,9 @@ CASES = [(name, d) for name, (_, _, counts) in SYSTEMS.items() for d in (counts 
 
 @pytest.mark.parametrize(("name", "dimensions"), CASES, ids=str)
 def test_a_plan_gives_what_stands_in_the_text(name, dimensions):
-    rng = np.random.default_rng(3)
     box = Box(SHAPES[dimensions], (2.0, 3.0, 5.0)[:dimensions])
     system, plan = planned(name, dimensions)
-    values = dict(PARAMETERS)
-    for field, rank in system.fields.items():
-        shape = (dimensions,) * (rank == "vector") + box.shape
-        values[field] = rng.normal(size=shape) + (1j * rng.normal(size=shape) if rank == "wavefunction" else 0)
+    values = random_values(system, box, PARAMETERS, 3)
     computed = by_plan(plan, values, box)
     for field in system.fields:
         whole = np.broadcast_to(directly(system.equation_of(field).right, values, box), np.shape(values[field]))
