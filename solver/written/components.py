@@ -98,18 +98,30 @@ def times(left: Node, right: Node) -> Node:
         is_negative = isinstance(left, Negative) is not isinstance(right, Negative)
         plain = times(*(side.of if isinstance(side, Negative) else side for side in (left, right)))
         return minus(plain) if is_negative else plain
-    factors = [*_factors(left), *_factors(right)]
-    number = Number(math.prod((factor.value for factor in factors if isinstance(factor, Number)), start=complex(1)))
-    factors = [number, *(factor for factor in factors if not isinstance(factor, Number))]
-    factors = sorted((factor for factor in factors if factor != ONE), key=repr)
-    whole = factors[0] if factors else ONE
-    for factor in factors[1:]:
+    parts = [*factors(left), *factors(right)]
+    value = math.prod((factor.value for factor in parts if isinstance(factor, Number)), start=complex(1))
+    if value.imag == 0 and value.real < 0:
+        return minus(times(Number(-value), times_all(factor for factor in parts if not isinstance(factor, Number))))
+    number = Number(value)
+    parts = [number, *(factor for factor in parts if not isinstance(factor, Number))]
+    parts = sorted((factor for factor in parts if factor != ONE), key=repr)
+    whole = parts[0] if parts else ONE
+    for factor in parts[1:]:
         whole = Product(whole, factor)
     return whole
 
 
-def _factors(node: Node) -> list[Node]:
-    return [*_factors(node.left), *_factors(node.right)] if isinstance(node, Product) else [node]
+def times_all(nodes: Iterable[Node]) -> Node:
+    """The product of all, 1 of none."""
+    whole: Node = ONE
+    for node in nodes:
+        whole = times(whole, node)
+    return whole
+
+
+def factors(node: Node) -> list[Node]:
+    """The factors of a product, one after another."""
+    return [*factors(node.left), *factors(node.right)] if isinstance(node, Product) else [node]
 
 
 # ---- from vectors to scalars --------------------------------------------------------------------------------------

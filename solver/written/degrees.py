@@ -18,6 +18,7 @@ from solver.written.tree import (
     Power,
     Product,
     Quotient,
+    Solved,
     Sum,
 )
 from solver.written.vocabulary import POINTWISE
@@ -36,7 +37,7 @@ def degree(node: Node, fields: Collection[str]) -> float:
             return 0
         case Name(name) | Entry(name, _):
             return 1 if name in fields else 0
-        case Derivative(of, _):
+        case Derivative(of, _) | Solved(of, _):
             return degree(of, fields)
         case Sum(terms):
             return max(degree(term, fields) for term in terms)

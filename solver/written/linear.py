@@ -10,11 +10,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from solver.written.components import ONE, ZERO, derivative, minus, plus, times
+from solver.written.components import ONE, ZERO, derivative, factors, minus, plus, times, times_all
 from solver.written.degrees import degree
-from solver.written.plan import SPECTRAL, is_constant
-from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Number, Product, Quotient, Sum
-from solver.written.vocabulary import COORDINATES
+from solver.written.plan import is_constant
+from solver.written.tree import (
+    Call,
+    Derivative,
+    Entry,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Solved,
+    Sum,
+)
+from solver.written.vocabulary import COORDINATES, OPERATORS
 
 Row = TypeVar("Row")
 
@@ -56,7 +69,43 @@ def _is_scalar_of(node: Node, fields: Collection[str]) -> bool:
 
 def _taken_apart(node: Node, fields: Collection[str]) -> tuple[Node, Node]:
     """The linear part of a node, and the rest."""
-    return taken_apart(node, fields, lambda part: (part, ZERO) if _is_scalar_of(part, fields) else None)
+
+    def take(part: Node) -> tuple[Node, Node] | None:
+        if _is_scalar_of(part, fields):
+            return part, ZERO
+        multiplied_out = _multiplied_out(part, fields)
+        return None if multiplied_out is None else taken_apart(multiplied_out, fields, take)
+
+    return taken_apart(node, fields, take)
+
+
+def _multiplied_out(node: Node, fields: Collection[str]) -> Node | None:
+    """A product in which one factor is a sum with constants, as the sum of two products; None for any other node."""
+    if isinstance(node, Power) and _has_constants(node.base, fields) and _whole(node.exponent) > 1:
+        lower = _whole(node.exponent) - 1
+        node = times(node.base, node.base if lower == 1 else Power(node.base, Number(lower)))
+    if not isinstance(node, Product) or is_constant(node, fields):
+        return None
+    parts = factors(node)
+    for i, factor in enumerate(parts):
+        others = times_all(parts[:i] + parts[i + 1 :])
+        if _has_constants(factor, fields) and not is_constant(others, fields):
+            assert isinstance(factor, Sum)
+            constants = plus(term for term in factor.terms if is_constant(term, fields))
+            varying = plus(term for term in factor.terms if not is_constant(term, fields))
+            return plus((times(constants, others), times(varying, others)))
+    return None
+
+
+def _has_constants(node: Node, fields: Collection[str]) -> bool:
+    is_sum = isinstance(node, Sum) and not is_constant(node, fields)
+    return is_sum and any(is_constant(term, fields) for term in node.children)
+
+
+def _whole(exponent: Node) -> int:
+    """A whole number that is an exponent; 0 for any other."""
+    value = exponent.value if isinstance(exponent, Number) else complex(0)
+    return int(value.real) if value.imag == 0 and value.real == int(value.real) else 0
 
 
 def taken_apart(
@@ -90,8 +139,10 @@ def taken_apart(
             return _each(of(inner), lambda part: derivative(part, axis))
         case Call("cause", (label, term)):
             return _each(of(term), lambda part: Call("cause", (label, part)))
-        case Call(function, (inner, *others)) if function in SPECTRAL:
+        case Call(function, (inner, *others)) if function in OPERATORS:
             return _each(of(inner), lambda part: Call(function, (part, *others)))
+        case Solved(inner, by):
+            return _each(of(inner), lambda part: Solved(part, by))
     return ZERO, node
 
 
@@ -125,6 +176,9 @@ def _coefficient(node: Node, scalar: Node, fields: Collection[str]) -> Node:
         case Call(function, (inner, *others)):
             symbol = of(inner)
             return ZERO if symbol == ZERO else Call(function, (symbol, *others))
+        case Solved(inner, by):
+            symbol = of(inner)
+            return ZERO if symbol == ZERO else Solved(symbol, by)
     raise TypeError(f"{type(node).__name__} is no part of a linear expression")
 
 
@@ -171,12 +225,12 @@ def _parity(symbol: Node) -> int | None:
             return parities.pop() if len(parities) == 1 else None
         case Negative(of):
             return _parity(of)
-        case Product(left, right) | Quotient(left, right):
+        case Product(left, right) | Quotient(left, right) | Solved(left, right):
             both = _parity(left), _parity(right)
             return None if None in both else sum(both) % 2  # type: ignore[arg-type]
         case Derivative(of, _):
             parity = _parity(of)
             return None if parity is None else 1 - parity
-        case Call(function, (of, *_)) if function in SPECTRAL:
+        case Call(function, (of, *_)) if function in OPERATORS:
             return _parity(of)
     return 0

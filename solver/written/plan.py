@@ -13,12 +13,10 @@ from typing import Generic, TypeVar
 
 from solver.written.components import minus, plus, times
 from solver.written.degrees import degree
-from solver.written.tree import Call, Derivative, Name, Negative, Node, Product, Quotient, Slot, Sum
-from solver.written.vocabulary import COORDINATES
+from solver.written.tree import Call, Derivative, Name, Negative, Node, Product, Quotient, Slot, Solved, Sum
+from solver.written.vocabulary import COORDINATES, OPERATORS
 
 Row = TypeVar("Row")
-
-SPECTRAL = ("lap", "inverse_lap", "fraclap", "helmholtz", "mean")  # act on each mode by itself, as derivatives do
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,9 @@ class _Planner:
                 return self.is_constant(below) and self.is_spectral(above)
             case Call("cause", (_, term)) | Call("explicit", (term,)):
                 return self.is_spectral(term)
-            case Call(function, (of, *_)) if function in SPECTRAL:
+            case Call(function, (of, *_)) if function in OPERATORS:
+                return self.is_spectral(of)
+            case Solved(of, _):
                 return self.is_spectral(of)
         return degree(node, self.fields) == 1 and not node.children
 
@@ -119,7 +119,7 @@ class _Planner:
                 return self.is_constant(below) and self.has_operator(above)
             case Call("cause" | "explicit", arguments):
                 return self.has_operator(arguments[-1])
-        return isinstance(node, Derivative) or (isinstance(node, Call) and node.function in SPECTRAL)
+        return isinstance(node, Derivative | Solved) or (isinstance(node, Call) and node.function in OPERATORS)
 
     def in_modes(self, node: Node) -> Node:
         """The node with every product in it as a slot: linear in fields and products."""
@@ -139,8 +139,10 @@ class _Planner:
                 return Quotient(self.in_modes(above), below)
             case Call("cause" | "explicit"):
                 return Call(node.function, (*node.arguments[:-1], self.in_modes(node.arguments[-1])))
-            case Call(function, (of, *others)) if function in SPECTRAL:
+            case Call(function, (of, *others)) if function in OPERATORS:
                 return Call(function, (self.in_modes(of), *others))
+            case Solved(of, by):
+                return Solved(self.in_modes(of), by)
         return self.as_product(self.at_points(node))
 
     def as_product(self, at_points: Node) -> Node:

@@ -175,6 +175,19 @@ class Derivative(Node):
 
 
 @dataclass(frozen=True)
+class Solved(Node):
+    """What a symbol gives `of` from, mode by mode: `of` divided by it, and 0 where the symbol vanishes.
+
+    Args:
+        of: a scalar.
+        by: a symbol, which is not zero for modes in general.
+    """
+
+    of: Node
+    by: Node
+
+
+@dataclass(frozen=True)
 class Slot(Node):
     """A scalar of a plan: an inner field, which is taken to the points, or a product, which is made there.
 

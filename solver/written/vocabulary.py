@@ -61,6 +61,7 @@ REMARKS = {
     "explicit": Word("explicit(term)"),
     "cause": Word("cause(name, term)", 2, 2),
 }
+OPERATORS = ("lap", "inverse_lap", "fraclap", "helmholtz", "mean")  # act on each mode by itself, as derivatives do
 WORDS = {**DERIVATIVES, **ALGEBRA, **POINTWISE, **REMARKS}
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from solver.written.components import written_out
+from solver.written.symbols import Modes
 from solver.written.tree import (
     Call,
     Comparison,
@@ -17,6 +18,7 @@ from solver.written.tree import (
     Product,
     Quotient,
     Slot,
+    Solved,
     Sum,
 )
 
@@ -229,6 +231,8 @@ class _Work:
                 return 1j * self.box.k[axis] * self.in_modes(of)
             case Call("cause" | "explicit", arguments):
                 return self.term(arguments[-1])
+            case Solved(of, by):
+                return BoxModes(self.box, self.values).value(Solved(Number(1), by)) * self.in_modes(of)
             case Call(name, (of, *others)):
                 given = [part.name if name == "mean" else self.at_points(part) for part in others]
                 return self.box.multiplier(name, *given) * self.in_modes(of)
@@ -261,24 +265,38 @@ class _Work:
         raise TypeError(node)
 
 
+class BoxModes(Modes):
+    """The modes of a box, for symbols."""
+
+    def __init__(self, box, values):
+        self.box, self.values = box, values
+
+    def derivative(self, axis):
+        return 1j * self.box.k[axis]
+
+    def laplacian(self):
+        return -self.box.k2
+
+    def inverse_laplacian(self):
+        return self.box.multiplier("inverse_lap")
+
+    def fractional(self, power):
+        return self.box.multiplier("fraclap", power)
+
+    def mean(self, axes):
+        return self.box.multiplier("mean", *("xyz"[axis] for axis in axes))
+
+    def number(self, name, index):
+        return self.values[name][index] if index else self.values[name]
+
+    def function(self, name, *arguments):
+        return FUNCTIONS[name](*arguments)
+
+    def divided(self, above, below, size):
+        vanishes = np.abs(below) <= 1e-10 * size
+        return np.where(vanishes, 0, above / np.where(vanishes, 1, below))
+
+
 def symbol_values(symbol, values, box):
     """What a symbol is at each mode."""
-    of = lambda part: symbol_values(part, values, box)  # noqa: E731
-    match symbol:
-        case Number(value):
-            return value
-        case Name(name):
-            return values[name]
-        case Sum(terms):
-            return sum(map(of, terms))
-        case Negative(part):
-            return -of(part)
-        case Product(left, right):
-            return of(left) * of(right)
-        case Quotient(above, below):
-            return of(above) / of(below)
-        case Derivative(part, axis):
-            return 1j * box.k[axis] * of(part)
-        case Call(name, (part, *others)):
-            return box.multiplier(name, *(other.name if name == "mean" else of(other) for other in others)) * of(part)
-    raise TypeError(symbol)
+    return BoxModes(box, values).value(symbol)

@@ -1,0 +1,315 @@
+"""Unknowns, eliminated mode by mode: what is left gives the rate of change of every scalar of the fields.
+
+M ∂t u = S u + G p + N(u),  0 = C u + D p + K(u): an unknown with a column in D is diagnosed, by Gaussian elimination on
+symbols, and stands for its expression wherever it is used. The others are multipliers: they keep what is left of the
+constraints, C ∂t u = 0. For ∇·u = 0 and a pressure that is the Leray projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+from solver.written.arranged import Row, arranged
+from solver.written.components import ONE, ZERO, minus, plus, times, written_out
+from solver.written.linear import LinearPart, linear_part
+from solver.written.symbols import RandomModes, applied, derivative_of, solved, vanishes
+from solver.written.system import System
+from solver.written.tree import (
+    Call,
+    Derivative,
+    Entry,
+    Name,
+    Negative,
+    Node,
+    Product,
+    Quotient,
+    Solved,
+    Sum,
+    WrittenError,
+)
+
+Symbols: TypeAlias = Mapping[tuple[Any, Node], Node]  # by row and by the scalar that is acted on
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A system whose unknowns are eliminated: ∂t u = changes(S u + N).
+
+    Args:
+        system: as it was read.
+        dimensions: of space.
+        scalars: of the fields, one after another.
+        linear: S, by row and scalar.
+        rest: N, by row; diagnosed unknowns are written out in it.
+        left_out: terms of degree one in the rest, each with the reason.
+        mass: M, by row and scalar.
+        gradients: G, by row and multiplier.
+        constraints: C, by row and scalar: what the fields keep.
+        diagnosed: the expression of each unknown that an equation gives.
+    """
+
+    system: System
+    dimensions: int
+    scalars: tuple[Node, ...]
+    linear: Symbols
+    rest: Mapping[Row, Node]
+    left_out: Sequence[tuple[Node, str]]
+    mass: Symbols
+    gradients: Symbols
+    constraints: Symbols
+    diagnosed: Mapping[Node, Node]
+
+    def changes(self, rows: Mapping[Row, Node]) -> dict[Node, Node]:
+        """∂t of each scalar, from the right-hand sides without multipliers: they are found and put in."""
+        return self.projected(self.without_mass(rows))
+
+    def projected(self, rates: Mapping[Node, Node]) -> dict[Node, Node]:
+        """Rates of change without multipliers, with what they add."""
+        projected, pushes = dict(rates), self._pushes()
+        for multiplier, node in self._multipliers(rates, pushes).items():
+            for scalar in self.scalars:
+                if multiplier in pushes[scalar]:
+                    projected[scalar] = plus((projected[scalar], applied(pushes[scalar][multiplier], node)))
+        return projected
+
+    def linear_rows(self) -> dict[Row, Node]:
+        """S u, as an expression for each row."""
+        rows: dict[Row, list[Node]] = {row: [] for row in self.rest}
+        for (row, scalar), symbol in self.linear.items():
+            rows[row].append(applied(symbol, scalar))
+        return {row: plus(terms) for row, terms in rows.items()}
+
+    def without_mass(self, rows: Mapping[Row, Node]) -> dict[Node, Node]:
+        """M⁻¹ of right-hand sides.
+
+        Raises:
+            WrittenError: rates of change that cannot be told apart.
+        """
+        solution = eliminated(self.mass, rows, self.scalars, self.dimensions)
+        if solution.rest or solution.free:
+            raise WrittenError("the rates of change cannot be solved for: each field needs an equation of its own")
+        return {scalar: solution.values[scalar] for scalar in self.scalars}
+
+    def _pushes(self) -> dict[Node, dict[Node, Node]]:
+        """What a multiplier of 1 adds to the rate of each scalar, by scalar and multiplier."""
+        pushes: dict[Node, dict[Node, Node]] = {scalar: {} for scalar in self.scalars}
+        for multiplier in dict.fromkeys(unknown for _, unknown in self.gradients):
+            column = {row: self.gradients.get((row, multiplier), ZERO) for row in self.rest}
+            for scalar, symbol in self.without_mass(column).items():
+                if symbol != ZERO:
+                    pushes[scalar][multiplier] = symbol
+        return pushes
+
+    def _multipliers(self, rates: Mapping[Node, Node], pushes: Mapping[Node, Mapping[Node, Node]]) -> dict[Node, Node]:
+        """The multipliers that keep the constraints beside these rates.
+
+        Raises:
+            WrittenError: one that no constraint determines.
+        """
+        matrix, right = {}, {}
+        multipliers = list(dict.fromkeys(unknown for _, unknown in self.gradients))
+        for row in dict.fromkeys(row for row, _ in self.constraints):
+            of_row = {scalar: symbol for (at, scalar), symbol in self.constraints.items() if at == row}
+            right[row] = minus(plus(applied(symbol, rates[scalar]) for scalar, symbol in of_row.items()))
+            for multiplier in multipliers:
+                push = plus(applied(symbol, pushes[s].get(multiplier, ZERO)) for s, symbol in of_row.items())
+                if push != ZERO:
+                    matrix[row, multiplier] = push
+        solution = eliminated(matrix, right, multipliers, self.dimensions)
+        for unknown in solution.free:
+            raise WrittenError(
+                f"nothing determines the unknown {named(unknown)!r}: a constraint that it serves is needed"
+            )
+        return solution.values
+
+    def projection(self, row: Row) -> dict[Node, Node]:
+        """The symbols by which a right-hand side of one row changes each scalar."""
+        return self.changes({other: ONE if other == row else ZERO for other in self.rest})
+
+
+def reduced(system: System, dimensions: int) -> Reduced:
+    """Eliminate the unknowns of a system.
+
+    Args:
+        system: that was read.
+        dimensions: of space, one of the system's.
+
+    Raises:
+        WrittenError: an unknown that no equation determines or that stands in a product without being diagnosed, or a
+            constraint that is not linear in the fields.
+    """
+    apart, kinds = arranged(system, dimensions), system.kinds
+    scalars = {name: tuple(written_out(Name(name), kinds, dimensions).entries.values()) for name in kinds}
+    fields = tuple(scalar for name in system.fields for scalar in scalars[name])
+    unknowns = tuple(scalar for name in system.unknowns for scalar in scalars[name])
+    moving = {*system.fields, *system.unknowns}
+    given = linear_part(apart.constraints, moving)
+    diagnosed, kept, undetermined = _diagnosed(system, given, fields, unknowns, dimensions)
+    right = {row: replaced(node, diagnosed) for row, node in apart.right.items()}
+    part = linear_part(right, {*system.fields, *(named(scalar) for scalar in undetermined)})
+    _refuse_multipliers_in_products(system, part.rest, undetermined)
+    less = Reduced(
+        system=system,
+        dimensions=dimensions,
+        scalars=fields,
+        linear={key: symbol for key, symbol in part.symbols.items() if key[1] in fields},
+        rest=part.rest,
+        left_out=part.left_out,
+        mass=apart.mass,
+        gradients={key: symbol for key, symbol in part.symbols.items() if key[1] in undetermined},
+        constraints=kept,
+        diagnosed=diagnosed,
+    )
+    less.changes(less.rest)  # raises what it raises before anything is done with it
+    return less
+
+
+def _diagnosed(
+    system: System, given: LinearPart[Row], fields: Sequence[Node], unknowns: Sequence[Node], dimensions: int
+) -> tuple[dict[Node, Node], Symbols, list[Node]]:
+    """Expressions of the unknowns that constraints give, what constraints then say of the fields, and the others."""
+    right = {}
+    for row, rest in given.rest.items():
+        of_fields = [applied(given.symbols[row, field], field) for field in fields if (row, field) in given.symbols]
+        right[row] = minus(plus((rest, *of_fields)))
+    matrix = {key: symbol for key, symbol in given.symbols.items() if key[1] in unknowns}
+    solution = eliminated(matrix, right, unknowns, dimensions, {row: system.lines[row[0]].text for row in right})
+    kept = linear_part(solution.rest, set(system.fields))
+    for row, node in kept.rest.items():
+        if node != ZERO:
+            line = system.lines[row[0]]
+            raise line.left.place.error("a constraint that is not linear in the fields, and gives no unknown")
+    return solution.values, kept.symbols, solution.free
+
+
+def _refuse_multipliers_in_products(system: System, rest: Mapping[Row, Node], multipliers: Collection[Node]) -> None:
+    for row, node in rest.items():
+        for part in node.walk():
+            if part in multipliers:
+                place = system.lines[row[0]].right.place
+                raise place.error(f"{named(part)!r} stands in a product, and no equation without dt gives it")
+
+
+def named(scalar: Node) -> str:
+    """The name of the field or unknown that a scalar belongs to."""
+    assert isinstance(scalar, Name | Entry)
+    return scalar.name
+
+
+def replaced(node: Node, by: Mapping[Node, Node]) -> Node:
+    """An expression in components with others in place of some of its scalars."""
+    if node in by:
+        return by[node]
+    again = lambda part: replaced(part, by)  # noqa: E731
+    match node:
+        case Sum(terms):
+            return plus(map(again, terms))
+        case Negative(of):
+            return minus(again(of))
+        case Product(left, right):
+            return times(again(left), again(right))
+        case Quotient(above, below):
+            inner = again(above)
+            return ZERO if inner == ZERO else Quotient(inner, again(below))
+        case Derivative(of, axis):
+            return derivative_of(again(of), axis)
+        case Solved(of, symbol):
+            return solved(again(of), symbol)
+        case Call("cause", (label, term)):
+            return Call("cause", (label, again(term)))
+    return node.map_children(again)
+
+
+# ---- Gaussian elimination -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """What linear equations of symbols give.
+
+    Args:
+        values: the expression of each column that could be solved for; columns that are free may stand in it.
+        rest: right-hand sides of rows that are left without any column; they are zero where the rows can be met.
+        free: columns that no row determines.
+    """
+
+    values: dict[Node, Node]
+    rest: dict[Row, Node]
+    free: list[Node]
+
+
+def eliminated(
+    matrix: Symbols,
+    right: Mapping[Row, Node],
+    columns: Sequence[Node],
+    dimensions: int,
+    texts: Mapping[Row, str] | None = None,
+) -> Elimination:
+    """Solve Σ matrix[row, column] · column = right[row], mode by mode.
+
+    Pivots that vanish for the mean mode alone leave its columns at zero.
+
+    Args:
+        matrix: symbols; those that are not there are zero.
+        right: expressions.
+        columns: what is solved for.
+        dimensions: of space.
+        texts: of the rows, for messages.
+
+    Raises:
+        WrittenError: a pivot that vanishes for modes that are constant along some axes only.
+    """
+    modes, right = RandomModes(dimensions), dict(right)
+    rows: dict[Row, dict[Node, Node]] = {row: {} for row in right}
+    for (row, column), symbol in matrix.items():
+        if not vanishes(symbol, modes):
+            rows[row][column] = symbol
+    solved_rows: list[tuple[Row, Node]] = []
+    while open_rows := [row for row in rows if rows[row] and row not in dict(solved_rows)]:
+        row = min(open_rows, key=lambda row: len(rows[row]))
+        column = min(
+            rows[row], key=lambda column: (sum(column in entries for entries in rows.values()), columns.index(column))
+        )
+        _refuse_singular(rows[row][column], dimensions, (texts or {}).get(row, ""))
+        for other in open_rows:
+            if other != row and column in rows[other]:
+                _subtract(rows, right, row, other, column, modes)
+        solved_rows.append((row, column))
+    values: dict[Node, Node] = {}
+    for row, column in reversed(solved_rows):
+        others = [applied(symbol, values.get(c, c)) for c, symbol in rows[row].items() if c != column]
+        values[column] = solved(plus((right[row], *map(minus, others))), rows[row][column])
+    rest = {row: right[row] for row in rows if row not in dict(solved_rows) and right[row] != ZERO}
+    return Elimination(values, rest, [column for column in columns if column not in values])
+
+
+def _uses(rows: Mapping[Row, Mapping[Node, Node]], column: Node) -> int:
+    return sum(column in entries for entries in rows.values())
+
+
+def _subtract(
+    rows: dict[Row, dict[Node, Node]], right: dict[Row, Node], pivot: Row, row: Row, column: Node, modes: RandomModes
+) -> None:
+    """Take the pivot's row away from another one, so that the column is gone from it."""
+    factor = solved(rows[row].pop(column), rows[pivot][column])
+    for other, symbol in rows[pivot].items():
+        if other != column:
+            rows[row][other] = plus((rows[row].get(other, ZERO), minus(applied(factor, symbol))))
+            if vanishes(rows[row][other], modes):
+                del rows[row][other]
+    right[row] = plus((right[row], minus(applied(factor, right[pivot]))))
+
+
+def _refuse_singular(pivot: Node, dimensions: int, text: str) -> None:
+    """Refuse what would be divided by zero for whole planes or lines of modes."""
+    for count in range(1, dimensions):
+        for axes in combinations(range(dimensions), count):
+            if vanishes(pivot, RandomModes(dimensions, constant_along=axes)):
+                along = " and ".join("xyz"[axis] for axis in axes)
+                raise WrittenError(
+                    f"an unknown cannot be solved for: no equation gives its modes that are constant along {along}"
+                    + (f"\n    {text}" if text else "")
+                )

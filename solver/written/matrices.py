@@ -1,0 +1,131 @@
+"""The operators of a reduced system as matrices of numbers, one for each mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from solver.written.components import ZERO, plus, times
+from solver.written.elimination import Reduced, named
+from solver.written.linear import linear_part
+from solver.written.symbols import Modes, RandomModes, applied, vanishes
+from solver.written.tree import Node, Number, WrittenError
+
+PINV = 1e-9  # singular values below this share of the largest count as zero
+EQUAL = 1e-9  # of the size of what is compared
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Of each mode: ∂t u = R (S u + N) for fields that meet C u = 0.
+
+    Args:
+        changes: R `(mode, scalar, row)`.
+        constraints: C `(mode, constraint, scalar)`.
+        projector: V `(mode, scalar, scalar)`, onto the fields that meet the constraints.
+    """
+
+    changes: np.ndarray
+    constraints: np.ndarray
+    projector: np.ndarray
+
+
+def matrices(less: Reduced, modes: RandomModes) -> Matrices:
+    """The matrices at modes drawn at random."""
+    rows, scalars = list(less.rest), less.scalars
+    projections = [less.projection(row) for row in rows]
+    changes = {(s, row): p[s] for row, p in zip(rows, projections, strict=True) for s in scalars}
+    kept = list(dict.fromkeys(row for row, _ in less.constraints))
+    constraints = matrix(less.constraints, kept, scalars, modes)
+    projector = np.eye(len(scalars)) - np.linalg.pinv(constraints, rcond=PINV) @ constraints
+    return Matrices(matrix(changes, scalars, rows, modes), constraints, projector)
+
+
+def matrix(symbols: Mapping[Any, Node], rows: Sequence[Any], columns: Sequence[Any], modes: Modes) -> np.ndarray:
+    """Symbols by row and column as an array `(mode, row, column)`."""
+    count = np.size(modes.derivative(0))
+    values = [np.broadcast_to(modes.value(symbols.get((r, c), ZERO)), count) for r in rows for c in columns]
+    return np.reshape(values, (len(rows), len(columns), count)).transpose(2, 0, 1)
+
+
+# ---- the linear operator --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Linear:
+    """L of ∂t u = L u + N.
+
+    Args:
+        symbols: by pairs of scalars, or of fields' names where it is the same for each component.
+        couples: `nothing` where it is diagonal, `fields` where it is the same for each component of the fields, or
+            `components`.
+    """
+
+    symbols: Mapping[tuple[Any, Any], Node]
+    couples: str
+
+
+def linear_operator(less: Reduced) -> Linear:
+    """L in its plainest form on fields that meet the constraints.
+
+    What acts on each scalar by itself and keeps the constraints stays out of the projection, so that it damps what
+    rounding leaves beside them, too.
+
+    Raises:
+        WrittenError: a constraint that the linear part breaks, and that no unknown keeps.
+    """
+    modes, scalars = RandomModes(less.dimensions, count=4 * len(less.scalars)), less.scalars
+    at, fields = matrices(less, modes), set(less.system.fields)
+    before = linear_part(less.without_mass(less.linear_rows()), fields).symbols
+    own = {(s, s): before[s, s] for s in scalars if (s, s) in before}
+    if not _is_zero(at.constraints @ matrix(own, scalars, scalars, modes) @ at.projector):
+        own = {}
+    others = {
+        s: plus(applied(before[s, r], r) for r in scalars if (s, r) in before and (s, r) not in own) for s in scalars
+    }
+    mixed = linear_part(less.projected(others), fields).symbols
+    mixed = {key: symbol for key, symbol in mixed.items() if not vanishes(symbol, modes)}
+    symbols = {key: plus((own.get(key, ZERO), mixed.get(key, ZERO))) for key in dict.fromkeys([*own, *mixed])}
+    whole = matrix(symbols, scalars, scalars, modes) @ at.projector
+    if not _is_zero(at.constraints @ whole):
+        raise WrittenError("the linear terms break a constraint, and no unknown keeps it: a multiplier is needed")
+    if _is_zero(whole - matrix(own, scalars, scalars, modes) @ at.projector):
+        return Linear(own, "nothing")
+    by_field = _same_for_components(less, symbols, whole, at.projector, modes)
+    return Linear(by_field, "fields") if by_field else Linear(symbols, "components")
+
+
+def _is_zero(values: np.ndarray) -> bool:
+    """Whether matrices of numbers of order one are rounding alone."""
+    return bool(np.all(np.abs(values) < EQUAL))
+
+
+def _same_for_components(
+    less: Reduced, symbols: Mapping[tuple[Any, Any], Node], whole: np.ndarray, projector: np.ndarray, modes: RandomModes
+) -> dict[tuple[str, str], Node]:
+    """Symbols between fields that act on each component in the same way; none where there is no such form.
+
+    Between two vectors without divergence, a − k (a·k)/k² and a·k − a k act as a scalar does: it is the trace, divided
+    by one less than the number of components.
+    """
+    of_field = {name: [s for s in less.scalars if named(s) == name] for name in less.system.fields}
+    count = len(next(iter(of_field.values())))
+    if count == 1 or any(len(scalars) != count for scalars in of_field.values()):
+        return {}
+    found = {}
+    for f, rows in of_field.items():
+        for g, columns in of_field.items():
+            trace = plus(symbols.get(pair, ZERO) for pair in zip(rows, columns, strict=True))
+            for symbol in (symbols.get((rows[0], columns[0]), ZERO), times(Number(1 / (count - 1)), trace)):
+                alike = dict.fromkeys(zip(rows, columns, strict=True), symbol)
+                left = whole - matrix(alike, less.scalars, less.scalars, modes) @ projector
+                at = [list(map(less.scalars.index, side)) for side in (rows, columns)]
+                if _is_zero(left[:, at[0]][:, :, at[1]]):
+                    found[f, g] = symbol
+                    break
+            else:
+                return {}
+    return {key: symbol for key, symbol in found.items() if symbol != ZERO}

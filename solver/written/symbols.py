@@ -1,0 +1,234 @@
+"""Symbols: what a linear operator multiplies each mode by.
+
+A symbol is the operator applied to the number 1, in which ∂ along an axis stands for i k. So symbols are expressions
+like others, one applied to another is their product, and their order makes no difference.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from solver.written.components import ONE, ZERO, minus, plus, times
+from solver.written.tree import (
+    Call,
+    Derivative,
+    Entry,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Solved,
+    Sum,
+)
+from solver.written.vocabulary import OPERATORS
+
+VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zero
+
+
+def applied(symbol: Node, node: Node) -> Node:
+    """What the operator of a symbol makes of a node; of another symbol it is the product of both."""
+    if ZERO in (symbol, node):
+        return ZERO
+    match symbol:
+        case Sum(terms):
+            return plus(applied(term, node) for term in terms)
+        case Negative(of):
+            return minus(applied(of, node))
+        case Derivative(of, axis):
+            return derivative_of(applied(of, node), axis)
+        case Product(left, right):
+            return applied(left, applied(right, node))
+        case Quotient(above, below):
+            return Quotient(applied(above, node), below)
+        case Solved(of, by):
+            return solved(applied(of, node), by)
+        case Call(function, (of, *others)) if holds_operator(symbol):
+            return Call(function, (applied(of, node), *others))
+    return times(symbol, node)
+
+
+def derivative_of(node: Node, axis: int) -> Node:
+    """∂ along an axis, of symbols too: the derivative of 1 is i k."""
+    if node == ZERO:
+        return ZERO
+    return minus(derivative_of(node.of, axis)) if isinstance(node, Negative) else Derivative(node, axis)
+
+
+def solved(node: Node, by: Node) -> Node:
+    """The node divided by a symbol, as plainly as it can be said."""
+    if node == ZERO or by == ONE:
+        return node
+    if isinstance(by, Negative):
+        return minus(solved(node, by.of))
+    if isinstance(node, Negative):
+        return minus(solved(node.of, by))
+    return Call("inverse_lap", (node,)) if by == Call("lap", (ONE,)) else Solved(node, by)
+
+
+def holds_operator(node: Node) -> bool:
+    """Whether anything in a node acts on modes."""
+    return any(
+        isinstance(part, Derivative | Solved) or (isinstance(part, Call) and part.function in OPERATORS)
+        for part in node.walk()
+    )
+
+
+class Modes(ABC):
+    """The modes that symbols are worked out on, and the numbers of a system."""
+
+    @abstractmethod
+    def derivative(self, axis: int) -> Any:
+        """i k along an axis."""
+
+    @abstractmethod
+    def laplacian(self) -> Any:
+        """−k²."""
+
+    @abstractmethod
+    def inverse_laplacian(self) -> Any:
+        """−1/k², and 0 for the mean mode."""
+
+    @abstractmethod
+    def fractional(self, power: Any) -> Any:
+        """k^(2 power), and 0 for the mean mode."""
+
+    @abstractmethod
+    def mean(self, axes: Sequence[int]) -> Any:
+        """1 for modes that are constant along these axes, else 0."""
+
+    @abstractmethod
+    def number(self, name: str, index: tuple[int, ...]) -> Any:
+        """A parameter, or a component of it."""
+
+    @abstractmethod
+    def function(self, name: str, *arguments: Any) -> Any:
+        """A function of numbers, as `sqrt`."""
+
+    @abstractmethod
+    def divided(self, above: Any, below: Any, size: Any) -> Any:
+        """A quotient, and 0 where what is below is no larger than rounding leaves of terms of this size."""
+
+    def value(self, symbol: Node) -> Any:  # noqa: C901 (one case for each kind of node)
+        """What a symbol is at each mode."""
+        match symbol:
+            case Number(number):
+                return number.real if number.imag == 0 else number
+            case Name("pi"):
+                return np.pi
+            case Name(name):
+                return self.number(name, ())
+            case Entry(name, index):
+                return self.number(name, index)
+            case Sum(terms):
+                return sum(map(self.value, terms))
+            case Negative(of):
+                return -self.value(of)
+            case Product(left, right):
+                return self.value(left) * self.value(right)
+            case Quotient(above, below):
+                return self.value(above) / self.value(below)
+            case Power(base, exponent):
+                return self.value(base) ** self.value(exponent)
+            case Derivative(of, axis):
+                return self.derivative(axis) * self.value(of)
+            case Solved(of, by):
+                values = [self.value(term) for term in (by.terms if isinstance(by, Sum) else (by,))]
+                return self.divided(self.value(of), sum(values), sum(map(abs, values)))
+            case Call():
+                return self.called(symbol)
+        raise TypeError(f"{type(symbol).__name__} is no part of a symbol")
+
+    def called(self, symbol: Call) -> Any:
+        """What an operator, or a function of numbers, is at each mode."""
+        of, *others = symbol.arguments
+        match symbol.function:
+            case "lap":
+                return self.laplacian() * self.value(of)
+            case "inverse_lap":
+                return self.inverse_laplacian() * self.value(of)
+            case "fraclap":
+                return self.fractional(self.value(others[0])) * self.value(of)
+            case "helmholtz":
+                a = self.value(others[0])
+                return self.divided(self.value(of), a - self.laplacian(), abs(a) + abs(self.laplacian()))
+            case "mean":
+                return self.mean(mean_axes(symbol)) * self.value(of)
+        return self.function(symbol.function, *map(self.value, symbol.arguments))
+
+
+def mean_axes(node: Call) -> tuple[int, ...]:
+    """The axes that a mean is taken over; empty for all."""
+    return tuple("xyz".index(axis.name) for axis in node.arguments[1:] if isinstance(axis, Name))
+
+
+class RandomModes(Modes):
+    """Modes and parameters drawn at random, to ask whether symbols vanish or are equal: those of a few modes tell.
+
+    ∂ stands for a real number instead of i k: an identity that holds for the ones holds for the others.
+
+    Args:
+        dimensions: of space.
+        count: how many modes.
+        seed: of the numbers.
+        constant_along: axes along which all modes are constant.
+    """
+
+    def __init__(self, dimensions: int, count: int = 5, seed: int = 0, constant_along: Iterable[int] = ()) -> None:
+        self.random = np.random.default_rng(seed)
+        self.slopes = self.random.uniform(0.5, 1.5, (dimensions, count)) * self.random.choice(
+            [-1, 1], (dimensions, count)
+        )
+        self.slopes[list(constant_along)] = 0
+        self.numbers: dict[tuple[str, tuple[int, ...]], Any] = {}
+
+    def derivative(self, axis: int) -> Any:
+        return self.slopes[axis]
+
+    def laplacian(self) -> Any:
+        return (self.slopes**2).sum(0)
+
+    def inverse_laplacian(self) -> Any:
+        return self.divided(1.0, self.laplacian(), 1.0)
+
+    def fractional(self, power: Any) -> Any:
+        whole = np.ndim(power) == 0 and float(np.real(power)).is_integer()
+        base = -self.laplacian() + (0 if whole else 0j)
+        return np.where(base == 0, 0, np.where(base == 0, 1, base) ** (int(np.real(power)) if whole else power))
+
+    def mean(self, axes: Sequence[int]) -> Any:
+        chosen = self.slopes[list(axes)] if axes else self.slopes
+        return np.all(chosen == 0, axis=0) * 1.0
+
+    def number(self, name: str, index: tuple[int, ...]) -> Any:
+        if (name, index) not in self.numbers:
+            self.numbers[name, index] = self.random.uniform(0.5, 1.5)
+        return self.numbers[name, index]
+
+    def function(self, name: str, *arguments: Any) -> Any:
+        return getattr(np, name)(*arguments)
+
+    def divided(self, above: Any, below: Any, size: Any) -> Any:
+        vanishes = np.abs(below) <= VANISHES * size
+        return np.where(vanishes, 0, above / np.where(vanishes, 1, below))
+
+
+def vanishes(symbol: Node, modes: Modes) -> bool:
+    """Whether a symbol is zero at all of these modes, to rounding."""
+    if symbol == ZERO:
+        return True
+    terms = symbol.terms if isinstance(symbol, Sum) else (symbol,)
+    values = [np.asarray(modes.value(term)) for term in terms]
+    size = sum(np.abs(value).max() for value in values)
+    return bool(np.abs(sum(values)).max() <= VANISHES * size)
+
+
+def coefficients(symbols: Mapping[Any, Node], modes: Modes) -> dict[Any, Any]:
+    """Values of several symbols, without those that vanish."""
+    return {key: modes.value(symbol) for key, symbol in symbols.items() if not vanishes(symbol, modes)}

@@ -1,0 +1,117 @@
+"""Unknowns that are eliminated, against dense linear algebra mode by mode."""
+
+import numpy as np
+import pytest
+from evaluation import Box, by_plan, random_values, symbol_values
+
+from solver.written import WrittenError, read_system
+from solver.written.arranged import arranged
+from solver.written.components import plus
+from solver.written.elimination import reduced
+from solver.written.linear import linear_part
+from solver.written.plan import plan_as_written
+from solver.written.tree import Entry
+
+SHAPES = {1: (15,), 2: (9, 11), 3: (5, 7, 9)}
+PARAMETERS = {"nu": 0.3, "n2": 1.7, "beta": 0.8, "kd": 1.3, "g": 0.4, "f": 2.0}
+FLOW = "-u@grad(u) - grad(p) + nu*lap(u)"
+
+# name: equations, fields, unknowns, dimensions
+SYSTEMS = {
+    "Navier–Stokes": ([f"dt(u) = {FLOW}", "div(u) = 0"], {"u": "vector"}, {"p": "scalar"}, (2, 3)),
+    "rotating": (
+        [f"dt(u) + f*cross(ez, u) = {FLOW} + b*up", "div(u) = 0", "dt(b) = -u@grad(b) - n2*u.up"],
+        {"u": "vector", "b": "scalar"}, {"p": "scalar"}, (3,),
+    ),
+    "two pressures": (
+        [f"dt(u) = {FLOW} + b@grad(b)", "dt(b) = b@grad(u) - u@grad(b) - grad(q)", "div(u) = 0", "div(b) = 0"],
+        {"u": "vector", "b": "vector"}, {"p": "scalar", "q": "scalar"}, (2, 3),
+    ),
+    "mass": (["dt(lap(b) - b) = -perp(b)@grad(lap(b)) - beta*dy(b)"], {"b": "scalar"}, {}, (2,)),
+    "coupled rates": (["dt(b) - 2*dt(c) = b*c", "dt(b + c) = c**2 - lap(b)"],
+                      {"b": "scalar", "c": "scalar"}, {}, (1, 2)),
+    "diagnosed": (["dt(q) = -perp(psi)@grad(q) - beta*dx(psi)", "lap(psi) = q"],
+                  {"q": "scalar"}, {"psi": "scalar"}, (2,)),
+    "two layers": (
+        ["dt(q1) = -perp(a)@grad(q1)", "dt(q2) = -perp(c)@grad(q2) - beta*dx(c)",
+         "lap(a) + kd**2/2*(c - a) = q1", "lap(c) + kd**2/2*(a - c) = q2"],
+        {"q1": "scalar", "q2": "scalar"}, {"a": "scalar", "c": "scalar"}, (2,),
+    ),
+    "a product gives it": (["dt(b) = -v*b + nu*lap(b)", "lap(v) - g*v = b**2"],
+                           {"b": "scalar"}, {"v": "scalar"}, (1, 2)),
+}  # fmt: skip
+CASES = [(name, d) for name, (*_, dimensions) in SYSTEMS.items() for d in dimensions]
+
+
+@pytest.mark.parametrize(("name", "dimensions"), CASES, ids=str)
+def test_rates_and_unknowns_meet_the_equations_as_they_are_written(name, dimensions):
+    """M ∂t u = F(u, p) and C(u, p) = 0 with what comes out, by substitution: nothing of elimination is used."""
+    lines, fields, unknowns, _ = SYSTEMS[name]
+    system, box = read_system(lines, fields, unknowns), Box(SHAPES[dimensions], (2.0, 3.0, 5.0)[:dimensions])
+    apart, less = arranged(system, dimensions), reduced(system, dimensions)
+    values = on_constraints(less, random_values(system, box, PARAMETERS, 7), box)
+    of_fields = lambda rows: by_plan(plan_as_written(rows, fields), values, box)  # noqa: E731
+    rates = of_fields(less.changes({row: plus((less.linear_rows()[row], less.rest[row])) for row in less.rest}))
+    values |= {scalar.name: value.real for scalar, value in of_fields(less.diagnosed).items()}
+    values |= {name: np.zeros(box.shape) for name in unknowns if name not in values}
+    of_all = lambda rows: by_plan(plan_as_written(rows, {*fields, *unknowns}), values, box)  # noqa: E731
+    for error in of_all(apart.constraints).values():
+        np.testing.assert_allclose(error, error.mean(), atol=1e-10)  # the mean of an unknown is its gauge
+    right, changed = of_all(apart.right), sum_of_mass(apart.mass, rates, values, box)
+    gradients = linear_part(apart.right, {*fields, *unknowns}).symbols
+    multipliers = list(dict.fromkeys(s for _, s in gradients if s not in less.scalars and s not in less.diagnosed))
+    missing = np.stack([box.modes(changed[row] - right[row]) for row in right], axis=-1)  # what these have to give
+    matrix = np.zeros((*box.shape, len(right), len(multipliers)), complex)
+    for i, row in enumerate(right):
+        for j, p in enumerate(multipliers):
+            matrix[..., i, j] = symbol_values(gradients[row, p], values, box) if (row, p) in gradients else 0
+    given = np.einsum("...ij,...jk,...k->...i", matrix, np.linalg.pinv(matrix, rcond=1e-9), missing)
+    np.testing.assert_allclose(given, missing, atol=1e-10)
+    for row in {row for row, _ in less.constraints}:
+        of_row = {s: symbol for (at, s), symbol in less.constraints.items() if at == row}
+        kept = sum(symbol_values(symbol, values, box) * box.modes(rates[s]) for s, symbol in of_row.items())
+        np.testing.assert_allclose(kept, 0, atol=1e-10)
+
+
+def sum_of_mass(mass, rates, values, box):
+    """M times the rates, at the points."""
+    rows = {}
+    for (row, scalar), symbol in mass.items():
+        part = box.points(symbol_values(symbol, values, box) * box.modes(rates[scalar]))
+        rows[row] = rows.get(row, 0) + part
+    return rows
+
+
+def on_constraints(less, values, box):
+    """Random fields, projected onto the constraints."""
+    for row in {row for row, _ in less.constraints}:
+        symbols = {s: symbol_values(c, values, box) for (at, s), c in less.constraints.items() if at == row}
+        size = sum(abs(c) ** 2 for c in symbols.values())
+        [name] = {scalar.name for scalar in symbols}
+        hats = box.modes(values[name])
+        both = sum(c * hats[scalar.index] for scalar, c in symbols.items()) / np.where(size > 0, size, 1)
+        for scalar, c in symbols.items():
+            hats[scalar.index] -= np.conj(c) * both
+        values[name] = box.points(hats).real
+    return values
+
+
+def test_a_pressure_that_is_left_is_none():
+    less = reduced(read_system(*SYSTEMS["Navier–Stokes"][:3]), 3)
+    assert not less.diagnosed
+    assert set(less.scalars) == {Entry("u", (i,)) for i in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("lines", "fields", "unknowns", "message"),
+    [
+        (["dt(b) = -p*b", "dx(b) = 0"], {"b": "scalar"}, {"p": "scalar"}, "'p' stands in a product"),
+        (["dt(b) = b*c", "dt(c) = c", "0 = b*c"], {"b": "scalar", "c": "scalar"}, {}, "not linear in the fields"),
+        (["dt(b) = b*c - p", "dt(c) = c"], {"b": "scalar", "c": "scalar"}, {"p": "scalar"}, "nothing determines"),
+        (["dt(b) = v", "dx(v) = b"], {"b": "scalar"}, {"v": "scalar"}, "constant along x"),
+        (["dt(b) + dt(c) = b", "dt(2*b + 2*c) = c"], {"b": "scalar", "c": "scalar"}, {}, "cannot be solved for"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_solved_is_refused(lines, fields, unknowns, message):
+    with pytest.raises(WrittenError, match=message):
+        reduced(read_system(lines, fields, unknowns), 2)

@@ -1,0 +1,53 @@
+"""The linear operator in its plainest form, against the text's own linear terms under a dense projection."""
+
+import numpy as np
+import pytest
+
+from solver.written import WrittenError, read_system
+from solver.written.elimination import reduced
+from solver.written.matrices import linear_operator, matrices, matrix
+from solver.written.symbols import RandomModes
+
+FLOW = "-u@grad(u) - grad(p) + nu*lap(u)"
+PRESSURE = {"p": "scalar"}
+
+# name: equations, fields, unknowns, parameters, dimensions, what the linear operator couples
+SYSTEMS = {
+    "flow": ([f"dt(u) = {FLOW}", "div(u) = 0"], {"u": "vector"}, PRESSURE, None, 3, "nothing"),
+    "flow in a plane": ([f"dt(u) = {FLOW}", "div(u) = 0"], {"u": "vector"}, PRESSURE, None, 2, "nothing"),
+    "stratified": (
+        [f"dt(u) + f*cross(ez, u) = {FLOW} + b*up", "div(u) = 0", "dt(b) = -u@grad(b) - n2*u.up + kappa*lap(b)"],
+        {"u": "vector", "b": "scalar"}, PRESSURE, None, 3, "components",
+    ),
+    "magnetised": (
+        [f"dt(u) = {FLOW} + (b0 + b)@grad(b)", "dt(b) = curl(cross(u, b0 + b)) + kappa*lap(b)", "div(u) = 0", "div(b) = 0"],
+        {"u": "vector", "b": "vector"}, PRESSURE, {"nu": "scalar", "kappa": "scalar", "b0": "vector"}, 3, "fields",
+    ),
+    "unequal viscosities": (
+        [f"dt(u) = {FLOW} + kappa*dz(dz(u.x))*ex", "div(u) = 0"], {"u": "vector"}, PRESSURE, None, 3, "components",
+    ),
+    "mass": (["dt(lap(b) - b) = -beta*dy(b)"], {"b": "scalar"}, {}, None, 2, "nothing"),
+    "waves": (["dt(b) = c", "dt(c) = lap(b)"], {"b": "scalar", "c": "scalar"}, {}, None, 1, "components"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_plainest_form_is_the_projected_text(name):
+    lines, fields, unknowns, parameters, dimensions, couples = SYSTEMS[name]
+    less = reduced(read_system(lines, fields, unknowns, parameters=parameters), dimensions)
+    modes = RandomModes(dimensions, count=20, seed=3)
+    at, found = matrices(less, modes), linear_operator(less)
+    assert found.couples == couples
+    whole = at.changes @ matrix(less.linear, list(less.rest), less.scalars, modes) @ at.projector
+    symbols = found.symbols
+    if couples == "fields":
+        pairs = [(s, r) for s in less.scalars for r in less.scalars if s.index == r.index]
+        symbols = {(s, r): symbols[s.name, r.name] for s, r in pairs if (s.name, r.name) in symbols}
+    plainest = matrix(symbols, less.scalars, less.scalars, modes)
+    np.testing.assert_allclose(plainest @ at.projector, whole, atol=1e-12)
+    assert np.abs(whole).max() > 0.1
+
+
+def test_a_constraint_without_a_multiplier_is_refused():
+    with pytest.raises(WrittenError, match="break a constraint"):
+        linear_operator(reduced(read_system(["dt(u) = ez*u.x", "div(u) = 0"], {"u": "vector"}), 3))
