@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from solver.assemble.index import KINDS, indexed
-from solver.config import ConfigError, Entry, is_copy, nearest
+from solver.assemble.written import written_entry
+from solver.config import ConfigError, Entry, WrittenEquation, is_copy, nearest
 
 REGISTERED: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}  # by `register`, from Python
 
@@ -63,6 +64,10 @@ class Registry:
                 f"{place} is not imported here: it is no copy that the run made of a Python file of its own"
             )
         return self._from_elsewhere(kind, place, class_name)
+
+    def written(self, section: WrittenEquation) -> Entry:
+        """The entry of an equation that is given as text."""
+        return written_entry(section)
 
     def steppers_of(self, equation: Entry) -> list[str]:
         """Names of the steppers that take an equation."""

@@ -23,6 +23,7 @@ from solver.config.sections import (
     STALL_SECONDS as STALL_SECONDS,
     DevicesSection as DevicesSection,
     GridSection as GridSection,
+    WrittenEquation as WrittenEquation,
     seconds as seconds,
 )
 from solver.config.source import Source as Source, is_copy as is_copy

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from solver.config.parameters import Parameter
+from solver.config.sections import WrittenEquation
 from solver.config.source import Source
 
 
@@ -36,6 +37,7 @@ class Entry:
         classes: for an equation, dotted names of the class and of its base classes.
         takes: for a stepper, dotted name of the class of equations that it steps.
         source: the user's file that defines it, if any.
+        arguments_in: the key of a table whose own keys are the arguments of the class; empty if the table's are.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Entry:
     classes: tuple[str, ...] = ()
     takes: str = ""
     source: Source | None = None
+    arguments_in: str = ""
 
     @property
     def cls(self) -> Any:
@@ -62,6 +65,11 @@ class Entry:
     def summary(self) -> str:
         """The first line of the docstring; empty if there is none."""
         return self.text.partition("\n")[0].rstrip()
+
+    def arguments(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the class is called with, of the values of a table."""
+        given: Mapping[str, Any] = parameters[self.arguments_in] if self.arguments_in else parameters
+        return given
 
     def fields_with(self, parameters: Mapping[str, Any]) -> dict[str, Declared]:
         """All fields of an equation with these parameters."""
@@ -78,3 +86,6 @@ class Schema(Protocol):
 
     def find(self, kind: str, name: str) -> Entry:
         """The class of this name. Raises ConfigError if there is none."""
+
+    def written(self, section: WrittenEquation) -> Entry:
+        """The class of an equation that is given as text. Raises ConfigError where it is none."""

@@ -15,11 +15,19 @@ from solver.config.errors import ConfigError
 from solver.config.messages import nearest
 from solver.config.parameters import table_model
 from solver.config.renamed import drop_foreign_keys
-from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, TimeSection
+from solver.config.sections import (
+    DevicesSection,
+    GridSection,
+    Heading,
+    RandomSection,
+    TimeSection,
+    WrittenEquation,
+)
 from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
+WRITTEN = "written"  # name of an equation that is given as text
 SECTIONS = ("title", "reference", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output")
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
 
@@ -44,7 +52,7 @@ class Named:
 
     def make(self, *arguments: Any, **also: Any) -> Any:
         """An object of the class."""
-        return self.cls(*arguments, **self.parameters, **also)
+        return self.cls(*arguments, **self.entry.arguments(self.parameters), **also)
 
     @property
     def described(self) -> str:
@@ -190,9 +198,8 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     for key in table:
         if key not in SECTIONS:
             raise ConfigError(f"{key}: unknown key{nearest(key, SECTIONS)}")
-    equation = _entry(table.get("equation", {}), "equation", "equation", schema)
-    solved = _named(table.get("equation", {}), equation, "equation")
-    fields = list(equation.fields_with(solved.parameters))
+    solved = _equation(table.get("equation", {}), schema)
+    fields = list(solved.entry.fields_with(solved.parameters))
     started = _by_field(table.get("initial", {}), "initial", fields, needed=fields)
     forced = _by_field(table.get("forcing", {}), "forcing", fields, needed=())
     grid = GridSection.read(_table(table, "grid"), "grid")
@@ -203,7 +210,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     directory, outputs = _outputs(_table(table, "output"), schema)  # last: user files may define outputs
     config = Config(
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
-        grid=grid if grid.dealias else grid.model_copy(update={"dealias": equation.dealias}),
+        grid=grid if grid.dealias else grid.model_copy(update={"dealias": solved.entry.dealias}),
         equation=solved,
         initial=initial,
         forcing=forcing,
@@ -249,6 +256,14 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
             raise ConfigError(f"{section}.{key}: unknown field{nearest(key, fields)}")
     chosen = [name for name in fields if name in table or name in needed]
     return {name: (table.get(name, {}), f"{section}.{name}") for name in chosen}
+
+
+def _equation(table: Any, schema: Schema) -> Named:
+    """The equation: of a class, or of text."""
+    if not isinstance(table, Mapping) or table.get("name") != WRITTEN:
+        return _read(table, "equation", "equation", schema)
+    section = WrittenEquation.read({key: value for key, value in table.items() if key != "name"}, "equation")
+    return Named(WRITTEN, section.to_table(), schema.written(section))
 
 
 def _read(table: Any, kind: str, path: str, schema: Schema) -> Named:

@@ -196,6 +196,28 @@ class RandomSection(Section):
     seed: int = Field(0, ge=0, lt=2**63, description="of everything random in the run")
 
 
+Names = Annotated[dict[str, str], "a table of texts by name"]
+Texts = Annotated[tuple[str, ...], Field(strict=False)]
+Numbers = Annotated[tuple[float, ...], Field(strict=False)]
+
+
+class WrittenEquation(Section):
+    """`[equation]` with `name = "written"`: an equation as text; docs/writing.md has the language."""
+
+    write: Texts = Field(description="the equations, one = in each")
+    fields: Names = Field(description="rank of each field by name: scalar, vector or wavefunction")
+    unknowns: Names = Field({}, description="rank of what is neither stored nor given a start, such as a pressure")
+    define: Names = Field({}, description="what further names stand for")
+    units: Names = Field({}, description="of each field, as far as they are known")
+    means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
+        {}, description="of the fields whose mean is 0 and stays so"
+    )
+    plan: Literal["as written"] = Field("as written", description="how the transforms are found")
+    parameters: Annotated[dict[str, float | Numbers], "a table of numbers by name"] = Field(
+        {}, description="the numbers that stand in the text, by name; a list for a vector"
+    )
+
+
 def check_line(text: str) -> str:
     """Check a text that is written into lines of the log.
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from solver.written.components import ZERO, plus, times
+from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.elimination import Reduced, named
 from solver.written.linear import linear_part
-from solver.written.symbols import Modes, RandomModes, applied, vanishes
+from solver.written.symbols import Modes, RandomModes, applied, derivative_of, vanishes
 from solver.written.tree import Node, Number, WrittenError
 
 PINV = 1e-9  # singular values below this share of the largest count as zero
@@ -129,3 +129,20 @@ def _same_for_components(
             else:
                 return {}
     return {key: symbol for key, symbol in found.items() if symbol != ZERO}
+
+
+def without_divergence(less: Reduced) -> set[str]:
+    """The vector fields u that a constraint ∇·u = 0 keeps free of divergence."""
+    modes, found = RandomModes(less.dimensions), set()
+    for row in dict.fromkeys(row for row, _ in less.constraints):
+        of_row = {scalar: symbol for (at, scalar), symbol in less.constraints.items() if at == row}
+        names = {named(scalar) for scalar in of_row}
+        if len(names) > 1 or len(of_row) != less.dimensions or less.dimensions == 1:
+            continue
+        slopes = [applied(of_row[s], ONE) for s in less.scalars if s in of_row]
+        crossed = (
+            plus((derivative_of(slope, 0), minus(derivative_of(slopes[0], i)))) for i, slope in enumerate(slopes)
+        )
+        if all(vanishes(symbol, modes) for symbol in crossed):  # as i k is, but for a factor
+            found |= names
+    return found

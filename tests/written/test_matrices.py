@@ -20,7 +20,8 @@ SYSTEMS = {
         {"u": "vector", "b": "scalar"}, PRESSURE, None, 3, "components",
     ),
     "magnetised": (
-        [f"dt(u) = {FLOW} + (b0 + b)@grad(b)", "dt(b) = curl(cross(u, b0 + b)) + kappa*lap(b)", "div(u) = 0", "div(b) = 0"],
+        [f"dt(u) = {FLOW} + (b0 + b)@grad(b)", "dt(b) = curl(cross(u, b0 + b)) + kappa*lap(b)",
+         "div(u) = 0", "div(b) = 0"],
         {"u": "vector", "b": "vector"}, PRESSURE, {"nu": "scalar", "kappa": "scalar", "b0": "vector"}, 3, "fields",
     ),
     "unequal viscosities": (

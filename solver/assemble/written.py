@@ -1,0 +1,53 @@
+"""The entry of an equation that a run file gives as text. Imports no JAX until the class is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solver.config import ConfigError, Declared, Entry, WrittenEquation, nearest
+from solver.written import Text, WrittenError
+
+BASES = ("solver.equations.written.Written", "solver.equations.base.Equation", "solver.equations.system.PeriodicSystem")
+
+
+def written_entry(section: WrittenEquation) -> Entry:
+    """Read the text, and say of its class what an index says of others.
+
+    Raises:
+        ConfigError: a text that is no equation, with its place; parameters that stand nowhere, or are missing.
+    """
+    ranks = {name: "scalar" if isinstance(value, float) else "vector" for name, value in section.parameters.items()}
+    try:
+        text = Text(
+            write=section.write,
+            fields=section.fields,
+            unknowns=section.unknowns,
+            define=section.define,
+            parameters=ranks,
+            units=section.units,
+            means=section.means,
+            plan=section.plan,
+        )
+        system = text.system
+    except WrittenError as error:
+        raise ConfigError(f"equation: {error}") from None
+    unused = sorted(ranks.keys() - text.names)
+    if unused:
+        raise ConfigError(f"equation.parameters.{unused[0]} stands nowhere in the text{nearest(unused[0], text.names)}")
+    return Entry(
+        name="written",
+        load=lambda: _load(text),
+        place=BASES[0],
+        text=text.formula(),
+        parameters={},
+        fields={name: Declared(rank, text.units_of(name)) for name, rank in system.fields.items()},
+        dimensions=system.dimensions,
+        classes=BASES,
+        arguments_in="parameters",
+    )
+
+
+def _load(text: Text) -> Any:
+    from solver.equations.written import class_of
+
+    return class_of(text)

@@ -1,0 +1,231 @@
+"""Written expressions on a grid: symbols of each mode, right-hand sides from products, functions at the points."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.equations.turned import Turned
+from solver.grid import Grid
+from solver.mesh import on_gpu
+from solver.written.components import ONE
+from solver.written.symbols import VANISHES, Modes
+from solver.written.tree import (
+    Call,
+    Comparison,
+    Derivative,
+    Entry,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Slot,
+    Solved,
+    Sum,
+)
+from solver.written.vocabulary import COORDINATES, OPERATORS
+
+COMPARED = {"<": jnp.less, "<=": jnp.less_equal, ">": jnp.greater, ">=": jnp.greater_equal}
+FUNCTIONS = {
+    **{name: getattr(jnp, name) for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs", "where")},
+    **{name: getattr(jnp, name) for name in ("conj", "real", "imag")},
+    "min": jnp.minimum,
+    "max": jnp.maximum,
+    "explicit": lambda term: term,
+}
+
+
+class GridModes(Modes):
+    """Symbols on the modes that a grid stores.
+
+    Args:
+        grid: of the fields.
+        numbers: the parameters, by name.
+    """
+
+    def __init__(self, grid: Grid, numbers: Mapping[str, Any]) -> None:
+        self.grid, self.numbers = grid, numbers
+        self.slopes = grid.derivative_wavenumbers()
+
+    def derivative(self, axis: int) -> Turned:
+        return Turned(jnp.asarray(self.slopes[axis]), True)
+
+    def laplacian(self) -> Turned:
+        return Turned(-self.grid.k_squared())
+
+    def inverse_laplacian(self) -> Turned:
+        return Turned(-self.grid.inverse_k_squared())
+
+    def fractional(self, power: Any) -> Turned:
+        k2, exponent = self.grid.k_squared(), Turned.of(power).whole
+        return Turned(jnp.where(k2 == 0, 0, jnp.where(k2 == 0, 1, k2) ** exponent))
+
+    def mean(self, axes: Sequence[int]) -> Turned:
+        wavenumbers = self.grid.wavenumbers()
+        chosen = [wavenumbers[axis] for axis in axes or range(len(wavenumbers))]
+        return Turned(self.grid.is_kept() & (sum(jnp.abs(jnp.asarray(k)) for k in chosen) == 0))
+
+    def number(self, name: str, index: tuple[int, ...]) -> Turned:
+        value = self.numbers[name]
+        for i in index:
+            value = value[i]
+        return Turned.of(value)
+
+    def function(self, name: str, *arguments: Any) -> Turned:
+        return Turned(FUNCTIONS[name](*(Turned.of(argument).whole for argument in arguments)))
+
+    def divided(self, above: Any, below: Any, size: Any) -> Turned:
+        above, below, size = map(Turned.of, (above, below, size))
+        vanishes = jnp.abs(below.value) <= VANISHES * size.value
+        divisor = jnp.where(vanishes, 1, below.value)
+        if on_gpu(self.grid.mesh):  # a reciprocal would be stored there; on CPUs complex division is slow
+            return Turned(jnp.where(vanishes, 0, above.value / divisor), above.by_i) / Turned(1, below.by_i)
+        return above * Turned(jnp.where(vanishes, 0, 1 / divisor)) / Turned(1, below.by_i)
+
+    def mean_mode(self, number: Any) -> Turned:
+        """A number that is the same at all points, as coefficients."""
+        return Turned.of(number) * self.mean(())
+
+
+class Rows:
+    """Right-hand sides on a grid, from coefficients of fields and products.
+
+    Args:
+        modes: of the grid.
+        coefficients: of scalars of the fields and of products, by node.
+    """
+
+    def __init__(self, modes: GridModes, coefficients: Mapping[Node, Array]) -> None:
+        self.modes, self.coefficients = modes, coefficients
+
+    def whole(self, node: Node) -> Array:
+        """Coefficients of an expression, over all modes of the grid."""
+        grid = self.modes.grid
+        values = jnp.broadcast_to(self.term(node).whole, grid.spectral_shape)
+        return values.astype(grid.complex_dtype)
+
+    def is_number(self, node: Node) -> bool:
+        """Whether an expression holds neither fields nor products."""
+        return not any(part in self.coefficients for part in node.walk())
+
+    def term(self, node: Node) -> Turned:
+        """A term: a number stands for its mean mode."""
+        if isinstance(node, Number) and node.value == 0:
+            return Turned(0.0)
+        return self.modes.mean_mode(self.modes.value(node)) if self.is_number(node) else self.varying(node)
+
+    def varying(self, node: Node) -> Turned:
+        """An expression that is linear in fields and products."""
+        if node in self.coefficients:
+            return Turned(self.coefficients[node])
+        match node:
+            case Sum(terms):
+                return sum(map(self.term, terms), start=Turned(0.0))
+            case Negative(of):
+                return -self.varying(of)
+            case Product(left, right):
+                number, other = (left, right) if self.is_number(left) else (right, left)
+                return Turned.of(self.modes.value(number)) * self.varying(other)
+            case Quotient(above, below):
+                return self.varying(above) / self.modes.value(below)
+            case Derivative(of, axis):
+                return self.modes.derivative(axis) * self.term(of)
+            case Solved(of, by):
+                return self.term(of) * self.modes.value(Solved(ONE, by))
+            case Call("cause" | "explicit", arguments):
+                return self.term(arguments[-1])
+            case Call(function, (of, *others)) if function in OPERATORS:
+                return Turned.of(self.modes.value(Call(function, (ONE, *others)))) * self.term(of)
+        raise TypeError(f"{type(node).__name__} is no part of a right-hand side")
+
+
+@dataclass(frozen=True)
+class AtPoints:
+    """Products of a plan as a function of inner fields at the points, for `Transform.pointwise`.
+
+    Args:
+        products: expressions in slots of inner fields, parameters and coordinates.
+        inner: number of the slot of each component that is given.
+    """
+
+    products: tuple[Node, ...]
+    inner: tuple[int, ...]
+
+    @property
+    def __name__(self) -> str:
+        return "the products of a written equation"
+
+    def __call__(self, u: Array, numbers: Mapping[str, Any], places: Mapping[str, Array] | None = None) -> Array:
+        values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
+        at = _Point(values, numbers, places or {})
+        made = [jnp.broadcast_to(jnp.asarray(at.value(node), u.dtype), u.shape[1:]) for node in self.products]
+        return jnp.stack(made)
+
+
+class _Point:
+    """Expressions at the points."""
+
+    def __init__(self, inner: Mapping[Node, Array], numbers: Mapping[str, Any], places: Mapping[str, Array]) -> None:
+        self.inner, self.numbers, self.places = inner, numbers, places
+
+    def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
+        """The value of an expression."""
+        match node:
+            case Number(value):
+                return value.real if value.imag == 0 else value
+            case Slot():
+                return self.inner[node]
+            case Name("pi"):
+                return jnp.pi
+            case Name(name):
+                return self.places[name] if name in self.places else self.numbers[name]
+            case Entry(name, index):
+                value = self.numbers[name]
+                for i in index:
+                    value = value[i]
+                return value
+            case Sum(terms):
+                return self.sum(terms)
+            case Negative(of):
+                return -self.value(of)
+            case Product(left, right):
+                return self.value(left) * self.value(right)
+            case Quotient(above, below):
+                return self.value(above) / self.value(below)
+            case Power(base, Number(exponent)) if exponent.imag == 0:
+                whole = exponent.real == int(exponent.real)
+                return self.value(base) ** (int(exponent.real) if whole else exponent.real)
+            case Power(base, exponent):
+                return self.value(base) ** self.value(exponent)
+            case Comparison(left, sign, right):
+                return COMPARED[sign](jnp.real(self.value(left)), jnp.real(self.value(right)))
+            case Call("cause", (_, term)):
+                return self.value(term)
+            case Call(function, arguments):
+                return FUNCTIONS[function](*map(self.value, arguments))
+        raise TypeError(f"{type(node).__name__} is no function of numbers at a point")
+
+    def sum(self, terms: Sequence[Node]) -> Any:
+        """A sum, negative terms taken away."""
+        total = None
+        for term in sorted(terms, key=lambda term: isinstance(term, Negative)):
+            if total is None:
+                total = self.value(term)
+            elif isinstance(term, Negative):
+                total = total - self.value(term.of)
+            else:
+                total = total + self.value(term)
+        return total
+
+
+def coordinates_in(nodes: Collection[Node]) -> list[str]:
+    """The coordinates that expressions hold."""
+    held = {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
+    return [name for name in COORDINATES if name in held]

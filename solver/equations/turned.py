@@ -1,0 +1,74 @@
+"""Numbers of each mode that are real or imaginary by how they were made, so that i costs nothing until the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+
+@dataclass(frozen=True)
+class Turned:
+    """`value`, or i times it. Derivatives of real symbols alternate between the two, and stay real arrays.
+
+    Args:
+        value: an array or a number, itself real or complex.
+        by_i: whether i stands before it.
+    """
+
+    value: Any
+    by_i: bool = False
+
+    @classmethod
+    def of(cls, given: Any) -> Turned:
+        """A number or an array as it is; a number that is imaginary as i times a real one."""
+        if isinstance(given, Turned):
+            return given
+        if isinstance(given, complex) and given.real == 0 and given.imag != 0:
+            return cls(given.imag, True)
+        return cls(given)
+
+    @property
+    def whole(self) -> Any:
+        """The value with its i."""
+        return 1j * self.value if self.by_i else self.value
+
+    def __add__(self, other: Any) -> Turned:
+        other = Turned.of(other)
+        if isinstance(other.value, int | float) and other.value == 0:
+            return self
+        if isinstance(self.value, int | float) and self.value == 0:
+            return other
+        if self.by_i is other.by_i:
+            return Turned(self.value + other.value, self.by_i)
+        return Turned(self.whole + other.whole)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Turned:
+        return Turned(-self.value, self.by_i)
+
+    def __mul__(self, other: Any) -> Turned:
+        other = Turned.of(other)
+        product = Turned(self.value * other.value, self.by_i is not other.by_i)
+        return -product if self.by_i and other.by_i else product
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Turned:
+        other = Turned.of(other)
+        quotient = Turned(self.value / other.value, self.by_i is not other.by_i)
+        return -quotient if other.by_i and not self.by_i else quotient
+
+    def __rtruediv__(self, other: Any) -> Turned:
+        return Turned.of(other) / self
+
+    def __pow__(self, other: Any) -> Turned:
+        return Turned(self.whole ** Turned.of(other).whole)
+
+    def __rpow__(self, other: Any) -> Turned:
+        return Turned.of(other) ** self
+
+    def __abs__(self) -> Turned:
+        return Turned(jnp.abs(self.value))

@@ -1,0 +1,192 @@
+"""Equations that are written as text: everything that steppers ask for is derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.base import Equation
+from solver.equations.evaluated import AtPoints, GridModes, Rows, coordinates_in
+from solver.equations.field import Field
+from solver.operators import Diagonal, Fields, LinearOperator, Matrix
+from solver.written.components import ZERO
+from solver.written.elimination import named
+from solver.written.matrices import without_divergence
+from solver.written.text import Text, Worked
+from solver.written.tree import Entry, Name, Node, Slot
+
+
+class Written(Equation):
+    """An equation whose class has a `text`; linear part, transforms and right-hand side are derived from it.
+
+    Every parameter that stands in the text is an attribute, as in other equations.
+
+    Class attributes:
+        text: the equations, as `solver.written.text.Text`.
+    """
+
+    text: ClassVar[Text]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "text" in vars(cls):
+            cls.dimensions = cls.text.system.dimensions
+            cls.keeps_constraints = not cls.text.means  # a projection is in the right-hand side, a mean is not
+            if not getattr(cls, "fields", None):
+                cls.fields = declared_fields(cls.text)
+
+    @property
+    def worked(self) -> Worked:
+        """What is derived from the text for this grid's number of dimensions."""
+        return self.text.in_dimensions(self.grid.dimensions)
+
+    def linear(self) -> LinearOperator:
+        linear, modes = self.worked.linear, self._modes(0.0)
+        value = lambda pair: modes.value(linear.symbols.get(pair, ZERO))  # noqa: E731
+        if linear.couples == "nothing":
+            return Diagonal(
+                {name: self._diagonal([value((s, s)) for s in self._scalars(name)]) for name in self.fields}
+            )
+        names = tuple(self.fields)
+        keys: Sequence[Any] = names if linear.couples == "fields" else self.worked.less.scalars
+        entries = [[jnp.asarray(_whole(value((row, column)))) for column in keys] for row in keys]
+        shape = self.grid.spectral_shape
+        stacked = jnp.stack([jnp.stack([jnp.broadcast_to(entry, shape) for entry in row]) for row in entries])
+        return Matrix(stacked, names, "fields" if linear.couples == "fields" else "components")
+
+    def _diagonal(self, values: Sequence[Any]) -> Array:
+        """One entry for all components where they are the same."""
+        whole = [jnp.asarray(_whole(value), self.grid.dtype if _is_real(value) else None) for value in values]
+        return (
+            whole[0] if len(whole) == 1 else jnp.stack([jnp.broadcast_to(w, self.grid.spectral_shape) for w in whole])
+        )
+
+    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
+        return self._evaluated(fields, t)
+
+    def rate(self, fields: Fields) -> Array:
+        return jnp.zeros((), self.grid.dtype)
+
+    def _evaluated(self, fields: Fields, t: ArrayLike) -> Fields:
+        """N(u, t): the plan's levels one after the other, and what it makes of the products."""
+        worked, modes = self.worked, self._modes(t)
+        coefficients: dict[Node, Array] = {
+            scalar: fields[name][i] for name in self.fields for i, scalar in enumerate(self._scalars(name))
+        }
+        for inner, products in worked.plan.levels():
+            made = self._products(inner, products, fields, Rows(modes, coefficients))
+            coefficients |= {Slot("product", number): made[i] for i, number in enumerate(products)}
+        rows = Rows(modes, coefficients)
+        return {
+            name: jnp.stack([rows.whole(worked.changes[scalar]) for scalar in self._scalars(name)])
+            for name in self.fields
+        }
+
+    def _products(self, inner: Sequence[int], products: Sequence[int], fields: Fields, rows: Rows) -> Array:
+        plan = self.worked.plan
+        hats = self._inner(inner, fields, rows)
+        function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner))
+        named_places = coordinates_in(function.products)
+        places = dict(zip("xyz", self.grid.coordinates(), strict=False))
+        return self.transform.pointwise(
+            function, hats, rows.modes.numbers, {name: places[name] for name in named_places} if named_places else None
+        )
+
+    def _inner(self, inner: Sequence[int], fields: Fields, rows: Rows) -> Array:
+        """Coefficients of inner fields, stacked; whole fields are taken as they are."""
+        wanted, parts = [self.worked.plan.inner[i] for i in inner], []
+        while wanted:
+            name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
+            scalars = self._scalars(name) if name in self.fields else ()
+            if scalars and tuple(wanted[: len(scalars)]) == scalars:
+                parts.append(fields[name])
+                wanted = wanted[len(scalars) :]
+            else:
+                parts.append(rows.whole(wanted.pop(0))[None])
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+
+    def _scalars(self, name: str) -> tuple[Node, ...]:
+        return tuple(scalar for scalar in self.worked.less.scalars if named(scalar) == name)
+
+    def _modes(self, t: ArrayLike) -> GridModes:
+        return GridModes(self.grid, {**{name: getattr(self, name) for name in self.text.system.parameters}, "t": t})
+
+
+def _whole(value: Any) -> Any:
+    return value.whole if hasattr(value, "whole") else value
+
+
+def _is_real(value: Any) -> bool:
+    return not jnp.iscomplexobj(_whole(value))
+
+
+def write(
+    lines: str | Sequence[str],
+    fields: Mapping[str, str],
+    unknowns: Mapping[str, str] | None = None,
+    define: Mapping[str, str] | None = None,
+    parameters: Mapping[str, str] | Sequence[str] | None = None,
+    units: Mapping[str, str] | None = None,
+    means: Mapping[str, float] | None = None,
+    plan: str = "as written",
+) -> type[Written]:
+    """A class of equations from text.
+
+    `write(["dt(u) = -u*dx(u) + nu*lap(u)"], {"u": "scalar"})(grid, nu=0.1)` is an equation as others are; its
+    parameters are leaves.
+
+    Args:
+        lines: the equations, one `=` in each; see docs/writing.md for the language.
+        fields: rank of each field by name: `scalar`, `vector` or `wavefunction`.
+        unknowns: the same of what is neither stored nor given a start: pressures, stream functions, potentials.
+        define: what further names stand for.
+        parameters: their names, or rank by name; by default every name that is nothing else is a number.
+        units: of each field, as far as they are known.
+        means: of the fields whose mean is 0 and stays so.
+        plan: `as written` for the transforms that stand in the text.
+
+    Returns:
+        A subclass of `Equation`. The same arguments give the same class, so that programs compiled for it are kept.
+
+    Raises:
+        WrittenError: a ValueError: the first thing that is wrong, with its place in the text.
+    """
+    if parameters is not None and not isinstance(parameters, Mapping):
+        parameters = dict.fromkeys(parameters, "scalar")
+    return class_of(Text(lines, fields, unknowns or {}, define or {}, parameters, units or {}, means or {}, plan))
+
+
+@cache
+def class_of(text: Text) -> type[Written]:
+    """The class of a text."""
+    system = text.system
+    taken = {*vars(Written), *dir(Written), "grid"}
+    for name in (*system.parameters, *system.fields):
+        if name in taken and name in system.parameters:
+            raise ValueError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
+    kinds = {"scalar": ArrayLike, "wavefunction": ArrayLike}
+    annotations = {name: kinds.get(rank, Sequence[float]) for name, rank in system.parameters.items()}
+    attributes = {
+        "__annotations__": annotations,
+        "__module__": __name__,
+        "__doc__": text.formula(),
+        "name": "written",
+        "text": text,
+    }
+    return type("WrittenEquation", (Written,), attributes)
+
+
+def declared_fields(text: Text) -> dict[str, Field]:
+    """The fields of a text as an equation declares them: what has no divergence is read off its constraints."""
+    system = text.system
+    solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(text.in_dimensions(d).less)}
+    zero_mean = dict(text.means)
+    return {
+        name: Field(rank, text.units_of(name), solenoidal=name in solenoidal, zero_mean=name in zero_mean)
+        for name, rank in system.fields.items()
+    }

@@ -1,0 +1,115 @@
+"""An equation as its author writes it, and what is derived from it for a number of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from solver.written.arranged import Row
+from solver.written.elimination import Reduced, reduced
+from solver.written.formula import unicode
+from solver.written.matrices import Linear, linear_operator
+from solver.written.parse import read_expression, read_line
+from solver.written.plan import Plan, plan_as_written
+from solver.written.system import System, read_system
+from solver.written.tree import Line, Name, Node, WrittenError
+from solver.written.vocabulary import nearest
+
+PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
+    "as written": lambda less: plan_as_written(less.rest, less.system.fields),
+}
+
+
+@dataclass(frozen=True)
+class Text:
+    """A system of equations as text.
+
+    Args:
+        write: the equations, one `=` in each.
+        fields: rank of each field by name: this and the other tables as mappings, or as pairs.
+        unknowns: rank of what is neither stored nor given a start.
+        define: what further names stand for.
+        parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
+        units: of each field, as far as they are known.
+        means: of the fields whose mean is 0 and stays so.
+        plan: how the transforms are found, a key of `PLANS`.
+
+    Raises:
+        WrittenError: of what stands beside the equations; they themselves are read when they are asked for.
+    """
+
+    write: Sequence[str]
+    fields: Any
+    unknowns: Any = ()
+    define: Any = ()
+    parameters: Any = None
+    units: Any = ()
+    means: Any = ()
+    plan: str = "as written"
+
+    def __post_init__(self) -> None:
+        lines = [self.write] if isinstance(self.write, str) else self.write
+        object.__setattr__(self, "write", tuple(lines))
+        for name in ("fields", "unknowns", "define", "parameters", "units", "means"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, None if given is None else tuple(dict(given).items()))
+        known = [name for name, _ in self.fields]
+        for name, value in [*self.units, *self.means]:
+            if name not in known:
+                raise WrittenError(f"units and means of {name!r}{nearest(name, known)}")
+            if not isinstance(value, str) and value != 0:
+                raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may stand in the text")
+        if self.plan not in PLANS:
+            raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
+
+    @cached_property
+    def system(self) -> System:
+        """The system, read and checked."""
+        parameters = None if self.parameters is None else dict(self.parameters)
+        return read_system(self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters)
+
+    def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
+        """The equations as people write them, and below them what defined names stand for."""
+        definitions = (f"{written(Name(name))} = {written(read_expression(text))}" for name, text in self.define)
+        return "\n".join([*(written(read_line(line)) for line in self.write), *definitions])
+
+    @property
+    def names(self) -> set[str]:
+        """All names that stand in the text."""
+        lines = [side for line in self.system.lines for side in (line.left, line.right)]
+        nodes = [*lines, *self.system.definitions.values()]
+        return {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
+
+    def units_of(self, field: str) -> str:
+        """Units of a field, `1` where none are given."""
+        return dict(self.units).get(field, "1")
+
+    def in_dimensions(self, dimensions: int) -> Worked:
+        """What is derived from the text for so many dimensions of space."""
+        return _worked(self, dimensions)
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What follows from a text.
+
+    Args:
+        less: the system without its unknowns.
+        linear: L in its plainest form.
+        plan: how N is evaluated.
+        changes: N of each scalar of the fields, in the products of the plan.
+    """
+
+    less: Reduced
+    linear: Linear
+    plan: Plan[Row]
+    changes: Mapping[Node, Node]
+
+
+@cache
+def _worked(text: Text, dimensions: int) -> Worked:
+    less = reduced(text.system, dimensions)
+    plan = PLANS[text.plan](less)
+    return Worked(less, linear_operator(less), plan, less.changes(plan.rows))

@@ -1,0 +1,151 @@
+"""Equations that are text against those of the library that are written by hand: values, operators, run files."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.equations import (
+    MHD,
+    Boussinesq,
+    ComplexGinzburgLandau,
+    GrayScott,
+    KuramotoSivashinsky,
+    NavierStokes,
+    Vorticity,
+)
+from solver.equations.written import write
+
+FLOW = "-u@grad(u) - grad(p) + nu*lap(u)"
+PRESSURE = {"p": "scalar"}
+
+# name: class of the text, its parameters; equation by hand, its parameters; names of fields there and here; grids
+CASES = {
+    "Navier–Stokes": (
+        write([f"dt(u) = {FLOW}", "div(u) = 0"], {"u": "vector"}, PRESSURE), {"nu": 0.1},
+        NavierStokes, {"viscosity": 0.1}, {"velocity": "u"}, [(9, 14), (8, 7, 10)],
+    ),
+    "vorticity": (
+        write("dt(w) = -u@grad(w) - beta*u.y + nu*lap(w)", {"w": "scalar"}, define={"u": "perp(inverse_lap(w))"},
+              means={"w": 0}),
+        {"nu": 0.1, "beta": 0.3}, Vorticity, {"viscosity": 0.1, "beta": 0.3}, {"vorticity": "w"}, [(9, 14)],
+    ),
+    "Boussinesq": (
+        write([f"dt(u) + f*cross(ez, u) = {FLOW} + b*up", "div(u) = 0", "dt(b) = -u@grad(b) - n*n*u.up + kappa*lap(b)"],
+              {"u": "vector", "b": "scalar"}, PRESSURE),
+        {"nu": 0.1, "kappa": 0.2, "n": 1.3, "f": 0.7},
+        Boussinesq, {"viscosity": 0.1, "diffusivity": 0.2, "buoyancy_frequency": 1.3, "rotation": 0.7},
+        {"velocity": "u", "buoyancy": "b"}, [(8, 7, 10)],
+    ),
+    "MHD": (
+        write([f"dt(u) = {FLOW} + (b0 + b)@grad(b)", "div(u) = 0", "div(b) = 0",
+               "dt(b) = curl(cross(u, b0 + b)) + eta*lap(b)"],
+              {"u": "vector", "b": "vector"}, PRESSURE, parameters={"nu": "scalar", "eta": "scalar", "b0": "vector"}),
+        {"nu": 0.1, "eta": 0.2, "b0": (1.0, 0.5, -0.3)},
+        MHD, {"viscosity": 0.1, "resistivity": 0.2, "mean_field": (1.0, 0.5, -0.3)},
+        {"velocity": "u", "magnetic_field": "b"}, [(8, 7, 10)],
+    ),
+    "Gray–Scott": (
+        write(["dt(u) = du*lap(u) - u*v**2 + f*(1 - u)", "dt(v) = dv*lap(v) + u*v**2 - (f + k)*v"],
+              {"u": "scalar", "v": "scalar"}),
+        {"du": 0.1, "dv": 0.2, "f": 0.3, "k": 0.4},
+        GrayScott, {"diffusivity_u": 0.1, "diffusivity_v": 0.2, "feed": 0.3, "kill": 0.4}, {"u": "u", "v": "v"},
+        [(16,), (9, 14), (6, 7, 5)],
+    ),
+    "Kuramoto–Sivashinsky": (
+        write("dt(u) = -lap(u) - lap(lap(u)) - grad(u)@grad(u)/2", {"u": "scalar"}, means={"u": 0}), {},
+        KuramotoSivashinsky, {}, {"u": "u"}, [(16,), (9, 14), (6, 7, 5)],
+    ),
+    "Ginzburg–Landau": (
+        write("dt(a) = a + (1 + 1j*alpha)*lap(a) - (1 + 1j*beta)*abs(a)**2*a", {"a": "wavefunction"}),
+        {"alpha": 0.5, "beta": 1.5},
+        ComplexGinzburgLandau, {"linear_dispersion": 0.5, "nonlinear_dispersion": 1.5}, {"amplitude": "a"},
+        [(16,), (9, 14)],
+    ),
+}  # fmt: skip
+EACH = [pytest.param(name, shape, id=f"{name}-{len(shape)}") for name, case in CASES.items() for shape in case[-1]]
+
+
+def both(name, shape, **options):
+    cls, parameters, by_hand, its_parameters, names, _ = CASES[name]
+    lengths = tuple(2.0 + i for i in range(len(shape)))
+    grid = sw.Grid(shape, lengths=lengths, mesh=sw.device_mesh(range(min(2, len(shape)))), **options)
+    hand = by_hand(grid, **its_parameters)
+    rng = np.random.default_rng(3)
+    values = {}
+    for field, of in hand.values_at_points().items():
+        imaginary = 1j * rng.normal(size=of.shape) if np.issubdtype(of.dtype, complex) else 0
+        values[field] = jnp.asarray(rng.normal(size=of.shape) + imaginary, of.dtype)
+    fields = hand.from_physical(values)
+    return hand, cls(grid, **parameters), fields, {names[n]: v for n, v in fields.items()}, names
+
+
+# other forms of a quadratic term are equal where products of two are free of aliasing
+ALIASED = [case for case in EACH if case.values[0] in ("Gray–Scott", "Ginzburg–Landau")]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "dealias"),
+    [pytest.param(*case.values, dealias, id=f"{case.id}-{dealias}")
+     for dealias, cases in (("two-thirds", EACH), ("none", ALIASED)) for case in cases],
+)  # fmt: skip
+def test_values_are_those_of_the_equation_by_hand(name, shape, dealias):
+    hand, text, fields, renamed, names = both(name, shape, dealias=dealias)
+    by_hand = jax.jit(lambda fields: (hand.at_step().nonlinear(fields, 0.0), hand.linear().apply(fields)))(fields)
+    by_text = jax.jit(lambda fields: (text.at_step().nonlinear(fields, 0.0), text.linear().apply(fields)))(renamed)
+    for one, other in zip(by_hand, by_text, strict=True):
+        for field in fields:
+            size = float(jnp.abs(one[field]).max())
+            np.testing.assert_allclose(other[names[field]], one[field], atol=1e-13 * max(size, 1e-3), err_msg=field)
+
+
+@pytest.mark.parametrize(("name", "shape"), [case for case in EACH if case.values[0] not in ("Kuramoto–Sivashinsky",)])
+def test_the_linear_operator_is_of_the_same_kind(name, shape):
+    hand, text, *_ = both(name, shape)
+    assert type(text.linear()) is type(hand.linear())
+    assert text.linear().spectrum == hand.linear().spectrum
+    text.check()
+
+
+def test_what_has_no_divergence_is_read_off_the_text():
+    assert CASES["MHD"][0].fields["b"] == sw.Field("vector", solenoidal=True)
+    assert not CASES["Boussinesq"][0].fields["b"].solenoidal
+    assert CASES["vorticity"][0].fields["w"].zero_mean
+
+
+def test_the_same_text_is_the_same_class():
+    again = write("dt(u) = -u*dx(u) + nu*lap(u)", {"u": "scalar"})
+    assert again is write("dt(u) = -u*dx(u) + nu*lap(u)", {"u": "scalar"})
+    assert again is not write("dt(u) = -u*dx(u)/2 + nu*lap(u)", {"u": "scalar"})
+
+
+def test_a_parameter_is_a_leaf():
+    """∂/∂ν of the energy after one step, by differentiation and by differences."""
+    grid = sw.Grid((16, 16), mesh=sw.device_mesh(range(2)))
+    cls, u = CASES["Navier–Stokes"][0], np.random.default_rng(4).normal(size=(2, 16, 16))
+    stepper = sw.steppers.IFRK4()
+
+    def energy(nu):
+        equation = cls(grid, nu=nu)
+        start = sw.initial_state(equation, stepper, {"u": jnp.asarray(u)})
+        state = sw.integrate(equation, stepper, start, step=0.01, steps=2)
+        return equation.energies(state.u)["energy"]
+
+    slope = (energy(0.1 + 1e-5) - energy(0.1 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(jax.grad(energy)(0.1), slope, rtol=1e-6)
+
+
+def test_coordinates_and_time():
+    """u_t = cos(t) sin(x) u_x + t, against the derivative at the points."""
+    grid = sw.Grid((32,), mesh=sw.device_mesh([0]))
+    equation = write("dt(u) = sin(x)*dx(u)*a + t", {"u": "scalar"})(grid, a=2.0)
+    [x] = grid.coordinates()
+    change = equation.nonlinear(equation.from_physical({"u": jnp.sin(2 * x)[None]}), 0.5)
+    values = equation.transform.inverse(change["u"])[0]
+    np.testing.assert_allclose(values, 4 * np.sin(x) * np.cos(2 * x) + 0.5, atol=1e-13)
+
+
+def test_a_name_that_equations_have_is_no_parameter():
+    with pytest.raises(ValueError, match="'forcing'"):
+        write("dt(u) = forcing*lap(u)", {"u": "scalar"})
