@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from solver.equations.turned import Turned
 from solver.grid import Grid
 from solver.mesh import on_gpu
 from solver.written.components import ONE
+from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
 from solver.written.tree import (
     Call,
@@ -32,6 +33,7 @@ from solver.written.tree import (
 )
 from solver.written.vocabulary import COORDINATES, OPERATORS
 
+SPACING = "spacing of the points"  # no name of a text has a space
 COMPARED = {"<": jnp.less, "<=": jnp.less_equal, ">": jnp.greater, ">=": jnp.greater_equal}
 FUNCTIONS = {
     **{name: getattr(jnp, name) for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs", "where")},
@@ -94,6 +96,42 @@ class GridModes(Modes):
         return Turned.of(number) * self.mean(())
 
 
+class LargeMode(GridModes):
+    """Symbols at one mode with a large wavenumber along an axis, where the leading order counts alone.
+
+    Args:
+        axis: along which it points.
+        dimensions: of space.
+        numbers: the parameters, by name.
+    """
+
+    def __init__(self, axis: int, dimensions: int, numbers: Mapping[str, Any]) -> None:
+        self.numbers, self.sizes = numbers, [LARGE if i == axis else 0.0 for i in range(dimensions)]
+
+    def derivative(self, axis: int) -> Turned:
+        return Turned(self.sizes[axis])
+
+    def laplacian(self) -> Turned:
+        return Turned(LARGE**2)
+
+    def inverse_laplacian(self) -> Turned:
+        return Turned(1 / LARGE**2)
+
+    def fractional(self, power: Any) -> Turned:
+        return Turned((LARGE**2) ** Turned.of(power).whole)
+
+    def mean(self, axes: Sequence[int]) -> Turned:
+        return Turned(0.0 if not axes or any(self.sizes[axis] for axis in axes) else 1.0)
+
+    def divided(self, above: Any, below: Any, size: Any) -> Turned:
+        return Turned.of(above) / below
+
+    def leading(self, number: Coefficient) -> Any:
+        """The number that stands before the leading order."""
+        product = Turned.of(self.value(number.outer)) * Turned.of(self.value(number.inner))
+        return product.whole / LARGE**number.order
+
+
 class Rows:
     """Right-hand sides on a grid, from coefficients of fields and products.
 
@@ -153,10 +191,13 @@ class AtPoints:
     Args:
         products: expressions in slots of inner fields, parameters and coordinates.
         inner: number of the slot of each component that is given.
+        is_one_number: whether the one product is a real number at each point without an axis of its own, as `largest`
+            needs it.
     """
 
     products: tuple[Node, ...]
     inner: tuple[int, ...]
+    is_one_number: bool = False
 
     @property
     def __name__(self) -> str:
@@ -165,8 +206,14 @@ class AtPoints:
     def __call__(self, u: Array, numbers: Mapping[str, Any], places: Mapping[str, Array] | None = None) -> Array:
         values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
         at = _Point(values, numbers, places or {})
-        made = [jnp.broadcast_to(jnp.asarray(at.value(node), u.dtype), u.shape[1:]) for node in self.products]
-        return jnp.stack(made)
+        made = [jnp.broadcast_to(at.value(node), u.shape[1:]) for node in self.products]
+        return jnp.real(made[0]) if self.is_one_number else jnp.stack([value.astype(u.dtype) for value in made])
+
+    @property
+    def coordinates(self) -> list[str]:
+        """The coordinates that the products hold."""
+        held = {part.name for node in self.products for part in node.walk() if isinstance(part, Name)}
+        return [name for name in COORDINATES if name in held]
 
 
 class _Point:
@@ -223,9 +270,3 @@ class _Point:
             else:
                 total = total + self.value(term)
         return total
-
-
-def coordinates_in(nodes: Collection[Node]) -> list[str]:
-    """The coordinates that expressions hold."""
-    held = {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
-    return [name for name in COORDINATES if name in held]

@@ -217,7 +217,7 @@ class PeriodicSystem(eqx.Module):
         if self.units:
             return dict(self.units)
         names = {name: f"({field.units})^2" for name, field in zip(self._energies(), self.fields.values(), strict=True)}
-        return {**names, "cfl": "1"}
+        return {**names, **({"cfl": "1"} if self.has_rate else {})}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
@@ -226,7 +226,7 @@ class PeriodicSystem(eqx.Module):
             column: 0.5 * mean_square(hats[name], self.grid_of(name))
             for column, name in zip(self._energies(), self.fields, strict=True)
         }
-        return {**energies, "cfl": dt * self.rate(fields)}
+        return {**energies, **({"cfl": dt * self.rate(fields)} if self.has_rate else {})}
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`."""
@@ -314,6 +314,16 @@ class PeriodicSystem(eqx.Module):
         keeps its mass each energy goes as length^(−weight).
         """
         return {}
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether `rate` means anything: without one steps are fixed, or chosen by a tolerance."""
+        return not self.why_no_rate
+
+    @property
+    def why_no_rate(self) -> str:
+        """Why `rate` means nothing; empty where it does."""
+        return ""
 
     @abstractmethod
     def rate(self, fields: Fields) -> Array:

@@ -11,14 +11,16 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import Equation
-from solver.equations.evaluated import AtPoints, GridModes, Rows, coordinates_in
+from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
+from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix
-from solver.written.components import ZERO
+from solver.written.components import ZERO, plus
 from solver.written.elimination import named
 from solver.written.matrices import without_divergence
+from solver.written.rates import Rate
 from solver.written.text import Text, Worked
-from solver.written.tree import Entry, Name, Node, Slot
+from solver.written.tree import Entry, Name, Node, Quotient, Slot
 
 
 class Written(Equation):
@@ -67,35 +69,76 @@ class Written(Equation):
         )
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        return self._evaluated(fields, t)
+        return self._evaluated(fields, t, None)[0]
+
+    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        own_rate = type(self).rate is not Written.rate  # of a class that gives it beside its text
+        if own_rate or self._largest is None:
+            return self.nonlinear(fields, t), self.rate(fields)
+        return self._evaluated(fields, t, self._largest)
 
     def rate(self, fields: Fields) -> Array:
-        return jnp.zeros((), self.grid.dtype)
+        """Read off the text: the largest speed across a grid cell, or the largest rate of reaction.
 
-    def _evaluated(self, fields: Fields, t: ArrayLike) -> Fields:
-        """N(u, t): the plan's levels one after the other, and what it makes of the products."""
-        worked, modes = self.worked, self._modes(t)
-        coefficients: dict[Node, Array] = {
-            scalar: fields[name][i] for name in self.fields for i, scalar in enumerate(self._scalars(name))
-        }
+        It is 0 where the text does not tell it; `why_no_rate` then says why.
+        """
+        function = self._largest
+        if function is None:
+            return jnp.zeros((), self.grid.dtype)
+        modes = self._modes(0.0)
+        values = self.transform.inverse(self._inner(function.inner, fields, Rows(modes, self._coefficients(fields))))
+        return max_over_points(jnp.real(function(values, self._numbers(modes), self._places(function))))
+
+    @property
+    def why_no_rate(self) -> str:
+        has_own, found = type(self).rate is not Written.rate, self.worked.rate
+        return "" if has_own or isinstance(found, Rate) else f"its text tells no CFL number, since {found.reason}"
+
+    @property
+    def _largest(self) -> AtPoints | None:
+        """What the rate is the largest of, from the inner fields of the plan; None where there is nothing."""
+        found = self.worked.rate
+        if not isinstance(found, Rate) or not self.worked.plan.products:
+            return None
+        across = lambda axis, speed: Quotient(speed, Entry(SPACING, (axis,)))  # noqa: E731
+        parts = [found.reaction] if found.speeds is None else [across(*pair) for pair in enumerate(found.speeds)]
+        [(inner, _)] = self.worked.plan.levels()
+        return AtPoints((plus(part for part in parts if part is not None),), tuple(inner), is_one_number=True)
+
+    def _numbers(self, modes: GridModes) -> dict[str, Any]:
+        """The numbers that functions at the points are given: parameters, time, and what a rate needs."""
+        numbers = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
+        if isinstance(self.worked.rate, Rate):
+            for name, number in self.worked.rate.coefficients.items():
+                numbers[name] = LargeMode(number.axis, self.grid.dimensions, modes.numbers).leading(number)
+        return numbers
+
+    def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
+        """N(u, t): the plan's levels one after the other, and what it makes of the products; and the largest number."""
+        worked, modes, found = self.worked, self._modes(t), None
+        coefficients = self._coefficients(fields)
         for inner, products in worked.plan.levels():
-            made = self._products(inner, products, fields, Rows(modes, coefficients))
+            function = AtPoints(tuple(worked.plan.products[i] for i in products), tuple(inner))
+            hats = self._inner(inner, fields, Rows(modes, coefficients))
+            places = self._places(function)
+            made = self.transform.pointwise(function, hats, self._numbers(modes), places, largest=largest)
+            made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", number): made[i] for i, number in enumerate(products)}
         rows = Rows(modes, coefficients)
-        return {
+        changes = {
             name: jnp.stack([rows.whole(worked.changes[scalar]) for scalar in self._scalars(name)])
             for name in self.fields
         }
+        return changes, found
 
-    def _products(self, inner: Sequence[int], products: Sequence[int], fields: Fields, rows: Rows) -> Array:
-        plan = self.worked.plan
-        hats = self._inner(inner, fields, rows)
-        function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner))
-        named_places = coordinates_in(function.products)
+    def _coefficients(self, fields: Fields) -> dict[Node, Array]:
+        """Coefficients of each scalar of the fields."""
+        return {scalar: fields[name][i] for name in self.fields for i, scalar in enumerate(self._scalars(name))}
+
+    def _places(self, function: AtPoints) -> dict[str, Any] | None:
+        """The coordinates that a function needs; None if it needs none."""
         places = dict(zip("xyz", self.grid.coordinates(), strict=False))
-        return self.transform.pointwise(
-            function, hats, rows.modes.numbers, {name: places[name] for name in named_places} if named_places else None
-        )
+        return {name: places[name] for name in function.coordinates} or None
 
     def _inner(self, inner: Sequence[int], fields: Fields, rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are."""

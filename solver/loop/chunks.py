@@ -83,6 +83,7 @@ def evolve(
     check_history(equation, stepper, state.history)
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     control.check(stepper)
+    control.check_rate(equation)
     check_end(end, control)
     check_first_change(equation, state)
     for pause in pauses:

@@ -106,6 +106,15 @@ class StepControl(eqx.Module):
         if self.needs_error:
             stepper.check_error_estimate()
 
+    def check_rate(self, equation: PeriodicSystem) -> None:
+        """Refuse an equation without the rate that this control needs.
+
+        Raises:
+            ValueError: the message names what can control its steps.
+        """
+        if self.needs_rate and not equation.has_rate:
+            raise ValueError(f"{equation.name}: {equation.why_no_rate}; a fixed step or a tolerance is needed")
+
     @property
     def size(self) -> Any:
         """The size of every step where all are equal, and None where each is chosen."""

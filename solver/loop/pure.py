@@ -112,6 +112,7 @@ def _to_end(
     count = _whole_steps(max_steps, checkpoint)
     stepper.check(equation)
     control.check(stepper)
+    control.check_rate(equation)
     check_state(equation, state)
     check_history(equation, stepper, state.history)
     check_end(end, control)

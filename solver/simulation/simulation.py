@@ -56,6 +56,7 @@ class Simulation:
         """
         self.stepper.check(self.equation)
         self.control.check(self.stepper)
+        self.control.check_rate(self.equation)
         check_end(self.end, self.control)
         for output in self.outputs.all:
             output.check(self.equation)

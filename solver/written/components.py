@@ -74,11 +74,31 @@ def written_out(node: Node, kinds: Mapping[str, Kind], dimensions: int) -> Compo
 
 def plus(nodes: Iterable[Node]) -> Node:
     """The sum, with its numbers as one, and in an order that does not depend on how it was written."""
-    terms = [term for node in nodes for term in (node.terms if isinstance(node, Sum) else (node,))]
-    number = Number(sum(term.value for term in terms if isinstance(term, Number)))
-    terms = [number, *(term for term in terms if not isinstance(term, Number))]
-    terms = sorted((term for term in terms if term != ZERO), key=repr)
+    counts: dict[Node, complex] = {}
+    for node in nodes:
+        for term in node.terms if isinstance(node, Sum) else (node,):
+            count, one = _counted(term)
+            counts[one] = counts.get(one, 0) + count
+    terms = sorted((_times_number(count, one) for one, count in counts.items() if count != 0), key=repr)
     return Sum(tuple(terms)) if len(terms) > 1 else terms[0] if terms else ZERO
+
+
+def _counted(term: Node) -> tuple[complex, Node]:
+    """A term as a number times what has no number before it."""
+    if isinstance(term, Negative):
+        count, one = _counted(term.of)
+        return -count, one
+    if isinstance(term, Number):
+        return term.value, ONE
+    if not isinstance(term, Product):
+        return complex(1), term
+    parts = factors(term)
+    count = math.prod((part.value for part in parts if isinstance(part, Number)), start=complex(1))
+    return count, times_all(part for part in parts if not isinstance(part, Number))
+
+
+def _times_number(count: complex, one: Node) -> Node:
+    return one if count == 1 else times(Number(count), one)
 
 
 def minus(node: Node) -> Node:

@@ -59,7 +59,7 @@ def linear_part(rows: Mapping[Row, Node], fields: Collection[str]) -> LinearPart
         linear, rest[row] = _taken_apart(node, fields)
         left_out += [(term, reason) for term in _terms(rest[row]) if (reason := _reason(term, fields))]
         for scalar in dict.fromkeys(part for part in linear.walk() if _is_scalar_of(part, fields)):
-            symbols[row, scalar] = _coefficient(linear, scalar, fields)
+            symbols[row, scalar] = coefficient(linear, scalar)
     return LinearPart(symbols, rest, left_out)
 
 
@@ -152,33 +152,30 @@ def _each(parts: tuple[Node, Node], change: Callable[[Node], Node]) -> tuple[Nod
     return linear, rest
 
 
-def _coefficient(node: Node, scalar: Node, fields: Collection[str]) -> Node:
-    """What a linear expression multiplies one scalar by, mode by mode."""
-    if _is_scalar_of(node, fields):
-        return ONE if node == scalar else ZERO
-    of = lambda part: _coefficient(part, scalar, fields)  # noqa: E731
+def coefficient(node: Node, scalar: Node) -> Node:  # noqa: C901 (one case for each kind of node)
+    """The symbol by which an expression, linear in a scalar, holds it; 0 where it does not."""
+    if node == scalar:
+        return ONE
+    if scalar not in node.walk():
+        return ZERO
+    of = lambda part: coefficient(part, scalar)  # noqa: E731
     match node:
         case Sum(terms):
             return plus(map(of, terms))
         case Negative(inner):
             return minus(of(inner))
         case Product(left, right):
-            constant, other = (left, right) if is_constant(left, fields) else (right, left)
-            return times(constant, of(other))
+            return times(of(left), right) if scalar in left.walk() else times(left, of(right))
         case Quotient(above, below):
-            symbol = of(above)
-            return ZERO if symbol == ZERO else Quotient(symbol, below)
+            return Quotient(of(above), below)
         case Derivative(inner, axis):
-            symbol = of(inner)
-            return ZERO if symbol == ZERO else Derivative(symbol, axis)
-        case Call("cause", (_, term)):
-            return of(term)
-        case Call(function, (inner, *others)):
-            symbol = of(inner)
-            return ZERO if symbol == ZERO else Call(function, (symbol, *others))
+            return Derivative(of(inner), axis)
         case Solved(inner, by):
-            symbol = of(inner)
-            return ZERO if symbol == ZERO else Solved(symbol, by)
+            return Solved(of(inner), by)
+        case Call("cause" | "explicit", arguments):
+            return of(arguments[-1])
+        case Call(function, (inner, *others)):
+            return Call(function, (of(inner), *others))
     raise TypeError(f"{type(node).__name__} is no part of a linear expression")
 
 

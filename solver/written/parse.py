@@ -35,7 +35,7 @@ EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 NO_FUNCTIONS: Mapping[str, Word] = MappingProxyType({})
 
 
-def read_line(text: str, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Line:
+def read_line(text: Any, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Line:
     """One equation.
 
     Args:
@@ -55,7 +55,7 @@ def read_line(text: str, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Line:
     return Line(reader.side(0, signs[0]), reader.side(signs[0] + 1, len(text)), text.strip())
 
 
-def read_expression(text: str, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Node:
+def read_expression(text: Any, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Node:
     """One expression, without `=`.
 
     Raises:
@@ -67,7 +67,7 @@ def read_expression(text: str, functions: Mapping[str, Word] = NO_FUNCTIONS) -> 
     return _Reader(text, functions).side(0, len(text))
 
 
-def _one_line(text: str) -> str:
+def _one_line(text: Any) -> str:
     """The text without line breaks; raises WrittenError where it is none, or too long or deep to be read."""
     if not isinstance(text, str):
         raise Place(repr(text)[:80], 0, 0).error(f"{type(text).__name__} is no text: an equation in quotes is needed")

@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from solver.written.degrees import degree
 from solver.written.kinds import RANKS, Kind, kind_of, same_kind
@@ -53,7 +54,7 @@ class System:
 
 
 def read_system(
-    write: Sequence[str],
+    write: Sequence[Any],
     fields: Mapping[str, str],
     unknowns: Mapping[str, str] = NOTHING,
     define: Mapping[str, str] = NOTHING,

@@ -13,6 +13,7 @@ from solver.written.formula import unicode
 from solver.written.matrices import Linear, linear_operator
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
+from solver.written.rates import Rate, Unseen, rate
 from solver.written.system import System, read_system
 from solver.written.tree import Line, Name, Node, WrittenError
 from solver.written.vocabulary import nearest
@@ -100,16 +101,19 @@ class Worked:
         linear: L in its plainest form.
         plan: how N is evaluated.
         changes: N of each scalar of the fields, in the products of the plan.
+        rate: what a CFL number needs.
     """
 
     less: Reduced
     linear: Linear
     plan: Plan[Row]
     changes: Mapping[Node, Node]
+    rate: Rate | Unseen
 
 
 @cache
 def _worked(text: Text, dimensions: int) -> Worked:
     less = reduced(text.system, dimensions)
     plan = PLANS[text.plan](less)
-    return Worked(less, linear_operator(less), plan, less.changes(plan.rows))
+    changes = less.changes(plan.rows)
+    return Worked(less, linear_operator(less), plan, changes, rate(less, plan, changes))

@@ -130,7 +130,7 @@ def test_a_parameter_is_a_leaf():
         equation = cls(grid, nu=nu)
         start = sw.initial_state(equation, stepper, {"u": jnp.asarray(u)})
         state = sw.integrate(equation, stepper, start, step=0.01, steps=2)
-        return equation.energies(state.u)["energy"]
+        return equation.energies(dict(state.field))["energy"]
 
     slope = (energy(0.1 + 1e-5) - energy(0.1 - 1e-5)) / 2e-5
     np.testing.assert_allclose(jax.grad(energy)(0.1), slope, rtol=1e-6)
@@ -149,3 +149,40 @@ def test_coordinates_and_time():
 def test_a_name_that_equations_have_is_no_parameter():
     with pytest.raises(ValueError, match="'forcing'"):
         write("dt(u) = forcing*lap(u)", {"u": "scalar"})
+
+
+# ---- rates ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "shape"), [case for case in EACH if case.values[0] != "Ginzburg–Landau"])
+def test_the_rate_is_that_of_the_equation_by_hand(name, shape):
+    hand, text, fields, renamed, _ = both(name, shape)
+    expected = hand.rate(fields)
+    if name == "Gray–Scott":  # where what is in L counts, too
+        expected = expected - hand.feed - hand.kill
+    if name == "MHD":  # where the mean field counts, which is in L
+        hand = MHD(hand.grid, viscosity=0.1, resistivity=0.2)
+        expected = hand.rate(fields)
+    np.testing.assert_allclose(text.rate(renamed), expected, rtol=1e-12)
+    _, together = jax.jit(lambda fields: text.nonlinear_and_rate(fields, 0.0))(renamed)
+    np.testing.assert_allclose(together, expected, rtol=1e-12)
+
+
+def test_speeds_that_parameters_decide():
+    """u_t = −a u u_x + c ∂x(−∇²)^½ ∇⁻² u u_x: the first alone is of leading order."""
+    grid = sw.Grid((32,), mesh=sw.device_mesh([0]))
+    equation = write("dt(u) = -a*dx(u**2)/2 + c*dx(fraclap(u*dx(u), -1))", {"u": "scalar"})(grid, a=3.0, c=2.0)
+    [x] = grid.coordinates()
+    rate = equation.rate(equation.from_physical({"u": jnp.sin(x)[None]}))
+    np.testing.assert_allclose(rate, 3.0 * np.abs(np.sin(x)).max() / grid.spacing[0], rtol=1e-12)
+
+
+def test_a_text_without_a_cfl_number_takes_fixed_steps_alone():
+    grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
+    equation = write("dt(c) = lap(c**3 - c)", {"c": "scalar"})(grid)
+    stepper = sw.steppers.IFRK4()
+    start = sw.initial_state(equation, stepper, {"c": 0.1 * jnp.cos(grid.coordinates()[0])[None]})
+    assert list(equation.series(start.field, 0.1)) == ["energy"] == list(equation.series_units())
+    sw.integrate(equation, stepper, start, step=1e-4, steps=1)
+    with pytest.raises(ValueError, match="act on a wavenumber k as k\\^2; a fixed step or a tolerance is needed"):
+        sw.integrate(equation, stepper, start, cfl=0.5, end=1.0, max_steps=3)

@@ -1,0 +1,252 @@
+"""How fast a disturbance of the fields is carried or changed at each point: the rate that a CFL number needs.
+
+N is linearised about the fields, with what multiplies a disturbance held fixed at each point. To leading order in the
+wavenumber a disturbance e^{ikx} along one axis then changes by a matrix of numbers. If it is of first order in k, its
+eigenvalues are speeds, and the rate is Σ_i speed_i/Δx_i; if it is of order zero, it is a rate itself. What L holds is
+exact for any step where it stands, and is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from solver.written.components import ZERO, minus, plus, times
+from solver.written.elimination import Reduced
+from solver.written.linear import coefficient
+from solver.written.matrices import PINV, matrix
+from solver.written.plan import Plan
+from solver.written.slopes import NoSlope, slope
+from solver.written.symbols import RandomModes
+from solver.written.tree import Call, Entry, Name, Node, Number, Slot
+
+LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What the CFL number is the largest of.
+
+    Args:
+        speeds: along each axis [length/time], as expressions in inner fields of the plan's only level; None where a
+            disturbance is not carried.
+        reaction: [1/time], in place of speeds; None where there are speeds.
+        coefficients: numbers that stand in these expressions by name: pairs of symbols, of which the product at a
+            large wavenumber along an axis is taken, divided by that wavenumber to the power of the order.
+    """
+
+    speeds: tuple[Node, ...] | None
+    reaction: Node | None
+    coefficients: Mapping[str, Coefficient]
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A number that parameters decide: `outer` times `inner`, at a large wavenumber.
+
+    Args:
+        outer, inner: symbols.
+        axis: along which the wavenumber points.
+        order: of the wavenumber in the product.
+    """
+
+    outer: Node
+    inner: Node
+    axis: int
+    order: float
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """There is no rate, and why."""
+
+    reason: str
+
+
+def rate(less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
+    """The rate of N.
+
+    Args:
+        less: the system without its unknowns.
+        plan: of N.
+        changes: N of each scalar, in the plan's products.
+    """
+    if not plan.products:
+        return Rate(None, ZERO, {})
+    if len(plan.levels()) > 1:
+        return Unseen("a product stands inside an operator inside a product")
+    try:
+        return _Linearised(less, plan, changes).rate()
+    except NoSlope as error:
+        return Unseen(f"the derivative of {error} is not known")
+
+
+class _Linearised:
+    def __init__(self, less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> None:
+        self.less, self.plan, self.changes = less, plan, changes
+        self.coefficients: dict[str, Coefficient] = {}
+        slots = [Slot("inner", i) for i in range(len(plan.inner))]
+        self.slopes = {
+            (p, i): found
+            for p, product in enumerate(plan.products)
+            for i, slot in enumerate(slots)
+            if (found := slope(product, slot)) != ZERO
+        }
+
+    def rate(self) -> Rate | Unseen:
+        """Speeds where there are any, else rates of reaction."""
+        matrices = [self.matrix(axis) for axis in range(self.less.dimensions)]
+        orders = sorted({order for entries in matrices for order, _ in entries})
+        if any(order > 1 for order in orders):
+            return Unseen(f"terms outside L act on a wavenumber k as k^{max(orders):g}")
+        leading = 1 if 1 in orders else 0
+        if leading == 1:
+            speeds = [radius(_of_order(1, entries), self.less.scalars) for entries in matrices]
+            return Rate(tuple(speeds), None, self._used(speeds))
+        if any(0 < order < 1 for order in orders):
+            return Unseen("terms outside L act on a wavenumber k as a fraction of its power")
+        reaction = _largest_sum(_of_order(0, matrices[0]), self.less.scalars)
+        return Rate(None, reaction, self._used([reaction]))
+
+    def _used(self, nodes: Sequence[Node]) -> dict[str, Coefficient]:
+        names = {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
+        return {name: value for name, value in self.coefficients.items() if name in names}
+
+    def matrix(self, axis: int) -> dict[tuple[float, tuple[Node, Node]], Node]:
+        """What disturbances of each scalar along an axis do to each scalar, by the order of the wavenumber."""
+        entries: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
+        for (product, inner), at_point in self.slopes.items():
+            for row, outer in self._outer(product):
+                for column, of_inner in self._inner(inner, axis):
+                    for order, number in self._leading(outer, of_inner, axis):
+                        entries.setdefault((order, (row, column)), []).append(times(number, at_point))
+        summed = {key: plus(terms) for key, terms in entries.items()}
+        return {key: node for key, node in summed.items() if node != ZERO}
+
+    def _outer(self, product: int) -> Iterator[tuple[Node, Node]]:
+        for scalar, change in self.changes.items():
+            symbol = coefficient(change, Slot("product", product))
+            if symbol != ZERO:
+                yield scalar, symbol
+
+    def _inner(self, inner: int, axis: int) -> Iterator[tuple[Node, Node]]:
+        """Symbols of an inner field in scalars that meet the constraints, for a wavenumber along an axis."""
+        scalars = self.less.scalars
+        projector = self._projector(axis)
+        for j, column in enumerate(scalars):
+            parts = [
+                times(Number(complex(projector[i, j])), coefficient(self.plan.inner[inner], scalar))
+                for i, scalar in enumerate(scalars)
+                if projector[i, j]
+            ]
+            if (symbol := plus(parts)) != ZERO:
+                yield column, symbol
+
+    def _projector(self, axis: int) -> np.ndarray:
+        rows = list(dict.fromkeys(row for row, _ in self.less.constraints))
+        at = matrix(self.less.constraints, rows, self.less.scalars, AlongAxis(self.less.dimensions, axis))[0]
+        projector = np.eye(len(self.less.scalars)) - np.linalg.pinv(at, rcond=PINV) @ at
+        return np.where(np.abs(projector) < 1e-12, 0, np.round(projector, 12))
+
+    def _leading(self, outer: Node, inner: Node, axis: int) -> Iterator[tuple[float, Node]]:
+        """The order of the wavenumber in a product of symbols, and the number before it."""
+        at = [AlongAxis(self.less.dimensions, axis, LARGE * factor) for factor in (1, 2)]
+        values = [np.asarray(modes.value(outer) * modes.value(inner)).item() for modes in at]
+        if values[0] == 0 or abs(values[0]) < 1e-300:
+            return
+        order = round(12 * math.log2(abs(values[1] / values[0]))) / 12
+        if any(isinstance(part, Name | Entry) for symbol in (outer, inner) for part in symbol.walk()):
+            name = f"coefficient {len(self.coefficients)}"
+            self.coefficients[name] = Coefficient(outer, inner, axis, order)
+            yield order, Name(name)
+        else:
+            number = values[0] / LARGE**order
+            yield order, Number(complex(round(number.real, 12), round(number.imag, 12)))
+
+
+class AlongAxis(RandomModes):
+    """One mode, whose wavenumber points along an axis.
+
+    Args:
+        dimensions: of space.
+        axis: along which the mode points.
+        size: of its wavenumber.
+    """
+
+    def __init__(self, dimensions: int, axis: int, size: float = LARGE) -> None:
+        super().__init__(dimensions, count=1)
+        self.slopes[:] = 0
+        self.slopes[axis] = size
+
+
+def _of_order(order: float, entries: Mapping[tuple[float, tuple[Node, Node]], Node]) -> dict[tuple[Node, Node], Node]:
+    return {pair: node for (its, pair), node in entries.items() if its == order}
+
+
+# ---- the size of eigenvalues ----------------------------------------------------------------------------------------
+
+
+def radius(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> Node:
+    """The largest modulus of the eigenvalues of a small matrix of expressions; a bound where more than two couple."""
+    parts = []
+    for group in _coupled(entries, scalars):
+        at = lambda i, j: entries.get((group[i], group[j]), ZERO)  # noqa: B023, E731
+        if len(group) == 1:
+            parts.append(_modulus(at(0, 0)))
+        elif len(group) == 2:
+            parts.append(_of_two(at(0, 0), at(0, 1), at(1, 0), at(1, 1)))
+        else:
+            parts.append(_largest_sum({pair: entries[pair] for pair in entries if {*pair} <= {*group}}, group))
+    return _largest(parts)
+
+
+def _of_two(a: Node, b: Node, c: Node, d: Node) -> Node:
+    """The spectral radius of [[a, b], [c, d]]: exact for real eigenvalues, a bound for others."""
+    if a == d and (b == c or b == minus(c)):
+        return plus((_modulus(a), _modulus(b)))
+    half = times(Number(0.5), plus((a, minus(d))))
+    inside = plus((times(half, half), times(b, c)))
+    return plus((_modulus(times(Number(0.5), plus((a, d)))), Call("sqrt", (_modulus(inside),))))
+
+
+def _coupled(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> list[list[Node]]:
+    """Scalars that act on each other, there and back: eigenvalues are those of these groups."""
+    reached = {s: {s} for s in scalars}
+    for _ in scalars:
+        for row, column in entries:
+            reached[row] |= reached[column]
+    groups: list[list[Node]] = []
+    for s in scalars:
+        group = [r for r in scalars if r in reached[s] and s in reached[r]]
+        if group not in groups:
+            groups.append(group)
+    return groups
+
+
+def _largest_sum(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> Node:
+    """The largest sum of moduli along a row: no eigenvalue is larger."""
+    return _largest([plus(_modulus(entries[row, c]) for c in scalars if (row, c) in entries) for row in scalars])
+
+
+def _modulus(node: Node) -> Node:
+    """|f|, as plainly as it can be said."""
+    if node == ZERO:
+        return ZERO
+    if isinstance(node, Number):
+        return Number(abs(node.value))
+    plain = minus(node)
+    return Call("abs", (min(node, plain, key=lambda n: (len(repr(n)), repr(n))),))
+
+
+def _largest(nodes: Sequence[Node]) -> Node:
+    distinct = [node for node in dict.fromkeys(nodes) if node != ZERO]
+    if not distinct:
+        return ZERO
+    whole = distinct[0]
+    for node in distinct[1:]:
+        whole = Call("max", (whole, node))
+    return whole
