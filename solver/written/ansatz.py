@@ -20,9 +20,10 @@ from solver.written.problem import Column, Outer, Pair, Problem, outer_values
 from solver.written.samples import Forms, Samples, draw
 from solver.written.symbols import applied
 from solver.written.terms import Term, Weight, weight_of
-from solver.written.tree import Call, Derivative, Entry, Name, Node, Number, Solved, Sum
+from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Number, Solved, Sum
 
 SEED = 2
+MOST_COLUMNS = 2500  # of one problem: a few seconds
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Ansatz:
         terms: of two linear factors; rows by their places.
         choice: the inner fields.
         factors: every factor in the terms, measured as the inner fields are.
+        is_weighted: whether constants inside linear expressions count as so many derivatives as they stand beside, so
+            that fewer products are possible.
         samples: a few, to see what is tied to what.
     """
 
@@ -61,10 +64,13 @@ class Ansatz:
     choice: Dictionary
     factors: Dictionary
     samples: Samples
+    is_weighted: bool
 
-    def problems(self) -> list[Problem]:
-        """All of them."""
+    def problems(self) -> list[Problem] | None:
+        """All of them; None if one is too large."""
         parts = [part for part in self._parts() if part.terms]
+        if any(len(part.columns) > MOST_COLUMNS for part in parts):
+            return None
         most = max((len(part.columns) // max(1, self._independent(part)) for part in parts), default=0)
         samples = draw(self.operators, self.less.dimensions, int(1.3 * most) + 60, SEED)
         numbers = _Numbers(self, samples)
@@ -80,7 +86,7 @@ class Ansatz:
     def _parts(self) -> list[_Part]:
         found = []
         constants = list(dict.fromkeys(term.weight.constants for term in self.terms))
-        together = [tuple(constants)] if self._is_parametric() else [(c,) for c in constants]
+        together = [tuple(constants)] if self.is_parametric else [(c,) for c in constants]
         for rows, is_coupled in self._row_groups():
             for of in together:
                 terms = [t for t in self.terms if t.row in rows and t.weight.constants in of]
@@ -102,7 +108,8 @@ class Ansatz:
         free = tuple(sorted(row for group in ordered if group not in coupled for row in group))
         return [(group, True) for group in coupled] + [(free, False)] * bool(free)
 
-    def _is_parametric(self) -> bool:
+    @property
+    def is_parametric(self) -> bool:
         """Whether parameters stand inside linear expressions, where they cannot be told apart from them."""
         return any(_parameters(inner.node) for inner in (*self.choice.inner, *self.factors.inner))
 
@@ -130,12 +137,14 @@ class Ansatz:
         """Every product of inner fields of these groups under every operator that may stand before it."""
         kinds = list(dict.fromkeys(kind for term in terms for kind in self._kinds(term)))
         rows, columns = list(rows), []
+        is_weighted = self.is_weighted and self.is_parametric
         for (i, a), (j, b) in combinations_with_replacement(enumerate(self.choice.inner), 2):
             if not _pairs(a, b) & groups:
                 continue
             outers: dict[Outer, None] = {}
+            homogeneous = a.is_homogeneous and b.is_homogeneous
             for order, operator, constants, is_exact in kinds:
-                degrees = _degrees(order - a.order - b.order, is_exact and a.is_homogeneous and b.is_homogeneous)
+                degrees = _degrees(order - a.order - b.order, is_exact and (homogeneous or is_weighted))
                 powers = [p for degree in degrees for p in _powers(self.less.dimensions, degree)]
                 outers |= dict.fromkeys(Outer(constants, p, operator) for p in powers)
             columns += [Column(row, (i, j), outer) for outer in outers for row in rows]
@@ -149,18 +158,17 @@ class Ansatz:
         number, operator = apart(term.outer)
         order = number + sum(inner.order for inner in measured if inner)
         is_exact = all(inner.is_homogeneous for inner in measured if inner)
-        own = term.weight.constants
-        more = [Weight(), *self._inner_constants()] if self._is_parametric() else [Weight()]
-        return [(order, operator, weight.times(Weight(1.0, own)).constants, is_exact) for weight in more]
+        if not self.is_parametric:
+            return [(order, operator, term.weight.constants, is_exact)]
+        outside: list[tuple[tuple[Node, ...], int]] = [((), 0), *self._inner_constants()]
+        kinds = [(order - weight * self.is_weighted, constants) for constants, weight in outside]
+        is_exact = is_exact or self.is_weighted
+        return [(rest, operator, term.weight.times(Weight(1.0, more)).constants, is_exact) for rest, more in kinds]
 
-    def _inner_constants(self) -> list[Weight]:
-        """Constants beside operators in what linear expressions are solved from: they may come out."""
-        found: dict[tuple[Node, ...], None] = {}
-        for inner in self.factors.inner:
-            for part in inner.node.walk():
-                if isinstance(part, Solved):
-                    found |= dict.fromkeys(_constants(part.by))
-        return [Weight(1.0, constants) for constants in found]
+    def _inner_constants(self) -> list[tuple[tuple[Node, ...], int]]:
+        """Constants beside operators in what linear expressions are solved from, with the order of the operators."""
+        parts = [part for inner in self.factors.inner for part in inner.node.walk() if isinstance(part, Solved | Call)]
+        return list(dict.fromkeys(found for part in parts for found in _constants(part)))
 
 
 def _pairs(a: Inner | None, b: Inner | None) -> set[tuple[int, int]]:
@@ -212,11 +220,19 @@ def _parameters(node: Node) -> bool:
     return False
 
 
-def _constants(symbol: Node) -> list[tuple[Node, ...]]:
-    """The constants of the terms of a symbol that hold no operator."""
-    terms = symbol.terms if isinstance(symbol, Sum) else (symbol,)
-    plain = [term for term in terms if not any(isinstance(part, Derivative | Solved | Call) for part in term.walk())]
-    return [weight.constants for weight in map(weight_of, plain) if weight.constants]
+def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
+    """The constants that an operator holds beside derivatives, with the number of these."""
+    match part:
+        case Call("helmholtz", (_, argument)):
+            constants = weight_of(argument).constants
+            return [(constants, 2)] if constants else []
+        case Solved(_, by):
+            terms = by.terms if isinstance(by, Sum) else (by,)
+            plain = [term for term in terms if not any(isinstance(p, Derivative | Solved | Call) for p in term.walk())]
+            order = max((apart(term.of if isinstance(term, Negative) else term)[0] for term in terms), default=0)
+            weights = map(weight_of, plain)
+            return [(weight.constants, order) for weight in weights if weight.constants and order]
+    return []
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ import numpy as np
 from solver.written.components import derivative, minus, plus
 from solver.written.elimination import Reduced, named
 from solver.written.samples import Forms, Samples
-from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Solved
+from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Solved, Sum
 
 EQUAL = 1e-7  # of the largest value, below which values are rounding
+FAR = 2.0**8  # times wavenumbers of order one; beyond, differences of large terms are rounding
 SINGLE = 12  # with so many scalars or fewer, each is chosen by itself
 
 
@@ -88,7 +89,7 @@ def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
         found |= dict.fromkeys(_inside(factor, fields))
     diagnosed = [node for node in less.diagnosed.values() if any(node in factor.walk() for factor in factors)]
     names = dict.fromkeys(named(part) for node in found for part in node.walk() if _is_scalar_of(part, fields))
-    bases = [node for node in [*found, *diagnosed] if not isinstance(node, Derivative)]
+    bases = [node for node in [*found, *diagnosed] if not _is_derivative(node)]
     scalars = {name: [scalar for scalar in less.scalars if named(scalar) == name] for name in names}
     of_fields = [node for name in names for node in _derivatives(scalars[name], range(less.dimensions))]
     of_bases = [derivative(node, axis) for node in bases for axis in range(less.dimensions)]
@@ -105,6 +106,12 @@ def _inside(node: Node, fields: Collection[str]) -> list[Node]:
     holds = any(_is_scalar_of(part, fields) for part in node.walk())
     is_one = holds and not isinstance(node, Negative | Product | Quotient)
     return [node, *below] if is_one else below
+
+
+def _is_derivative(node: Node) -> bool:
+    """Whether a node is a derivative, or a sum of such as a component of a curl."""
+    node = node.of if isinstance(node, Negative) else node
+    return all(map(_is_derivative, node.terms)) if isinstance(node, Sum) else isinstance(node, Derivative)
 
 
 def _derivatives(scalars: Sequence[Node], axes: range) -> list[Node]:
@@ -146,19 +153,26 @@ def _measured(
     groups = groups_of(samples.at.projector)
     modes, amplitudes = samples.modes[1], samples.amplitudes[0]
     at = lambda scale: np.einsum("sij,sj->si", forms.matrix(modes.scaled(scale)), amplitudes)  # noqa: E731
-    values, double, far, farther = at(1.0), at(2.0), at(2.0**20), at(2.0**21)
+    values, scales = at(1.0), [(at(scale), at(2 * scale)) for scale in (1.0, FAR)]
     matrix = np.abs(forms.matrix(samples.whole)).max(0)
+    moving = np.any(modes.slopes != 0, axis=0)
     found = []
     for i, node in enumerate(nodes):
         if np.abs(values[:, i]).max() < EQUAL and node not in given:
             continue
-        largest = np.abs(far[:, i]).max()
-        order = round(math.log2(np.abs(farther[:, i]).max() / largest), 4) if largest > 0 else 0.0
-        moving = np.any(modes.slopes != 0, axis=0)
-        is_homogeneous = np.allclose(double[moving, i], 2.0**order * values[moving, i], rtol=1e-9, atol=1e-12)
+        (order, is_homogeneous), (far, _) = (_growth(*(each[moving, i] for each in pair)) for pair in scales)
         of = tuple(sorted({groups[j] for j in np.flatnonzero(matrix[i] > EQUAL)}))
-        found.append((Inner(node, order, is_homogeneous, of, node in given), values[:, i]))
+        found.append((Inner(node, order if is_homogeneous else far, is_homogeneous, of, node in given), values[:, i]))
     return found
+
+
+def _growth(values: np.ndarray, doubled: np.ndarray) -> tuple[float, bool]:
+    """The order of an expression from its values when wavenumbers are doubled, and whether it is the same for all."""
+    if not np.abs(values).max(initial=0.0):
+        return 0.0, True
+    order = math.log2(np.abs(doubled).max() / np.abs(values).max())
+    is_same = np.allclose(doubled, 2.0**order * values, rtol=1e-9, atol=1e-12)
+    return round(order, 6 if is_same else 2), is_same
 
 
 def groups_of(projector: np.ndarray) -> list[int]:

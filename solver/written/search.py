@@ -6,6 +6,9 @@ are equal to the text with aliasing, too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from solver.written.agreement import agrees
 from solver.written.ansatz import Ansatz
 from solver.written.arranged import Row
@@ -39,10 +42,10 @@ def cheapest_plan(less: Reduced) -> Plan[Row]:
         A plan for the rows of `less.rest`, with no more transforms than the plan as written.
     """
     written = plan_as_written(less.rest, less.system.fields)
-    found = _Planned(less).plan()
-    if found is None or sum(found.transforms) > sum(written.transforms) or not agrees(less, found):
-        return written
-    return found
+    for found in _Planned(less).plans():
+        if sum(found.transforms) <= sum(written.transforms) and agrees(less, found):
+            return found
+    return written
 
 
 class _Planned:
@@ -65,17 +68,20 @@ class _Planned:
         outer = Outer(term.weight.constants, (0,) * self.less.dimensions, term.outer)
         return Entry(term.row, made, outer, number)
 
-    def plan(self) -> Plan[Row] | None:
-        """The best plan that is found; None if there is none."""
+    def plans(self) -> Iterator[Plan[Row]]:
+        """The best plans that are found: with the products that dimensional analysis allows, then with all."""
         factors = list(dict.fromkeys(node for term in self.terms.quadratic for node in term.factors))
         given = [node for node in self.planner.inner if not any(isinstance(part, Slot) for part in node.walk())]
         samples = draw(self.operators, self.less.dimensions, 120, SEED)
         choice = dictionary(self.less, factors, given, samples)
         measured = dictionary(self.less, (), factors, samples)
-        problems = Ansatz(self.less, self.operators, self.terms.quadratic, choice, measured, samples).problems()
+        ansatz = Ansatz(self.less, self.operators, self.terms.quadratic, choice, measured, samples, is_weighted=True)
         forward = Forward(self.operators, self.less.dimensions, MODES)
-        found = SetSearch(choice, problems, forward, self.written, 1).best()
-        return None if found is None else self._assembled(choice, forward.combined(found.entries), found.entries)
+        for tried in (ansatz, replace(ansatz, is_weighted=False)) if ansatz.is_parametric else (ansatz,):
+            problems = tried.problems()
+            found = None if problems is None else SetSearch(choice, problems, forward, self.written).best()
+            if found is not None:
+                yield self._assembled(choice, forward.combined(found.entries), found.entries)
 
     def _assembled(self, choice: Dictionary, combination: Combination, entries: tuple[Entry, ...]) -> Plan[Row]:
         """The plan: products in the order of their combinations, rows of what acts on the leading part of each."""

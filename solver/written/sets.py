@@ -1,7 +1,8 @@
 """Which inner fields: sets of them, the cheapest first, until no set can need fewer transforms.
 
 A set that is too small rules out all that is in it. In one that is large enough, products are dropped while the others
-suffice, in several orders, and the forward transforms of what is left are counted.
+suffice, in several orders, and the forward transforms of what is left are counted. Where there are too many sets to try
+all, one is changed step by step.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from solver.written.dictionary import Dictionary
 from solver.written.forward import Forward, Key
 from solver.written.problem import Entry, Pair, Problem
 
-MOST_BLOCKS = 15  # of inner fields, of which every set may be tried
+MOST_BLOCKS = 12  # of inner fields, of which every set is tried
 MOST_CHOICES = 64  # of products, for one set of inner fields
-MOST_SETS = 3000
 SHUFFLED = 3  # orders in which few products are dropped, beside the usual ones
 FEW = 16
 
@@ -45,15 +45,14 @@ class SetSearch:
         problems: what their products have to meet.
         forward: counts forward transforms.
         written: terms that stay as they are.
-        least: no plan has fewer forward transforms.
     """
 
     def __init__(
-        self, choice: Dictionary, problems: Sequence[Problem], forward: Forward, written: Sequence[Entry], least: int
+        self, choice: Dictionary, problems: Sequence[Problem], forward: Forward, written: Sequence[Entry]
     ) -> None:
-        self.choice, self.problems, self.forward, self.least = choice, problems, forward, least
+        self.choice, self.problems, self.forward = choice, problems, forward
         self.written, self.of_written = tuple(written), forward.vectors(written)
-        self.blocks = choice.blocks[:MOST_BLOCKS]
+        self.blocks = choice.blocks
         block_of = {i: b for b, block in enumerate(self.blocks) for i in block}
         self.relevant = [
             sum(1 << b for b in {block_of[i] for pair in p.of_pair for i in pair if i in block_of}) for p in problems
@@ -63,33 +62,59 @@ class SetSearch:
 
     def best(self) -> Found | None:
         """The best choice that is found; None if no set suffices."""
+        return self._of_all() if len(self.blocks) <= MOST_BLOCKS else self._of_neighbours()
+
+    def _of_all(self) -> Found | None:
+        """The best of all sets."""
         best: Found | None = None
-        for cost, order, chosen in islice(self._sets(), MOST_SETS):
-            if best is not None and (cost + self.least, *order) >= best.score[: 1 + len(order)]:
-                if cost + self.least > best.score[0]:
+        for cost, order, chosen in self._sets():
+            if best is not None and (cost + 1, *order) >= best.score[: 1 + len(order)]:
+                if cost + 1 > best.score[0]:
                     break
                 continue
             if self._suffices(chosen):
-                for found in self._choices(chosen, order):
-                    best = found if best is None or found.score < best.score else best
+                best = min(filter(None, (best, self._best_of(chosen))), key=lambda found: found.score, default=None)
         return best
+
+    def _of_neighbours(self) -> Found | None:
+        """The best set that is reached by adding one block after another, each time without those that need not be."""
+        chosen = self._without_needless((1 << len(self.blocks)) - 1)
+        best = self._best_of(chosen) if self._suffices(chosen) else None
+        seen, waiting = {chosen}, list(range(len(self.blocks)))
+        while best is not None and waiting:
+            added = 1 << waiting.pop(0)
+            tried = self._without_needless(chosen | added, added)
+            found = None if tried in seen else self._best_of(tried)
+            seen.add(tried)
+            if found is not None and found.score < best.score:
+                best, chosen, waiting = found, tried, list(range(len(self.blocks)))
+        return best
+
+    def _without_needless(self, chosen: int, kept: int = 0) -> int:
+        """A set without blocks that need not be in it: those with most derivatives go first."""
+        largest = lambda b: (max(self.choice.inner[i].order for i in self.blocks[b]), len(self.blocks[b]), b)  # noqa: E731
+        for b in sorted(range(len(self.blocks)), key=largest, reverse=True):
+            if chosen >> b & 1 and not kept >> b & 1 and self._suffices(chosen & ~(1 << b)):
+                chosen &= ~(1 << b)
+        return chosen
 
     # ---- sets -------------------------------------------------------------------------------------------------------
 
     def _sets(self) -> Iterator[tuple[int, tuple[float, ...], int]]:
         """Sets of blocks as bits, with their cost and their orders of derivatives, the cheapest first."""
-        costs = [len(block) for block in self.blocks]
-        orders = [[self.choice.inner[i].order for i in block] for block in self.blocks]
-        found = []
-        for bits in range(1 << len(self.blocks)):
-            of = [b for b in range(len(self.blocks)) if bits >> b & 1]
-            all_orders = [order for b in of for order in orders[b]]
-            key = (max(all_orders, default=0.0), sum(all_orders))
-            found.append((sum(costs[b] for b in of), key, bits))
-        yield from sorted(found)
+        sets = range(1 << len(self.blocks))
+        yield from sorted((len(self._scalars(bits)), self._order(bits), bits) for bits in sets)
+
+    def _scalars(self, chosen: int) -> list[int]:
+        return [i for b, block in enumerate(self.blocks) if chosen >> b & 1 for i in block]
+
+    def _order(self, chosen: int) -> tuple[float, float]:
+        """The most derivatives in a scalar of a set, and those of all."""
+        orders = [self.choice.inner[i].order for i in self._scalars(chosen)]
+        return max(orders, default=0.0), sum(orders)
 
     def _inner(self, chosen: int) -> list[int]:
-        return [*self.choice.given, *(i for b, block in enumerate(self.blocks) if chosen >> b & 1 for i in block)]
+        return [*self.choice.given, *self._scalars(chosen)]
 
     def _suffices(self, chosen: int) -> bool:
         return all(self._suffices_for(n, chosen & relevant) for n, relevant in enumerate(self.relevant))
@@ -110,7 +135,11 @@ class SetSearch:
 
     # ---- products ---------------------------------------------------------------------------------------------------
 
-    def _choices(self, chosen: int, order: tuple[float, ...]) -> Iterator[Found]:
+    def _best_of(self, chosen: int) -> Found | None:
+        """The best choice of products from one set."""
+        return min(self._choices(chosen), key=lambda found: found.score, default=None)
+
+    def _choices(self, chosen: int) -> Iterator[Found]:
         """What suffices, of products from one set."""
         inner = self._inner(chosen)
         per_problem = []
@@ -129,7 +158,7 @@ class SetSearch:
             entries = tuple(entry for some, _ in combination for entry in some)
             used = {i for entry in entries for i in entry.made if isinstance(i, int)}  # type: ignore[union-attr]
             inverse = len(used - set(self.choice.given))
-            score = (inverse + self.forward.least(vectors), *order, len(vectors), len(entries))
+            score = (inverse + self.forward.least(vectors), *self._order(chosen), len(vectors), len(entries))
             yield Found(score, self.written + entries)
 
     def _orders(self, count: int) -> list[Callable[[Pair], Any]]:
