@@ -91,7 +91,7 @@ class _Planned:
 
         slot = lambda i: Slot("inner", inner[choice.inner[i].node])  # noqa: E731
 
-        def made(key: Key, number: float) -> Node:
+        def made(key: Key, number: complex) -> Node:
             factors = map(slot, key[0]) if isinstance(key[0], tuple) else key[:1]
             return times_all([constant(Weight(number, key[1])), *factors])
 
