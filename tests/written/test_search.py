@@ -202,6 +202,12 @@ def test_a_flow_is_planned_as_it_is_by_hand():
     assert list(plan.rows.values()) == rows
 
 
+def test_parameters_stand_outside_products_where_that_costs_nothing():
+    less = reduced(read_system(["dt(u) = -6*g*u*dx(u) - dx(dx(dx(u)))"], SCALAR), 1)
+    assert cheapest_plan(less).products == (times(Slot("inner", 0), Slot("inner", 0)),)
+    assert Name("g") in planned("Swift–Hohenberg", 1)[1].products[0].walk()
+
+
 # what no search treats, or only in part: fields, unknowns, equations, and most transforms
 MIXED = {
     "functions": (["dt(u) = u*dx(u) + sin(u) + 1/(2 + u**2)"], SCALAR, {}, 1),
@@ -319,6 +325,13 @@ def test_a_plan_that_is_wrong_for_means_alone_is_found_out():
     assert inverse in plan.inner
     assert agrees(less, plan)
     assert not agrees(less, replace(plan, inner=tuple(Name("u") if node == inverse else node for node in plan.inner)))
+
+
+def test_a_plan_that_is_wrong_for_the_mean_of_a_product_is_found_out():
+    less = reduced(read_system(["dt(u) = lap(inverse_lap(u*u))"], SCALAR), 1)
+    plan = plan_as_written(less.rest, less.system.fields)
+    assert agrees(less, plan)
+    assert not agrees(less, replace(plan, rows=dict.fromkeys(plan.rows, Slot("product", 0))))
 
 
 def test_the_plan_as_written_stands_in_for_one_that_does_not_agree(monkeypatch):
