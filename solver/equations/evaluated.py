@@ -149,6 +149,11 @@ class Rows:
         values = jnp.broadcast_to(self.term(node).whole, grid.spectral_shape)
         return values.astype(grid.complex_dtype)
 
+    def mean(self, node: Node) -> Array:
+        """The mean of an expression over the box."""
+        mean_mode = self.modes.mean(()).value
+        return jnp.real(jnp.sum(jnp.where(mean_mode, self.whole(node), 0)))
+
     def is_number(self, node: Node) -> bool:
         """Whether an expression holds neither fields nor products."""
         return not any(part in self.coefficients for part in node.walk())

@@ -10,14 +10,19 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.diagnostics import mean_product
 from solver.equations.base import Equation
+from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
+from solver.equations.system import PeriodicSystem
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
+from solver.written.energies import Square
 from solver.written.matrices import without_divergence
+from solver.written.plan import Plan
 from solver.written.rates import Rate
 from solver.written.text import Text, Worked
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
@@ -86,7 +91,7 @@ class Written(Equation):
         if function is None:
             return jnp.zeros((), self.grid.dtype)
         modes = self._modes(0.0)
-        values = self.transform.inverse(self._inner(function.inner, fields, Rows(modes, self._coefficients(fields))))
+        values = self.transform.inverse(self._inner(self.worked.plan.inner, fields, self._rows(fields)))
         return max_over_points(jnp.real(function(values, self._numbers(modes), self._places(function))))
 
     @property
@@ -114,22 +119,84 @@ class Written(Equation):
         return numbers
 
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
-        """N(u, t): the plan's levels one after the other, and what it makes of the products; and the largest number."""
-        worked, modes, found = self.worked, self._modes(t), None
+        """N(u, t), and the largest of a number at the points."""
+        rows, found = self._carried_out(self.worked.plan, fields, t, largest)
+        return self._by_field(rows, self.worked.changes), found
+
+    def _carried_out(
+        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
+    ) -> tuple[Rows, Any]:
+        """The products of a plan, its levels one after the other; and the largest of a number at the points."""
+        modes, found = self._modes(t), None
         coefficients = self._coefficients(fields)
-        for inner, products in worked.plan.levels():
-            function = AtPoints(tuple(worked.plan.products[i] for i in products), tuple(inner))
-            hats = self._inner(inner, fields, Rows(modes, coefficients))
+        for inner, products in plan.levels():
+            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner))
+            hats = self._inner([plan.inner[i] for i in inner], fields, Rows(modes, coefficients))
             places = self._places(function)
             made = self.transform.pointwise(function, hats, self._numbers(modes), places, largest=largest)
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", number): made[i] for i, number in enumerate(products)}
-        rows = Rows(modes, coefficients)
-        changes = {
-            name: jnp.stack([rows.whole(worked.changes[scalar]) for scalar in self._scalars(name)])
-            for name in self.fields
+        return Rows(modes, coefficients), found
+
+    # ---- energies and series ------------------------------------------------------------------------------------
+
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        rows = self._rows(fields)
+        return {
+            name: sum(self._of_square(square, rows, rows) for square in energy.squares)
+            for name, energy in self.worked.energies.items()
         }
-        return changes, found
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
+        now, of_cause = self._rows(fields), {}
+        for energy in self.worked.energies.values():
+            for label, nodes in energy.causes.items():
+                if label not in of_cause:
+                    of_cause[label] = self._rows(self._by_field(now, nodes))
+        linear = self._rows(changes.linear)
+        others = [(linear, 1.0), *((rows, -1.0) for rows in of_cause.values())]
+        forced = self._rows({name: changes.forcing.get(name, jnp.zeros_like(f)) for name, f in fields.items()})
+        budget: dict[str, dict[str, Array]] = {}
+        for name, energy in self.worked.energies.items():
+            power = lambda rows: sum(self._power(square, now, rows) for square in energy.squares)  # noqa: B023, E731
+            budget[name] = {label: power(of_cause[label]) for label in energy.causes}
+            if energy.linear:
+                budget[name]["linear"] = sum(sign * power(rows) for rows, sign in others)
+            if energy.nonlinear:
+                budget[name]["nonlinear"] = power(self._rows(changes.nonlinear))
+            if changes.forcing:
+                budget[name]["forcing"] = power(forced)
+        return budget
+
+    def _power(self, square: Square, fields: Rows, change: Rows) -> Array:
+        """What a change of the fields adds to one term of a quadratic form per time."""
+        if square.left == square.right:
+            return 2 * self._of_square(square, fields, change)
+        return self._of_square(square, fields, change) + self._of_square(square, change, fields)
+
+    def _of_square(self, square: Square, left: Rows, right: Rows) -> Array:
+        """One term of a quadratic form, its two factors from two sets of fields. All-reduces only."""
+        number = jnp.real(_whole(left.modes.value(square.number)))
+        return number * mean_product(left.whole(square.left), right.whole(square.right), self.grid)
+
+    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
+        rows, _ = self._carried_out(self.worked.series, fields, 0.0)
+        columns = {name: rows.mean(node) for name, node in self.worked.series.rows.items()}
+        rate = {"cfl": dt * self.rate(fields)} if self.has_rate else {}
+        return {**self.energies(fields), **columns, **rate}
+
+    def series_units(self) -> dict[str, str]:
+        known = PeriodicSystem.series_units(self) if not self.text.energies else {}
+        names = [*self.worked.energies, *self.worked.series.rows, *(["cfl"] if self.has_rate else [])]
+        return {name: known.get(name, "1") for name in names}
+
+    def _rows(self, fields: Fields) -> Rows:
+        return Rows(self._modes(0.0), self._coefficients(fields))
+
+    def _by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
+        """Fields from an expression for each scalar."""
+        return {name: jnp.stack([rows.whole(nodes[s]) for s in self._scalars(name)]) for name in self.fields}
 
     def _coefficients(self, fields: Fields) -> dict[Node, Array]:
         """Coefficients of each scalar of the fields."""
@@ -140,9 +207,9 @@ class Written(Equation):
         places = dict(zip("xyz", self.grid.coordinates(), strict=False))
         return {name: places[name] for name in function.coordinates} or None
 
-    def _inner(self, inner: Sequence[int], fields: Fields, rows: Rows) -> Array:
+    def _inner(self, inner: Sequence[Node], fields: Fields, rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are."""
-        wanted, parts = [self.worked.plan.inner[i] for i in inner], []
+        wanted, parts = list(inner), []
         while wanted:
             name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
             scalars = self._scalars(name) if name in self.fields else ()
@@ -176,6 +243,8 @@ def write(
     parameters: Mapping[str, str] | Sequence[str] | None = None,
     units: Mapping[str, str] | None = None,
     means: Mapping[str, float] | None = None,
+    energies: Mapping[str, str] | None = None,
+    series: Mapping[str, str] | None = None,
     plan: str = "as written",
 ) -> type[Written]:
     """A class of equations from text.
@@ -191,6 +260,8 @@ def write(
         parameters: their names, or rank by name; by default every name that is nothing else is a number.
         units: of each field, as far as they are known.
         means: of the fields whose mean is 0 and stays so.
+        energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
+        series: further columns of the series, by name: what is averaged over the box.
         plan: `as written` for the transforms that stand in the text.
 
     Returns:
@@ -201,7 +272,20 @@ def write(
     """
     if parameters is not None and not isinstance(parameters, Mapping):
         parameters = dict.fromkeys(parameters, "scalar")
-    return class_of(Text(lines, fields, unknowns or {}, define or {}, parameters, units or {}, means or {}, plan))
+    return class_of(
+        Text(
+            lines,
+            fields,
+            unknowns or {},
+            define or {},
+            parameters,
+            units or {},
+            means or {},
+            energies or {},
+            series or {},
+            plan,
+        )
+    )
 
 
 @cache

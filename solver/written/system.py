@@ -81,7 +81,7 @@ def read_system(
     for node in [*named.values(), *(side for line in lines for side in (line.right,))]:
         _refuse_rates(node, "on the left of an equation, and not in a definition")
     definitions = _written_out(named)
-    lines = [Line(_insert(line.left, definitions), _insert(line.right, definitions), line.text) for line in lines]
+    lines = [Line(insert(line.left, definitions), insert(line.right, definitions), line.text) for line in lines]
     system = System(dict(fields), dict(unknowns), dict(parameters), definitions, tuple(lines), ())
     fitting = _dimensions(system)
     _check_rates(system)
@@ -135,7 +135,7 @@ def _written_out(named: Mapping[str, Node]) -> dict[str, Node]:
         for inner in _names(named[name]):
             if inner.name in named:
                 write_out(inner.name, (*above, name))
-        done[name] = _insert(named[name], done)
+        done[name] = insert(named[name], done)
         return done[name]
 
     for name in named:
@@ -143,14 +143,14 @@ def _written_out(named: Mapping[str, Node]) -> dict[str, Node]:
     return {name: done[name] for name in named}
 
 
-def _insert(node: Node, definitions: Mapping[str, Node]) -> Node:
+def insert(node: Node, definitions: Mapping[str, Node]) -> Node:
     """The expression with definitions in place of their names; the name of a cause stays."""
     if isinstance(node, Name):
         return definitions.get(node.name, node)
     if isinstance(node, Call) and node.function == "cause":
         label, term = node.arguments
-        return Call(node.function, (label, _insert(term, definitions)), place=node.place)
-    return node.map_children(lambda child: _insert(child, definitions))
+        return Call(node.function, (label, insert(term, definitions)), place=node.place)
+    return node.map_children(lambda child: insert(child, definitions))
 
 
 # ---- ranks --------------------------------------------------------------------------------------------------------

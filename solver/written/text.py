@@ -9,6 +9,7 @@ from typing import Any
 
 from solver.written.arranged import Row
 from solver.written.elimination import Reduced, reduced
+from solver.written.energies import Energy, energy, quadratic_form, scalar_of
 from solver.written.formula import unicode
 from solver.written.matrices import Linear, linear_operator
 from solver.written.parse import read_expression, read_line
@@ -35,6 +36,9 @@ class Text:
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
         units: of each field, as far as they are known.
         means: of the fields whose mean is 0 and stays so.
+        energies: what is quadratic in the fields and has a budget, as the text of its density by name; ½|u|² of each
+            field by default.
+        series: further columns of the series, by name: texts whose means over the box are reported.
         plan: how the transforms are found, a key of `PLANS`.
 
     Raises:
@@ -48,12 +52,14 @@ class Text:
     parameters: Any = None
     units: Any = ()
     means: Any = ()
+    energies: Any = ()
+    series: Any = ()
     plan: str = "as written"
 
     def __post_init__(self) -> None:
         lines = [self.write] if isinstance(self.write, str) else self.write
         object.__setattr__(self, "write", tuple(lines))
-        for name in ("fields", "unknowns", "define", "parameters", "units", "means"):
+        for name in ("fields", "unknowns", "define", "parameters", "units", "means", "energies", "series"):
             given = getattr(self, name)
             object.__setattr__(self, name, None if given is None else tuple(dict(given).items()))
         known = [name for name, _ in self.fields]
@@ -102,6 +108,8 @@ class Worked:
         plan: how N is evaluated.
         changes: N of each scalar of the fields, in the products of the plan.
         rate: what a CFL number needs.
+        energies: quadratic forms and what changes them, by name.
+        series: the plan of the further columns, whose means are reported.
     """
 
     less: Reduced
@@ -109,6 +117,8 @@ class Worked:
     plan: Plan[Row]
     changes: Mapping[Node, Node]
     rate: Rate | Unseen
+    energies: Mapping[str, Energy]
+    series: Plan[str]
 
 
 @cache
@@ -116,4 +126,24 @@ def _worked(text: Text, dimensions: int) -> Worked:
     less = reduced(text.system, dimensions)
     plan = PLANS[text.plan](less)
     changes = less.changes(plan.rows)
-    return Worked(less, linear_operator(less), plan, changes, rate(less, plan, changes))
+    return Worked(
+        less=less,
+        linear=linear_operator(less),
+        plan=plan,
+        changes=changes,
+        rate=rate(less, plan, changes),
+        energies={
+            name: energy(quadratic_form(density, less), less, nonlinear=bool(plan.products))
+            for name, density in (text.energies or default_energies(text.system))
+        },
+        series=plan_as_written({name: scalar_of(column, less) for name, column in text.series}, less.system.fields),
+    )
+
+
+def default_energies(system: System) -> list[tuple[str, str]]:
+    """½|u|² of each field, by the names that columns of series have for it."""
+    density = {"scalar": "{0}*{0}/2", "vector": "{0}@{0}/2", "wavefunction": "abs({0})**2/2"}
+    return [
+        ("energy" if len(system.fields) == 1 else f"{name}_energy", density[rank].format(name))
+        for name, rank in system.fields.items()
+    ]
