@@ -212,7 +212,9 @@ class WrittenEquation(Section):
     means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
         {}, description="of the fields whose mean is 0 and stays so"
     )
-    energies: Names = Field({}, description="densities that are quadratic in the fields, whose budgets are kept")
+    energies: Names | None = Field(
+        None, description="densities that are quadratic in the fields, whose budgets are kept"
+    )
     series: Names = Field({}, description="further columns of series.csv: what is averaged over the box")
     plan: Literal["as written"] = Field("as written", description="how the transforms are found")
     parameters: Annotated[dict[str, float | Numbers], "a table of numbers by name"] = Field(

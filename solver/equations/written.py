@@ -15,7 +15,6 @@ from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
-from solver.equations.system import PeriodicSystem
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix
 from solver.written.components import ZERO, plus
@@ -24,7 +23,8 @@ from solver.written.energies import Square
 from solver.written.matrices import without_divergence
 from solver.written.plan import Plan
 from solver.written.rates import Rate
-from solver.written.text import Text, Worked
+from solver.written.report import report
+from solver.written.text import Column, Text, Worked
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
 
 
@@ -80,7 +80,8 @@ class Written(Equation):
         own_rate = type(self).rate is not Written.rate  # of a class that gives it beside its text
         if own_rate or self._largest is None:
             return self.nonlinear(fields, t), self.rate(fields)
-        return self._evaluated(fields, t, self._largest)
+        changes, largest = self._evaluated(fields, t, self._largest)
+        return changes, largest + self.rate_of_linear()
 
     def rate(self, fields: Fields) -> Array:
         """Read off the text: the largest speed across a grid cell, or the largest rate of reaction.
@@ -92,7 +93,15 @@ class Written(Equation):
             return jnp.zeros((), self.grid.dtype)
         modes = self._modes(0.0)
         values = self.transform.inverse(self._inner(self.worked.plan.inner, fields, self._rows(fields)))
-        return max_over_points(jnp.real(function(values, self._numbers(modes), self._places(function))))
+        largest = max_over_points(function(values, self._numbers(modes), self._places(function)))
+        return largest + self.rate_of_linear()
+
+    def rate_of_linear(self) -> ArrayLike:
+        """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
+
+        L is exact for any step with integrating-factor and exponential steppers; others may need it.
+        """
+        return 0.0
 
     @property
     def why_no_rate(self) -> str:
@@ -138,6 +147,9 @@ class Written(Equation):
             coefficients |= {Slot("product", number): made[i] for i, number in enumerate(products)}
         return Rows(modes, coefficients), found
 
+    def derivation(self) -> list[tuple[str, str]]:
+        return report(self.text, self.grid.dimensions)
+
     # ---- energies and series ------------------------------------------------------------------------------------
 
     def energies(self, fields: Fields) -> dict[str, Array]:
@@ -181,14 +193,23 @@ class Written(Equation):
         return number * mean_product(left.whole(square.left), right.whole(square.right), self.grid)
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        rows, _ = self._carried_out(self.worked.series, fields, 0.0)
-        columns = {name: rows.mean(node) for name, node in self.worked.series.rows.items()}
+        columns = {name: self._column(column, fields) for name, column in self.worked.columns.items()}
         rate = {"cfl": dt * self.rate(fields)} if self.has_rate else {}
         return {**self.energies(fields), **columns, **rate}
 
+    def _column(self, column: Column, fields: Fields) -> Array:
+        """The mean of a further column."""
+        if isinstance(column, tuple):
+            rows = self._rows(fields)
+            return jnp.asarray(sum(self._of_square(square, rows, rows) for square in column))
+        rows, _ = self._carried_out(column, fields, 0.0)
+        return rows.mean(column.rows[""])
+
     def series_units(self) -> dict[str, str]:
-        known = PeriodicSystem.series_units(self) if not self.text.energies else {}
-        names = [*self.worked.energies, *self.worked.series.rows, *(["cfl"] if self.has_rate else [])]
+        if self.units:
+            return dict(self.units)
+        known = super().series_units() if self.text.energies is None else {}
+        names = [*self.worked.energies, *self.worked.columns, *(["cfl"] if self.has_rate else [])]
         return {name: known.get(name, "1") for name in names}
 
     def _rows(self, fields: Fields) -> Rows:
@@ -274,16 +295,16 @@ def write(
         parameters = dict.fromkeys(parameters, "scalar")
     return class_of(
         Text(
-            lines,
-            fields,
-            unknowns or {},
-            define or {},
-            parameters,
-            units or {},
-            means or {},
-            energies or {},
-            series or {},
-            plan,
+            write=lines,
+            fields=fields,
+            unknowns=unknowns or {},
+            define=define or {},
+            parameters=parameters,
+            units=units or {},
+            means=means or {},
+            energies=energies,
+            series=series or {},
+            plan=plan,
         )
     )
 

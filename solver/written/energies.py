@@ -82,25 +82,25 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
         WrittenError: it is none.
     """
     place = read_expression(text).place
-    squares = _squares(scalar_of(text, less), less)
+    squares = squares_of(scalar_of(text, less), less)
     if squares is None:
         raise place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")
     return squares
 
 
-def _squares(node: Node, less: Reduced) -> tuple[Square, ...] | None:
+def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None where it is none."""
     fields = set(less.system.fields)
     match node:
         case Sum(terms):
-            parts = [_squares(term, less) for term in terms]
+            parts = [squares_of(term, less) for term in terms]
             return None if None in parts else tuple(square for part in parts for square in part or ())
         case Negative(of):
-            return _scaled(_squares(of, less), Number(-1))
+            return _scaled(squares_of(of, less), Number(-1))
         case Quotient(above, below) if degree(below, fields) == 0:
-            return _scaled(_squares(above, less), Quotient(ONE, below))
+            return _scaled(squares_of(above, less), Quotient(ONE, below))
         case Call("mean", (of,)):
-            return _squares(of, less)
+            return squares_of(of, less)
         case Power(base, Number(exponent)) if exponent == 2:
             whole = base.arguments[0] if isinstance(base, Call) and base.function == "abs" else base
             is_one = degree(whole, fields) == 1
@@ -115,7 +115,7 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
     varying = [part for part in factors(node) if degree(part, fields)]
     number = times_all(part for part in factors(node) if not degree(part, fields))
     if len(varying) == 1:
-        return _scaled(_squares(varying[0], less), number)
+        return _scaled(squares_of(varying[0], less), number)
     if len(varying) != 2 or any(degree(part, fields) != 1 for part in varying):
         return None
     conjugated = [isinstance(part, Call) and part.function == "conj" for part in varying]

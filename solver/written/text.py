@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from solver.written.arranged import Row
 from solver.written.elimination import Reduced, reduced
-from solver.written.energies import Energy, energy, quadratic_form, scalar_of
+from solver.written.energies import Energy, Square, energy, quadratic_form, scalar_of, squares_of
 from solver.written.formula import unicode
 from solver.written.matrices import Linear, linear_operator
 from solver.written.parse import read_expression, read_line
@@ -22,6 +22,9 @@ from solver.written.vocabulary import nearest
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
     "as written": lambda less: plan_as_written(less.rest, less.system.fields),
 }
+
+
+Column: TypeAlias = "tuple[Square, ...] | Plan[str]"
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Text:
         units: of each field, as far as they are known.
         means: of the fields whose mean is 0 and stays so.
         energies: what is quadratic in the fields and has a budget, as the text of its density by name; ½|u|² of each
-            field by default.
+            field if None.
         series: further columns of the series, by name: texts whose means over the box are reported.
         plan: how the transforms are found, a key of `PLANS`.
 
@@ -52,7 +55,7 @@ class Text:
     parameters: Any = None
     units: Any = ()
     means: Any = ()
-    energies: Any = ()
+    energies: Any = None
     series: Any = ()
     plan: str = "as written"
 
@@ -109,7 +112,7 @@ class Worked:
         changes: N of each scalar of the fields, in the products of the plan.
         rate: what a CFL number needs.
         energies: quadratic forms and what changes them, by name.
-        series: the plan of the further columns, whose means are reported.
+        columns: further columns of the series: quadratic forms, or plans of which the mean is reported.
     """
 
     less: Reduced
@@ -118,7 +121,7 @@ class Worked:
     changes: Mapping[Node, Node]
     rate: Rate | Unseen
     energies: Mapping[str, Energy]
-    series: Plan[str]
+    columns: Mapping[str, Column]
 
 
 @cache
@@ -134,10 +137,17 @@ def _worked(text: Text, dimensions: int) -> Worked:
         rate=rate(less, plan, changes),
         energies={
             name: energy(quadratic_form(density, less), less, nonlinear=bool(plan.products))
-            for name, density in (text.energies or default_energies(text.system))
+            for name, density in (default_energies(text.system) if text.energies is None else text.energies)
         },
-        series=plan_as_written({name: scalar_of(column, less) for name, column in text.series}, less.system.fields),
+        columns={name: column_of(column, less) for name, column in text.series},
     )
+
+
+def column_of(text: str, less: Reduced) -> Column:
+    """A column of the series: without transforms where it is a quadratic form."""
+    node = scalar_of(text, less)
+    squares = squares_of(node, less)
+    return plan_as_written({"": node}, less.system.fields) if squares is None else squares
 
 
 def default_energies(system: System) -> list[tuple[str, str]]:
