@@ -33,15 +33,40 @@ class Matrices:
     projector: np.ndarray
 
 
-def matrices(less: Reduced, modes: RandomModes) -> Matrices:
-    """The matrices at modes drawn at random."""
-    rows, scalars = list(less.rest), less.scalars
+@dataclass(frozen=True)
+class Operators:
+    """What `Matrices` hold, as symbols: worked out once for modes of many kinds.
+
+    Args:
+        scalars, rows: of the system.
+        changes: R, by scalar and row.
+        constraints: C, by constraint and scalar.
+    """
+
+    scalars: Sequence[Node]
+    rows: Sequence[Any]
+    changes: Mapping[tuple[Any, Any], Node]
+    constraints: Mapping[tuple[Any, Any], Node]
+
+    def at(self, modes: Modes) -> Matrices:
+        """All of them at some modes."""
+        kept = list(dict.fromkeys(row for row, _ in self.constraints))
+        constraints = matrix(self.constraints, kept, self.scalars, modes)
+        projector = np.eye(len(self.scalars)) - np.linalg.pinv(constraints, rcond=PINV) @ constraints
+        return Matrices(matrix(self.changes, self.scalars, self.rows, modes), constraints, projector)
+
+
+def operators(less: Reduced) -> Operators:
+    """The symbols of R and C."""
+    rows = list(less.rest)
     projections = [less.projection(row) for row in rows]
-    changes = {(s, row): p[s] for row, p in zip(rows, projections, strict=True) for s in scalars}
-    kept = list(dict.fromkeys(row for row, _ in less.constraints))
-    constraints = matrix(less.constraints, kept, scalars, modes)
-    projector = np.eye(len(scalars)) - np.linalg.pinv(constraints, rcond=PINV) @ constraints
-    return Matrices(matrix(changes, scalars, rows, modes), constraints, projector)
+    changes = {(s, row): p[s] for row, p in zip(rows, projections, strict=True) for s in less.scalars}
+    return Operators(less.scalars, rows, changes, less.constraints)
+
+
+def matrices(less: Reduced, modes: Modes) -> Matrices:
+    """The matrices at some modes."""
+    return operators(less).at(modes)
 
 
 def matrix(symbols: Mapping[Any, Node], rows: Sequence[Any], columns: Sequence[Any], modes: Modes) -> np.ndarray:

@@ -62,7 +62,7 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str]) -> Plan[R
         rows: the right-hand sides, written out in components.
         fields: names of what they are functions of: fields and unknowns.
     """
-    planner = _Planner(fields)
+    planner = Planner(fields)
     in_modes = {row: planner.in_modes(node) for row, node in rows.items()}
     return Plan(tuple(planner.inner), tuple(planner.products), in_modes)
 
@@ -74,7 +74,9 @@ def is_constant(node: Node, fields: Collection[str]) -> bool:
     )
 
 
-class _Planner:
+class Planner:
+    """Numbers inner fields and products, in the order in which they are met."""
+
     def __init__(self, fields: Collection[str]) -> None:
         self.fields = fields
         self.inner: dict[Node, int] = {}

@@ -43,7 +43,7 @@ def random_values(system, box, parameters, seed):
     """Random fields at the points, and the parameters."""
     rng, values = np.random.default_rng(seed), dict(parameters)
     for field, rank in system.fields.items():
-        shape = (box.d,) * (rank == "vector") + box.shape
+        shape = (box.d,) * {"vector": 1, "tensor": 2}.get(rank, 0) + box.shape
         values[field] = rng.normal(size=shape) + (1j * rng.normal(size=shape) if rank == "wavefunction" else 0)
     return values
 
@@ -300,3 +300,17 @@ class BoxModes(Modes):
 def symbol_values(symbol, values, box):
     """What a symbol is at each mode."""
     return BoxModes(box, values).value(symbol)
+
+
+def on_constraints(less, values, box):
+    """Random fields, projected onto the constraints."""
+    for row in {row for row, _ in less.constraints}:
+        symbols = {s: symbol_values(c, values, box) for (at, s), c in less.constraints.items() if at == row}
+        size = sum(abs(c) ** 2 for c in symbols.values())
+        [name] = {scalar.name for scalar in symbols}
+        hats = box.modes(values[name])
+        both = sum(c * hats[scalar.index] for scalar, c in symbols.items()) / np.where(size > 0, size, 1)
+        for scalar, c in symbols.items():
+            hats[scalar.index] -= np.conj(c) * both
+        values[name] = box.points(hats).real
+    return values

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from evaluation import Box, by_plan, random_values, symbol_values
+from evaluation import Box, by_plan, on_constraints, random_values, symbol_values
 
 from solver.written import WrittenError, read_system
 from solver.written.arranged import arranged
@@ -80,20 +80,6 @@ def sum_of_mass(mass, rates, values, box):
         part = box.points(symbol_values(symbol, values, box) * box.modes(rates[scalar]))
         rows[row] = rows.get(row, 0) + part
     return rows
-
-
-def on_constraints(less, values, box):
-    """Random fields, projected onto the constraints."""
-    for row in {row for row, _ in less.constraints}:
-        symbols = {s: symbol_values(c, values, box) for (at, s), c in less.constraints.items() if at == row}
-        size = sum(abs(c) ** 2 for c in symbols.values())
-        [name] = {scalar.name for scalar in symbols}
-        hats = box.modes(values[name])
-        both = sum(c * hats[scalar.index] for scalar, c in symbols.items()) / np.where(size > 0, size, 1)
-        for scalar, c in symbols.items():
-            hats[scalar.index] -= np.conj(c) * both
-        values[name] = box.points(hats).real
-    return values
 
 
 def test_a_pressure_that_is_left_is_none():

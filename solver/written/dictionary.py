@@ -1,0 +1,205 @@
+"""The inner fields that a search chooses from: what stands in the text under products, and derivatives of fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from solver.written.components import derivative, minus, plus
+from solver.written.elimination import Reduced, named
+from solver.written.samples import Forms, Samples
+from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Solved, Sum
+
+EQUAL = 1e-7  # of the largest value, below which values are rounding
+FAR = 2.0**8  # times wavenumbers of order one; beyond, differences of large terms are rounding
+SINGLE = 12  # with so many scalars or fewer, each is chosen by itself
+
+
+@dataclass(frozen=True)
+class Inner:
+    """One scalar that can be taken to the points.
+
+    Args:
+        node: linear in the fields.
+        order: number of derivatives, of large wavenumbers; −2 of an inverse Laplacian.
+        is_homogeneous: whether the order holds for all wavenumbers.
+        groups: which groups of scalars it is made of.
+        is_given: whether other terms need it in any case.
+    """
+
+    node: Node
+    order: float
+    is_homogeneous: bool
+    groups: tuple[int, ...]
+    is_given: bool
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Scalars to choose from.
+
+    Args:
+        inner: all of them.
+        blocks: those that are chosen together, such as the components of a gradient; given ones are in no block.
+    """
+
+    inner: tuple[Inner, ...]
+    blocks: tuple[tuple[int, ...], ...]
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The scalars that cost nothing."""
+        return tuple(i for i, inner in enumerate(self.inner) if inner.is_given)
+
+
+def dictionary(less: Reduced, factors: Sequence[Node], given: Sequence[Node], samples: Samples) -> Dictionary:
+    """Collect the inner fields.
+
+    Args:
+        less: the system.
+        factors: linear expressions that stand in products of two.
+        given: linear expressions that other terms take to the points.
+        samples: of modes.
+    """
+    nodes = list(dict.fromkeys([*given, *_made_from(less, [*factors, *given])]))
+    measured = _measured(less, nodes, given, samples)
+    shapes: dict[str, list[int]] = {}
+    for i, (inner, _) in enumerate(measured):
+        if not inner.is_given:
+            shapes.setdefault(_shape(inner.node), []).append(i)
+    blocks = _without_repeats(list(shapes.values()), [values for _, values in measured])
+    kept = [i for i, (inner, _) in enumerate(measured) if inner.is_given] + [i for block in blocks for i in block]
+    place = {i: n for n, i in enumerate(kept)}
+    if sum(map(len, blocks)) <= SINGLE:
+        blocks = [[i] for block in blocks for i in block]
+    return Dictionary(tuple(measured[i][0] for i in kept), tuple(tuple(place[i] for i in block) for block in blocks))
+
+
+# ---- nodes ----------------------------------------------------------------------------------------------------------
+
+
+def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
+    """What linear expressions are made from, with derivatives of the fields in them."""
+    fields, found = set(less.system.fields), dict[Node, None]()
+    for factor in factors:
+        found |= dict.fromkeys(_inside(factor, fields))
+    diagnosed = [node for node in less.diagnosed.values() if any(node in factor.walk() for factor in factors)]
+    names = dict.fromkeys(named(part) for node in found for part in node.walk() if _is_scalar_of(part, fields))
+    bases = [node for node in [*found, *diagnosed] if not _is_derivative(node)]
+    scalars = {name: [scalar for scalar in less.scalars if named(scalar) == name] for name in names}
+    of_fields = [node for name in names for node in _derivatives(scalars[name], range(less.dimensions))]
+    of_bases = [derivative(node, axis) for node in bases for axis in range(less.dimensions)]
+    return [*of_fields, *diagnosed, *found, *of_bases]
+
+
+def _is_scalar_of(node: Node, fields: Collection[str]) -> bool:
+    return isinstance(node, Name | Entry) and node.name in fields
+
+
+def _inside(node: Node, fields: Collection[str]) -> list[Node]:
+    """The scalar expressions below a linear one; not those that a diagnosed unknown is solved from."""
+    below = [] if isinstance(node, Solved) else [part for child in node.children for part in _inside(child, fields)]
+    holds = any(_is_scalar_of(part, fields) for part in node.walk())
+    is_one = holds and not isinstance(node, Negative | Product | Quotient)
+    return [node, *below] if is_one else below
+
+
+def _is_derivative(node: Node) -> bool:
+    """Whether a node is a derivative, or a sum of such as a component of a curl."""
+    node = node.of if isinstance(node, Negative) else node
+    return all(map(_is_derivative, node.terms)) if isinstance(node, Sum) else isinstance(node, Derivative)
+
+
+def _derivatives(scalars: Sequence[Node], axes: range) -> list[Node]:
+    """A field, its curl and divergence, its gradient and its Laplacian."""
+    nodes = list(scalars)
+    if len(scalars) == len(axes) > 1 and all(isinstance(scalar, Entry) for scalar in scalars):
+        turned = lambda a, b: plus((derivative(scalars[b], a), minus(derivative(scalars[a], b))))  # noqa: E731
+        nodes += [turned(0, 1)] if len(axes) == 2 else [turned((i + 1) % 3, (i + 2) % 3) for i in axes]
+        nodes.append(plus(derivative(scalar, axis) for scalar, axis in zip(scalars, axes, strict=True)))
+    nodes += [derivative(scalar, axis) for scalar in scalars for axis in axes]
+    return nodes + [Call("lap", (scalar,)) for scalar in scalars]
+
+
+def _shape(node: Node) -> str:
+    """What is equal for components of one thing: the expression without signs, indices and axes."""
+
+    def blank(part: Node) -> Node:
+        if isinstance(part, Negative):
+            return blank(part.of)
+        part = part.map_children(blank)
+        if isinstance(part, Derivative):
+            return replace(part, axis=0)
+        return replace(part, index=()) if isinstance(part, Entry) else part
+
+    text = repr(blank(node))
+    is_divergence = all(isinstance(p.of, Entry) and p.of.index == (p.axis,) for p in node.children
+                        if isinstance(p, Derivative)) and len(node.children) > 1  # fmt: skip
+    return text + " divergence" * is_divergence
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _measured(
+    less: Reduced, nodes: Sequence[Node], given: Collection[Node], samples: Samples
+) -> list[tuple[Inner, np.ndarray]]:
+    """Order and groups of each expression that does not vanish, and its values."""
+    forms = Forms.of(nodes, less.scalars, tuple(less.system.fields))
+    groups = groups_of(samples.at.projector)
+    modes, amplitudes = samples.modes[1], samples.amplitudes[0]
+    at = lambda scale: np.einsum("sij,sj->si", forms.matrix(modes.scaled(scale)), amplitudes)  # noqa: E731
+    values, scales = at(1.0), [(at(scale), at(2 * scale)) for scale in (1.0, FAR)]
+    matrix = np.abs(forms.matrix(samples.whole)).max(0)
+    moving = np.any(modes.slopes != 0, axis=0)
+    found = []
+    for i, node in enumerate(nodes):
+        if np.abs(values[:, i]).max() < EQUAL and node not in given:
+            continue
+        (order, is_homogeneous), (far, _) = (_growth(*(each[moving, i] for each in pair)) for pair in scales)
+        of = tuple(sorted({groups[j] for j in np.flatnonzero(matrix[i] > EQUAL)}))
+        found.append((Inner(node, order if is_homogeneous else far, is_homogeneous, of, node in given), values[:, i]))
+    return found
+
+
+def _growth(values: np.ndarray, doubled: np.ndarray) -> tuple[float, bool]:
+    """The order of an expression from its values when wavenumbers are doubled, and whether it is the same for all."""
+    if not np.abs(values).max(initial=0.0):
+        return 0.0, True
+    order = math.log2(np.abs(doubled).max() / np.abs(values).max())
+    is_same = np.allclose(doubled, 2.0**order * values, rtol=1e-9, atol=1e-12)
+    return round(order, 6 if is_same else 2), is_same
+
+
+def groups_of(projector: np.ndarray) -> list[int]:
+    """For each scalar the number of its group: scalars in one are tied to each other by constraints."""
+    linked = np.abs(projector).max(0) > EQUAL
+    groups = list(range(len(linked)))
+    for i, j in np.argwhere(linked).tolist():
+        old, new = max(groups[i], groups[j]), min(groups[i], groups[j])
+        groups = [new if group == old else group for group in groups]
+    return groups
+
+
+def rank(matrix: np.ndarray) -> int:
+    """The number of independent rows, of a matrix whose largest entry sets the scale."""
+    largest = np.abs(matrix).max(initial=0.0)
+    return int(np.linalg.matrix_rank(matrix / largest, tol=EQUAL)) if largest > 1e-12 else 0
+
+
+def _without_repeats(blocks: Sequence[Sequence[int]], values: Sequence[Any]) -> list[list[int]]:
+    """Blocks of independent scalars, of which no two span the same."""
+    kept: list[list[int]] = []
+    for block in sorted(blocks, key=lambda block: len(block)):
+        independent: list[int] = []
+        for i in block:
+            if rank(np.array([values[j] for j in [*independent, i]])) > len(independent):
+                independent.append(i)
+        spans = lambda other, own: rank(np.array([values[i] for i in [*other, *own]])) == len(other)  # noqa: E731
+        if not any(len(other) == len(independent) and spans(other, independent) for other in kept):
+            kept.append(independent)
+    return sorted(kept, key=min)

@@ -1,0 +1,218 @@
+"""Which products of inner fields give the quadratic terms, as problems of least squares.
+
+T(p, q) = Σ A(p + q) g(p) h(q) for all p and q: the products g h are chosen, and the coefficients of the polynomials A
+are sought. Where unknowns project the rows, both sides are projected: the rows of such a problem are coupled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from solver.written.components import times
+from solver.written.symbols import derivative_of
+from solver.written.terms import LARGEST_DENOMINATOR, Weight, constant
+from solver.written.tree import Node
+
+Pair: TypeAlias = tuple[int, int]  # two inner fields, by their places in the dictionary
+Made: TypeAlias = Pair | Node  # at the points: a product of two inner fields, or what is written
+
+ROUGH, EXACT = 1e-4, 1e-9  # left over by normal equations, and by the samples themselves
+RIDGE = 1e-13
+
+
+@dataclass(frozen=True)
+class Outer:
+    """What acts on a product: constants, derivatives, and an operator that is none.
+
+    Args:
+        constants: beside the number that is sought.
+        powers: of ∂ along each axis.
+        operator: a symbol.
+    """
+
+    constants: tuple[Node, ...]
+    powers: tuple[int, ...]
+    operator: Node
+
+    def symbol(self) -> Node:
+        """The derivatives and the operator, without the constants."""
+        symbol = self.operator
+        for axis, power in enumerate(self.powers):
+            for _ in range(power):
+                symbol = derivative_of(symbol, axis)
+        return symbol
+
+    def weighted(self, number: float) -> Node:
+        """All of it as a symbol."""
+        return times(constant(Weight(number, self.constants)), self.symbol())
+
+
+@dataclass(frozen=True)
+class Column:
+    """One coefficient that is sought.
+
+    Args:
+        row: of the right-hand sides; None if there is one coefficient for each row.
+        pair: what is multiplied.
+        outer: what acts on it.
+    """
+
+    row: int | None
+    pair: Pair
+    outer: Outer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A coefficient that was found: number · outer(made at the points) in a row."""
+
+    row: int
+    made: Made
+    outer: Outer
+    number: float
+
+
+@dataclass
+class Problem:
+    """Does Σ x[column] matrix[:, column] = right hold?
+
+    Args:
+        rows: to which the columns of `right` belong; all of them together in a coupled problem.
+        is_coupled: whether rows are projected together.
+        columns: what is sought.
+        matrix, right: of the samples.
+    """
+
+    rows: tuple[int, ...]
+    is_coupled: bool
+    columns: Sequence[Column]
+    matrix: np.ndarray
+    right: np.ndarray
+    of_pair: dict[Pair, list[int]] = field(init=False)
+    _known: dict[tuple[Pair, ...], bool] = field(init=False, default_factory=dict)
+    _minimal: dict[Any, list[tuple[Pair, ...]]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.of_pair = {}
+        for i, column in enumerate(self.columns):
+            self.of_pair.setdefault(column.pair, []).append(i)
+        self.scale = np.maximum(np.linalg.norm(self.matrix, axis=0), 1e-30)
+        self.matrix = self.matrix / self.scale
+        self.gram = self.matrix.conj().T @ self.matrix
+        self.moments = self.matrix.conj().T @ self.right
+        self.sizes = np.maximum((np.abs(self.right) ** 2).sum(0), 1e-300)
+
+    def within(self, inner: Iterable[int]) -> tuple[Pair, ...]:
+        """The products of these inner fields."""
+        chosen = set(inner)
+        return tuple(pair for pair in self.of_pair if chosen.issuperset(pair))
+
+    def _picked(self, pairs: Sequence[Pair]) -> np.ndarray:
+        return np.array(sorted(i for pair in pairs for i in self.of_pair[pair]), int)
+
+    def suffices(self, pairs: tuple[Pair, ...]) -> bool:
+        """Whether these products are enough, by normal equations."""
+        if pairs not in self._known:
+            self._known[pairs] = self._left_over(self._picked(pairs)) < ROUGH
+        return self._known[pairs]
+
+    def _left_over(self, picked: np.ndarray) -> float:
+        """The largest share of a right-hand side that these columns leave."""
+        if not len(picked):
+            return 1.0
+        gram, moments = self.gram[np.ix_(picked, picked)], self.moments[picked]
+        x = np.linalg.solve(gram + RIDGE * np.eye(len(picked)), moments)
+        left = self.sizes - 2 * (x.conj() * moments).sum(0).real + (x.conj() * (gram @ x)).sum(0).real
+        return float(np.sqrt(np.abs(left / self.sizes).max()))
+
+    def minimal(
+        self, pairs: tuple[Pair, ...], keys: Sequence[Callable[[Pair], Any]], needed: int
+    ) -> list[tuple[Pair, ...]]:
+        """Sets of products of which none can be dropped: what is left when they are dropped in several orders."""
+        if pairs not in self._minimal:
+            found = dict.fromkeys(self._dropped(pairs, key) for key in keys)
+            self._minimal[pairs] = sorted(found, key=len)[:needed]
+        return self._minimal[pairs]
+
+    def _dropped(self, pairs: tuple[Pair, ...], key: Callable[[Pair], Any]) -> tuple[Pair, ...]:
+        left = list(pairs)
+        for pair in sorted(pairs, key=key):
+            without = tuple(other for other in left if other != pair)
+            if without and self.suffices(without):
+                left.remove(pair)
+        return tuple(left)
+
+    def solved(self, pairs: tuple[Pair, ...]) -> list[Entry] | None:
+        """Coefficients from these products, few of them where there is a choice; None if they are not enough."""
+        picked = self._picked(pairs)
+        matrix = self.matrix[:, picked]
+        x, *_ = np.linalg.lstsq(matrix, self.right, rcond=1e-10)
+        left = np.linalg.norm(matrix @ x - self.right, axis=0) / np.sqrt(self.sizes)
+        if left.max() > EXACT:
+            return None
+        null = _null_space(self.gram[np.ix_(picked, picked)]) / self.scale[picked, None]
+        x = x / self.scale[picked, None]
+        entries = []
+        for j in range(x.shape[1]):
+            for i, value in zip(picked, sparse(x[:, j], null), strict=True):
+                column = self.columns[i]
+                row = self.rows[j] if column.row is None else column.row
+                if value:
+                    entries.append(Entry(row, column.pair, column.outer, value))
+        return entries
+
+
+def _null_space(gram: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(gram)
+    return np.asarray(vectors[:, values < 1e-9 * values[-1]])
+
+
+def sparse(x: np.ndarray, null: np.ndarray) -> list[float]:
+    """x plus what makes no difference, so that few entries are left; small ones are dropped, plain ones rounded.
+
+    Args:
+        x: a solution.
+        null: what can be added to it, column by column.
+    """
+    null, size = np.array(null), np.abs(x).max(initial=0.0)
+    while null.shape[1]:
+        best = None
+        for i in np.flatnonzero(np.abs(null).max(1) > 1e-6 * np.abs(null).max()):
+            j = int(np.argmax(np.abs(null[i])))
+            tried = x - null[:, j] * (x[i] / null[i, j])
+            key = (int((np.abs(tried) > 1e-7 * size).sum()), round(float(np.abs(tried).sum()) / size, 6), -i)
+            if best is None or key < best[0]:
+                best = (key, i, j, tried)
+        if best is None:
+            break
+        _, i, j, x = best
+        others = [n for n in range(null.shape[1]) if n != j]
+        null = null[:, others] - np.outer(null[:, j], null[i, others] / null[i, j])
+    return [rounded(float(value.real)) if abs(value) > 1e-7 * size else 0.0 for value in x]
+
+
+def rounded(value: float) -> float:
+    """The fraction with a denominator of at most 48 that a value is to 1e-7; else the value."""
+    near = float(Fraction(value).limit_denominator(LARGEST_DENOMINATOR))
+    return near if abs(near - value) < 1e-7 else value
+
+
+def outer_values(outers: Sequence[Outer], modes: Any, with_constants: bool) -> dict[Outer, np.ndarray]:
+    """What each outer operator multiplies each mode by."""
+    count, values = modes.slopes.shape[1], {}
+    operators: dict[Node, np.ndarray] = {}
+    for outer in outers:
+        if outer.operator not in operators:
+            operators[outer.operator] = np.broadcast_to(modes.value(outer.operator), count)
+        value = operators[outer.operator]
+        for axis, power in enumerate(outer.powers):
+            value = value * modes.slopes[axis] ** power
+        if with_constants:
+            value = value * modes.value(constant(Weight(1.0, outer.constants)))
+        values[outer] = value
+    return values

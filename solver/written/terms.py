@@ -1,0 +1,234 @@
+"""Right-hand sides, taken apart into terms: number · constants · operator(what is made at the points).
+
+A term that multiplies two fields, with operators before and after, may be written in another way: a search for a plan
+does that. What is made at the points by any other term stays as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from solver.written.components import ONE, times_all
+from solver.written.degrees import degree
+from solver.written.plan import Planner
+from solver.written.symbols import applied, derivative_of
+from solver.written.tree import (
+    Call,
+    Derivative,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Solved,
+    Sum,
+)
+from solver.written.vocabulary import COORDINATES, OPERATORS
+
+LARGEST_DENOMINATOR = 48
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A constant: a number, and what is not a plain one, such as parameters.
+
+    Args:
+        number: a fraction with a small denominator, as a float.
+        constants: parameters and functions of them, in a fixed order; numbers that are no such fractions, too.
+    """
+
+    number: float = 1.0
+    constants: tuple[Node, ...] = ()
+
+    def times(self, other: Weight) -> Weight:
+        """The product of both."""
+        return Weight(self.number * other.number, tuple(sorted(self.constants + other.constants, key=repr)))
+
+
+@dataclass(frozen=True)
+class Term:
+    """weight · outer(factor · factor …) in one row.
+
+    Args:
+        row: of the right-hand sides, by its place.
+        weight: a constant.
+        outer: the symbol of what acts on each mode of the product.
+        factors: two linear expressions; or one, which is whatever is made at the points.
+    """
+
+    row: int
+    weight: Weight
+    outer: Node
+    factors: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """All terms of right-hand sides.
+
+    Args:
+        quadratic: those of two linear factors.
+        others: those that are made at the points as they are written.
+        kept: what is worked out mode by mode, by row, and what only stands where it is written.
+    """
+
+    quadratic: tuple[Term, ...]
+    others: tuple[Term, ...]
+    kept: tuple[tuple[int, Node], ...]
+
+
+def terms_of(rows: Sequence[Node], fields: Collection[str]) -> Terms:
+    """Take right-hand sides apart.
+
+    Args:
+        rows: written out in components.
+        fields: names of what they are functions of.
+    """
+    splitter = _Splitter(fields)
+    for row, node in enumerate(rows):
+        splitter.split(row, node, Weight(), ONE)
+    return Terms(tuple(splitter.quadratic), tuple(splitter.others), tuple(splitter.kept))
+
+
+def constant(weight: Weight) -> Node:
+    """A weight as an expression."""
+    return times_all([Number(weight.number), *weight.constants])
+
+
+def is_plain(value: complex) -> bool:
+    """Whether a number is a fraction with a small denominator."""
+    near = complex(float(Fraction(value.real).limit_denominator(LARGEST_DENOMINATOR)))
+    return abs(value - near) <= 1e-15 * abs(value)
+
+
+def weight_of(node: Node) -> Weight:
+    """A constant expression as a weight."""
+    match node:
+        case Number(value) if is_plain(value):
+            return Weight(value.real)
+        case Negative(of):
+            return Weight(-1.0).times(weight_of(of))
+        case Product(left, right):
+            return weight_of(left).times(weight_of(right))
+        case Quotient(above, Number(value)) if value and is_plain(1 / value):
+            return Weight((1 / value).real).times(weight_of(above))
+        case Quotient(above, below) if above != ONE:
+            return weight_of(above).times(Weight(1.0, (Quotient(ONE, below),)))
+    return Weight(1.0, (node,))
+
+
+class _Splitter:
+    def __init__(self, fields: Collection[str]) -> None:
+        self.fields, self.planner = fields, Planner(fields)
+        self.quadratic: list[Term] = []
+        self.others: list[Term] = []
+        self.kept: list[tuple[int, Node]] = []
+
+    def split(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
+        """Take a node apart that stands in a row behind a constant and an operator."""
+        again = lambda part, more=ONE: self.split(row, part, weight, applied(more, outer))  # noqa: E731
+        if self.planner.is_spectral(node) or _holds_mean(node):
+            self.kept.append((row, times_all([constant(weight), applied(outer, node)])))
+            return
+        match node:
+            case Sum(terms):
+                for term in terms:
+                    again(term)
+            case Negative() | Product() | Quotient() if (parts := self.constant_apart(node)) is not None:
+                self.split(row, parts[1], weight.times(parts[0]), outer)
+            case Derivative(of, axis):
+                again(of, derivative_of(ONE, axis))
+            case Solved(of, by):
+                again(of, Solved(ONE, by))
+            case Call("cause" | "explicit", arguments):
+                again(arguments[-1])
+            case Call(function, (of, *others)) if function in OPERATORS:
+                again(of, Call(function, (ONE, *others)))
+            case _:
+                self.at_points(row, node, weight, outer)
+
+    def constant_apart(self, node: Node) -> tuple[Weight, Node] | None:
+        """The constant that a node is multiplied by, and what is multiplied."""
+        is_constant = self.planner.is_constant
+        match node:
+            case Negative(of):
+                return Weight(-1.0), of
+            case Product(left, right) if is_constant(left) or is_constant(right):
+                return (weight_of(left), right) if is_constant(left) else (weight_of(right), left)
+            case Quotient(above, below) if is_constant(below) and above != ONE:
+                return weight_of(Quotient(ONE, below)), above
+        return None
+
+    def at_points(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
+        """What is made at the points: two linear factors where it is so plain."""
+        pairs = self.pairs(without_remarks(node)) if degree(node, self.fields) == 2 else []
+        for own, factors in pairs:
+            self.quadratic.append(Term(row, weight.times(own), outer, factors))
+        if not pairs:
+            self.others.append(Term(row, weight, outer, (node,)))
+
+    def pairs(self, node: Node) -> list[tuple[Weight, tuple[Node, Node]]]:
+        """The products of two linear factors that a node is the sum of; none if it is no such sum."""
+        match node:
+            case Sum(terms):
+                parts = list(map(self.pairs, terms))
+                return [pair for part in parts for pair in part] if all(parts) else []
+            case Power(base, Number(value)) if value == 2:
+                return self.multiplied(base, base)
+        if (parts_of := self.constant_apart(node)) is not None:
+            weight, rest = parts_of
+            return [(weight.times(own), factors) for own, factors in self.pairs(rest)]
+        return self.multiplied(node.left, node.right) if isinstance(node, Product) else []
+
+    def multiplied(self, left: Node, right: Node) -> list[tuple[Weight, tuple[Node, Node]]]:
+        """Two factors, multiplied out where constants stand inside."""
+        return [
+            (a.times(b), (f, g) if repr(f) <= repr(g) else (g, f))
+            for a, f in self.linear(left)
+            for b, g in self.linear(right)
+        ]
+
+    def linear(self, node: Node) -> list[tuple[Weight, Node]]:
+        """Linear expressions without constants, whose weighted sum a node is; none if it is not linear."""
+        if not self.is_linear(node):
+            return []
+        match node:
+            case Sum(terms):
+                parts = [part for term in terms for part in self.linear(term)]
+                return parts if any(weight.constants for weight, _ in parts) else [(Weight(), node)]
+            case Derivative(of, axis):
+                return self.distributed(node, of, derivative_of(ONE, axis))
+            case Call(function, (of, *others)):
+                return self.distributed(node, of, Call(function, (ONE, *others)))
+        if (apart := self.constant_apart(node)) is not None:
+            return [(apart[0].times(weight), part) for weight, part in self.linear(apart[1])]
+        return [(Weight(), node)]
+
+    def is_linear(self, node: Node) -> bool:
+        return degree(node, self.fields) == 1 and self.planner.is_spectral(node) and not _holds_place(node)
+
+    def distributed(self, node: Node, of: Node, operator: Node) -> list[tuple[Weight, Node]]:
+        """An operator on a sum with constants inside, applied to each term."""
+        parts = self.linear(of)
+        if any(weight.constants for weight, _ in parts):
+            return [(weight, applied(operator, part)) for weight, part in parts]
+        return [(Weight(), node)]
+
+
+def _holds_mean(node: Node) -> bool:
+    return any(isinstance(part, Call) and part.function == "mean" for part in node.walk())
+
+
+def _holds_place(node: Node) -> bool:
+    return any(isinstance(part, Name) and part.name in COORDINATES for part in node.walk())
+
+
+def without_remarks(node: Node) -> Node:
+    """The node without `cause` and `explicit`."""
+    if isinstance(node, Call) and node.function in ("cause", "explicit"):
+        return without_remarks(node.arguments[-1])
+    return node.map_children(without_remarks)
