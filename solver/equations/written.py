@@ -27,30 +27,33 @@ from solver.written.report import report
 from solver.written.text import Column, Text, Worked
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
 
+FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
+
 
 class Written(Equation):
     """An equation whose class has a `text`; linear part, transforms and right-hand side are derived from it.
 
-    Every parameter that stands in the text is an attribute, as in other equations.
+    Every parameter that stands in the text is an attribute, as in other equations; see `numbers`. A text that depends
+    on the equation is a property, and the class has its `fields` and `dimensions` beside it.
 
     Class attributes:
         text: the equations, as `solver.written.text.Text`.
     """
 
-    text: ClassVar[Text]
+    text: ClassVar[Any]
+    keeps_constraints: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "text" in vars(cls):
+        if isinstance(vars(cls).get("text"), Text):
             cls.dimensions = cls.text.system.dimensions
-            cls.keeps_constraints = not cls.text.means  # a projection is in the right-hand side, a mean is not
             if not getattr(cls, "fields", None):
                 cls.fields = declared_fields(cls.text)
 
     @property
     def worked(self) -> Worked:
         """What is derived from the text for this grid's number of dimensions."""
-        return self.text.in_dimensions(self.grid.dimensions)
+        return self.text.in_dimensions(self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
 
     def linear(self) -> LinearOperator:
         linear, modes = self.worked.linear, self._modes(0.0)
@@ -130,7 +133,9 @@ class Written(Equation):
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
         """N(u, t), and the largest of a number at the points."""
         rows, found = self._carried_out(self.worked.plan, fields, t, largest)
-        return self._by_field(rows, self.worked.changes), found
+        changes = self._by_field(rows, self.worked.changes)
+        no_mean = {name: without_mean(changes[name], self.grid) for name, f in self.fields.items() if f.zero_mean}
+        return {**changes, **no_mean}, found
 
     def _carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
@@ -148,7 +153,7 @@ class Written(Equation):
         return Rows(modes, coefficients), found
 
     def derivation(self) -> list[tuple[str, str]]:
-        return report(self.text, self.grid.dimensions)
+        return report(self.text, self.worked, self.grid.dimensions)
 
     # ---- energies and series ------------------------------------------------------------------------------------
 
@@ -161,25 +166,29 @@ class Written(Equation):
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
-        now, of_cause = self._rows(fields), {}
-        for energy in self.worked.energies.values():
-            for label, nodes in energy.causes.items():
-                if label not in of_cause:
-                    of_cause[label] = self._rows(self._by_field(now, nodes))
-        linear = self._rows(changes.linear)
-        others = [(linear, 1.0), *((rows, -1.0) for rows in of_cause.values())]
-        forced = self._rows({name: changes.forcing.get(name, jnp.zeros_like(f)) for name, f in fields.items()})
+        now, zeros = self._rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
+        linear, nonlinear, forced = (
+            self._rows({**zeros, **change}) for change in (changes.linear, changes.nonlinear, changes.forcing)
+        )
         budget: dict[str, dict[str, Array]] = {}
         for name, energy in self.worked.energies.items():
             power = lambda rows: sum(self._power(square, now, rows) for square in energy.squares)  # noqa: B023, E731
-            budget[name] = {label: power(of_cause[label]) for label in energy.causes}
+            named = lambda causes: {n: power(self._rows(self._by_field(now, c))) for n, c in causes.items()}  # noqa: B023, E731
+            inside, outside = named(energy.causes), named(energy.outside)
+            budget[name] = {label: inside.get(label, 0) + outside.get(label, 0) for label in {**inside, **outside}}
             if energy.linear:
-                budget[name]["linear"] = sum(sign * power(rows) for rows, sign in others)
+                budget[name]["linear"] = power(linear) - sum(inside.values())
             if energy.nonlinear:
-                budget[name]["nonlinear"] = power(self._rows(changes.nonlinear))
-            if changes.forcing:
+                budget[name]["nonlinear"] = power(nonlinear) - sum(outside.values())
+            if any(self._holds(square, changes.forcing) for square in energy.squares):
                 budget[name]["forcing"] = power(forced)
         return budget
+
+    @staticmethod
+    def _holds(square: Square, names: Mapping[str, Any]) -> bool:
+        """Whether a term of a quadratic form holds any of these fields."""
+        parts = [part for side in (square.left, square.right) for part in side.walk()]
+        return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
 
     def _power(self, square: Square, fields: Rows, change: Rows) -> Array:
         """What a change of the fields adds to one term of a quadratic form per time."""
@@ -245,7 +254,11 @@ class Written(Equation):
         return tuple(scalar for scalar in self.worked.less.scalars if named(scalar) == name)
 
     def _modes(self, t: ArrayLike) -> GridModes:
-        return GridModes(self.grid, {**{name: getattr(self, name) for name in self.text.system.parameters}, "t": t})
+        return GridModes(self.grid, {**self.numbers(), "t": t})
+
+    def numbers(self) -> dict[str, Any]:
+        """The parameters of the text by name: attributes of the equation by default."""
+        return {name: getattr(self, name) for name in self.text.system.parameters}
 
 
 def _whole(value: Any) -> Any:
@@ -266,7 +279,7 @@ def write(
     means: Mapping[str, float] | None = None,
     energies: Mapping[str, str] | None = None,
     series: Mapping[str, str] | None = None,
-    plan: str = "as written",
+    plan: str = "fewest transforms",
 ) -> type[Written]:
     """A class of equations from text.
 
@@ -283,7 +296,7 @@ def write(
         means: of the fields whose mean is 0 and stays so.
         energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
         series: further columns of the series, by name: what is averaged over the box.
-        plan: `as written` for the transforms that stand in the text.
+        plan: `fewest transforms`, or `as written` for those that stand in the text.
 
     Returns:
         A subclass of `Equation`. The same arguments give the same class, so that programs compiled for it are kept.

@@ -42,25 +42,27 @@ class Energy:
 
     Args:
         squares: the terms of its mean over the box.
-        causes: what linear terms change it, by name: the part of L u of each scalar. What no cause names is `linear`.
-        linear: whether what no cause names changes it at all.
-        nonlinear: whether N changes it.
+        causes: what linear terms in L change it, by name: the part of L u of each scalar.
+        outside: the same of linear terms that the text keeps out of L.
+        linear: whether the rest of L u changes it.
+        nonlinear: whether the rest of N changes it.
     """
 
     squares: tuple[Square, ...]
     causes: Mapping[str, Mapping[Node, Node]]
+    outside: Mapping[str, Mapping[Node, Node]]
     linear: bool
     nonlinear: bool
 
 
-def expression(text: str, system: System) -> Node:
+def expression(text: str, system: System, dimensions: int) -> Node:
     """An expression beside the equations, with definitions written out.
 
     Raises:
         WrittenError: as `read_expression`; anything but a scalar.
     """
     node = insert(read_expression(text), system.definitions)
-    kind = kind_of(node, system.kinds, system.dimensions[-1])
+    kind = kind_of(node, system.kinds, dimensions)
     if kind.order:
         raise node.place.error(f"{kind}: a scalar is needed")
     return node
@@ -68,7 +70,7 @@ def expression(text: str, system: System) -> Node:
 
 def scalar_of(text: str, less: Reduced) -> Node:
     """An expression beside the equations, in components of the fields alone."""
-    node = expression(text, less.system)
+    node = expression(text, less.system, less.dimensions)
     return replaced(written_out(node, less.system.kinds, less.dimensions).scalar, less.diagnosed)
 
 
@@ -150,12 +152,12 @@ def energy(squares: tuple[Square, ...], less: Reduced, nonlinear: bool) -> Energ
         less: the system without its unknowns.
         nonlinear: whether N changes it.
     """
-    causes = {label: less.changes(_caused(label, less)) for label in _labels(less.right.values())}
-    modes = RandomModes(less.dimensions, count=4 * len(less.scalars), seed=5)
-    named = {label: change for label, change in causes.items() if _changes(squares, change, less, modes)}
+    labels, modes = _labels(less.right.values()), RandomModes(less.dimensions, count=4 * len(less.scalars), seed=5)
+    causes, outside = ({label: less.changes(_caused(label, less, kept)) for label in labels} for kept in (False, True))
+    changing = lambda of: {name: change for name, change in of.items() if _changes(squares, change, less, modes)}  # noqa: E731
     linear = less.changes(less.linear_rows())
     unnamed = {s: plus((linear[s], *(minus(change[s]) for change in causes.values()))) for s in less.scalars}
-    return Energy(squares, named, _changes(squares, unnamed, less, modes), nonlinear)
+    return Energy(squares, changing(causes), changing(outside), _changes(squares, unnamed, less, modes), nonlinear)
 
 
 def _labels(nodes: Collection[Node]) -> list[str]:
@@ -168,18 +170,26 @@ def _labels(nodes: Collection[Node]) -> list[str]:
     return list(found)
 
 
-def _caused(label: str, less: Reduced) -> dict[Row, Node]:
-    """The linear terms of one cause, by row."""
+def _caused(label: str, less: Reduced, outside: bool) -> dict[Row, Node]:
+    """The linear terms of one cause, by row: those in L, or those that the text keeps out of it."""
 
     def take(part: Node) -> tuple[Node, Node] | None:
         is_cause = isinstance(part, Call) and part.function == "cause"
-        return (part, Number(0)) if is_cause and part.children[0] == Name(label) else None
+        if not is_cause or part.children[0] != Name(label):
+            return None
+        return (_made_implicit(part) if outside else part), Number(0)
 
     fields = set(less.system.fields)
     caused = {row: taken_apart(node, fields, take)[0] for row, node in less.right.items()}
     symbols = linear_part(caused, fields).symbols
     of_row = lambda row: (applied(symbol, scalar) for (at, scalar), symbol in symbols.items() if at == row)  # noqa: E731
     return {row: plus(of_row(row)) for row in less.right}
+
+
+def _made_implicit(node: Node) -> Node:
+    """The terms that are kept out of L, as if they were not; nothing of the others."""
+    found = [part.arguments[0] for part in node.walk() if isinstance(part, Call) and part.function == "explicit"]
+    return plus(found)
 
 
 def _changes(squares: Sequence[Square], change: Mapping[Node, Node], less: Reduced, modes: RandomModes) -> bool:

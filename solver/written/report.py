@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from solver.written.arranged import Row
 from solver.written.components import ZERO, written_out
 from solver.written.elimination import Reduced, replaced
@@ -11,7 +13,7 @@ from solver.written.parse import read_line
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Unseen
 from solver.written.system import insert
-from solver.written.text import Text
+from solver.written.text import Text, Worked
 from solver.written.tree import Call, Line, Negative, Node, Slot, Sum
 
 COUPLED = {
@@ -21,34 +23,41 @@ COUPLED = {
 }
 
 
-def report(text: Text, dimensions: int) -> list[tuple[str, str]]:
-    """Headings and what stands beside them, a line each."""
-    worked = text.in_dimensions(dimensions)
+def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]:
+    """Headings and what stands beside them, a line each.
+
+    Args:
+        text: of the equation.
+        worked: what was derived from it.
+        dimensions: of space.
+    """
     inside, outside = _terms(text, worked.less)
     lines = [("equation", line) for line in text.formula().split("\n")]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
     lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
-    lines += [("plan", line) for line in _plan(worked.plan, plan_as_written(worked.less.rest, text.system.fields))]
+    printed = lambda node: unicode(text.shown(_shown(node, worked.plan)))  # noqa: E731
+    written = plan_as_written(worked.less.rest, text.system.fields)
+    lines += [("plan", line) for line in _plan(worked.plan, written, printed)]
     found = worked.rate
     if isinstance(found, Unseen):
         lines.append(("rate", f"no CFL number, since {found.reason}: steps are fixed, or a tolerance chooses them"))
     elif found.speeds is not None:
-        speeds = [unicode(_shown(speed, worked.plan)) for speed in found.speeds]
+        speeds = map(printed, found.speeds)
         shown = (f"{speed} along {axis}" for speed, axis in zip(speeds, "xyz", strict=False))
         lines.append(("rate", f"of a CFL number: speeds {', '.join(shown)}"))
     elif found.reaction is not None:
-        lines.append(("rate", f"of a CFL number: reactions {unicode(_shown(found.reaction, worked.plan))}"))
+        lines.append(("rate", f"of a CFL number: reactions {printed(found.reaction)}"))
     return lines
 
 
-def _plan(plan: Plan[Row], written: Plan[Row]) -> list[str]:
+def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -> list[str]:
     """The transforms of a plan, beside those that stand in the text."""
     (inverse, forward), (more_inverse, more_forward) = plan.transforms, written.transforms
     beside = "as written" if plan == written else f"as written {more_inverse} and {more_forward}"
     lines = [f"{inverse} inverse and {forward} forward transforms for each right-hand side ({beside})"]
     if plan.inner:
-        lines.append(f"to the points: {', '.join(unicode(_shown(node, plan)) for node in plan.inner)}")
-        lines.append(f"and back: {', '.join(unicode(_shown(node, plan)) for node in plan.products)}")
+        lines.append(f"to the points: {', '.join(map(printed, plan.inner))}")
+        lines.append(f"and back: {', '.join(map(printed, plan.products))}")
     return lines
 
 
@@ -68,9 +77,9 @@ def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]
             components = written_out(insert(term, system.definitions), system.kinds, less.dimensions).entries
             part = linear_part({index: replaced(node, less.diagnosed) for index, node in components.items()}, fields)
             if part.left_out:
-                outside.append((unicode(term), part.left_out[0][1]))
+                outside.append((unicode(text.shown(term)), part.left_out[0][1]))
             elif part.symbols and all(node == ZERO for node in part.rest.values()):
-                inside.append(unicode(term))
+                inside.append(unicode(text.shown(term)))
     return list(dict.fromkeys(inside)), list(dict.fromkeys(outside))
 
 

@@ -170,12 +170,15 @@ def test_the_rate_is_that_of_the_equation_by_hand(name, shape):
 
 
 def test_speeds_that_parameters_decide():
-    """u_t = −a u u_x + c ∂x(−∇²)^½ ∇⁻² u u_x: the first alone is of leading order."""
+    """u_t = −a u u_x + c ∂x(−∇²)^½ ∇⁻² u u_x: the first alone is of leading order.
+
+    Both are one product in the plan, whose coefficient is taken at a large wavenumber, where the other is 1e-6 of it.
+    """
     grid = sw.Grid((32,), mesh=sw.device_mesh([0]))
     equation = write("dt(u) = -a*dx(u**2)/2 + c*dx(fraclap(u*dx(u), -1))", {"u": "scalar"})(grid, a=3.0, c=2.0)
     [x] = grid.coordinates()
     rate = equation.rate(equation.from_physical({"u": jnp.sin(x)[None]}))
-    np.testing.assert_allclose(rate, 3.0 * np.abs(np.sin(x)).max() / grid.spacing[0], rtol=1e-12)
+    np.testing.assert_allclose(rate, 3.0 * np.abs(np.sin(x)).max() / grid.spacing[0], rtol=1e-5)
 
 
 def test_a_text_without_a_cfl_number_takes_fixed_steps_alone():
