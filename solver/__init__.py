@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         steppers as steppers,
     )
     from solver.assemble import StoppedEarly as StoppedEarly, register as register, run as run
-    from solver.equations import Equation as Equation, Field as Field, SplitEquation as SplitEquation
+    from solver.equations import Equation as Equation, Field as Field, SplitEquation as SplitEquation, write as write
     from solver.grid import (
         Grid as Grid,
         Storage as Storage,
@@ -46,6 +46,27 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
     from solver.reading import open_run as open_run
     from solver.steppers import State as State, initial_state as initial_state
+    from solver.written.expressions import (
+        cause as cause,
+        cross as cross,
+        curl as curl,
+        div as div,
+        dt as dt,
+        dx as dx,
+        dy as dy,
+        dz as dz,
+        explicit as explicit,
+        fraclap as fraclap,
+        grad as grad,
+        helmholtz as helmholtz,
+        inverse_lap as inverse_lap,
+        lap as lap,
+        mean as mean,
+        outer as outer,
+        perp as perp,
+        symbols as symbols,
+        trans as trans,
+    )
 
 __version__ = "0.1.0"
 

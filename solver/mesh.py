@@ -192,6 +192,11 @@ def constrained(u: Array, sharding: NamedSharding) -> Array:
     return jax.lax.with_sharding_constraint(u, sharding.spec if is_explicit(sharding.mesh) else sharding)
 
 
+def placed(u: Any, sharding: NamedSharding) -> Array:
+    """An array that is being traced, or a number, with this sharding; also on a mesh with Explicit axes."""
+    return over_auto_axes(lambda v: constrained(v, sharding), sharding.mesh, sharding)(u)
+
+
 def _in_auto_region() -> bool:
     """Whether the mesh in force has no Explicit axis: within `auto_axes` shardings are no longer part of types."""
     context = jax.sharding.get_abstract_mesh()

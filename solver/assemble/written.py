@@ -26,6 +26,8 @@ def written_entry(section: WrittenEquation) -> Entry:
             parameters=ranks,
             units=section.units,
             means=section.means,
+            energies=section.energies,
+            series=section.series,
             plan=section.plan,
         )
         system = text.system

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from solver.cluster import machine_memory
 from solver.io.files import in_words
@@ -22,6 +23,12 @@ def plan_lines(plan: Plan) -> list[str]:
         f"# transforms:   {transforms} per step",
         f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
     ]
+
+
+def derivation_lines(derived: Sequence[tuple[str, str]]) -> list[str]:
+    """What was derived from the text of an equation."""
+    heads = [f"# {heading}:" if heading else "#" for heading, _ in derived]
+    return [f"{head:<16}{line}" for head, (_, line) in zip(heads, derived, strict=True)]
 
 
 def _idle(plan: Plan) -> list[str]:

@@ -212,7 +212,13 @@ class WrittenEquation(Section):
     means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
         {}, description="of the fields whose mean is 0 and stays so"
     )
-    plan: Literal["as written"] = Field("as written", description="how the transforms are found")
+    energies: Names | None = Field(
+        None, description="densities that are quadratic in the fields, whose budgets are kept"
+    )
+    series: Names = Field({}, description="further columns of series.csv: what is averaged over the box")
+    plan: Literal["fewest transforms", "as written"] = Field(
+        "fewest transforms", description="how the transforms are found"
+    )
     parameters: Annotated[dict[str, float | Numbers], "a table of numbers by name"] = Field(
         {}, description="the numbers that stand in the text, by name; a list for a vector"
     )

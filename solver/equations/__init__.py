@@ -7,6 +7,7 @@ from solver.equations.base import Equation as Equation, SplitEquation as SplitEq
 from solver.equations.field import Field as Field
 from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity
 from solver.equations.system import PeriodicSystem as PeriodicSystem, require as require
+from solver.equations.written import Written as Written, write as write
 
 
 def __getattr__(name: str) -> Any:

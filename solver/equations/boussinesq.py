@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import cache
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square
-from solver.equations.base import Equation, advection_rate, crossings
-from solver.equations.budget import Budget, Changes, dissipation
-from solver.equations.damping import damping, require_damping
+from solver.equations.damping import require_damping
 from solver.equations.field import Field
-from solver.equations.navier_stokes import flux_divergence, mean_enstrophy, trace_free_flux
+from solver.equations.navier_stokes import mean_enstrophy
 from solver.equations.system import require
-from solver.grid import Grid
-from solver.operators import Fields, Matrix, divergence, project_solenoidal
+from solver.equations.written import Written
+from solver.operators import Fields, divergence
+from solver.written import Text
 
 
-class Boussinesq(Equation):
+@cache
+def _text(dimensions: int) -> Text:
+    """The equations; in a vertical plane nothing turns."""
+    turned = " - rotation*cross(ez, velocity)" if dimensions == 3 else ""
+    return Text(
+        write=[
+            f"dt(velocity) = -velocity@grad(velocity) - grad(pressure){turned} + cause(buoyancy, buoyancy*up)"
+            " + cause(viscosity, viscosity*lap(velocity) - hyperviscosity*fraclap(velocity, hyper_order))",
+            "dt(buoyancy) = -velocity@grad(buoyancy) - cause(stratification, buoyancy_frequency**2*velocity.up)"
+            " + cause(diffusivity, diffusivity*lap(buoyancy) - hyperdiffusivity*fraclap(buoyancy, hyper_order))",
+            "div(velocity) = 0",
+        ],
+        fields={"velocity": "vector", "buoyancy": "scalar"},
+        unknowns={"pressure": "scalar"},
+        energies={"kinetic_energy": "velocity@velocity/2", "buoyancy_variance": "buoyancy*buoyancy"},
+        symbols={"velocity": "u", "buoyancy": "b", "pressure": "p", "rotation": "f", "buoyancy_frequency": "N",
+                 "viscosity": "nu", "diffusivity": "kappa", "hyperviscosity": "nu_h", "hyperdiffusivity": "kappa_h",
+                 "hyper_order": "q"},
+        aliased=True,
+    )  # fmt: skip
+
+
+class Boussinesq(Written):
     """u_t + ∇·(u u) + f ẑ×u = −∇p + b ẑ + ν∇²u,  b_t + ∇·(u b) = −N² w + κ∇²b,  ∇·u = 0, on a periodic box.
 
     Hyperviscosity, −ν_h(−∇²)^p u and −κ_h(−∇²)^p b, may stand beside viscosity and diffusion, or for them.
@@ -59,7 +80,6 @@ class Boussinesq(Equation):
         "velocity": Field("vector", "length/time", solenoidal=True),
         "buoyancy": Field("scalar", "length/time^2"),
     }
-    keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
     units: ClassVar[dict[str, str]] = {
@@ -81,38 +101,10 @@ class Boussinesq(Equation):
         if self.grid.dimensions == 2 and not (isinstance(self.rotation, int | float) and self.rotation == 0):
             raise ValueError(f"rotation {self.rotation} in two dimensions: 0 is needed, there is no third component")
 
-    def linear(self) -> Matrix:
-        d, grid = self.grid.dimensions, self.grid
-        ones, zeros = jnp.ones(grid.spectral_shape, grid.dtype), jnp.zeros(grid.spectral_shape, grid.dtype)
-        force = [[zeros] * (d + 1) for _ in range(d)]  # acceleration of each direction by (u, b)
-        force[d - 1][d] = ones
-        if d == 3:
-            force[0][1], force[1][0] = self.rotation * ones, -self.rotation * ones
-        columns = [_projected([row[j] for row in force], grid) for j in range(d + 1)]
-        viscous, diffusive = self._damping().values()
-        rows = [[columns[j][i] - (viscous if i == j else 0) for j in range(d + 1)] for i in range(d)]
-        lift = [zeros] * (d - 1) + [-(self.buoyancy_frequency**2) * ones]
-        rows.append([*lift, -diffusive])
-        return Matrix(jnp.stack([jnp.stack(row) for row in rows]), tuple(self.fields))
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−P[∇·(u u)] and −∇·(u b)."""
-        return self._changes(self._products(fields, None))
-
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        flux_hat, rate = self._products(fields, _crossings)
-        return self._changes(flux_hat), rate
-
-    def _products(self, fields: Fields, largest: Any) -> Any:
-        return self.transform.pointwise(_fluxes, self.join(fields), np.asarray(self.grid.spacing), largest=largest)
-
-    def _changes(self, flux_hat: Array) -> Fields:
-        d = self.grid.dimensions
-        momentum = flux_divergence(flux_hat[:-d], self.grid)
-        return {
-            "velocity": -project_solenoidal(momentum, self.grid),
-            "buoyancy": -divergence(flux_hat[-d:], self.grid)[None],
-        }
+    @property
+    def text(self) -> Text:  # type: ignore[override]
+        """The equations, with rotation in three dimensions."""
+        return _text(self.grid.dimensions)
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """The kinetic energy ½⟨|u|²⟩ and the potential one ½⟨b²⟩/N², ½⟨b²⟩ where N = 0."""
@@ -130,42 +122,8 @@ class Boussinesq(Equation):
         """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""
         return {"exchange": (fields["velocity"][-1], fields["buoyancy"][0])}
 
-    def energies(self, fields: Fields) -> dict[str, Array]:
-        return {
-            "kinetic_energy": 0.5 * mean_square(fields["velocity"], self.grid),
-            "buoyancy_variance": mean_square(fields["buoyancy"], self.grid),
-        }
-
-    def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Changes by viscosity, diffusivity, forcing, the buoyancy flux ⟨w b⟩, and the stratification (−2N² ⟨w b⟩)."""
-        viscous, diffusive = dissipation(fields, self._damping(), self.grid).values()
-        flux = self._buoyancy_flux(fields)
-        forced = {name: self.power_of_forcing(fields, changes, name) for name in fields}
-        return {
-            "kinetic_energy": {
-                "viscosity": -viscous,
-                "buoyancy": flux,
-                **forced["velocity"],
-            },
-            "buoyancy_variance": {
-                "diffusivity": -2 * diffusive,
-                "stratification": -2 * self.buoyancy_frequency**2 * flux,
-                **{cause: 2 * power for cause, power in forced["buoyancy"].items()},
-            },
-        }
-
-    def _damping(self) -> dict[str, Array]:
-        """Rate at which each mode of velocity and buoyancy is damped [1/time]."""
-        return {
-            "velocity": damping(self.viscosity, self.hyperviscosity, self.hyper_order, self.grid),
-            "buoyancy": damping(self.diffusivity, self.hyperdiffusivity, self.hyper_order, self.grid),
-        }
-
     def _buoyancy_flux(self, fields: Fields) -> Array:
         return mean_product(fields["velocity"][-1], fields["buoyancy"][0], self.grid)
-
-    def rate(self, fields: Fields) -> Array:
-        return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
 
     def error_scales(self, sizes: Fields) -> Fields:
         """Buoyancy and velocity count alike in energy: errors of b are relative to ‖b‖ or N‖u‖, whichever is larger."""
@@ -182,17 +140,3 @@ class Boussinesq(Equation):
             "max_divergence": jnp.max(jnp.abs(self.transform.inverse(divergence(u_hat, self.grid)))),
             "cfl": dt * self.rate(fields),
         }
-
-
-def _projected(column: list[Array], grid: Grid) -> Array:
-    return project_solenoidal(jnp.stack(column), grid)
-
-
-def _crossings(q: Array, spacing: Array) -> Array:
-    return crossings(q[:-1], spacing)
-
-
-def _fluxes(q: Array, spacing: Array) -> Array:
-    """u_i u_j without its trace, and u_i b, from (u, b) stacked."""
-    u, b = q[:-1], q[-1]
-    return jnp.concatenate([trace_free_flux(u), u * b])

@@ -66,8 +66,12 @@ class GridModes(Modes):
         return Turned(-self.grid.inverse_k_squared())
 
     def fractional(self, power: Any) -> Turned:
-        k2, exponent = self.grid.k_squared(), Turned.of(power).whole
-        return Turned(jnp.where(k2 == 0, 0, jnp.where(k2 == 0, 1, k2) ** exponent))
+        exponent, largest = Turned.of(power).whole, self.grid.k_corner
+        relative = self.grid.k_squared() / largest**2
+        if isinstance(exponent, float) and exponent == int(exponent):
+            exponent = int(exponent)
+        raised = jnp.where(relative == 0, 0, jnp.where(relative == 0, 1, relative) ** exponent)
+        return Turned(raised, scale=largest ** (2 * exponent))
 
     def mean(self, axes: Sequence[int]) -> Turned:
         wavenumbers = self.grid.wavenumbers()
@@ -148,6 +152,11 @@ class Rows:
         grid = self.modes.grid
         values = jnp.broadcast_to(self.term(node).whole, grid.spectral_shape)
         return values.astype(grid.complex_dtype)
+
+    def mean(self, node: Node) -> Array:
+        """The mean of an expression over the box."""
+        mean_mode = self.modes.mean(()).value
+        return jnp.real(jnp.sum(jnp.where(mean_mode, self.whole(node), 0)))
 
     def is_number(self, node: Node) -> bool:
         """Whether an expression holds neither fields nor products."""

@@ -8,19 +8,19 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation
-from solver.equations.field import Field
 from solver.equations.system import require
-from solver.fft import max_over_points
-from solver.operators import Diagonal, Fields
+from solver.equations.written import Written
+from solver.operators import Fields
+from solver.written import Text
 
 
-class GrayScott(Equation):
+class GrayScott(Written):
     """u_t = D_u ∇²u − u v² + F (1 − u),  v_t = D_v ∇²v + u v² − (F + k) v, on a periodic box.
 
     Diffusion and first-order decay are the linear part; the rest costs 2 inverse transforms and 1 forward per
     right-hand side, in two exchanges. The product is cubic: two-thirds dealiasing leaves a little aliasing (`one-half`
-    none), so the pattern must be resolved (its spectrum falling over several decades).
+    none), so the pattern must be resolved (its spectrum falling over several decades). CFL 1 is one turnover of the
+    chemistry per step.
 
     Good values: D_u = 2e-5, D_v = 1e-5 in a box of 2.5 with F = 0.037, k = 0.06 (labyrinths), F = 0.025, k = 0.06
     (self-replicating spots); steps of 1 with `etdrk4`.
@@ -40,7 +40,14 @@ class GrayScott(Equation):
     kill: ArrayLike = 0.06
 
     name: ClassVar[str] = "gray-scott"
-    fields: ClassVar[dict[str, Field]] = {"u": Field(units="concentration"), "v": Field(units="concentration")}
+    text: ClassVar[Text] = Text(
+        write=("dt(u) = D_u*lap(u) - u*v**2 + F*(1 - u)", "dt(v) = D_v*lap(v) + u*v**2 - (F + k)*v"),
+        fields={"u": "scalar", "v": "scalar"},
+        define={"D_u": "diffusivity_u", "D_v": "diffusivity_v", "F": "feed", "k": "kill"},
+        units={"u": "concentration", "v": "concentration"},
+        energies={},
+        series={"mean_u": "u", "mean_v": "v"},
+    )
     units: ClassVar[dict[str, str]] = {
         "mean_u": "concentration",
         "mean_v": "concentration",
@@ -52,28 +59,10 @@ class GrayScott(Equation):
         for name in ("diffusivity_u", "diffusivity_v", "feed", "kill"):
             require(name, getattr(self, name), "zero or more", least=0)
 
-    def linear(self) -> Diagonal:
-        k2 = self.grid.k_squared()
-        return Diagonal(
-            {"u": -self.diffusivity_u * k2 - self.feed, "v": -self.diffusivity_v * k2 - (self.feed + self.kill)}
-        )
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """F − u v² and u v²."""
-        reaction = self.transform.pointwise(_reaction, fields)
-        mean_mode = (self.grid.k_squared() == 0) & self.grid.is_kept()
-        return {"u": jnp.where(mean_mode, self.feed, 0) - reaction, "v": reaction}
-
-    def rate(self, fields: Fields) -> Array:
-        """Fastest reaction, max(v² + 2 u v + F + k): CFL 1 is one turnover of the chemistry per step."""
-        u, v = self.transform.inverse(self.join(fields))
-        return max_over_points(v * v + 2 * jnp.abs(u * v)) + self.feed + self.kill
-
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        u, v = self.transform.inverse(self.join(fields))
-        return {"mean_u": jnp.mean(u), "mean_v": jnp.mean(v), "max_v": jnp.max(v), "cfl": dt * self.rate(fields)}
+        columns = super().series(fields, dt)
+        columns["max_v"] = jnp.max(self.transform.inverse(fields["v"]))
+        return {name: columns[name] for name in self.units}
 
-
-def _reaction(q: Fields) -> Array:
-    """u v²."""
-    return q["u"] * q["v"] * q["v"]
+    def rate_of_linear(self) -> ArrayLike:
+        return self.feed + self.kill

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import jax.numpy as jnp
-from jax.typing import ArrayLike
-from jaxtyping import Array
-
-from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
-from solver.equations.field import Field
-from solver.equations.manifold import without_mean
-from solver.operators import Diagonal, Fields, gradient
+from solver.equations.written import Written
+from solver.written import Text
 
 
-class KuramotoSivashinsky(Equation):
+class KuramotoSivashinsky(Written):
     """u_t = −∇²u − ∇⁴u − ½|∇u|², with the mean of u removed.
 
     Modes with |k| < 1 grow at the rate k² − k⁴, at most ¼ at |k| = 1/√2; the nonlinearity moves their energy to
     the damped ones. Boxes much longer than 2π√2 are chaotic. The linear part is stiff, up to k_max⁴: take an
-    exponential integrator. A right-hand side costs one inverse transform per dimension and one forward.
+    exponential integrator. A right-hand side costs one inverse transform per dimension and one forward. A crest moves
+    at the speed ∇u, which the CFL number counts.
 
     Args:
         grid: one to three dimensions, real fields.
@@ -29,36 +23,11 @@ class KuramotoSivashinsky(Equation):
     """
 
     name: ClassVar[str] = "kuramoto-sivashinsky"
-    fields: ClassVar[dict[str, Field]] = {"u": Field(units="u", zero_mean=True)}
-    keeps_constraints: ClassVar[bool] = True
+    text: ClassVar[Text] = Text(
+        write="dt(u) = -lap(u) - lap(lap(u)) - grad(u)@grad(u)/2",
+        fields={"u": "scalar"},
+        units={"u": "u"},
+        means={"u": 0},
+        series={"mean_square_gradient": "grad(u)@grad(u)"},
+    )
     units: ClassVar[dict[str, str]] = {"energy": "u^2", "mean_square_gradient": "u^2/length^2", "cfl": "1"}
-    budgeted: ClassVar[dict[str, str]] = {"energy": "u"}
-
-    def linear(self) -> Diagonal:
-        k2 = self.grid.k_squared()
-        return Diagonal({"u": k2 - k2 * k2})
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−½|∇u|² without its mean."""
-        return self._changes(self._slope(fields["u"]))
-
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        slope = self._slope(fields["u"])
-        return self._changes(slope), advection_rate(slope, self.grid)
-
-    def _changes(self, slope: Array) -> Fields:
-        return {"u": without_mean(self.transform.forward(-0.5 * jnp.sum(slope * slope, axis=0)[None]), self.grid)}
-
-    def rate(self, fields: Fields) -> Array:
-        # a crest moves at speed ∇u: differentiate the equation once to see it advect
-        return advection_rate(self._slope(fields["u"]), self.grid)
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        return {
-            "energy": 0.5 * mean_square(fields["u"], self.grid),
-            "mean_square_gradient": weighted_mean_square(fields["u"], self.grid.k_squared(), self.grid),
-            "cfl": dt * self.rate(fields),
-        }
-
-    def _slope(self, u_hat: Array) -> Array:
-        return self.transform.inverse(gradient(u_hat[0], self.grid))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from functools import cache
+from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,20 +13,47 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square, weighted_mean_square
-from solver.equations.base import Equation, crossings
 from solver.equations.budget import Budget, Changes, dissipation
 from solver.equations.damping import damping, require_damping
 from solver.equations.field import Field
-from solver.equations.navier_stokes import flux_divergence, trace_free_flux
 from solver.equations.system import require
-from solver.fft import max_over_points
+from solver.equations.written import Written
 from solver.grid import Grid
-from solver.operators import Diagonal, Fields, LinearOperator, Matrix, curl, divergence, project_solenoidal
+from solver.operators import Fields, curl, divergence
+from solver.written import Text
 
 Vector: TypeAlias = Sequence[float] | Array
 
 
-class MHD(Equation):
+@cache
+def _text(has_mean_field: bool) -> Text:
+    """The equations, with or without a mean field."""
+    u, b, b0 = "velocity", "magnetic_field", "mean_field"
+    tension, stretching = (f" + {b0}@grad({b})", f" + {b0}@grad({u})") if has_mean_field else ("", "")
+    return Text(
+        write=[
+            f"dt({u}) = -{u}@grad({u}) + {b}@grad({b}){tension} - grad(pressure)"
+            f" + cause(viscosity, viscosity*lap({u}) - hyperviscosity*fraclap({u}, hyper_order))",
+            f"dt({b}) = {b}@grad({u}) - {u}@grad({b}){stretching}"
+            f" + cause(resistivity, resistivity*lap({b}) - hyperresistivity*fraclap({b}, hyper_order))",
+            f"div({u}) = 0",
+            f"div({b}) = 0",
+        ],
+        fields={u: "vector", b: "vector"},
+        unknowns={"pressure": "scalar"},
+        parameters={
+            **({b0: "vector"} if has_mean_field else {}),
+            **dict.fromkeys(["viscosity", "resistivity", "hyperviscosity", "hyperresistivity"], "scalar"),
+            "hyper_order": "scalar",
+        },
+        energies={"kinetic_energy": f"{u}@{u}/2", "magnetic_energy": f"{b}@{b}/2"},
+        symbols={u: "u", b: "b", b0: "b_0", "pressure": "p", "viscosity": "nu", "resistivity": "eta",
+                 "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
+        aliased=True,
+    )  # fmt: skip
+
+
+class MHD(Written):
     """u_t = −∇·(u u − b b) − ∇p + B₀·∇b + ν∇²u,  b_t = ∇×(u × b) + B₀·∇u + η∇²b,  ∇·u = ∇·b = 0, periodic.
 
     Alfvén units: b and B₀ are velocities. A constant mean field B₀ couples u and b by one matrix per mode, so that
@@ -61,7 +89,6 @@ class MHD(Equation):
         "velocity": Field("vector", "length/time", solenoidal=True),
         "magnetic_field": Field("vector", "length/time", solenoidal=True),
     }
-    keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3 / 2, 3: 5 / 3}
     units: ClassVar[dict[str, str]] = {
@@ -72,7 +99,6 @@ class MHD(Equation):
         "max_divergence": "1/time",
         "cfl": "1",
     }
-    budgeted: ClassVar[dict[str, str]] = {"kinetic_energy": "velocity", "magnetic_energy": "magnetic_field"}
 
     def __check_init__(self) -> None:
         for name in ("viscosity", "resistivity"):
@@ -84,44 +110,16 @@ class MHD(Equation):
         if self.mean_field is not None and np.shape(self.mean_field) != (self.grid.dimensions,):
             raise ValueError(f"mean_field {self.mean_field}: {self.grid.dimensions} numbers are needed")
 
-    def linear(self) -> LinearOperator:
-        viscous, resistive = (-rate for rate in self._damping().values())
+    @property
+    def text(self) -> Text:  # type: ignore[override]
+        """The equations, with a mean field if there is one."""
+        return _text(self.mean_field is not None)
+
+    def rate_of_linear(self) -> ArrayLike:
+        """Of the Alfvén waves along the mean field."""
         if self.mean_field is None:
-            return Diagonal({"velocity": viscous, "magnetic_field": resistive})
-        k = self.grid.derivative_wavenumbers()
-        along = 1j * sum(self.mean_field[i] * k[i] for i in range(len(k)))
-        along = jnp.broadcast_to(along, self.grid.spectral_shape)
-        rows = [[viscous + 0 * along, along], [along, resistive + 0 * along]]
-        return Matrix(jnp.stack([jnp.stack(row) for row in rows]), tuple(self.fields), couples="fields")
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−P[∇·(u u − b b)] and ∇×(u × b)."""
-        return self._changes(self._products(fields, None))
-
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        products, rate = self._products(fields, _crossings)
-        return self._changes(products), rate
-
-    def _products(self, fields: Fields, largest: Any) -> Any:
-        """Coefficients of the stress and of the electromotive force."""
-        return self.transform.pointwise(_products, self.join(fields), self._numbers(), largest=largest)
-
-    def _numbers(self) -> dict[str, Any]:
-        """The numbers that `_crossings` needs beside the fields."""
-        mean = [0.0] * self.grid.dimensions if self.mean_field is None else self.mean_field
-        mean = jnp.stack([jnp.asarray(b, self.grid.dtype) for b in mean])
-        return {"spacing": jnp.asarray(self.grid.spacing, self.grid.dtype), "mean_field": mean}
-
-    def _changes(self, products: Array) -> Fields:
-        d = self.grid.dimensions
-        stress_hat, emf_hat = (products[:5], products[5:]) if d == 3 else (products[:2], products[2:])
-        momentum = flux_divergence(stress_hat, self.grid)
-        if d == 3:
-            induction = curl(emf_hat, self.grid)
-        else:  # the field out of the plane has a curl in the plane
-            kx, ky = self.grid.derivative_wavenumbers()
-            induction = 1j * jnp.stack([ky * emf_hat[0], -kx * emf_hat[0]])
-        return {"velocity": -project_solenoidal(momentum, self.grid), "magnetic_field": induction}
+            return 0.0
+        return sum(jnp.abs(jnp.asarray(b)) / dx for b, dx in zip(self.mean_field, self.grid.spacing, strict=True))
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """½⟨|u|² + |b|²⟩, ⟨u·b⟩ and, in 3-D, ⟨a·b⟩ with b = ∇×a; in 2-D ⟨a²⟩ with b = ∇×(a ẑ).
@@ -145,12 +143,11 @@ class MHD(Equation):
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Changes of the energies by viscosity, resistivity, forcing, and the `exchange` between flow and field."""
-        lost_by = dissipation(fields, self._damping(), self.grid)
         budget = {}
-        for (column, name), cause in zip(self.budgeted.items(), ("viscosity", "resistivity"), strict=True):
-            lost = -lost_by[name]
-            inner = self.power(fields, changes.linear, name) + self.power(fields, changes.nonlinear, name)
-            budget[column] = {cause: lost, "exchange": inner - lost, **self.power_of_forcing(fields, changes, name)}
+        for energy, causes in super().budget(fields, changes).items():
+            inner = sum(power for cause, power in causes.items() if cause in ("linear", "nonlinear"))
+            others = {cause: power for cause, power in causes.items() if cause not in ("linear", "nonlinear")}
+            budget[energy] = {**others, "exchange": inner}
         return budget
 
     def _damping(self) -> dict[str, Array]:
@@ -159,10 +156,6 @@ class MHD(Equation):
             "velocity": damping(self.viscosity, self.hyperviscosity, self.hyper_order, self.grid),
             "magnetic_field": damping(self.resistivity, self.hyperresistivity, self.hyper_order, self.grid),
         }
-
-    def rate(self, fields: Fields) -> Array:
-        """Rate of the flow and of the Alfvén waves along the whole magnetic field."""
-        return max_over_points(_crossings(self.transform.inverse(self.join(fields)), self._numbers()))
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         grid = self.grid
@@ -184,22 +177,3 @@ def magnetic_helicity(b_hat: Array, grid: Grid) -> Array:
         return weighted_mean_square(b_hat, grid.inverse_k_squared(), grid)
     a_hat = curl(b_hat, grid) * grid.inverse_k_squared()
     return mean_product(a_hat, b_hat, grid)
-
-
-def _crossings(q: Array, numbers: dict[str, Array]) -> Array:
-    """Σ_i (|u_i| + |b_i| + |b_0i|)/Δx_i at each point."""
-    d = len(q) // 2
-    speeds = [abs(q[i]) + abs(q[d + i]) + abs(numbers["mean_field"][i]) for i in range(d)]
-    return crossings(speeds, numbers["spacing"])
-
-
-def _products(q: Array, numbers: dict[str, Array]) -> Array:
-    """u_i u_j − b_i b_j without its trace, and u × b, from (u, b) stacked."""
-    d = len(q) // 2
-    u, b = q[:d], q[d:]
-    stress = trace_free_flux(u) - trace_free_flux(b)
-    if d == 2:
-        emf = (u[0] * b[1] - u[1] * b[0])[None]
-    else:
-        emf = jnp.stack([u[1] * b[2] - u[2] * b[1], u[2] * b[0] - u[0] * b[2], u[0] * b[1] - u[1] * b[0]])
-    return jnp.concatenate([stress, emf])

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, crossings
-from solver.equations.budget import Budget, Changes
+from solver.diagnostics import mean_square, shell_spectrum, weighted_mean_square
 from solver.equations.field import Field, MoreFields
 from solver.equations.system import require
+from solver.equations.written import Written
 from solver.grid import Grid
-from solver.operators import Diagonal, Fields, components, curl, divergence, project_solenoidal
+from solver.operators import Fields, components, curl, divergence
+from solver.written import Text
 
 
 def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
     return tuple(tuple(gradient) for gradient in gradients)
 
 
-class NavierStokes(Equation):
+@cache
+def _text(scalars: tuple[str, ...], has_gradients: bool) -> Text:
+    """The equations with these passive scalars; parameters of each are numbered."""
+    lines = ["dt(velocity) = -velocity@grad(velocity) - grad(pressure) + cause(viscosity, viscosity*lap(velocity))"]
+    parameters, symbols = {"viscosity": "scalar"}, {"velocity": "u", "pressure": "p", "viscosity": "nu"}
+    for i, name in enumerate(scalars):
+        gradient = f" - cause(gradient, explicit(gradient_{i}@velocity))" if has_gradients else ""
+        lines.append(f"dt({name}) = -velocity@grad({name}) + cause(diffusion, diffusivity_{i}*lap({name})){gradient}")
+        parameters |= {f"diffusivity_{i}": "scalar"} | ({f"gradient_{i}": "vector"} if has_gradients else {})
+        symbols |= {f"diffusivity_{i}": "kappa", f"gradient_{i}": "G"}
+    return Text(
+        write=[*lines, "div(velocity) = 0"],
+        fields={"velocity": "vector", **dict.fromkeys(scalars, "scalar")},
+        unknowns={"pressure": "scalar"},
+        parameters=parameters,
+        energies={"energy": "velocity@velocity/2", **{f"{name}_variance": f"{name}*{name}" for name in scalars}},
+        symbols=symbols,
+        aliased=True,
+    )
+
+
+class NavierStokes(Written):
     """u_t + ∇·(u u) = −∇p + ν ∇²u, ∇·u = 0, on a periodic box.
 
     The momentum flux u_i u_j enters without its trace, which only changes the pressure: in 3-D five products
@@ -64,14 +85,13 @@ class NavierStokes(Equation):
         "cfl": "1",
         "kmax_eta": "1",
     }
-    budgeted: ClassVar[dict[str, str]] = {"energy": "velocity"}
 
     def __check_init__(self) -> None:
         require("viscosity", self.viscosity, "zero or more", least=0)
         require("diffusivities", self.diffusivities, "zero or more", least=0)
         require("mean_gradients", self.mean_gradients, "finite numbers")
         count, d = len(self.scalars), self.grid.dimensions
-        taken = {"velocity", *self.units}
+        taken = {"velocity", "pressure", *self.units}
         if len(set(self.scalars)) < count or taken & set(self.scalars) or "" in self.scalars:
             raise ValueError(
                 f"scalars {self.scalars}: names are needed that differ, none of {', '.join(sorted(taken))}"
@@ -83,56 +103,15 @@ class NavierStokes(Equation):
                 f"mean_gradients {self.mean_gradients}: {d} numbers are needed for each of {count} scalars"
             )
 
-    def linear(self) -> Diagonal:
-        coefficients = dict(zip(self.fields, (self.viscosity, *self.diffusivities), strict=True))
-        return Diagonal({name: -value * self.grid.k_squared() for name, value in coefficients.items()})
+    @property
+    def text(self) -> Text:  # type: ignore[override]
+        """The equations, with those of the passive scalars."""
+        return _text(self.scalars, bool(self.mean_gradients))
 
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−P[∇·(u u)], P the Leray projection; −∇·(u c) − G·u of each scalar."""
-        return self._changes(fields, self._products(fields, None))
-
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        products, rate = self._products(fields, _crossings if self.scalars else crossings)
-        return self._changes(fields, products), rate
-
-    def _products(self, fields: Fields, largest: Any) -> Any:
-        """Coefficients of u_i u_j without its trace, and of u_i c."""
-        u_hat, spacing = fields["velocity"], np.asarray(self.grid.spacing)
-        if not self.scalars:
-            return self.transform.pointwise(flux_of_velocity, u_hat, spacing, largest=largest)
-        carried = jnp.concatenate([fields[name] for name in self.scalars])
-        return self.transform.pointwise(_fluxes, {"velocity": u_hat, "scalars": carried}, spacing, largest=largest)
-
-    def _changes(self, fields: Fields, products: Any) -> Fields:
-        flux_hat = products["momentum"] if self.scalars else products
-        changes = {"velocity": -project_solenoidal(flux_divergence(flux_hat, self.grid), self.grid)}
-        if not self.scalars:
-            return changes
-        carried = products["carried"].reshape(len(self.scalars), self.grid.dimensions, *self.grid.spectral_shape)
-        for i, name in enumerate(self.scalars):
-            changes[name] = -divergence(carried[i], self.grid)[None]
-            if self.mean_gradients:
-                along = zip(self.mean_gradients[i], fields["velocity"], strict=True)
-                changes[name] = changes[name] - sum(g * u for g, u in along)[None]
-        return changes
-
-    def energies(self, fields: Fields) -> dict[str, Array]:
-        variances = {f"{name}_variance": mean_square(fields[name], self.grid) for name in self.scalars}
-        return {**super().energies(fields), **variances}
-
-    def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Changes of the energy by viscosity and forcing, and of a scalar's variance by diffusion, by its mean gradient
-        (−2 G·⟨u c⟩) and by forcing. Advection and pressure change no energy where no product is aliased."""
-        viscosity = -self.viscosity * weighted_mean_square(fields["velocity"], self.grid.k_squared(), self.grid)
-        budget = {"energy": {"viscosity": viscosity, **self.power_of_forcing(fields, changes, "velocity")}}
-        for i, name in enumerate(self.scalars):
-            causes = {"diffusion": self.power(fields, changes.linear, name)}
-            if self.mean_gradients:
-                along = zip(self.mean_gradients[i], fields["velocity"], strict=True)
-                causes["gradient"] = -sum(g * mean_product(u, fields[name][0], self.grid) for g, u in along)
-            causes |= self.power_of_forcing(fields, changes, name)
-            budget[f"{name}_variance"] = {cause: 2 * power for cause, power in causes.items()}
-        return budget
+    def numbers(self) -> dict[str, Any]:
+        gradients = {f"gradient_{i}": gradient for i, gradient in enumerate(self.mean_gradients)}
+        diffusivities = {f"diffusivity_{i}": diffusivity for i, diffusivity in enumerate(self.diffusivities)}
+        return {"viscosity": self.viscosity, **diffusivities, **gradients}
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """½⟨|u|²⟩; in 3-D the helicity ⟨u·ω⟩, in 2-D the enstrophy ½⟨ω²⟩; ⟨c²⟩ of each scalar."""
@@ -141,9 +120,6 @@ class NavierStokes(Equation):
 
     def invariant_units(self) -> dict[str, str]:
         return {**self.series_units(), "helicity": "length/time^2"}
-
-    def rate(self, fields: Fields) -> Array:
-        return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         u_hat = fields["velocity"]
@@ -181,22 +157,6 @@ class NavierStokes(Equation):
         return []
 
 
-def flux_of_velocity(u: Array, spacing: Array) -> Array:
-    """`trace_free_flux`; the spacing is there for `crossings` beside it."""
-    return trace_free_flux(u)
-
-
-def _crossings(q: Fields, spacing: Array) -> Array:
-    return crossings(q["velocity"], spacing)
-
-
-def _fluxes(q: Fields, spacing: Array) -> Fields:
-    """u_i u_j without its trace, and u_i c of each scalar c, scalars after one another."""
-    u, c = q["velocity"], q["scalars"]
-    carried = (c[:, None] * u[None]).reshape(-1, *u.shape[1:])
-    return {"momentum": trace_free_flux(u), "carried": carried}
-
-
 def flow_invariants(u_hat: Array, grid: Grid) -> dict[str, Fields]:
     """Energy, and helicity in 3-D or enstrophy in 2-D, of a solenoidal velocity: see `Equation.invariants`."""
     energy: dict[str, Fields] = {"energy": {"velocity": u_hat}}
@@ -210,16 +170,6 @@ def mean_enstrophy(u_hat: Array, grid: Grid) -> Array:
     k2 = sum(k * k for k in map(jnp.asarray, grid.derivative_wavenumbers()))
     compressible = mean_square(divergence(u_hat, grid), grid)
     return 0.5 * (weighted_mean_square(u_hat, k2, grid) - compressible)
-
-
-def flux_divergence(flux_hat: Array, grid: Grid) -> Array:
-    """i k_j T̂_ij of a symmetric, trace-free tensor, from the components that `trace_free_flux` stacks."""
-    k = grid.derivative_wavenumbers()
-    if grid.dimensions == 2:
-        (kx, ky), (xx, xy) = k, components(flux_hat)
-        return 1j * jnp.stack([kx * xx + ky * xy, kx * xy])
-    (kx, ky, kz), (xx, yy, xy, xz, yz) = k, components(flux_hat)
-    return 1j * jnp.stack([kx * xx + ky * xy + kz * xz, kx * xy + ky * yy + kz * yz, kx * xz + ky * yz])
 
 
 def trace_free_flux(u: Array) -> Array:

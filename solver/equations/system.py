@@ -286,6 +286,10 @@ class PeriodicSystem(eqx.Module):
         """Warnings for the user that a row of the series gives reason for."""
         return []
 
+    def derivation(self) -> list[tuple[str, str]]:
+        """What was derived from the equation's text, as headings and lines; nothing of one without a text."""
+        return []
+
     # ---- what diagnostics ask -------------------------------------------------------------------------------
 
     def vectors(self, fields: Fields) -> Fields:

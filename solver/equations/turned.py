@@ -15,10 +15,12 @@ class Turned:
     Args:
         value: an array or a number, itself real or complex.
         by_i: whether i stands before it.
+        scale: a number that may be too large for the precision of arrays, to be taken with what it is multiplied by.
     """
 
     value: Any
     by_i: bool = False
+    scale: Any = 1.0
 
     @classmethod
     def of(cls, given: Any) -> Turned:
@@ -32,10 +34,11 @@ class Turned:
     @property
     def whole(self) -> Any:
         """The value with its i."""
-        return 1j * self.value if self.by_i else self.value
+        value = self.value if _is_one(self.scale) else self.scale * self.value
+        return 1j * value if self.by_i else value
 
     def __add__(self, other: Any) -> Turned:
-        other = Turned.of(other)
+        self, other = self.scaled(), Turned.of(other).scaled()
         if isinstance(other.value, int | float) and other.value == 0:
             return self
         if isinstance(self.value, int | float) and self.value == 0:
@@ -47,17 +50,20 @@ class Turned:
     __radd__ = __add__
 
     def __neg__(self) -> Turned:
-        return Turned(-self.value, self.by_i)
+        return Turned(-self.value, self.by_i, self.scale)
 
     def __mul__(self, other: Any) -> Turned:
         other = Turned.of(other)
+        if not (_is_one(self.scale) and _is_one(other.scale)):
+            self, other = (self, other) if _is_one(self.scale) else (other, self)
+            self, other = self.scaled() * Turned(other.scale), Turned(other.value, other.by_i)
         product = Turned(self.value * other.value, self.by_i is not other.by_i)
         return -product if self.by_i and other.by_i else product
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Turned:
-        other = Turned.of(other)
+        self, other = self.scaled(), Turned.of(other).scaled()
         quotient = Turned(self.value / other.value, self.by_i is not other.by_i)
         return -quotient if other.by_i and not self.by_i else quotient
 
@@ -71,4 +77,12 @@ class Turned:
         return Turned.of(other) ** self
 
     def __abs__(self) -> Turned:
-        return Turned(jnp.abs(self.value))
+        return Turned(jnp.abs(self.scaled().value))
+
+    def scaled(self) -> Turned:
+        """The same with its scale multiplied in."""
+        return self if _is_one(self.scale) else Turned(self.scale * self.value, self.by_i)
+
+
+def _is_one(scale: Any) -> bool:
+    return isinstance(scale, float) and scale == 1.0

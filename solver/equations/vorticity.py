@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, crossings
-from solver.equations.budget import Budget, Changes
-from solver.equations.damping import hyper_damping, require_damping
-from solver.equations.field import Field
-from solver.equations.navier_stokes import flux_of_velocity
+from solver.diagnostics import shell_spectrum
+from solver.equations.damping import require_damping
 from solver.equations.system import require
+from solver.equations.written import Written
 from solver.grid import Grid
-from solver.operators import Diagonal, Fields
+from solver.operators import Fields
+from solver.written import Text
 
 
-class Vorticity(Equation):
+class Vorticity(Written):
     """ω_t + u·∇ω + β v = ν∇²ω − μ ω − ν_h (−∇²)^p ω,  u = (−ψ_y, ψ_x),  ω = ∇²ψ, on a periodic box.
 
     The mean of ω is zero, as it must be in a periodic box, and so is that of u = (u, v). Viscosity, drag,
@@ -52,9 +49,18 @@ class Vorticity(Equation):
     hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "vorticity"
-    fields: ClassVar[dict[str, Field]] = {"vorticity": Field(units="1/time", zero_mean=True)}
-    keeps_constraints: ClassVar[bool] = True
-    dimensions: ClassVar[tuple[int, ...]] = (2,)
+    text: ClassVar[Text] = Text(
+        write="dt(vorticity) = -u@grad(vorticity) - beta*u.y + cause(viscosity, viscosity*lap(vorticity))"
+        " - cause(drag, drag*vorticity) - cause(hyperviscosity, hyperviscosity*fraclap(vorticity, hyper_order))",
+        fields={"vorticity": "scalar"},
+        define={"psi": "inverse_lap(vorticity)", "u": "perp(psi)"},
+        units={"vorticity": "1/time"},
+        means={"vorticity": 0},
+        energies={"energy": "-psi*vorticity/2", "enstrophy": "vorticity*vorticity/2"},
+        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
+        symbols={"vorticity": "omega", "viscosity": "nu", "drag": "mu", "hyperviscosity": "nu_h", "hyper_order": "p"},
+        aliased=True,
+    )
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0}
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
@@ -69,36 +75,6 @@ class Vorticity(Equation):
         require("beta", self.beta, "a finite number")
         require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)
 
-    def linear(self) -> Diagonal:
-        kx = jnp.asarray(self.grid.derivative_wavenumbers()[0])
-        rossby = self.beta * kx * self.grid.inverse_k_squared()
-        return Diagonal({"vorticity": -sum(self._damping().values()) + 1j * rossby})
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−u·∇ω."""
-        return {"vorticity": -flux_curl(self._flux(fields, None), self.grid)[None]}
-
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        flux_hat, rate = self._flux(fields, crossings)
-        return {"vorticity": -flux_curl(flux_hat, self.grid)[None]}, rate
-
-    def _flux(self, fields: Fields, largest: Any) -> Any:
-        spacing = np.asarray(self.grid.spacing)
-        return self.transform.pointwise(flux_of_velocity, self._velocity(fields), spacing, largest=largest)
-
-    def energies(self, fields: Fields) -> dict[str, Array]:
-        return {name: 0.5 * self._mean_square(fields, weight) for name, weight in self._weights().items()}
-
-    def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Changes of energy and enstrophy by viscosity, drag, hyperviscosity and forcing; nothing else changes them."""
-        return {
-            name: {
-                **{cause: -self._mean_square(fields, weight * rate) for cause, rate in self._damping().items()},
-                **self.power_of_forcing({n: weight * f for n, f in fields.items()}, changes, "vorticity"),
-            }
-            for name, weight in self._weights().items()
-        }
-
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """½⟨|u|²⟩ and ½⟨ω²⟩."""
         return {name: {"vorticity": weight * fields["vorticity"]} for name, weight in self._weights().items()}
@@ -106,37 +82,15 @@ class Vorticity(Equation):
     def vectors(self, fields: Fields) -> Fields:
         return {"velocity": self._velocity(fields)}
 
-    def rate(self, fields: Fields) -> Array:
-        return advection_rate(self.transform.inverse(self._velocity(fields)), self.grid)
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        return {
-            **self.energies(fields),
-            "palinstrophy": 0.5 * self._mean_square(fields, self.grid.k_squared()),
-            "cfl": dt * self.rate(fields),
-        }
-
     def spectra(self, fields: Fields) -> dict[str, Array]:
         return {
             "energy": shell_spectrum(self._velocity(fields), self.grid),
             "enstrophy": shell_spectrum(fields["vorticity"], self.grid),
         }
 
-    def _damping(self) -> dict[str, Array]:
-        """Rate at which each cause damps every mode [1/time]."""
-        k2 = self.grid.k_squared()
-        return {
-            "viscosity": self.viscosity * k2,
-            "drag": self.drag * jnp.ones_like(k2),
-            "hyperviscosity": hyper_damping(self.hyperviscosity, self.hyper_order, self.grid),
-        }
-
     def _weights(self) -> dict[str, Array]:
         """Weight of |ω̂|² in twice each conserved quantity."""
         return {"energy": self.grid.inverse_k_squared(), "enstrophy": jnp.ones_like(self.grid.k_squared())}
-
-    def _mean_square(self, fields: Fields, weight: Array) -> Array:
-        return weighted_mean_square(fields["vorticity"], weight, self.grid)
 
     def _velocity(self, fields: Fields) -> Array:
         """Coefficients of (u, v)."""

@@ -10,42 +10,50 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.diagnostics import mean_product
 from solver.equations.base import Equation
+from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
+from solver.written.energies import Square
 from solver.written.matrices import without_divergence
+from solver.written.plan import Plan
 from solver.written.rates import Rate
-from solver.written.text import Text, Worked
+from solver.written.report import report
+from solver.written.text import Column, Text, Worked
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
+
+FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
 
 
 class Written(Equation):
     """An equation whose class has a `text`; linear part, transforms and right-hand side are derived from it.
 
-    Every parameter that stands in the text is an attribute, as in other equations.
+    Every parameter that stands in the text is an attribute, as in other equations; see `numbers`. A text that depends
+    on the equation is a property, and the class has its `fields` and `dimensions` beside it.
 
     Class attributes:
         text: the equations, as `solver.written.text.Text`.
     """
 
-    text: ClassVar[Text]
+    text: ClassVar[Any]
+    keeps_constraints: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "text" in vars(cls):
+        if isinstance(vars(cls).get("text"), Text):
             cls.dimensions = cls.text.system.dimensions
-            cls.keeps_constraints = not cls.text.means  # a projection is in the right-hand side, a mean is not
             if not getattr(cls, "fields", None):
                 cls.fields = declared_fields(cls.text)
 
     @property
     def worked(self) -> Worked:
         """What is derived from the text for this grid's number of dimensions."""
-        return self.text.in_dimensions(self.grid.dimensions)
+        return self.text.in_dimensions(self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
 
     def linear(self) -> LinearOperator:
         linear, modes = self.worked.linear, self._modes(0.0)
@@ -75,7 +83,8 @@ class Written(Equation):
         own_rate = type(self).rate is not Written.rate  # of a class that gives it beside its text
         if own_rate or self._largest is None:
             return self.nonlinear(fields, t), self.rate(fields)
-        return self._evaluated(fields, t, self._largest)
+        changes, largest = self._evaluated(fields, t, self._largest)
+        return changes, largest + self.rate_of_linear()
 
     def rate(self, fields: Fields) -> Array:
         """Read off the text: the largest speed across a grid cell, or the largest rate of reaction.
@@ -86,8 +95,16 @@ class Written(Equation):
         if function is None:
             return jnp.zeros((), self.grid.dtype)
         modes = self._modes(0.0)
-        values = self.transform.inverse(self._inner(function.inner, fields, Rows(modes, self._coefficients(fields))))
-        return max_over_points(jnp.real(function(values, self._numbers(modes), self._places(function))))
+        values = self.transform.inverse(self._inner(self.worked.plan.inner, fields, self._rows(fields)))
+        largest = max_over_points(function(values, self._numbers(modes), self._places(function)))
+        return largest + self.rate_of_linear()
+
+    def rate_of_linear(self) -> ArrayLike:
+        """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
+
+        L is exact for any step with integrating-factor and exponential steppers; others may need it.
+        """
+        return 0.0
 
     @property
     def why_no_rate(self) -> str:
@@ -114,22 +131,102 @@ class Written(Equation):
         return numbers
 
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
-        """N(u, t): the plan's levels one after the other, and what it makes of the products; and the largest number."""
-        worked, modes, found = self.worked, self._modes(t), None
+        """N(u, t), and the largest of a number at the points."""
+        rows, found = self._carried_out(self.worked.plan, fields, t, largest)
+        changes = self._by_field(rows, self.worked.changes)
+        no_mean = {name: without_mean(changes[name], self.grid) for name, f in self.fields.items() if f.zero_mean}
+        return {**changes, **no_mean}, found
+
+    def _carried_out(
+        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
+    ) -> tuple[Rows, Any]:
+        """The products of a plan, its levels one after the other; and the largest of a number at the points."""
+        modes, found = self._modes(t), None
         coefficients = self._coefficients(fields)
-        for inner, products in worked.plan.levels():
-            function = AtPoints(tuple(worked.plan.products[i] for i in products), tuple(inner))
-            hats = self._inner(inner, fields, Rows(modes, coefficients))
+        for inner, products in plan.levels():
+            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner))
+            hats = self._inner([plan.inner[i] for i in inner], fields, Rows(modes, coefficients))
             places = self._places(function)
             made = self.transform.pointwise(function, hats, self._numbers(modes), places, largest=largest)
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", number): made[i] for i, number in enumerate(products)}
-        rows = Rows(modes, coefficients)
-        changes = {
-            name: jnp.stack([rows.whole(worked.changes[scalar]) for scalar in self._scalars(name)])
-            for name in self.fields
+        return Rows(modes, coefficients), found
+
+    def derivation(self) -> list[tuple[str, str]]:
+        return report(self.text, self.worked, self.grid.dimensions)
+
+    # ---- energies and series ------------------------------------------------------------------------------------
+
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        rows = self._rows(fields)
+        return {
+            name: sum(self._of_square(square, rows, rows) for square in energy.squares)
+            for name, energy in self.worked.energies.items()
         }
-        return changes, found
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
+        now, zeros = self._rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
+        linear, nonlinear, forced = (
+            self._rows({**zeros, **change}) for change in (changes.linear, changes.nonlinear, changes.forcing)
+        )
+        budget: dict[str, dict[str, Array]] = {}
+        for name, energy in self.worked.energies.items():
+            power = lambda rows: sum(self._power(square, now, rows) for square in energy.squares)  # noqa: B023, E731
+            named = lambda causes: {n: power(self._rows(self._by_field(now, c))) for n, c in causes.items()}  # noqa: B023, E731
+            inside, outside = named(energy.causes), named(energy.outside)
+            budget[name] = {label: inside.get(label, 0) + outside.get(label, 0) for label in {**inside, **outside}}
+            if energy.linear:
+                budget[name]["linear"] = power(linear) - sum(inside.values())
+            if energy.nonlinear:
+                budget[name]["nonlinear"] = power(nonlinear) - sum(outside.values())
+            if any(self._holds(square, changes.forcing) for square in energy.squares):
+                budget[name]["forcing"] = power(forced)
+        return budget
+
+    @staticmethod
+    def _holds(square: Square, names: Mapping[str, Any]) -> bool:
+        """Whether a term of a quadratic form holds any of these fields."""
+        parts = [part for side in (square.left, square.right) for part in side.walk()]
+        return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
+
+    def _power(self, square: Square, fields: Rows, change: Rows) -> Array:
+        """What a change of the fields adds to one term of a quadratic form per time."""
+        if square.left == square.right:
+            return 2 * self._of_square(square, fields, change)
+        return self._of_square(square, fields, change) + self._of_square(square, change, fields)
+
+    def _of_square(self, square: Square, left: Rows, right: Rows) -> Array:
+        """One term of a quadratic form, its two factors from two sets of fields. All-reduces only."""
+        number = jnp.real(_whole(left.modes.value(square.number)))
+        return number * mean_product(left.whole(square.left), right.whole(square.right), self.grid)
+
+    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
+        columns = {name: self._column(column, fields) for name, column in self.worked.columns.items()}
+        rate = {"cfl": dt * self.rate(fields)} if self.has_rate else {}
+        return {**self.energies(fields), **columns, **rate}
+
+    def _column(self, column: Column, fields: Fields) -> Array:
+        """The mean of a further column."""
+        if isinstance(column, tuple):
+            rows = self._rows(fields)
+            return jnp.asarray(sum(self._of_square(square, rows, rows) for square in column))
+        rows, _ = self._carried_out(column, fields, 0.0)
+        return rows.mean(column.rows[""])
+
+    def series_units(self) -> dict[str, str]:
+        if self.units:
+            return dict(self.units)
+        known = super().series_units() if self.text.energies is None else {}
+        names = [*self.worked.energies, *self.worked.columns, *(["cfl"] if self.has_rate else [])]
+        return {name: known.get(name, "1") for name in names}
+
+    def _rows(self, fields: Fields) -> Rows:
+        return Rows(self._modes(0.0), self._coefficients(fields))
+
+    def _by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
+        """Fields from an expression for each scalar."""
+        return {name: jnp.stack([rows.whole(nodes[s]) for s in self._scalars(name)]) for name in self.fields}
 
     def _coefficients(self, fields: Fields) -> dict[Node, Array]:
         """Coefficients of each scalar of the fields."""
@@ -140,9 +237,9 @@ class Written(Equation):
         places = dict(zip("xyz", self.grid.coordinates(), strict=False))
         return {name: places[name] for name in function.coordinates} or None
 
-    def _inner(self, inner: Sequence[int], fields: Fields, rows: Rows) -> Array:
+    def _inner(self, inner: Sequence[Node], fields: Fields, rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are."""
-        wanted, parts = [self.worked.plan.inner[i] for i in inner], []
+        wanted, parts = list(inner), []
         while wanted:
             name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
             scalars = self._scalars(name) if name in self.fields else ()
@@ -157,7 +254,11 @@ class Written(Equation):
         return tuple(scalar for scalar in self.worked.less.scalars if named(scalar) == name)
 
     def _modes(self, t: ArrayLike) -> GridModes:
-        return GridModes(self.grid, {**{name: getattr(self, name) for name in self.text.system.parameters}, "t": t})
+        return GridModes(self.grid, {**self.numbers(), "t": t})
+
+    def numbers(self) -> dict[str, Any]:
+        """The parameters of the text by name: attributes of the equation by default."""
+        return {name: getattr(self, name) for name in self.text.system.parameters}
 
 
 def _whole(value: Any) -> Any:
@@ -176,7 +277,9 @@ def write(
     parameters: Mapping[str, str] | Sequence[str] | None = None,
     units: Mapping[str, str] | None = None,
     means: Mapping[str, float] | None = None,
-    plan: str = "as written",
+    energies: Mapping[str, str] | None = None,
+    series: Mapping[str, str] | None = None,
+    plan: str = "fewest transforms",
 ) -> type[Written]:
     """A class of equations from text.
 
@@ -191,7 +294,9 @@ def write(
         parameters: their names, or rank by name; by default every name that is nothing else is a number.
         units: of each field, as far as they are known.
         means: of the fields whose mean is 0 and stays so.
-        plan: `as written` for the transforms that stand in the text.
+        energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
+        series: further columns of the series, by name: what is averaged over the box.
+        plan: `fewest transforms`, or `as written` for those that stand in the text.
 
     Returns:
         A subclass of `Equation`. The same arguments give the same class, so that programs compiled for it are kept.
@@ -201,7 +306,20 @@ def write(
     """
     if parameters is not None and not isinstance(parameters, Mapping):
         parameters = dict.fromkeys(parameters, "scalar")
-    return class_of(Text(lines, fields, unknowns or {}, define or {}, parameters, units or {}, means or {}, plan))
+    return class_of(
+        Text(
+            write=lines,
+            fields=fields,
+            unknowns=unknowns or {},
+            define=define or {},
+            parameters=parameters,
+            units=units or {},
+            means=means or {},
+            energies=energies,
+            series=series or {},
+            plan=plan,
+        )
+    )
 
 
 @cache

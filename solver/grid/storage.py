@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jax.sharding import NamedSharding
+from jax.sharding import NamedSharding, PartitionSpec
 
 from solver.grid.grid import Grid
 
@@ -62,5 +62,8 @@ class Storage:
         return (*shape[: len(shape) - len(axes)], *axes)
 
     def sharding(self, ndim: int, grid: Grid) -> NamedSharding:
-        """Sharding of an array of `ndim` axes that is split over the devices."""
+        """Sharding of an array of `ndim` axes. Numbers on the host are whole on each device, so that every process can
+        read them."""
+        if not self.is_split:
+            return NamedSharding(grid.mesh, PartitionSpec())
         return self.grid(grid).spectral_sharding(ndim) if self.holds == "modes" else grid.physical_sharding(ndim)

@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     )
     from solver.io.manifest import (
         CheckpointError as CheckpointError,
+        OtherFormat as OtherFormat,
         list_checkpoints as list_checkpoints,
         newest_time as newest_time,
+        other_formats as other_formats,
         read_manifest as read_manifest,
         step_of as step_of,
     )

@@ -48,6 +48,7 @@ def load_checkpoint(
     Raises:
         CheckpointError: a checksum does not match, or an entry is missing or has another shape, dtype or storage. The
             message names the entry.
+        OtherFormat: the checkpoint has a format that this version does not read.
     """
     path = Path(path)
     if not checked:

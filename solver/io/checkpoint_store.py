@@ -16,14 +16,20 @@ import jax
 
 from solver.cluster import LOGGER, Agreement, any_process, is_first
 from solver.io.files import PARTIAL, checksum, partial_path
-from solver.io.manifest import CheckpointError, list_checkpoints, read_manifest
+from solver.io.manifest import CheckpointError, OtherFormat, list_checkpoints, read_manifest
 from solver.io.shared_file import NAME as NAME_OF_SHARED, block_checksums
 
 
 def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:
-    """Problems of a checkpoint, one line each; none if it is whole. Checks every `parts`-th file or block."""
+    """Problems of a checkpoint, one line each; none if it is whole. Checks every `parts`-th file or block.
+
+    Raises:
+        OtherFormat: it has a format that this version does not read.
+    """
     try:
         files = read_manifest(path)["files"]
+    except OtherFormat:
+        raise
     except CheckpointError as error:
         return [str(error)]
     problems = []
@@ -46,7 +52,8 @@ def _matches(file: Path, claimed: str | list[str], part: int, parts: int) -> boo
 
 def verify_together(path: Path) -> list[str]:
     """`verify`, in which each process checks its share; all processes agree whether there are problems. Collective."""
-    problems = verify(path, jax.process_index(), jax.process_count())
+    with Agreement("verify").together():
+        problems = verify(path, jax.process_index(), jax.process_count())
     if any_process(bool(problems)):
         return problems or [f"{path}: another process found its files damaged"]
     return []
@@ -56,6 +63,9 @@ def newest_valid(folder: Path | str) -> tuple[Path | None, dict[Path, list[str]]
     """The newest checkpoint that is whole, and the problems of the newer ones, which are damaged.
 
     Collective: each process checks its share of the files.
+
+    Raises:
+        OtherFormat: the newest one that is not damaged has a format that this version does not read.
     """
     damaged: dict[Path, list[str]] = {}
     for path in reversed(_listed_by_first(folder, Agreement("newest"))):

@@ -17,6 +17,18 @@ class CheckpointError(RuntimeError):
     """A checkpoint cannot be written or read, or is damaged."""
 
 
+class OtherFormat(CheckpointError):
+    """A checkpoint of a format that this version does not read; nothing else is known to be wrong with it.
+
+    Attributes:
+        reason: which format it has, and which one is read.
+    """
+
+    def __init__(self, path: Path, found: Any) -> None:
+        self.reason = f"format {found}; this version of Slabwave reads format {FORMAT}"
+        super().__init__(f"{path}: a checkpoint of {self.reason}")
+
+
 def list_checkpoints(folder: Path | str) -> list[Path]:
     """Complete checkpoints, oldest first; they are not verified."""
     folder = Path(folder)
@@ -35,7 +47,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """Read a checkpoint's manifest.
 
     Raises:
-        CheckpointError: it is missing, unreadable, changed, or of a format that this version does not know.
+        CheckpointError: it is missing, unreadable or changed.
+        OtherFormat: it has a format that this version does not read.
     """
     try:
         body = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
@@ -45,8 +58,21 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if digest(body) != claimed:
         raise CheckpointError(f"{path / MANIFEST}: its checksum does not match")
     if body["format"] != FORMAT:
-        raise CheckpointError(f"{path / MANIFEST}: format {body['format']}; this version reads {FORMAT}")
+        raise OtherFormat(path, body["format"])
     return body
+
+
+def other_formats(folder: Path | str) -> dict[Path, str]:
+    """The checkpoints of a format that this version does not read, and which format that is."""
+    reasons = {}
+    for path in list_checkpoints(folder):
+        try:
+            read_manifest(path)
+        except OtherFormat as error:
+            reasons[path] = error.reason
+        except CheckpointError:
+            continue
+    return reasons
 
 
 def newest_time(folder: Path | str) -> float | None:

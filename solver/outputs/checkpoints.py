@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from solver.cluster import Agreement
 from solver.equations.system import PeriodicSystem
-from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, verify, write_checkpoint
+from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, other_formats, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run
 from solver.steppers.state import State
@@ -105,7 +105,8 @@ class Checkpoints(Output):
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        return {path: verify(path) for path in list_checkpoints(directory.checkpoints)}
+        unread = other_formats(directory.checkpoints)
+        return {path: verify(path) for path in list_checkpoints(directory.checkpoints) if path not in unread}
 
 
 def _is_multiple(value: float, unit: float) -> bool:

@@ -26,6 +26,7 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
 
     Raises:
         CheckpointError: all of them are damaged.
+        OtherFormat: the newest that is not damaged has a format that this version does not read; none is set aside.
         ConfigError: values at the start that are not finite.
     """
     directory = run.directory

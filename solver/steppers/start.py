@@ -13,10 +13,11 @@ from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, with_budget
 from solver.equations.system import PeriodicSystem, compiled
+from solver.grid import Storage
 from solver.operators import Fields
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
-from solver.steppers.storage import HOST, Declared, declare, split_arrays
+from solver.steppers.storage import HOST, declare, place_as_declared, split_arrays
 
 
 def initial_state(
@@ -36,6 +37,11 @@ def initial_state(
         t: time of the fields.
         seed: of the run's random key; none is kept if None.
 
+    Returns:
+        Fields, history and states of forcings as coefficients or as values at the points, split over the devices as
+        their `Storage` says; every other array whole on each device. Communication: the forward transform, and what
+        the equation's sums need.
+
     Raises:
         TypeError: an equation that the stepper cannot step.
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
@@ -46,10 +52,14 @@ def initial_state(
     values = _by_name(u, equation)
     key = () if seed is None else jax.random.key(seed)
     made = _start(equation, stepper, values)
-    forcing = _start_forcing(equation, key, made["field"])
-    storage = _declared(equation, stepper, made["history"], forcing)
+    forced = _start_forcing(equation, key, made["field"])
+    storage = split_arrays(
+        _field_storage(equation),
+        _history_storage(equation, stepper, made["history"]),
+        _forcing_storage(equation, forced["forcing"]),
+    )
     begin = {"t": np.float64(t), "t_reference": np.float64(t), **_counters()}
-    return State(**made, key=key, forcing=forcing, box=equation.grid.box, storage=storage, **begin)
+    return State(**made, **forced, box=equation.grid.box, storage=storage, **begin)
 
 
 def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
@@ -59,35 +69,51 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
     columns, shapes = equation.budget_columns(), equation.physical_shapes()
     fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
     budget = {name: jnp.asarray(np.float64(0)) for name in columns}
-    return {
+    history = stepper.start(equation, with_budget(fields, budget))
+    made = {
         "field": fields,
-        "history": stepper.start(equation, with_budget(fields, budget)),
+        "history": history,
         "conserved": equation.conserved(fields),
         "energies": equation.energies(fields) if budget else {},
         "budget": budget,
     }
+    declared = {**_field_storage(equation), **_history_storage(equation, stepper, history)}
+    return place_as_declared(made, declared, equation.grid)
+
+
+def _make_forcing(equation: Any, key: Any, fields: Fields) -> dict[str, Any]:
+    """The states of the forcings at the start, and the key of the run."""
+    forcing = equation.start_forcing(key, fields)
+    return place_as_declared({"forcing": forcing, "key": key}, _forcing_storage(equation, forcing), equation.grid)
 
 
 _start = compiled(_make_start)
-_start_forcing = compiled(lambda equation, key, fields: equation.start_forcing(key, fields))
+# the fields say on which devices a program with Explicit axes runs, even if no forcing reads them
+_start_forcing = compiled(_make_forcing, keep_unused=True)
 
 
-def _declared(equation: PeriodicSystem, stepper: Stepper, history: Any, forcing: Mapping[str, Any]) -> Declared:
-    """How the arrays of a state are stored, as equation, stepper and forcings declare it."""
-    grid, fields = equation.grid, equation.field_storage()
+def _field_storage(equation: PeriodicSystem) -> dict[str, Storage]:
+    """How the fields of a state are stored, by path in the state."""
+    return {f"field/{name}": storage for name, storage in equation.field_storage().items()}
+
+
+def _history_storage(equation: PeriodicSystem, stepper: Stepper, history: Any) -> dict[str, Storage]:
+    """How the arrays of a stepper's history are stored, as the stepper declares it, by path in the state."""
+    fields = equation.field_storage()
     entries = {**fields, BUDGET: HOST} if equation.budget_columns() else fields
-    parts = [{f"field/{name}": how for name, how in fields.items()}]
-    parts.append(
-        declare(
-            f"stepper {stepper.name}", "history_storage", "history", history, stepper.history_storage(entries), grid
-        )
-    )
-    for name, driving in equation.forcings().items():
-        declared = driving.state_storage(fields[name])
-        parts.append(
-            declare(f"forcing {driving.name}", "state_storage", f"forcing/{name}", forcing[name], declared, grid)
-        )
-    return split_arrays(*parts)
+    declared = stepper.history_storage(entries)
+    return declare(f"stepper {stepper.name}", "history_storage", "history", history, declared, equation.grid)
+
+
+def _forcing_storage(equation: PeriodicSystem, states: Mapping[str, Any]) -> dict[str, Storage]:
+    """How the states of the forcings are stored, as each forcing declares it, by path in the state."""
+    fields = equation.field_storage()
+    declared: dict[str, Storage] = {}
+    for name, forcing in equation.forcings().items():
+        storage = forcing.state_storage(fields[name])
+        owner, place = f"forcing {forcing.name}", f"forcing/{name}"
+        declared |= declare(owner, "state_storage", place, states[name], storage, equation.grid)
+    return declared
 
 
 def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from solver.grid import Grid, Storage
+from solver.mesh import placed
 
 Declared: TypeAlias = tuple[tuple[str, Storage], ...]  # by path in the state, such as `field/velocity`; sorted
 
@@ -75,3 +76,24 @@ def _check(owner: str, method: str, name: str, shape: tuple[int, ...], how: Stor
 def split_arrays(*parts: Mapping[str, Storage]) -> Declared:
     """What a state keeps of the storage of its parts: the arrays that are split over the devices."""
     return tuple(sorted((name, how) for part in parts for name, how in part.items() if how.is_split))
+
+
+def place_as_declared(part: Any, declared: Mapping[str, Storage], grid: Grid) -> Any:
+    """Give each array of a new state the sharding that its storage says; called while the state is traced.
+
+    Left to the compiler, an array of zeros would be whole on each device, and an array on the host may be split.
+
+    Args:
+        part: entries of the state by name: `{"field": …, "history": …}`.
+        declared: how the arrays are stored, by path in the state; an array that has no entry is on the host.
+        grid: of the state.
+
+    Returns:
+        The same entries: modes and points split over the devices, every other array whole on each device.
+    """
+
+    def place(path: Any, leaf: Any) -> Any:
+        storage = declared.get(path_in_state(path), HOST)
+        return placed(leaf, storage.sharding(np.ndim(leaf), grid))
+
+    return jax.tree_util.tree_map_with_path(place, part)

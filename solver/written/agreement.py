@@ -48,8 +48,8 @@ def agrees(less: Reduced, plan: Plan[Row]) -> bool:
     most = max((degree(node, fields) for node in less.rest.values()), default=0)
     for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1):
         samples = draw(used, less.dimensions, SAMPLES, SEED + factors, factors)
-        of_text = _Multilinear(less, samples, None)
-        of_plan = _Multilinear(less, samples, plan, of_text.functions)
+        of_text = Multilinear(less, samples, None)
+        of_plan = Multilinear(less, samples, plan, of_text.functions)
         for bits, at in ((max(samples.modes), samples.at.changes), (0, used.at(of_text.modes[0]).changes)):
             rows = [(of_text.value(node), of_plan.value(plan.rows[row])) for row, node in less.rest.items()]
             texts, plans = (np.stack([_array(pair[side], bits) for pair in rows], axis=1) for side in range(2))
@@ -63,7 +63,7 @@ def _array(values: Values, bits: int) -> np.ndarray:
     return np.broadcast_to(np.asarray(values.get(bits, 0.0), complex), SAMPLES)
 
 
-class _Multilinear:
+class Multilinear:
     """Values of expressions, by the factors whose amplitudes they hold.
 
     Args:

@@ -42,8 +42,9 @@ class Reduced:
         system: as it was read.
         dimensions: of space.
         scalars: of the fields, one after another.
+        right: the right-hand sides, with their causes; diagnosed unknowns are written out in them and below.
         linear: S, by row and scalar.
-        rest: N, by row; diagnosed unknowns are written out in it.
+        rest: N, by row.
         left_out: terms of degree one in the rest, each with the reason.
         mass: M, by row and scalar.
         gradients: G, by row and multiplier.
@@ -54,6 +55,7 @@ class Reduced:
     system: System
     dimensions: int
     scalars: tuple[Node, ...]
+    right: Mapping[Row, Node]
     linear: Symbols
     rest: Mapping[Row, Node]
     left_out: Sequence[tuple[Node, str]]
@@ -155,6 +157,7 @@ def reduced(system: System, dimensions: int) -> Reduced:
         system=system,
         dimensions=dimensions,
         scalars=fields,
+        right=right,
         linear={key: symbol for key, symbol in part.symbols.items() if key[1] in fields},
         rest=part.rest,
         left_out=part.left_out,

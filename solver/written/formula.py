@@ -10,6 +10,8 @@ from solver.written.tree import (
     Comparison,
     Component,
     Contraction,
+    Derivative,
+    Entry,
     Line,
     Name,
     Negative,
@@ -18,6 +20,8 @@ from solver.written.tree import (
     Power,
     Product,
     Quotient,
+    Slot,
+    Solved,
     Sum,
 )
 
@@ -42,6 +46,7 @@ class _Style:
     brackets: tuple[str, str]
     dot: str
     minus: str
+    component: Callable[[str, str], str]
 
 
 def _plain_name(name: str) -> str:
@@ -64,6 +69,7 @@ _UNICODE = _Style(
     brackets=("(", ")"),
     dot="·",
     minus="−",
+    component=lambda whole, direction: f"{whole}_{direction}",
 )  # fmt: skip
 _LATEX = _Style(
     name=_latex_name,
@@ -76,6 +82,7 @@ _LATEX = _Style(
     brackets=(r"\left(", r"\right)"),
     dot=r"\cdot ",
     minus="-",
+    component=lambda whole, direction: f"{whole}_{{{direction}}}",
 )  # fmt: skip
 
 
@@ -117,6 +124,8 @@ class _Writer:
                 return self.sum(terms), ADDED
             case Negative(of):
                 return style.minus + self.bound(of, MULTIPLIED), ADDED
+            case Product(Derivative() as left, right):
+                return f"{self.bound(left, WHOLE)} {self.bound(right, MULTIPLIED)}", MULTIPLIED
             case Product(left, right):
                 return f"{self.bound(left, MULTIPLIED)} {self.bound(right, MULTIPLIED)}", MULTIPLIED
             case Quotient(above, below):
@@ -130,9 +139,19 @@ class _Writer:
             case Contraction(left, right):
                 return f"{self.bound(left, RAISED_TO)}{style.dot}{self.bound(right, RAISED_TO)}", MULTIPLIED
             case Component(of, direction):
-                return f"{self.bound(of, WHOLE)}_{direction[0] if direction != 'up' else 'up'}", WHOLE
+                return style.component(self.bound(of, WHOLE), direction), WHOLE
             case Comparison(left, sign, right):
                 return f"{self.part(left)[0]} {sign} {self.part(right)[0]}", ADDED
+            case Entry(name, index):
+                return style.component(style.name(name), "".join("xyz"[i] for i in index)), WHOLE
+            case Derivative(of, axis):
+                return style.operators[f"d{'xyz'[axis]}"] + self.bound(of, WHOLE), RAISED_TO
+            case Solved(of, by):
+                divisor = self.part(by)[0]
+                before, behind = style.brackets
+                return f"{style.power(f'{before}{divisor}{behind}', '−1')} {self.bound(of, WHOLE)}", MULTIPLIED
+            case Slot(holds, number):
+                return style.component(holds[0], str(number)), WHOLE
             case Call():
                 return self.call(node)
         raise TypeError(f"{type(node).__name__} is no part of an expression")
@@ -155,6 +174,8 @@ class _Writer:
             return self.part(arguments[0])
         if name in style.operators:
             return style.operators[name] + self.bound(arguments[0], WHOLE), RAISED_TO
+        if name == "abs":
+            return f"|{self.part(arguments[0])[0]}|", WHOLE
         if name == "conj":
             return style.power(self.bound(arguments[0], WHOLE), "*"), RAISED_TO
         return style.call(name, ", ".join(self.part(argument)[0] for argument in arguments)), WHOLE

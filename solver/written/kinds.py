@@ -226,9 +226,9 @@ class _Checker:
         return Kind(1, of.is_complex)
 
     def _dot(self, node: Call, left: Kind, right: Kind) -> Kind:
-        if (left.order, right.order) != (1, 1):
-            raise node.place.error(f"dot of {left} and {right}: two vectors are needed")
-        return Kind(0, left.is_complex or right.is_complex)
+        if not left.order or not right.order:
+            raise node.place.error(f"dot of {left} and {right}: vectors or tensors are needed")
+        return Kind(left.order + right.order - 2, left.is_complex or right.is_complex)
 
     def _cross(self, node: Call, left: Kind, right: Kind) -> Kind:
         if (left.order, right.order) != (1, 1) or self.dimensions == 1:

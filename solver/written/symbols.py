@@ -188,6 +188,12 @@ class RandomModes(Modes):
         self.slopes[list(constant_along)] = 0
         self.numbers: dict[tuple[str, tuple[int, ...]], Any] = {}
 
+    def opposite(self) -> RandomModes:
+        """The modes of opposite wavenumbers, with the same parameters."""
+        other = RandomModes(*self.slopes.shape)
+        other.slopes, other.numbers, other.random = -self.slopes, self.numbers, self.random
+        return other
+
     def derivative(self, axis: int) -> Any:
         return self.slopes[axis]
 

@@ -73,7 +73,7 @@ def read_system(
         WrittenError: the first thing that is wrong, with its place in the text.
     """
     _check_names(fields, unknowns, define, parameters or {})
-    lines = [read_line(text) for text in write]
+    lines, unknowns = without_gauges([read_line(text) for text in write], unknowns)
     named = {name: read_expression(text) for name, text in define.items()}
     declared = {*fields, *unknowns, *named, *CONSTANTS}
     if parameters is None:
@@ -81,11 +81,47 @@ def read_system(
     for node in [*named.values(), *(side for line in lines for side in (line.right,))]:
         _refuse_rates(node, "on the left of an equation, and not in a definition")
     definitions = _written_out(named)
-    lines = [Line(_insert(line.left, definitions), _insert(line.right, definitions), line.text) for line in lines]
+    lines = [Line(insert(line.left, definitions), insert(line.right, definitions), line.text) for line in lines]
     system = System(dict(fields), dict(unknowns), dict(parameters), definitions, tuple(lines), ())
     fitting = _dimensions(system)
     _check_rates(system)
     return System(system.fields, system.unknowns, system.parameters, definitions, system.lines, fitting)
+
+
+# ---- gauges -------------------------------------------------------------------------------------------------------
+
+
+def without_gauges(lines: Sequence[Line], unknowns: Mapping[str, str]) -> tuple[list[Line], dict[str, str]]:
+    """Lines without gauges, `integ(p) = 0`, and without the constants that stand in constraints to make room for them.
+
+    In a periodic box the mean of an unknown is zero where nothing else is said, so that Dedalus' tau terms, as in
+    `div(u) + tau_p = 0`, are zero.
+
+    Raises:
+        WrittenError: an `integ` elsewhere, or one such constant more than there are gauges.
+    """
+    gauges = [line for line in lines if _is_gauge(line, unknowns)]
+    others = [line for line in lines if line not in gauges]
+    for part in (part for line in others for side in (line.left, line.right) for part in side.walk()):
+        if isinstance(part, Call) and part.function == "integ":
+            raise part.place.error("integ stands in a gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
+    if not gauges:
+        return others, dict(unknowns)
+    gauged = {name.name for line in gauges for name in _names(line.left)}
+    moving = {name.name for line in others if _rates(line.left) for side in _sides([line]) for name in _names(side)}
+    constants = [name for name in unknowns if name not in gauged | moving]
+    if len(constants) > len(gauges):
+        raise WrittenError(f"{', '.join(constants)}: one gauge is needed for each, such as integ(p) = 0")
+    zeros = dict.fromkeys(constants, Number(0))
+    lines = [Line(insert(line.left, zeros), insert(line.right, zeros), line.text) for line in others]
+    return lines, {name: rank for name, rank in unknowns.items() if name not in constants}
+
+
+def _is_gauge(line: Line, unknowns: Mapping[str, str]) -> bool:
+    match line.left, line.right:
+        case Call("integ" | "mean", (Name(name),)), Number(value):
+            return name in unknowns and value == 0
+    return False
 
 
 # ---- names --------------------------------------------------------------------------------------------------------
@@ -135,7 +171,7 @@ def _written_out(named: Mapping[str, Node]) -> dict[str, Node]:
         for inner in _names(named[name]):
             if inner.name in named:
                 write_out(inner.name, (*above, name))
-        done[name] = _insert(named[name], done)
+        done[name] = insert(named[name], done)
         return done[name]
 
     for name in named:
@@ -143,14 +179,14 @@ def _written_out(named: Mapping[str, Node]) -> dict[str, Node]:
     return {name: done[name] for name in named}
 
 
-def _insert(node: Node, definitions: Mapping[str, Node]) -> Node:
+def insert(node: Node, definitions: Mapping[str, Node]) -> Node:
     """The expression with definitions in place of their names; the name of a cause stays."""
     if isinstance(node, Name):
         return definitions.get(node.name, node)
     if isinstance(node, Call) and node.function == "cause":
         label, term = node.arguments
-        return Call(node.function, (label, _insert(term, definitions)), place=node.place)
-    return node.map_children(lambda child: _insert(child, definitions))
+        return Call(node.function, (label, insert(term, definitions)), place=node.place)
+    return node.map_children(lambda child: insert(child, definitions))
 
 
 # ---- ranks --------------------------------------------------------------------------------------------------------

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from solver.written.arranged import Row
+from solver.written.conserved import is_conserved
 from solver.written.elimination import Reduced, reduced
+from solver.written.energies import Energy, Square, energy, quadratic_form, scalar_of, squares_of
 from solver.written.formula import unicode
 from solver.written.matrices import Linear, linear_operator
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Rate, Unseen, rate
+from solver.written.search import cheapest_plan
 from solver.written.system import System, read_system
-from solver.written.tree import Line, Name, Node, WrittenError
+from solver.written.tree import Entry, Line, Name, Node, WrittenError
 from solver.written.vocabulary import nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
+    "fewest transforms": cheapest_plan,
     "as written": lambda less: plan_as_written(less.rest, less.system.fields),
 }
+
+
+Column: TypeAlias = "tuple[Square, ...] | Plan[str]"
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,14 @@ class Text:
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
         units: of each field, as far as they are known.
         means: of the fields whose mean is 0 and stays so.
-        plan: how the transforms are found, a key of `PLANS`.
+        energies: what is quadratic in the fields and has a budget, as the text of its density by name; ½|u|² of each
+            field if None.
+        series: further columns of the series, by name: texts whose means over the box are reported.
+        symbols: how names are printed, as `u` for `velocity`.
+        plan: how the transforms are found, a key of `PLANS`. The fewest need other forms of products of two, so that
+            aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
+            `aliased` says that they are wanted all the same.
+        aliased: whether other forms are wanted on every grid.
 
     Raises:
         WrittenError: of what stands beside the equations; they themselves are read when they are asked for.
@@ -48,12 +62,16 @@ class Text:
     parameters: Any = None
     units: Any = ()
     means: Any = ()
-    plan: str = "as written"
+    energies: Any = None
+    series: Any = ()
+    symbols: Any = ()
+    plan: str = "fewest transforms"
+    aliased: bool = False
 
     def __post_init__(self) -> None:
         lines = [self.write] if isinstance(self.write, str) else self.write
         object.__setattr__(self, "write", tuple(lines))
-        for name in ("fields", "unknowns", "define", "parameters", "units", "means"):
+        for name in ("fields", "unknowns", "define", "parameters", "units", "means", "energies", "series", "symbols"):
             given = getattr(self, name)
             object.__setattr__(self, name, None if given is None else tuple(dict(given).items()))
         known = [name for name, _ in self.fields]
@@ -73,8 +91,22 @@ class Text:
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
         """The equations as people write them, and below them what defined names stand for."""
-        definitions = (f"{written(Name(name))} = {written(read_expression(text))}" for name, text in self.define)
-        return "\n".join([*(written(read_line(line)) for line in self.write), *definitions])
+        definitions = (
+            f"{written(Name(name))} = {written(self.shown(read_expression(text)))}" for name, text in self.define
+        )
+        lines = map(read_line, self.write)
+        return "\n".join(
+            [*(written(Line(self.shown(line.left), self.shown(line.right), line.text)) for line in lines), *definitions]
+        )
+
+    def shown(self, node: Node) -> Node:
+        """An expression with its names as they are printed."""
+        printed = dict(self.symbols)
+        if isinstance(node, Name):
+            return Name(printed.get(node.name, node.name))
+        if isinstance(node, Entry):
+            return Entry(printed.get(node.name, node.name), node.index)
+        return node.map_children(self.shown)
 
     @property
     def names(self) -> set[str]:
@@ -87,9 +119,14 @@ class Text:
         """Units of a field, `1` where none are given."""
         return dict(self.units).get(field, "1")
 
-    def in_dimensions(self, dimensions: int) -> Worked:
-        """What is derived from the text for so many dimensions of space."""
-        return _worked(self, dimensions)
+    def in_dimensions(self, dimensions: int, aliases: bool = False) -> Worked:
+        """What is derived from the text for so many dimensions of space.
+
+        Args:
+            dimensions: of space.
+            aliases: whether products of two are aliased on the grid.
+        """
+        return _worked(self, dimensions, self.plan if self.aliased or not aliases else "as written")
 
 
 @dataclass(frozen=True)
@@ -102,6 +139,8 @@ class Worked:
         plan: how N is evaluated.
         changes: N of each scalar of the fields, in the products of the plan.
         rate: what a CFL number needs.
+        energies: quadratic forms and what changes them, by name.
+        columns: further columns of the series: quadratic forms, or plans of which the mean is reported.
     """
 
     less: Reduced
@@ -109,11 +148,42 @@ class Worked:
     plan: Plan[Row]
     changes: Mapping[Node, Node]
     rate: Rate | Unseen
+    energies: Mapping[str, Energy]
+    columns: Mapping[str, Column]
 
 
 @cache
-def _worked(text: Text, dimensions: int) -> Worked:
+def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     less = reduced(text.system, dimensions)
-    plan = PLANS[text.plan](less)
+    plan = PLANS[plan_name](less)
     changes = less.changes(plan.rows)
-    return Worked(less, linear_operator(less), plan, changes, rate(less, plan, changes))
+    densities = default_energies(text.system) if text.energies is None else text.energies
+    forms = {name: quadratic_form(density, less) for name, density in densities}
+    return Worked(
+        less=less,
+        linear=linear_operator(less),
+        plan=plan,
+        changes=changes,
+        rate=rate(less, plan, changes),
+        energies={
+            name: energy(form, less, nonlinear=bool(plan.products) and not is_conserved(form, less))
+            for name, form in forms.items()
+        },
+        columns={name: column_of(column, less) for name, column in text.series},
+    )
+
+
+def column_of(text: str, less: Reduced) -> Column:
+    """A column of the series: without transforms where it is a quadratic form."""
+    node = scalar_of(text, less)
+    squares = squares_of(node, less)
+    return plan_as_written({"": node}, less.system.fields) if squares is None else squares
+
+
+def default_energies(system: System) -> list[tuple[str, str]]:
+    """½|u|² of each field, by the names that columns of series have for it."""
+    density = {"scalar": "{0}*{0}/2", "vector": "{0}@{0}/2", "wavefunction": "abs({0})**2/2"}
+    return [
+        ("energy" if len(system.fields) == 1 else f"{name}_energy", density[rank].format(name))
+        for name, rank in system.fields.items()
+    ]

@@ -60,6 +60,7 @@ REMARKS = {
     "dt": Word("dt(f), on the left of an equation"),
     "explicit": Word("explicit(term)"),
     "cause": Word("cause(name, term)", 2, 2),
+    "integ": Word("integ(p), in a gauge: integ(p) = 0"),
 }
 OPERATORS = ("lap", "inverse_lap", "fraclap", "helmholtz", "mean")  # act on each mode by itself, as derivatives do
 WORDS = {**DERIVATIVES, **ALGEBRA, **POINTWISE, **REMARKS}

@@ -19,6 +19,7 @@ import xarray
 from helpers import last_of_each, read_checkpoint
 
 from solver.cli.main import main
+from solver.io.manifest import FORMAT, digest
 
 pytestmark = pytest.mark.slow
 
@@ -403,6 +404,26 @@ def test_check_info_verify_plot(finished):
     figures = {p.name for p in (folder / "figures").iterdir()}
     assert {"series.png", "spectra.png", "step-00000040.png"} <= figures
     assert (folder / "figures" / "series.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_of_another_version_is_left_alone(finished, here, tmp_path):
+    """Its checkpoints have a format that is not read: one line says which, and nothing in the directory changes."""
+    run = shutil.copytree(finished[0], tmp_path / "run")
+    for path in (run / "checkpoints").glob("step-*/manifest.json"):
+        body = {**json.loads(path.read_text()), "format": FORMAT - 1}
+        del body["sha256"]
+        path.write_text(json.dumps({**body, "sha256": digest(body)}))
+    reads = f"format {FORMAT - 1}; this version of Slabwave reads format {FORMAT}"
+    names = sorted(path.name for path in (run / "checkpoints").iterdir())
+    done = here("resume", run, "time.end=0.5")
+    assert done.returncode == 1
+    assert done.stderr == f"slabwave: error: {run}/checkpoints/step-00000040: a checkpoint of {reads}\n"
+    assert "damaged" not in done.stdout
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == names
+    assert f"step-00000040 has {reads}" in here("info", run).stdout
+    verified = here("verify", run).stdout
+    assert re.search(rf"unknown\s+checkpoints/step-00000040: {reads}\n", verified)
+    assert ", 0 damaged" in verified
 
 
 def test_starting_from_a_snapshot(finished, tmp_path):

@@ -280,6 +280,14 @@ def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
     assert "failed" not in out
 
 
+def test_a_stepper_that_keeps_a_history(tune, few):
+    """A candidate is one program: it takes what it gave before, so each array must lie there as at the start."""
+    code, out, _ = tune("time.stepper=sbdf2")
+    assert code == 0
+    assert len(rows(out)) >= 3
+    assert "failed" not in out
+
+
 def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
     original = operations.on_global_arrays
 

@@ -15,13 +15,16 @@ from solver.config import load
 from solver.io import (
     CheckpointError,
     DiskError,
+    OtherFormat,
     keep_newest,
     list_checkpoints,
     newest_valid,
+    other_formats,
     remove_leftovers,
     set_aside,
     verify,
 )
+from solver.io.manifest import FORMAT, digest
 from solver.steppers.storage import path_in_state
 
 pytestmark = pytest.mark.slow
@@ -151,6 +154,36 @@ def test_any_damage_is_found_and_the_previous_one_is_used(saved, name, harm):
     assert [p.name for p in damaged] == ["step-00000015"]
     assert set_aside(folder / "step-00000015").name == "step-00000015.damaged-0"
     assert [p.name for p in list_checkpoints(folder)] == ["step-00000005", "step-00000010"]
+
+
+def write_as_format(path, number):
+    """Change the format in a manifest, as a version before or after would have written it."""
+    body = json.loads((path / "manifest.json").read_text())
+    body = {**body, "format": number}
+    del body["sha256"]
+    (path / "manifest.json").write_text(json.dumps({**body, "sha256": digest(body)}))
+
+
+@pytest.mark.parametrize("number", [FORMAT - 1, FORMAT + 1])
+def test_a_checkpoint_of_another_format_is_refused_and_not_called_damaged(saved, number):
+    """Neither are older ones taken in its place: the newest is whole, only another version reads it."""
+    run, folder = saved
+    newest = folder / "step-00000015"
+    write_as_format(newest, number)
+    message = rf"step-00000015: a checkpoint of format {number}; this version of Slabwave reads format {FORMAT}$"
+    for read in (lambda: newest_valid(folder), lambda: sw.io.load_checkpoint(newest, run.equation, run.stepper)):
+        with pytest.raises(OtherFormat, match=message):
+            read()
+    assert list(other_formats(folder)) == [newest]
+
+
+def test_a_damaged_checkpoint_before_one_of_another_format(saved):
+    _, folder = saved
+    damage_byte(folder / "step-00000015" / "manifest.json")
+    write_as_format(folder / "step-00000010", FORMAT - 1)
+    with pytest.raises(OtherFormat, match="step-00000010"):
+        newest_valid(folder)
+    assert [path.name for path in other_formats(folder)] == ["step-00000010"]
 
 
 def test_a_half_written_checkpoint_is_no_checkpoint(saved):

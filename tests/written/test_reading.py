@@ -96,7 +96,7 @@ def test_degrees(text, found):
         ("dt(u) = -u@grad(u) - grad(p) + nu*lap(u)", "∂t u = −(u·∇)u − ∇p + ν ∇²u",
          r"\partial_t u = -\left(u\cdot \nabla\right)u - \nabla p + \nu \nabla^2 u"),
         ("div(u) = 0", "∇·u = 0", r"\nabla\cdot u = 0"),
-        ("dt(a) = a - (1 + 2j)*abs(a)**2*a", "∂t a = a − (1 + 2i) abs(a)² a", None),
+        ("dt(a) = a - (1 + 2j)*abs(a)**2*a", "∂t a = a − (1 + 2i) |a|² a", None),
         ("dt(b) = a*(b - c)/(d*e)", "∂t b = a (b − c)/(d e)", None),
         ("dt(b) = -(b + c)", "∂t b = −(b + c)", None),
         ("dt(b) = a - (b - c)", "∂t b = a − (b − c)", None),

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     # a target's plug-in looks for its GPUs unless another platform is asked for
     set_up, copies_only = jax_for("cpu" if has_target else "auto"), is_of_a_run(Path(options.file))
     config = assemble.read_run_file(options.file, options.overrides, copies_only=copies_only, prepare=set_up)
-    from solver.cli.planned import memory_lines, plan_lines
+    from solver.cli.planned import derivation_lines, memory_lines, plan_lines
     from solver.plan import make_plan
 
     if not has_target and (options.hosts is not None or options.measured is not None):
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         more = target_report(run, plan, target)
     notes = [f"# source:       {line}" for line in config.imported]
     notes += [f"# run file:     {line}" for line in config.dropped]
-    for line in [*notes, *plan_lines(plan), *more]:
+    for line in [*notes, *derivation_lines(run.equation.derivation()), *plan_lines(plan), *more]:
         print(line)
     if options.resolved:
         print(f"\n{config.to_toml()}")

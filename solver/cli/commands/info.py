@@ -13,6 +13,7 @@ from solver.config import read_toml
 from solver.io import (
     DEAD_SECONDS,
     CheckpointError,
+    OtherFormat,
     RunDirectory,
     duration,
     list_checkpoints,
@@ -147,6 +148,8 @@ def _stands_at(directory: RunDirectory, end: float) -> str:
     for path in reversed(list_checkpoints(directory.checkpoints)):
         try:
             manifest = read_manifest(path)
+        except OtherFormat as error:
+            return f"{path.name} has {error.reason}"
         except CheckpointError:
             continue
         t = manifest["t"]

@@ -31,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
             print(f"        {' '.join(problem.split())}")
     for path in _unsealed(directory, checked):
         print(f"{'unknown':8}{path.relative_to(directory.path)}: it has no checksum, or was cut short")
+    for path, reason in io.other_formats(directory.checkpoints).items():
+        print(f"{'unknown':8}{path.relative_to(directory.path)}: {reason}")
     damaged = sum(bool(problems) for problems in checked.values())
     print(f"{len(checked)} checked, {damaged} damaged")
     return FAILED if damaged else FINISHED

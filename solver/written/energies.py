@@ -1,0 +1,222 @@
+"""Energies that a text declares: quadratic forms, what changes them, and which changes cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from solver.written.arranged import Row
+from solver.written.components import ONE, factors, minus, plus, times_all, written_out
+from solver.written.degrees import degree
+from solver.written.elimination import Reduced, replaced
+from solver.written.kinds import kind_of
+from solver.written.linear import coefficient, linear_part, taken_apart
+from solver.written.matrices import matrices, matrix
+from solver.written.parse import read_expression
+from solver.written.symbols import RandomModes, applied
+from solver.written.system import System, insert
+from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
+
+CANCELS = 1e-9  # of the size of what cancels
+
+
+@dataclass(frozen=True)
+class Square:
+    """One term of a quadratic form: a number times the mean of left* right.
+
+    Args:
+        number: without fields.
+        left, right: linear in the fields.
+    """
+
+    number: Node
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Energy:
+    """A quadratic quantity whose budget is kept.
+
+    Args:
+        squares: the terms of its mean over the box.
+        causes: what linear terms in L change it, by name: the part of L u of each scalar.
+        outside: the same of linear terms that the text keeps out of L.
+        linear: whether the rest of L u changes it.
+        nonlinear: whether the rest of N changes it.
+    """
+
+    squares: tuple[Square, ...]
+    causes: Mapping[str, Mapping[Node, Node]]
+    outside: Mapping[str, Mapping[Node, Node]]
+    linear: bool
+    nonlinear: bool
+
+
+def expression(text: str, system: System, dimensions: int) -> Node:
+    """An expression beside the equations, with definitions written out.
+
+    Raises:
+        WrittenError: as `read_expression`; anything but a scalar.
+    """
+    node = insert(read_expression(text), system.definitions)
+    kind = kind_of(node, system.kinds, dimensions)
+    if kind.order:
+        raise node.place.error(f"{kind}: a scalar is needed")
+    return node
+
+
+def scalar_of(text: str, less: Reduced) -> Node:
+    """An expression beside the equations, in components of the fields alone."""
+    node = expression(text, less.system, less.dimensions)
+    return replaced(written_out(node, less.system.kinds, less.dimensions).scalar, less.diagnosed)
+
+
+# ---- quadratic forms ------------------------------------------------------------------------------------------------
+
+
+def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
+    """The mean of a text as a quadratic form of the fields.
+
+    Raises:
+        WrittenError: it is none.
+    """
+    place = read_expression(text).place
+    squares = squares_of(scalar_of(text, less), less)
+    if squares is None:
+        raise place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")
+    return squares
+
+
+def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
+    """The terms of a quadratic form; None where it is none."""
+    fields = set(less.system.fields)
+    match node:
+        case Sum(terms):
+            parts = [squares_of(term, less) for term in terms]
+            return None if None in parts else tuple(square for part in parts for square in part or ())
+        case Negative(of):
+            return _scaled(squares_of(of, less), Number(-1))
+        case Quotient(above, below) if degree(below, fields) == 0:
+            return _scaled(squares_of(above, less), Quotient(ONE, below))
+        case Call("mean", (of,)):
+            return squares_of(of, less)
+        case Power(base, Number(exponent)) if exponent == 2:
+            whole = base.arguments[0] if isinstance(base, Call) and base.function == "abs" else base
+            is_one = degree(whole, fields) == 1
+            return (Square(ONE, whole, whole),) if is_one and _fits(less, whole, whole, base) else None
+        case Product():
+            return _of_product(node, less)
+    return None
+
+
+def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
+    fields = set(less.system.fields)
+    varying = [part for part in factors(node) if degree(part, fields)]
+    number = times_all(part for part in factors(node) if not degree(part, fields))
+    if len(varying) == 1:
+        return _scaled(squares_of(varying[0], less), number)
+    if len(varying) != 2 or any(degree(part, fields) != 1 for part in varying):
+        return None
+    conjugated = [isinstance(part, Call) and part.function == "conj" for part in varying]
+    right, left = varying if conjugated[1] else varying[::-1]
+    if any(conjugated) and not all(conjugated):
+        assert isinstance(left, Call)
+        return (Square(number, left.arguments[0], right),)
+    return (Square(number, left, right),) if _fits(less, left, right, ONE) else None
+
+
+def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
+    """Whether a product of real fields, or a squared modulus, and no product of complex ones without conjugation."""
+    names = {part.name for side in (left, right) for part in side.walk() if isinstance(part, Name)}
+    is_complex = any(less.system.kinds[name].is_complex for name in names if name in less.system.kinds)
+    return not is_complex or (isinstance(base, Call) and base.function == "abs")
+
+
+def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, ...] | None:
+    if squares is None:
+        return None
+    return tuple(Square(times_all((square.number, number)), square.left, square.right) for square in squares)
+
+
+# ---- what changes an energy -----------------------------------------------------------------------------------------
+
+
+def energy(squares: tuple[Square, ...], less: Reduced, nonlinear: bool) -> Energy:
+    """What changes a quadratic form.
+
+    Args:
+        squares: its terms.
+        less: the system without its unknowns.
+        nonlinear: whether N changes it.
+    """
+    labels, modes = _labels(less.right.values()), RandomModes(less.dimensions, count=4 * len(less.scalars), seed=5)
+    causes, outside = ({label: less.changes(_caused(label, less, kept)) for label in labels} for kept in (False, True))
+    changing = lambda of: {name: change for name, change in of.items() if _changes(squares, change, less, modes)}  # noqa: E731
+    linear = less.changes(less.linear_rows())
+    unnamed = {s: plus((linear[s], *(minus(change[s]) for change in causes.values()))) for s in less.scalars}
+    return Energy(squares, changing(causes), changing(outside), _changes(squares, unnamed, less, modes), nonlinear)
+
+
+def _labels(nodes: Collection[Node]) -> list[str]:
+    """The names of causes, in the order in which they stand."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        for part in node.walk():
+            if isinstance(part, Call) and part.function == "cause" and isinstance(part.arguments[0], Name):
+                found[part.arguments[0].name] = None
+    return list(found)
+
+
+def _caused(label: str, less: Reduced, outside: bool) -> dict[Row, Node]:
+    """The linear terms of one cause, by row: those in L, or those that the text keeps out of it."""
+
+    def take(part: Node) -> tuple[Node, Node] | None:
+        is_cause = isinstance(part, Call) and part.function == "cause"
+        if not is_cause or part.children[0] != Name(label):
+            return None
+        return (_made_implicit(part) if outside else part), Number(0)
+
+    fields = set(less.system.fields)
+    caused = {row: taken_apart(node, fields, take)[0] for row, node in less.right.items()}
+    symbols = linear_part(caused, fields).symbols
+    of_row = lambda row: (applied(symbol, scalar) for (at, scalar), symbol in symbols.items() if at == row)  # noqa: E731
+    return {row: plus(of_row(row)) for row in less.right}
+
+
+def _made_implicit(node: Node) -> Node:
+    """The terms that are kept out of L, as if they were not; nothing of the others."""
+    found = [part.arguments[0] for part in node.walk() if isinstance(part, Call) and part.function == "explicit"]
+    return plus(found)
+
+
+def _changes(squares: Sequence[Square], change: Mapping[Node, Node], less: Reduced, modes: RandomModes) -> bool:
+    """Whether a linear change of the fields changes a quadratic form.
+
+    With i k as a real D the fields of a mode and its opposite are independent, so that the form changes unless
+    S(D) + S(−D)ᵀ vanishes, S the form with the change in one place.
+    """
+    opposite = modes.opposite()
+    parts = []
+    for at, other in ((modes, opposite), (opposite, modes)):
+        form = 0
+        for square in squares:
+            number = np.asarray(at.value(square.number))
+            for left, right in ((square.left, square.right), (square.right, square.left)):
+                form = form + number * _row(left, less, other)[:, :, None] * _row(right, less, at)[:, None, :]
+        changes = matrix(
+            {(s, r): coefficient(change[s], r) for s in less.scalars for r in less.scalars},
+            less.scalars, less.scalars, at,
+        )  # fmt: skip
+        here, there = matrices(less, at).projector, matrices(less, other).projector
+        parts.append(np.swapaxes(there, 1, 2) @ form @ changes @ here)
+    whole = parts[0] + np.swapaxes(parts[1], 1, 2)
+    return bool(np.abs(whole).max() > CANCELS * max(np.abs(parts[0]).max(), 1e-300))
+
+
+def _row(node: Node, less: Reduced, modes: RandomModes) -> np.ndarray:
+    """Symbols of a linear expression `(mode, scalar)`."""
+    count = np.size(modes.derivative(0))
+    return np.stack([np.broadcast_to(modes.value(coefficient(node, s)), count) for s in less.scalars], axis=1)

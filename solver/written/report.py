@@ -1,0 +1,96 @@
+"""What was derived from a text, in words: which terms are linear, what is transformed, what a CFL number is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from solver.written.arranged import Row
+from solver.written.components import ZERO, written_out
+from solver.written.elimination import Reduced, replaced
+from solver.written.formula import unicode
+from solver.written.linear import linear_part
+from solver.written.parse import read_line
+from solver.written.plan import Plan, plan_as_written
+from solver.written.rates import Unseen
+from solver.written.system import insert
+from solver.written.text import Text, Worked
+from solver.written.tree import Call, Line, Negative, Node, Slot, Sum
+
+COUPLED = {
+    "nothing": "a number for each mode",
+    "fields": "a matrix of the fields for each mode",
+    "components": "a matrix of all components for each mode",
+}
+
+
+def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]:
+    """Headings and what stands beside them, a line each.
+
+    Args:
+        text: of the equation.
+        worked: what was derived from it.
+        dimensions: of space.
+    """
+    inside, outside = _terms(text, worked.less)
+    lines = [("equation", line) for line in text.formula().split("\n")]
+    lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
+    lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
+    printed = lambda node: unicode(text.shown(_shown(node, worked.plan)))  # noqa: E731
+    written = plan_as_written(worked.less.rest, text.system.fields)
+    lines += [("plan", line) for line in _plan(worked.plan, written, printed)]
+    found = worked.rate
+    if isinstance(found, Unseen):
+        lines.append(("rate", f"no CFL number, since {found.reason}: steps are fixed, or a tolerance chooses them"))
+    elif found.speeds is not None:
+        speeds = map(printed, found.speeds)
+        shown = (f"{speed} along {axis}" for speed, axis in zip(speeds, "xyz", strict=False))
+        lines.append(("rate", f"of a CFL number: speeds {', '.join(shown)}"))
+    elif found.reaction is not None:
+        lines.append(("rate", f"of a CFL number: reactions {printed(found.reaction)}"))
+    return lines
+
+
+def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -> list[str]:
+    """The transforms of a plan, beside those that stand in the text."""
+    (inverse, forward), (more_inverse, more_forward) = plan.transforms, written.transforms
+    beside = "as written" if plan == written else f"as written {more_inverse} and {more_forward}"
+    lines = [f"{inverse} inverse and {forward} forward transforms for each right-hand side ({beside})"]
+    if plan.inner:
+        lines.append(f"to the points: {', '.join(map(printed, plan.inner))}")
+        lines.append(f"and back: {', '.join(map(printed, plan.products))}")
+    return lines
+
+
+def _shown(node: Node, plan: Plan[Row]) -> Node:
+    """An expression with inner fields and products in place of their numbers."""
+    held = [part for part in node.walk() if isinstance(part, Slot)]
+    of = {slot: (plan.inner if slot.holds == "inner" else plan.products)[slot.number] for slot in held}
+    return replaced(node, {slot: _shown(inner, plan) for slot, inner in of.items()})
+
+
+def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]:
+    """The terms that L holds, and those of degree one that it does not, each with the reason."""
+    system, inside, outside = text.system, [], []
+    fields = set(system.fields)
+    for line in map(read_line, text.write):
+        for term in _of_line(line):
+            components = written_out(insert(term, system.definitions), system.kinds, less.dimensions).entries
+            part = linear_part({index: replaced(node, less.diagnosed) for index, node in components.items()}, fields)
+            if part.left_out:
+                outside.append((unicode(text.shown(term)), part.left_out[0][1]))
+            elif part.symbols and all(node == ZERO for node in part.rest.values()):
+                inside.append(unicode(text.shown(term)))
+    return list(dict.fromkeys(inside)), list(dict.fromkeys(outside))
+
+
+def _of_line(line: Line) -> list[Node]:
+    """The terms of a line that stand beside a rate of change, as they would on the right."""
+    sides = [(line.left, -1), (line.right, 1)]
+    terms = [(term, sign) for side, sign in sides for term in (side.terms if isinstance(side, Sum) else (side,))]
+    holds_rate = any(_is_rate(part) for term, _ in terms for part in term.walk())
+    others = [(term, sign) for term, sign in terms if not any(map(_is_rate, term.walk()))]
+    return [term if sign > 0 else Negative(term) for term, sign in others] if holds_rate else []
+
+
+def _is_rate(node: Node) -> bool:
+    return isinstance(node, Call) and node.function == "dt"
