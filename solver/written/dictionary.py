@@ -140,10 +140,20 @@ def _shape(node: Node) -> str:
             return replace(part, axis=0)
         return replace(part, index=()) if isinstance(part, Entry) else part
 
-    text = repr(blank(node))
-    is_divergence = all(isinstance(p.of, Entry) and p.of.index == (p.axis,) for p in node.children
-                        if isinstance(p, Derivative)) and len(node.children) > 1  # fmt: skip
-    return text + " divergence" * is_divergence
+    return repr(blank(node)) + " divergence" * _is_divergence(node)
+
+
+def _is_divergence(node: Node) -> bool:
+    """Whether a node is the sum of ∂_i of components i: without its indices it would look as those of a curl."""
+    if not isinstance(node, Sum):
+        return False
+    slopes = [term for term in node.terms if isinstance(term, Derivative) and isinstance(term.of, Entry)]
+    return len(slopes) == len(node.terms) and all(_index(term) == (term.axis,) for term in slopes)
+
+
+def _index(slope: Derivative) -> tuple[int, ...]:
+    """The index of the component that a derivative is of."""
+    return slope.of.index if isinstance(slope.of, Entry) else ()
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------

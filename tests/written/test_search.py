@@ -12,8 +12,12 @@ from evaluation import Box, by_plan, on_constraints, random_values
 from solver.written import read_system
 from solver.written.agreement import agrees
 from solver.written.components import minus, plus, times
+from solver.written.dictionary import dictionary
 from solver.written.elimination import reduced
+from solver.written.matrices import operators
+from solver.written.parameters import lengths
 from solver.written.plan import Plan, plan_as_written
+from solver.written.samples import draw
 from solver.written.search import cheapest_plan
 from solver.written.tree import Call, Derivative, Entry, Name, Slot
 
@@ -88,7 +92,7 @@ SYSTEMS = {
     ),
     "three layers": (
         (["dt(q1) = -perp(a)@grad(q1)", "dt(q2) = -perp(c)@grad(q2)", "dt(q3) = -perp(e)@grad(q3)",
-          "lap(a) + kd**2*(c - a) = q1", "lap(c) + kd**2*(a - 2*c + e) = q2", "lap(e) + kd**2*(c - e) = q3"],
+          "lap(a) + 3/2*(c - a) = q1", "lap(c) + 3/2*(a - 2*c + e) = q2", "lap(e) + 3/2*(c - e) = q3"],
          {"q1": "scalar", "q2": "scalar", "q3": "scalar"}, {"a": "scalar", "c": "scalar", "e": "scalar"}),
         {2: (6, 8)},
     ),
@@ -278,7 +282,9 @@ def test_random_products_never_need_more_transforms_than_the_text(seed):
 PRINTED = """
 from test_search import SYSTEMS, MIXED, planned, random_system
 from solver.written import read_system
+from solver.written.dictionary import dictionary
 from solver.written.elimination import reduced
+from solver.written.samples import draw
 from solver.written.search import cheapest_plan
 for case in [("convective", 3), ("Burgers", 3), ("two layers", 2), ("shallow water", 2)]:
     print(planned(*case)[1])
@@ -332,6 +338,31 @@ def test_a_plan_that_is_wrong_for_the_mean_of_a_product_is_found_out():
     plan = plan_as_written(less.rest, less.system.fields)
     assert agrees(less, plan)
     assert not agrees(less, replace(plan, rows=dict.fromkeys(plan.rows, Slot("product", 0))))
+
+
+def test_orders_are_those_of_large_wavenumbers_whatever_stands_in_a_solution():
+    layers = ["dt(q1) = q1", "dt(q2) = q2", "dt(q3) = q3",
+              "lap(a) + g*(c - a) = q1", "lap(c) + g*(a - 2*c + e) = q2", "lap(e) + g*(c - e) = q3"]  # fmt: skip
+    less = reduced(read_system(layers, dict.fromkeys(["q1", "q2", "q3"], "scalar"), dict.fromkeys("ace", "scalar")), 2)
+    samples = draw(operators(less), 2, 60, 0)
+    found = dictionary(less, (), list(less.diagnosed.values()), samples, {})
+    assert [found.inner[i].order for i in found.given] == [-2.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "known"), [("two layers", {"kd": 1}), ("Camassa–Holm", {"eps": -2}), ("vorticity", {})]
+)
+def test_parameters_count_as_derivatives(name, known):
+    less = reduced(read_system(*SYSTEMS[name][0]), max(SYSTEMS[name][1]))
+    assert lengths(less.rest.values()) == {(parameter, ()): order for parameter, order in known.items()}
+
+
+def test_a_plan_of_more_transforms_than_the_text_has_is_not_taken(monkeypatch):
+    less = reduced(read_system(*SYSTEMS["convective"][0]), 2)
+    written = plan_as_written(less.rest, less.system.fields)
+    wasteful = replace(written, inner=(*written.inner, Call("lap", (written.inner[0],))))
+    monkeypatch.setattr("solver.written.search._Planned.plans", lambda self: iter([wasteful]))
+    assert cheapest_plan(less) == written
 
 
 def test_the_plan_as_written_stands_in_for_one_that_does_not_agree(monkeypatch):
