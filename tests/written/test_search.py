@@ -111,6 +111,7 @@ SYSTEMS = {
         {2: (3, 4)},
     ),
     "Burgers": ((["dt(u) = -u@grad(u) + nu*lap(u)"], VELOCITY), {1: (1, 1), 2: (3, 3), 3: (6, 4)}),
+    "compression": ((["dt(u) = u@grad(u) - div(outer(u, u))"], VELOCITY), {2: (3, 2)}),
     "Kuramoto–Sivashinsky": (
         (["dt(u) = -lap(u) - lap(lap(u)) - grad(u)@grad(u)/2"], SCALAR),
         {1: (1, 1), 2: (2, 1), 3: (3, 1)},
