@@ -15,6 +15,7 @@ from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
+from solver.equations.manifold import without_mean
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix
 from solver.written.components import ZERO, plus
