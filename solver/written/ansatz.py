@@ -12,15 +12,14 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from solver.written.components import ONE
 from solver.written.dictionary import Dictionary, Inner, rank
 from solver.written.elimination import Reduced
 from solver.written.matrices import Operators
+from solver.written.parameters import Lengths, apart, holds_parameters, inner_constants, order_of
 from solver.written.problem import Column, Outer, Pair, Problem, outer_values
 from solver.written.samples import Forms, Samples, draw
-from solver.written.symbols import applied
-from solver.written.terms import Term, Weight, weight_of
-from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Number, Solved, Sum
+from solver.written.terms import Term, Weight
+from solver.written.tree import Node
 
 SEED = 2
 MOST_COLUMNS = 2500  # of one problem: a few seconds
@@ -53,8 +52,7 @@ class Ansatz:
         terms: of two linear factors; rows by their places.
         choice: the inner fields.
         factors: every factor in the terms, measured as the inner fields are.
-        is_weighted: whether constants inside linear expressions count as so many derivatives as they stand beside, so
-            that fewer products are possible.
+        lengths: as how many derivatives parameters count, as the inner fields were measured with.
         samples: a few, to see what is tied to what.
     """
 
@@ -64,7 +62,7 @@ class Ansatz:
     choice: Dictionary
     factors: Dictionary
     samples: Samples
-    is_weighted: bool
+    lengths: Lengths
 
     def problems(self) -> list[Problem] | None:
         """All of them; None if one is too large."""
@@ -111,7 +109,7 @@ class Ansatz:
     @property
     def is_parametric(self) -> bool:
         """Whether parameters stand inside linear expressions, where they cannot be told apart from them."""
-        return any(_parameters(inner.node) for inner in (*self.choice.inner, *self.factors.inner))
+        return any(holds_parameters(inner.node) for inner in (*self.choice.inner, *self.factors.inner))
 
     def _signature(self, factors: Sequence[Node]) -> set[tuple[int, int]]:
         measured = [self._measured(node) for node in factors]
@@ -137,14 +135,13 @@ class Ansatz:
         """Every product of inner fields of these groups under every operator that may stand before it."""
         kinds = list(dict.fromkeys(kind for term in terms for kind in self._kinds(term)))
         rows, columns = list(rows), []
-        is_weighted = self.is_weighted and self.is_parametric
         for (i, a), (j, b) in combinations_with_replacement(enumerate(self.choice.inner), 2):
             if not _pairs(a, b) & groups:
                 continue
             outers: dict[Outer, None] = {}
             homogeneous = a.is_homogeneous and b.is_homogeneous
             for order, operator, constants, is_exact in kinds:
-                degrees = _degrees(order - a.order - b.order, is_exact and (homogeneous or is_weighted))
+                degrees = _degrees(order - a.order - b.order, is_exact and homogeneous)
                 powers = [p for degree in degrees for p in _powers(self.less.dimensions, degree)]
                 outers |= dict.fromkeys(Outer(constants, p, operator) for p in powers)
             columns += [Column(row, (i, j), outer) for outer in outers for row in rows]
@@ -160,15 +157,9 @@ class Ansatz:
         is_exact = all(inner.is_homogeneous for inner in measured if inner)
         if not self.is_parametric:
             return [(order, operator, term.weight.constants, is_exact)]
-        outside: list[tuple[tuple[Node, ...], int]] = [((), 0), *self._inner_constants()]
-        kinds = [(order - weight * self.is_weighted, constants) for constants, weight in outside]
-        is_exact = is_exact or self.is_weighted
+        inside = inner_constants(inner.node for inner in self.factors.inner)
+        kinds = [(order - order_of(constants, self.lengths), constants) for constants in [(), *inside]]
         return [(rest, operator, term.weight.times(Weight(1.0, more)).constants, is_exact) for rest, more in kinds]
-
-    def _inner_constants(self) -> list[tuple[tuple[Node, ...], int]]:
-        """Constants beside operators in what linear expressions are solved from, with the order of the operators."""
-        parts = [part for inner in self.factors.inner for part in inner.node.walk() if isinstance(part, Solved | Call)]
-        return list(dict.fromkeys(found for part in parts for found in _constants(part)))
 
 
 def _pairs(a: Inner | None, b: Inner | None) -> set[tuple[int, int]]:
@@ -188,51 +179,6 @@ def _degrees(rest: float, is_exact: bool) -> list[int]:
 def _powers(dimensions: int, degree: int) -> list[tuple[int, ...]]:
     axes = combinations_with_replacement(range(dimensions), degree)
     return [tuple(chosen.count(axis) for axis in range(dimensions)) for chosen in axes]
-
-
-def apart(symbol: Node) -> tuple[int, Node]:
-    """The number of derivatives in an outer symbol, and the operator that is left of it without them."""
-    match symbol:
-        case Derivative(of, _):
-            order, rest = apart(of)
-            return order + 1, rest
-        case Call("lap", (of,)):
-            order, rest = apart(of)
-            return order + 2, rest
-        case Call("fraclap", (of, Number(power))) if power.imag == 0 and power.real >= 0 and power.real % 1 == 0:
-            order, rest = apart(of)
-            return order + 2 * int(power.real), rest
-        case Call(function, (of, *others)):
-            order, rest = apart(of)
-            return order, applied(Call(function, (ONE, *others)), rest)
-        case Solved(of, by):
-            order, rest = apart(of)
-            return order, applied(Solved(ONE, by), rest)
-    return 0, symbol
-
-
-def _parameters(node: Node) -> bool:
-    """Whether an operator in a linear expression has parameters inside."""
-    for part in node.walk():
-        inside = (part.by,) if isinstance(part, Solved) else part.arguments[1:] if isinstance(part, Call) else ()
-        if any(isinstance(below, Name | Entry) for argument in inside for below in argument.walk()):
-            return True
-    return False
-
-
-def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
-    """The constants that an operator holds beside derivatives, with the number of these."""
-    match part:
-        case Call("helmholtz", (_, argument)):
-            constants = weight_of(argument).constants
-            return [(constants, 2)] if constants else []
-        case Solved(_, by):
-            terms = by.terms if isinstance(by, Sum) else (by,)
-            plain = [term for term in terms if not any(isinstance(p, Derivative | Solved | Call) for p in term.walk())]
-            order = max((apart(term.of if isinstance(term, Negative) else term)[0] for term in terms), default=0)
-            weights = map(weight_of, plain)
-            return [(weight.constants, order) for weight in weights if weight.constants and order]
-    return []
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------

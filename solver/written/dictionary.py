@@ -11,6 +11,7 @@ import numpy as np
 
 from solver.written.components import derivative, minus, plus
 from solver.written.elimination import Reduced, named
+from solver.written.parameters import Lengths
 from solver.written.samples import Forms, Samples
 from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Solved, Sum
 
@@ -56,7 +57,9 @@ class Dictionary:
         return tuple(i for i, inner in enumerate(self.inner) if inner.is_given)
 
 
-def dictionary(less: Reduced, factors: Sequence[Node], given: Sequence[Node], samples: Samples) -> Dictionary:
+def dictionary(
+    less: Reduced, factors: Sequence[Node], given: Sequence[Node], samples: Samples, of: Lengths
+) -> Dictionary:
     """Collect the inner fields.
 
     Args:
@@ -64,9 +67,10 @@ def dictionary(less: Reduced, factors: Sequence[Node], given: Sequence[Node], sa
         factors: linear expressions that stand in products of two.
         given: linear expressions that other terms take to the points.
         samples: of modes.
+        of: as how many derivatives parameters count.
     """
     nodes = list(dict.fromkeys([*given, *_made_from(less, [*factors, *given])]))
-    measured = _measured(less, nodes, given, samples)
+    measured = _measured(less, nodes, given, samples, of)
     shapes: dict[str, list[int]] = {}
     for i, (inner, _) in enumerate(measured):
         if not inner.is_given:
@@ -146,15 +150,15 @@ def _shape(node: Node) -> str:
 
 
 def _measured(
-    less: Reduced, nodes: Sequence[Node], given: Collection[Node], samples: Samples
+    less: Reduced, nodes: Sequence[Node], given: Collection[Node], samples: Samples, lengths: Lengths
 ) -> list[tuple[Inner, np.ndarray]]:
     """Order and groups of each expression that does not vanish, and its values."""
     forms = Forms.of(nodes, less.scalars, tuple(less.system.fields))
     groups = groups_of(samples.at.projector)
     modes, amplitudes = samples.modes[1], samples.amplitudes[0]
-    at = lambda scale: np.einsum("sij,sj->si", forms.matrix(modes.scaled(scale)), amplitudes)  # noqa: E731
+    matrix = np.abs(forms.matrix(samples.whole)).max(0)  # draws all parameters
+    at = lambda scale: np.einsum("sij,sj->si", forms.matrix(modes.scaled(scale, lengths)), amplitudes)  # noqa: E731
     values, scales = at(1.0), [(at(scale), at(2 * scale)) for scale in (1.0, FAR)]
-    matrix = np.abs(forms.matrix(samples.whole)).max(0)
     moving = np.any(modes.slopes != 0, axis=0)
     found = []
     for i, node in enumerate(nodes):

@@ -131,8 +131,8 @@ class Forward:
 
 def _clean(mix: np.ndarray) -> np.ndarray:
     """Coefficients with plain ones rounded, and without those that are rounding."""
-    values = [rounded(float(value)) if abs(value) > NEGLIGIBLE else 0.0 for value in mix.real.ravel()]
-    return np.reshape(values, mix.shape)
+    plain = lambda part: rounded(float(part)) if abs(part) > NEGLIGIBLE else 0.0  # noqa: E731
+    return np.reshape([complex(plain(value.real), plain(value.imag)) for value in mix.ravel()], mix.shape)
 
 
 def _place(key: Key) -> tuple[Pair, str]:

@@ -47,7 +47,7 @@ class Outer:
                 symbol = derivative_of(symbol, axis)
         return symbol
 
-    def weighted(self, number: float) -> Node:
+    def weighted(self, number: complex) -> Node:
         """All of it as a symbol."""
         return times(constant(Weight(number, self.constants)), self.symbol())
 
@@ -74,7 +74,7 @@ class Entry:
     row: int
     made: Made
     outer: Outer
-    number: float
+    number: complex
 
 
 @dataclass
@@ -140,11 +140,22 @@ class Problem:
         return self._minimal[pairs]
 
     def _dropped(self, pairs: tuple[Pair, ...], key: Callable[[Pair], Any]) -> tuple[Pair, ...]:
-        left = list(pairs)
-        for pair in sorted(pairs, key=key):
-            without = tuple(other for other in left if other != pair)
-            if without and self.suffices(without):
-                left.remove(pair)
+        """What is left when products are dropped one after another, each if the others suffice.
+
+        Many at once are tried first: if they can go together, each of them can.
+        """
+        left = dict.fromkeys(pairs)
+
+        def drop(some: list[Pair]) -> None:
+            without = tuple(pair for pair in left if pair not in some)
+            if self.suffices(without):
+                for pair in some:
+                    del left[pair]
+            elif len(some) > 1:
+                drop(some[: len(some) // 2])
+                drop(some[len(some) // 2 :])
+
+        drop(sorted(pairs, key=key))
         return tuple(left)
 
     def solved(self, pairs: tuple[Pair, ...]) -> list[Entry] | None:

@@ -35,9 +35,10 @@ class SampledModes(RandomModes):
             self.numbers[name, index] = self.random.uniform(0.5, 1.5, self.slopes.shape[1])
         return self.numbers[name, index]
 
-    def scaled(self, factor: float) -> SampledModes:
-        """The same with all wavevectors multiplied."""
-        return SampledModes(factor * self.slopes, self.numbers, self.random)
+    def scaled(self, factor: float, lengths: Mapping[Any, float]) -> SampledModes:
+        """The same with all wavevectors multiplied, and with parameters that count as so many derivatives."""
+        numbers = {key: value * factor ** lengths.get(key, 0.0) for key, value in self.numbers.items()}
+        return SampledModes(factor * self.slopes, numbers, self.random)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ are equal to the text with aliasing, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from solver.written.agreement import agrees
 from solver.written.ansatz import Ansatz
@@ -17,6 +16,7 @@ from solver.written.dictionary import Dictionary, dictionary
 from solver.written.elimination import Reduced
 from solver.written.forward import Combination, Forward, Key
 from solver.written.matrices import operators
+from solver.written.parameters import lengths
 from solver.written.plan import Plan, Planner, plan_as_written
 from solver.written.problem import Entry, Outer
 from solver.written.samples import draw
@@ -73,12 +73,13 @@ class _Planned:
         factors = list(dict.fromkeys(node for term in self.terms.quadratic for node in term.factors))
         given = [node for node in self.planner.inner if not any(isinstance(part, Slot) for part in node.walk())]
         samples = draw(self.operators, self.less.dimensions, 120, SEED)
-        choice = dictionary(self.less, factors, given, samples)
-        measured = dictionary(self.less, (), factors, samples)
-        ansatz = Ansatz(self.less, self.operators, self.terms.quadratic, choice, measured, samples, is_weighted=True)
         forward = Forward(self.operators, self.less.dimensions, MODES)
-        for tried in (ansatz, replace(ansatz, is_weighted=False)) if ansatz.is_parametric else (ansatz,):
-            problems = tried.problems()
+        known = lengths(factors)
+        for of in (known, {}) if known else (known,):
+            choice = dictionary(self.less, factors, given, samples, of)
+            measured = dictionary(self.less, (), factors, samples, of)
+            ansatz = Ansatz(self.less, self.operators, self.terms.quadratic, choice, measured, samples, of)
+            problems = ansatz.problems()
             found = None if problems is None else SetSearch(choice, problems, forward, self.written).best()
             if found is not None:
                 yield self._assembled(choice, forward.combined(found.entries), found.entries)
@@ -91,7 +92,7 @@ class _Planned:
 
         slot = lambda i: Slot("inner", inner[choice.inner[i].node])  # noqa: E731
 
-        def made(key: Key, number: float) -> Node:
+        def made(key: Key, number: complex) -> Node:
             factors = map(slot, key[0]) if isinstance(key[0], tuple) else key[:1]
             return times_all([constant(Weight(number, key[1])), *factors])
 

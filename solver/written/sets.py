@@ -21,7 +21,7 @@ from solver.written.problem import Entry, Pair, Problem
 MOST_BLOCKS = 12  # of inner fields, of which every set is tried
 MOST_CHOICES = 64  # of products, for one set of inner fields
 SHUFFLED = 3  # orders in which few products are dropped, beside the usual ones
-FEW = 16
+FEW, MANY = 16, 60  # products
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,10 @@ class SetSearch:
         derivatives = lambda pair: sum(inner[i].order for i in pair)  # noqa: E731
         random = np.random.default_rng(4)
         chance = random.permutation(max(1, len(inner)) ** 2)
-        shuffled = [
-            (lambda pair, n=n: chance[(pair[0] * len(inner) + pair[1] + 7 * n) % len(chance)]) for n in range(SHUFFLED)
+        place = lambda pair: pair[0] * len(inner) + pair[1]  # noqa: E731
+        shuffled: list[Callable[[Pair], Any]] = [
+            lambda pair, n=n: chance[(place(pair) + 7 * n) % len(chance)]  # type: ignore[misc]
+            for n in range(SHUFFLED)
         ]
         usual: list[Callable[[Pair], Any]] = [
             lambda pair: (-derivatives(pair), pair),
@@ -176,7 +178,7 @@ class SetSearch:
             lambda pair: (-derivatives(pair), tuple(-i for i in pair)),
             lambda pair: (derivatives(pair), tuple(-i for i in pair)),
         ]
-        return usual + (shuffled if count < FEW else [])
+        return usual[:2] if count > MANY else usual + (shuffled if count < FEW else [])
 
     def _solved(self, n: int, pairs: tuple[Pair, ...]) -> tuple[list[Entry], dict[Key, np.ndarray]] | None:
         """Coefficients for one problem, and what they add to the forward transforms."""

@@ -41,7 +41,7 @@ class Weight:
         constants: parameters and functions of them, in a fixed order; numbers that are no such fractions, too.
     """
 
-    number: float = 1.0
+    number: complex = 1.0
     constants: tuple[Node, ...] = ()
 
     def times(self, other: Weight) -> Weight:

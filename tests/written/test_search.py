@@ -86,6 +86,20 @@ SYSTEMS = {
          {"q1": "scalar", "q2": "scalar"}, {"a": "scalar", "c": "scalar"}),
         {2: (4, 5)},
     ),
+    "three layers": (
+        (["dt(q1) = -perp(a)@grad(q1)", "dt(q2) = -perp(c)@grad(q2)", "dt(q3) = -perp(e)@grad(q3)",
+          "lap(a) + kd**2*(c - a) = q1", "lap(c) + kd**2*(a - 2*c + e) = q2", "lap(e) + kd**2*(c - e) = q3"],
+         {"q1": "scalar", "q2": "scalar", "q3": "scalar"}, {"a": "scalar", "c": "scalar", "e": "scalar"}),
+        {2: (6, 8)},
+    ),
+    "six species": (
+        ([FLOW, "div(u) = 0", *(f"dt(c{i}) = -u@grad(c{i}) + c{i}*c{(i + 1) % 6} + kappa*lap(c{i})" for i in range(6))],
+         {"u": "vector", **{f"c{i}": "scalar" for i in range(6)}}, PRESSURE),
+        {2: (8, 20)},
+    ),
+    "electrons": ((["dt(b) = -di*curl(cross(curl(b), b)) + eta*lap(b)", "div(b) = 0"], {"b": "vector"}), {3: (3, 5)}),
+    "Camassa–Holm": ((["dt(q) = -2*q*dx(a) - a*dx(q)", "a - eps*lap(a) = q"], {"q": "scalar"}, {"a": "scalar"}),
+                     {1: (2, 2)}),
     "Hasegawa–Mima": ((["dt(lap(u) - u) = -perp(u)@grad(lap(u)) - beta*dy(u)"], SCALAR), {2: (2, 2)}),
     "Hasegawa–Wakatani": (
         (["dt(q) = -perp(a)@grad(q) + alpha*(a - n)", "dt(n) = -perp(a)@grad(n) + alpha*(a - n) - g*dy(a)",
@@ -129,14 +143,25 @@ def planned(name, dimensions):
     return PLANS[name, dimensions]
 
 
-def differences(less, plan, seed=3):
+@pytest.fixture(autouse=True)
+def _no_plan_has_to_be_replaced(monkeypatch):
+    """What the search finds agrees with the text: the plan as written never hides a mistake of the search."""
+
+    def agreed(less, plan):
+        assert agrees(less, plan)
+        return True
+
+    monkeypatch.setattr("solver.written.search.agrees", agreed)
+
+
+def differences(less, plan, seed=3, parameters=PARAMETERS):
     """How far the rates of change by a plan are from the text's, for random fields whose squares do not alias."""
     d = less.dimensions
     box = Box(SHAPES[d], LENGTHS[:d])
     indices = np.meshgrid(*(np.abs(np.fft.fftfreq(n, 1 / n)) for n in box.shape), indexing="ij")
     kept = np.all([index <= (n - 1) // 3 for index, n in zip(indices, box.shape, strict=True)], axis=0)
     values = {
-        name: smooth(value, box, kept) for name, value in random_values(less.system, box, PARAMETERS, seed).items()
+        name: smooth(value, box, kept) for name, value in random_values(less.system, box, parameters, seed).items()
     }
     values = on_constraints(less, values, box)
     text = by_plan(plan_as_written(less.changes(less.rest), less.system.fields), values, box)
@@ -177,6 +202,12 @@ def test_a_flow_is_planned_as_it_is_by_hand():
     assert list(plan.rows.values()) == rows
 
 
+def test_parameters_stand_outside_products_where_that_costs_nothing():
+    less = reduced(read_system(["dt(u) = -6*g*u*dx(u) - dx(dx(dx(u)))"], SCALAR), 1)
+    assert cheapest_plan(less).products == (times(Slot("inner", 0), Slot("inner", 0)),)
+    assert Name("g") in planned("Swift–Hohenberg", 1)[1].products[0].walk()
+
+
 # what no search treats, or only in part: fields, unknowns, equations, and most transforms
 MIXED = {
     "functions": (["dt(u) = u*dx(u) + sin(u) + 1/(2 + u**2)"], SCALAR, {}, 1),
@@ -187,6 +218,8 @@ MIXED = {
     "remarks": (["dt(u) = cause(advection, -u*dx(u)) - explicit(nu*u) + explicit(u*u)"], SCALAR, {}, 2),
     "means": (["dt(u) = mean(u)*u - mean(u*u) - u*dx(u)"], SCALAR, {}, 2),
     "conjugates": (["dt(a) = conj(a)*dx(a) - 1j*a*dx(a) + real(a*a)"], WAVE, {}, 1),
+    "complex constants": (["dt(b) = b*c - 3j*dx(dx(b))*b + 2j*c*dx(b)", "dt(c) = b*c + (1 + 1j*g)*c*c"],
+                          {"b": "wavefunction", "c": "wavefunction"}, {}, 1),
     "tensors": (["dt(s) = -s@s + trans(s)"], {"s": "tensor"}, {}, 2),
     "parts": (["dt(u) = -0.037*u*dx(u) + g*u**2 - g**2*u*lap(u) - u*v**2/r", "dt(v) = 2*dx(u*v) + (1 + 2*r)*u*dx(v)/3"],
               {"u": "scalar", "v": "scalar"}, {}, 1),
@@ -201,6 +234,20 @@ def test_what_is_no_product_of_two_stays_as_written(name):
     plan, written = cheapest_plan(less), plan_as_written(less.rest, fields)
     assert sum(plan.transforms) <= sum(written.transforms)
     assert differences(less, plan) < 1e-11
+
+
+@pytest.mark.parametrize(("name", "dimensions"), [("Hall MHD", 3), ("Swift–Hohenberg", 2), ("electrons", 3)])
+def test_parameters_may_be_zero(name, dimensions):
+    less, plan = planned(name, dimensions)
+    for zero in ("di", "g") if name != "electrons" else ("eta",):
+        with np.errstate(all="raise"):
+            assert differences(less, plan, parameters={**PARAMETERS, zero: 0.0}) < 1e-11
+
+
+def test_too_large_a_problem_is_left_as_written(monkeypatch):
+    monkeypatch.setattr("solver.written.ansatz.MOST_COLUMNS", 10)
+    less = reduced(read_system(*SYSTEMS["convective"][0]), 2)
+    assert cheapest_plan(less) == plan_as_written(less.rest, less.system.fields)
 
 
 TERMS = ["{a}*{b}", "{a}*dx({b})", "dy({a}*{b})", "perp({a})@grad({b})", "lap({a}*{b})", "grad({a})@grad({b})",
@@ -278,6 +325,13 @@ def test_a_plan_that_is_wrong_for_means_alone_is_found_out():
     assert inverse in plan.inner
     assert agrees(less, plan)
     assert not agrees(less, replace(plan, inner=tuple(Name("u") if node == inverse else node for node in plan.inner)))
+
+
+def test_a_plan_that_is_wrong_for_the_mean_of_a_product_is_found_out():
+    less = reduced(read_system(["dt(u) = lap(inverse_lap(u*u))"], SCALAR), 1)
+    plan = plan_as_written(less.rest, less.system.fields)
+    assert agrees(less, plan)
+    assert not agrees(less, replace(plan, rows=dict.fromkeys(plan.rows, Slot("product", 0))))
 
 
 def test_the_plan_as_written_stands_in_for_one_that_does_not_agree(monkeypatch):

@@ -1,0 +1,125 @@
+"""Parameters inside linear operators: a plan may need them outside, and they set the scale of lengths.
+
+Where lap − κ² stands in an operator, κ counts as one derivative: an expression is homogeneous if wavenumbers and κ grow
+together. So fewer products are possible than without dimensional analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from solver.written.components import ONE
+from solver.written.symbols import applied, holds_operator
+from solver.written.terms import Weight, weight_of
+from solver.written.tree import (
+    Call,
+    Derivative,
+    Entry,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Solved,
+    Sum,
+)
+
+Lengths: TypeAlias = Mapping[tuple[str, tuple[int, ...]], float]  # of a parameter: as how many derivatives it counts
+
+
+def holds_parameters(node: Node) -> bool:
+    """Whether an operator in a linear expression has parameters inside."""
+    for part in node.walk():
+        inside = (part.by,) if isinstance(part, Solved) else part.arguments[1:] if isinstance(part, Call) else ()
+        if any(isinstance(below, Name | Entry) for argument in inside for below in argument.walk()):
+            return True
+    return False
+
+
+def inner_constants(nodes: Iterable[Node]) -> dict[tuple[Node, ...], float]:
+    """The constants inside the operators of linear expressions, and as how many derivatives each counts."""
+    parts = [part for node in nodes for part in node.walk() if isinstance(part, Solved | Call)]
+    return {constants: order for part in reversed(parts) for constants, order in _constants(part)}
+
+
+def lengths(nodes: Iterable[Node]) -> Lengths:
+    """As how many derivatives each parameter inside these expressions counts."""
+    found = {}
+    for constants, order in inner_constants(nodes).items():
+        match constants:
+            case (Name() | Entry() as of,):
+                found[_key(of)] = order
+            case (Power(Name() | Entry() as of, Number(power)),):
+                found[_key(of)] = order / power.real
+    return found
+
+
+def order_of(constants: tuple[Node, ...], of: Lengths) -> float:
+    """As how many derivatives a product of constants counts."""
+    total = 0.0
+    for node in constants:
+        base, power = (node.base, node.exponent) if isinstance(node, Power) else (node, ONE)
+        if isinstance(base, Name | Entry) and isinstance(power, Number):
+            total += of.get(_key(base), 0.0) * power.value.real
+    return total
+
+
+def _key(of: Name | Entry) -> tuple[str, tuple[int, ...]]:
+    return of.name, of.index if isinstance(of, Entry) else ()
+
+
+def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
+    """The constants inside an operator, each with the number of derivatives that it counts as.
+
+    All terms of a symbol count alike: in lap − κ², κ² stands for two derivatives; in 1 − λ lap, λ for two fewer.
+    """
+    match part:
+        case Call("helmholtz", (_, argument)):
+            terms: Sequence[Node] = (Call("lap", (ONE,)), argument)
+        case Solved(_, Sum(summed)):
+            terms = summed
+        case _:
+            return []
+    monomials = [monomial for term in terms if (monomial := _monomial(term)) is not None]
+    whole = max((order for constants, order in monomials if not constants), default=0)
+    return [(constants, whole - order) for constants, order in monomials if constants]
+
+
+def _monomial(symbol: Node) -> tuple[tuple[Node, ...], int] | None:
+    """The constants and the number of derivatives in one term of a symbol; None if it holds other operators."""
+    match symbol:
+        case Negative(of) | Quotient(of, Number()):
+            return _monomial(of)
+        case Product(left, right):
+            parts = _monomial(left), _monomial(right)
+            if parts[0] is None or parts[1] is None:
+                return None
+            return Weight(1.0, parts[0][0]).times(Weight(1.0, parts[1][0])).constants, parts[0][1] + parts[1][1]
+        case Derivative(of, _) | Call("lap", (of,)):
+            inner = _monomial(of)
+            return inner and (inner[0], inner[1] + (1 if isinstance(symbol, Derivative) else 2))
+    return None if holds_operator(symbol) else (weight_of(symbol).constants, 0)
+
+
+def apart(symbol: Node) -> tuple[int, Node]:
+    """The number of derivatives in an outer symbol, and the operator that is left of it without them."""
+    match symbol:
+        case Derivative(of, _):
+            order, rest = apart(of)
+            return order + 1, rest
+        case Call("lap", (of,)):
+            order, rest = apart(of)
+            return order + 2, rest
+        case Call("fraclap", (of, Number(power))) if power.imag == 0 and power.real >= 0 and power.real % 1 == 0:
+            order, rest = apart(of)
+            return order + 2 * int(power.real), rest
+        case Call(function, (of, *others)):
+            order, rest = apart(of)
+            return order, applied(Call(function, (ONE, *others)), rest)
+        case Solved(of, by):
+            order, rest = apart(of)
+            return order, applied(Solved(ONE, by), rest)
+    return 0, symbol
