@@ -1,4 +1,4 @@
-"""Writes the plans of the library's own equations, which `solver.written` keeps. `python -m solver.assemble.make_plans`"""
+"""Writes the plans of the library's own equations for `solver.written`: `python -m solver.assemble.make_plans`."""
 
 from __future__ import annotations
 
