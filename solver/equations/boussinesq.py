@@ -106,6 +106,10 @@ class Boussinesq(Written):
         """The equations, with rotation in three dimensions."""
         return _text(self.grid.dimensions)
 
+    @classmethod
+    def texts(cls, dimensions: int) -> list[Text]:
+        return [_text(dimensions)]
+
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """The kinetic energy ½⟨|u|²⟩ and the potential one ½⟨b²⟩/N², ½⟨b²⟩ where N = 0."""
         squared = jnp.asarray(self.buoyancy_frequency) ** 2

@@ -115,6 +115,10 @@ class MHD(Written):
         """The equations, with a mean field if there is one."""
         return _text(self.mean_field is not None)
 
+    @classmethod
+    def texts(cls, dimensions: int) -> list[Text]:
+        return [_text(has_mean_field=False), _text(has_mean_field=True)]
+
     def rate_of_linear(self) -> ArrayLike:
         """Of the Alfvén waves along the mean field."""
         if self.mean_field is None:

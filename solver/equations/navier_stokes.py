@@ -108,6 +108,11 @@ class NavierStokes(Written):
         """The equations, with those of the passive scalars."""
         return _text(self.scalars, bool(self.mean_gradients))
 
+    @classmethod
+    def texts(cls, dimensions: int) -> list[Text]:
+        flows = [(0, False), (1, False), (1, True), (2, False), (2, True)]
+        return [_text(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
+
     def numbers(self) -> dict[str, Any]:
         gradients = {f"gradient_{i}": gradient for i, gradient in enumerate(self.mean_gradients)}
         diffusivities = {f"diffusivity_{i}": diffusivity for i, diffusivity in enumerate(self.diffusivities)}

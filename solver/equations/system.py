@@ -290,6 +290,13 @@ class PeriodicSystem(eqx.Module):
         """What was derived from the equation's text, as headings and lines; nothing of one without a text."""
         return []
 
+    def plan_to_keep(self) -> str:
+        """What a search has found for this equation, for the run to keep; empty where nothing was searched."""
+        return ""
+
+    def keep_plan(self, plan: str) -> None:
+        """Use what a run has kept, and not what was found here. Raises ValueError if it cannot be read."""
+
     # ---- what diagnostics ask -------------------------------------------------------------------------------
 
     def vectors(self, fields: Fields) -> Fields:

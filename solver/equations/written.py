@@ -15,6 +15,7 @@ from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
+from solver.equations.manifold import without_mean
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix
 from solver.written.components import ZERO, plus
@@ -24,7 +25,7 @@ from solver.written.matrices import without_divergence
 from solver.written.plan import Plan
 from solver.written.rates import Rate
 from solver.written.report import report
-from solver.written.text import Column, Text, Worked
+from solver.written.text import Column, Text, Worked, keep_plan
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
 
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
@@ -151,6 +152,17 @@ class Written(Equation):
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", number): made[i] for i, number in enumerate(products)}
         return Rows(modes, coefficients), found
+
+    def plan_to_keep(self) -> str:
+        return self.worked.plan_to_keep if self.text.plan != "as written" else ""
+
+    def keep_plan(self, plan: str) -> None:
+        keep_plan(plan)
+
+    @classmethod
+    def texts(cls, dimensions: int) -> list[Text]:
+        """The texts that equations of this class have in so many dimensions, of which the library keeps plans."""
+        return [cls.text] if isinstance(cls.text, Text) else []
 
     def derivation(self) -> list[tuple[str, str]]:
         return report(self.text, self.worked, self.grid.dimensions)

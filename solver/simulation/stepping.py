@@ -13,6 +13,7 @@ from solver.io import DirectoryLock, Writer, duration
 from solver.loop import BlowUp, reached
 from solver.outputs.base import Run
 from solver.simulation.first_state import first_state
+from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.pauses import (
     EndOnFailedWriting,
     EnergyLimit,
@@ -54,6 +55,7 @@ def simulate(
         ValueError: a run without a directory.
     """
     run, limits = _run_for_outputs(simulation), simulation.limits
+    keep_plan(run.equation, run.directory.path / PLAN)
     with Watchdog(limits.stall, run.directory.log) as watchdog, _writing(run, watchdog):
         state, resumed_at = first_state(simulation, run)
         if resumed_at is not None:

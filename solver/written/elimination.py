@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -70,7 +71,7 @@ class Reduced:
 
     def projected(self, rates: Mapping[Node, Node]) -> dict[Node, Node]:
         """Rates of change without multipliers, with what they add."""
-        projected, pushes = dict(rates), self._pushes()
+        projected, pushes = dict(rates), self._pushes
         for multiplier, node in self._multipliers(rates, pushes).items():
             for scalar in self.scalars:
                 if multiplier in pushes[scalar]:
@@ -95,6 +96,7 @@ class Reduced:
             raise WrittenError("the rates of change cannot be solved for: each field needs an equation of its own")
         return {scalar: solution.values[scalar] for scalar in self.scalars}
 
+    @cached_property
     def _pushes(self) -> dict[Node, dict[Node, Node]]:
         """What a multiplier of 1 adds to the rate of each scalar, by scalar and multiplier."""
         pushes: dict[Node, dict[Node, Node]] = {scalar: {} for scalar in self.scalars}

@@ -13,7 +13,7 @@ from solver.written.degrees import degree
 from solver.written.elimination import Reduced, replaced
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
-from solver.written.matrices import matrices, matrix
+from solver.written.matrices import matrix, operators
 from solver.written.parse import read_expression
 from solver.written.symbols import RandomModes, applied
 from solver.written.system import System, insert
@@ -152,12 +152,12 @@ def energy(squares: tuple[Square, ...], less: Reduced, nonlinear: bool) -> Energ
         less: the system without its unknowns.
         nonlinear: whether N changes it.
     """
-    labels, modes = _labels(less.right.values()), RandomModes(less.dimensions, count=4 * len(less.scalars), seed=5)
+    labels, balance = _labels(less.right.values()), _Balance(squares, less)
     causes, outside = ({label: less.changes(_caused(label, less, kept)) for label in labels} for kept in (False, True))
-    changing = lambda of: {name: change for name, change in of.items() if _changes(squares, change, less, modes)}  # noqa: E731
+    changing = lambda of: {name: change for name, change in of.items() if balance.is_changed(change)}  # noqa: E731
     linear = less.changes(less.linear_rows())
     unnamed = {s: plus((linear[s], *(minus(change[s]) for change in causes.values()))) for s in less.scalars}
-    return Energy(squares, changing(causes), changing(outside), _changes(squares, unnamed, less, modes), nonlinear)
+    return Energy(squares, changing(causes), changing(outside), balance.is_changed(unnamed), nonlinear)
 
 
 def _labels(nodes: Collection[Node]) -> list[str]:
@@ -192,28 +192,32 @@ def _made_implicit(node: Node) -> Node:
     return plus(found)
 
 
-def _changes(squares: Sequence[Square], change: Mapping[Node, Node], less: Reduced, modes: RandomModes) -> bool:
-    """Whether a linear change of the fields changes a quadratic form.
+class _Balance:
+    """Asks whether linear changes of the fields change a quadratic form.
 
     With i k as a real D the fields of a mode and its opposite are independent, so that the form changes unless
     S(D) + S(−D)ᵀ vanishes, S the form with the change in one place.
     """
-    opposite = modes.opposite()
-    parts = []
-    for at, other in ((modes, opposite), (opposite, modes)):
-        form = 0
-        for square in squares:
-            number = np.asarray(at.value(square.number))
-            for left, right in ((square.left, square.right), (square.right, square.left)):
-                form = form + number * _row(left, less, other)[:, :, None] * _row(right, less, at)[:, None, :]
-        changes = matrix(
-            {(s, r): coefficient(change[s], r) for s in less.scalars for r in less.scalars},
-            less.scalars, less.scalars, at,
-        )  # fmt: skip
-        here, there = matrices(less, at).projector, matrices(less, other).projector
-        parts.append(np.swapaxes(there, 1, 2) @ form @ changes @ here)
-    whole = parts[0] + np.swapaxes(parts[1], 1, 2)
-    return bool(np.abs(whole).max() > CANCELS * max(np.abs(parts[0]).max(), 1e-300))
+
+    def __init__(self, squares: Sequence[Square], less: Reduced) -> None:
+        self.scalars = less.scalars
+        modes, used = RandomModes(less.dimensions, count=4 * len(less.scalars), seed=5), operators(less)
+        self.sides = []
+        for at, other in ((modes, modes.opposite()), (modes.opposite(), modes)):
+            form = np.zeros(())
+            for square in squares:
+                number = np.asarray(at.value(square.number))
+                for left, right in ((square.left, square.right), (square.right, square.left)):
+                    form = form + number * _row(left, less, other)[:, :, None] * _row(right, less, at)[:, None, :]
+            whole = np.swapaxes(used.at(other).projector, 1, 2) @ form
+            self.sides.append((at, whole, used.at(at).projector))
+
+    def is_changed(self, change: Mapping[Node, Node]) -> bool:
+        """Whether the form is changed by these rates of the scalars, which are linear in the fields."""
+        symbols = {(s, r): coefficient(change[s], r) for s in self.scalars for r in self.scalars}
+        parts = [form @ matrix(symbols, self.scalars, self.scalars, at) @ there for at, form, there in self.sides]
+        whole = parts[0] + np.swapaxes(parts[1], 1, 2)
+        return bool(np.abs(whole).max() > CANCELS * max(np.abs(parts[0]).max(), 1e-300))
 
 
 def _row(node: Node, less: Reduced, modes: RandomModes) -> np.ndarray:

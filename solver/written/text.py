@@ -17,12 +17,13 @@ from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Rate, Unseen, rate
 from solver.written.search import cheapest_plan
+from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, read_system
 from solver.written.tree import Entry, Line, Name, Node, WrittenError
 from solver.written.vocabulary import nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
-    "fewest transforms": cheapest_plan,
+    "fewest transforms": lambda less: kept(less, cheapest_plan),
     "as written": lambda less: plan_as_written(less.rest, less.system.fields),
 }
 
@@ -150,6 +151,21 @@ class Worked:
     rate: Rate | Unseen
     energies: Mapping[str, Energy]
     columns: Mapping[str, Column]
+
+    @property
+    def plan_to_keep(self) -> str:
+        """The plan as a text that a run keeps; empty for one that the library keeps itself."""
+        return text_to_keep(self.less)
+
+
+def keep_plan(text: str) -> None:
+    """Use a plan that a run keeps from now on, whatever was found here.
+
+    Raises:
+        WrittenError: a text that is no plan.
+    """
+    if keep_to(text):
+        _worked.cache_clear()
 
 
 @cache

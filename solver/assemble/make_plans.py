@@ -1,0 +1,36 @@
+"""Writes the plans of the library's own equations for `solver.written`: `python -m solver.assemble.make_plans`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from solver.assemble.classes import built_in
+from solver.equations.written import Written
+from solver.written.elimination import Reduced, reduced
+from solver.written.search import cheapest_plan
+from solver.written.stored import FILE, key_of, numbered, plan_as_json, renamed
+from solver.written.text import Text
+
+
+def main() -> None:
+    """Search the plans of all texts of the library, and write them."""
+    plans = {key_of(less): plan_as_json(renamed(cheapest_plan(less), numbered(less))) for less in systems()}
+    FILE.write_text(json.dumps(plans, separators=(",", ":"), sort_keys=True) + "\n", encoding="utf-8")
+
+
+def systems() -> Iterator[Reduced]:
+    """The library's texts, in each number of dimensions in which they are solved."""
+    for text, dimensions in texts():
+        yield reduced(text.system, dimensions)
+
+
+def texts() -> Iterator[tuple[Text, int]]:
+    """The library's texts and the numbers of dimensions."""
+    for cls in built_in("equation").values():
+        if issubclass(cls, Written):
+            yield from ((text, d) for d in cls.dimensions for text in cls.texts(d))
+
+
+if __name__ == "__main__":
+    main()

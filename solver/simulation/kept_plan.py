@@ -1,0 +1,33 @@
+"""What was searched for an equation, such as its transforms, is a fact of its run: found once, and used again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from solver.cluster import Agreement, is_first
+from solver.config import ConfigError
+from solver.equations.system import PeriodicSystem
+from solver.io.files import write_text
+
+PLAN = "plan.json"  # in a run's directory
+
+
+def keep_plan(equation: PeriodicSystem, file: Path) -> None:
+    """Let all processes use the plan that the run's directory keeps, or else the one that the first has found.
+
+    Collective. Another processor's round-off could find another plan of equal cost, and so another program.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    found = equation.plan_to_keep()
+    has_file = is_first() and bool(found) and file.exists()
+    plan = Agreement("plan").tell(file.read_text("utf-8") if has_file else found)
+    if not plan:
+        return
+    try:
+        equation.keep_plan(plan)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    if is_first() and not has_file:
+        write_text(file, plan)
