@@ -90,12 +90,6 @@ SYSTEMS = {
          {"q1": "scalar", "q2": "scalar"}, {"a": "scalar", "c": "scalar"}),
         {2: (4, 5)},
     ),
-    "three layers": (
-        (["dt(q1) = -perp(a)@grad(q1)", "dt(q2) = -perp(c)@grad(q2)", "dt(q3) = -perp(e)@grad(q3)",
-          "lap(a) + 3/2*(c - a) = q1", "lap(c) + 3/2*(a - 2*c + e) = q2", "lap(e) + 3/2*(c - e) = q3"],
-         {"q1": "scalar", "q2": "scalar", "q3": "scalar"}, {"a": "scalar", "c": "scalar", "e": "scalar"}),
-        {2: (6, 8)},
-    ),
     "six species": (
         ([FLOW, "div(u) = 0", *(f"dt(c{i}) = -u@grad(c{i}) + c{i}*c{(i + 1) % 6} + kappa*lap(c{i})" for i in range(6))],
          {"u": "vector", **{f"c{i}": "scalar" for i in range(6)}}, PRESSURE),
