@@ -142,10 +142,13 @@ class Rows:
     Args:
         modes: of the grid.
         coefficients: of scalars of the fields and of products, by node.
+        fields: the fields as they are, if they are at hand: all components of each in one array.
     """
 
-    def __init__(self, modes: GridModes, coefficients: Mapping[Node, Array]) -> None:
-        self.modes, self.coefficients = modes, coefficients
+    def __init__(
+        self, modes: GridModes, coefficients: Mapping[Node, Array], fields: Mapping[str, Array] | None = None
+    ) -> None:
+        self.modes, self.coefficients, self.fields = modes, coefficients, fields
 
     def whole(self, node: Node) -> Array:
         """Coefficients of an expression, over all modes of the grid."""

@@ -123,7 +123,10 @@ class MHD(Written):
         """Of the Alfvén waves along the mean field."""
         if self.mean_field is None:
             return 0.0
-        return sum(jnp.abs(jnp.asarray(b)) / dx for b, dx in zip(self.mean_field, self.grid.spacing, strict=True))
+        return sum(
+            jnp.abs(jnp.asarray(b, self.grid.dtype)) / dx
+            for b, dx in zip(self.mean_field, self.grid.spacing, strict=True)
+        )
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """½⟨|u|² + |b|²⟩, ⟨u·b⟩ and, in 3-D, ⟨a·b⟩ with b = ∇×a; in 2-D ⟨a²⟩ with b = ∇×(a ẑ).

@@ -16,12 +16,13 @@ from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
 from solver.equations.manifold import without_mean
+from solver.equations.turned import Turned
 from solver.fft import max_over_points
-from solver.operators import Diagonal, Fields, LinearOperator, Matrix
+from solver.operators import Diagonal, Fields, LinearOperator, Matrix, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
 from solver.written.energies import Square
-from solver.written.matrices import without_divergence
+from solver.written.matrices import Linear, without_divergence
 from solver.written.plan import Plan
 from solver.written.rates import Rate
 from solver.written.report import report
@@ -57,35 +58,48 @@ class Written(Equation):
         return self.text.in_dimensions(self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
 
     def linear(self) -> LinearOperator:
-        linear, modes = self.worked.linear, self._modes(0.0)
-        value = lambda pair: modes.value(linear.symbols.get(pair, ZERO))  # noqa: E731
-        if linear.couples == "nothing":
-            return Diagonal(
-                {name: self._diagonal([value((s, s)) for s in self._scalars(name)]) for name in self.fields}
-            )
-        names = tuple(self.fields)
-        keys: Sequence[Any] = names if linear.couples == "fields" else self.worked.less.scalars
-        entries = [[jnp.asarray(_whole(value((row, column)))) for column in keys] for row in keys]
-        shape = self.grid.spectral_shape
-        stacked = jnp.stack([jnp.stack([jnp.broadcast_to(entry, shape) for entry in row]) for row in entries])
-        return Matrix(stacked, names, "fields" if linear.couples == "fields" else "components")
+        return self._operator(self.worked.linear)
 
-    def _diagonal(self, values: Sequence[Any]) -> Array:
-        """One entry for all components where they are the same."""
-        whole = [jnp.asarray(_whole(value), self.grid.dtype if _is_real(value) else None) for value in values]
-        return (
-            whole[0] if len(whole) == 1 else jnp.stack([jnp.broadcast_to(w, self.grid.spectral_shape) for w in whole])
-        )
+    def _operator(self, linear: Linear) -> LinearOperator:
+        """A linear operator on this grid."""
+        modes = self._modes(0.0)
+        if linear.couples == "nothing":
+            return Diagonal({name: self._diagonal(name, linear, modes) for name in self.fields})
+        names, shape = tuple(self.fields), self.grid.spectral_shape
+        keys: Sequence[Any] = names if linear.couples == "fields" else self.worked.less.scalars
+        entry = lambda pair: jnp.asarray(_whole(modes.value(linear.symbols.get(pair, ZERO))))  # noqa: E731
+        rows = [jnp.stack([jnp.broadcast_to(entry((row, column)), shape) for column in keys]) for row in keys]
+        return Matrix(jnp.stack(rows), names, "fields" if linear.couples == "fields" else "components")
+
+    def _diagonal(self, name: str, linear: Linear, modes: GridModes) -> Array:
+        """The entries of a field, one for all components where they are the same."""
+        symbols = [linear.symbols.get((scalar, scalar), ZERO) for scalar in self._scalars(name)]
+        values = {symbol: _whole(modes.value(symbol)) for symbol in symbols}
+        entries = [jnp.asarray(v, None if jnp.iscomplexobj(v) else self.grid.dtype) for v in map(values.get, symbols)]
+        if len(values) == 1:
+            return entries[0]
+        return jnp.stack([jnp.broadcast_to(entry, self.grid.spectral_shape) for entry in entries])
+
+    def _applied(self, linear: Linear, fields: Fields) -> Rows:
+        """What a linear operator makes of fields; entries that are zero cost nothing."""
+        if linear.couples == "nothing":
+            return self._rows(self._operator(linear).apply(fields))
+        now, zeros = self._rows(fields), jnp.zeros(self.grid.spectral_shape, self.grid.complex_dtype)
+        scalars = self.worked.less.scalars
+        change = dict.fromkeys(scalars, zeros)
+        for (row, column), symbol in linear.between(scalars).items():
+            change[row] = change[row] + _whole(now.modes.value(symbol) * Turned(now.coefficients[column]))
+        return Rows(now.modes, change)
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         return self._evaluated(fields, t, None)[0]
 
     def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        own_rate = type(self).rate is not Written.rate  # of a class that gives it beside its text
-        if own_rate or self._largest is None:
-            return self.nonlinear(fields, t), self.rate(fields)
-        changes, largest = self._evaluated(fields, t, self._largest)
-        return changes, largest + self.rate_of_linear()
+        largest = self._largest
+        if largest is None:
+            return self._evaluated(fields, t, None)[0], jnp.zeros((), self.grid.dtype)
+        changes, found = self._evaluated(fields, t, largest)
+        return changes, found + self.rate_of_linear()
 
     def rate(self, fields: Fields) -> Array:
         """Read off the text: the largest speed across a grid cell, or the largest rate of reaction.
@@ -150,7 +164,7 @@ class Written(Equation):
             places = self._places(function)
             made = self.transform.pointwise(function, hats, self._numbers(modes), places, largest=largest)
             made, found = made if largest is not None else (made, None)
-            coefficients |= {Slot("product", number): made[i] for i, number in enumerate(products)}
+            coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
         return Rows(modes, coefficients), found
 
     def plan_to_keep(self) -> str:
@@ -171,10 +185,7 @@ class Written(Equation):
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         rows = self._rows(fields)
-        return {
-            name: sum(self._of_square(square, rows, rows) for square in energy.squares)
-            for name, energy in self.worked.energies.items()
-        }
+        return {name: self._form(energy.squares, rows, rows) for name, energy in self.worked.energies.items()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
@@ -184,8 +195,8 @@ class Written(Equation):
         )
         budget: dict[str, dict[str, Array]] = {}
         for name, energy in self.worked.energies.items():
-            power = lambda rows: sum(self._power(square, now, rows) for square in energy.squares)  # noqa: B023, E731
-            named = lambda causes: {n: power(self._rows(self._by_field(now, c))) for n, c in causes.items()}  # noqa: B023, E731
+            power = lambda rows: self._power(energy.squares, now, rows)  # noqa: B023, E731
+            named = lambda of: {n: power(self._applied(cause, fields)) for n, cause in of.items()}  # noqa: B023, E731
             inside, outside = named(energy.causes), named(energy.outside)
             budget[name] = {label: inside.get(label, 0) + outside.get(label, 0) for label in {**inside, **outside}}
             if energy.linear:
@@ -202,16 +213,37 @@ class Written(Equation):
         parts = [part for side in (square.left, square.right) for part in side.walk()]
         return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
 
-    def _power(self, square: Square, fields: Rows, change: Rows) -> Array:
-        """What a change of the fields adds to one term of a quadratic form per time."""
-        if square.left == square.right:
-            return 2 * self._of_square(square, fields, change)
-        return self._of_square(square, fields, change) + self._of_square(square, change, fields)
+    def _power(self, squares: Sequence[Square], fields: Rows, change: Rows) -> Array:
+        """What a change of the fields adds to a quadratic form per time."""
+        twice = [square for square in squares if square.left == square.right]
+        others = [square for square in squares if square.left != square.right]
+        return (
+            2 * self._form(twice, fields, change)
+            + self._form(others, fields, change)
+            + self._form(others, change, fields)
+        )
 
-    def _of_square(self, square: Square, left: Rows, right: Rows) -> Array:
-        """One term of a quadratic form, its two factors from two sets of fields. All-reduces only."""
-        number = jnp.real(_whole(left.modes.value(square.number)))
-        return number * mean_product(left.whole(square.left), right.whole(square.right), self.grid)
+    def _form(self, squares: Sequence[Square], left: Rows, right: Rows) -> Any:
+        """A quadratic form, its two factors from two sets of fields. All-reduces only; one for a whole field."""
+        total, others = jnp.zeros((), self.grid.dtype), list(squares)
+        number = lambda square: jnp.real(_whole(left.modes.value(square.number)))  # noqa: E731
+        for name in self.fields:
+            scalars = self._scalars(name)
+            own = [square for square in others if square.left == square.right and square.left in scalars]
+            if len(own) == len(scalars) and len({square.number for square in own}) == 1:
+                product = mean_product(self._field(name, left), self._field(name, right), self.grid)
+                total = total + number(own[0]) * product
+                others = [square for square in others if square not in own]
+        for square in others:
+            product = mean_product(left.whole(square.left), right.whole(square.right), self.grid)
+            total = total + number(square) * product
+        return total
+
+    def _field(self, name: str, rows: Rows) -> Array:
+        """All components of a field."""
+        if rows.fields is not None:
+            return rows.fields[name]
+        return jnp.stack([rows.whole(scalar) for scalar in self._scalars(name)])
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         columns = {name: self._column(column, fields) for name, column in self.worked.columns.items()}
@@ -222,7 +254,7 @@ class Written(Equation):
         """The mean of a further column."""
         if isinstance(column, tuple):
             rows = self._rows(fields)
-            return jnp.asarray(sum(self._of_square(square, rows, rows) for square in column))
+            return self._form(column, rows, rows)
         rows, _ = self._carried_out(column, fields, 0.0)
         return rows.mean(column.rows[""])
 
@@ -234,7 +266,7 @@ class Written(Equation):
         return {name: known.get(name, "1") for name in names}
 
     def _rows(self, fields: Fields) -> Rows:
-        return Rows(self._modes(0.0), self._coefficients(fields))
+        return Rows(self._modes(0.0), self._coefficients(fields), fields)
 
     def _by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
         """Fields from an expression for each scalar."""
@@ -242,7 +274,8 @@ class Written(Equation):
 
     def _coefficients(self, fields: Fields) -> dict[Node, Array]:
         """Coefficients of each scalar of the fields."""
-        return {scalar: fields[name][i] for name in self.fields for i, scalar in enumerate(self._scalars(name))}
+        each = {name: zip(self._scalars(name), components(fields[name]), strict=True) for name in self.fields}
+        return {scalar: part for parts in each.values() for scalar, part in parts}
 
     def _places(self, function: AtPoints) -> dict[str, Any] | None:
         """The coordinates that a function needs; None if it needs none."""
@@ -275,10 +308,6 @@ class Written(Equation):
 
 def _whole(value: Any) -> Any:
     return value.whole if hasattr(value, "whole") else value
-
-
-def _is_real(value: Any) -> bool:
-    return not jnp.iscomplexobj(_whole(value))
 
 
 def write(

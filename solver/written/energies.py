@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.written.arranged import Row
-from solver.written.components import ONE, factors, minus, plus, times_all, written_out
+from solver.written.components import ONE, factors, plus, times_all, written_out
 from solver.written.degrees import degree
 from solver.written.elimination import Reduced, replaced
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
-from solver.written.matrices import matrix, operators
+from solver.written.matrices import Linear, linear_operator, operators
 from solver.written.parse import read_expression
 from solver.written.symbols import RandomModes, applied
 from solver.written.system import System, insert
@@ -42,15 +42,15 @@ class Energy:
 
     Args:
         squares: the terms of its mean over the box.
-        causes: what linear terms in L change it, by name: the part of L u of each scalar.
+        causes: what linear terms in L change it, by name.
         outside: the same of linear terms that the text keeps out of L.
         linear: whether the rest of L u changes it.
         nonlinear: whether the rest of N changes it.
     """
 
     squares: tuple[Square, ...]
-    causes: Mapping[str, Mapping[Node, Node]]
-    outside: Mapping[str, Mapping[Node, Node]]
+    causes: Mapping[str, Linear]
+    outside: Mapping[str, Linear]
     linear: bool
     nonlinear: bool
 
@@ -153,11 +153,12 @@ def energy(squares: tuple[Square, ...], less: Reduced, nonlinear: bool) -> Energ
         nonlinear: whether N changes it.
     """
     labels, balance = _labels(less.right.values()), _Balance(squares, less)
-    causes, outside = ({label: less.changes(_caused(label, less, kept)) for label in labels} for kept in (False, True))
-    changing = lambda of: {name: change for name, change in of.items() if balance.is_changed(change)}  # noqa: E731
-    linear = less.changes(less.linear_rows())
-    unnamed = {s: plus((linear[s], *(minus(change[s]) for change in causes.values()))) for s in less.scalars}
-    return Energy(squares, changing(causes), changing(outside), balance.is_changed(unnamed), nonlinear)
+    causes, outside = (
+        {label: linear_operator(less, _caused(label, less, kept)) for label in labels} for kept in (False, True)
+    )
+    changing = lambda of: {label: linear for label, linear in of.items() if balance.is_changed([linear])}  # noqa: E731
+    others = balance.is_changed([linear_operator(less)], without=list(causes.values()))
+    return Energy(squares, changing(causes), changing(outside), others, nonlinear)
 
 
 def _labels(nodes: Collection[Node]) -> list[str]:
@@ -177,7 +178,7 @@ def _caused(label: str, less: Reduced, outside: bool) -> dict[Row, Node]:
         is_cause = isinstance(part, Call) and part.function == "cause"
         if not is_cause or part.children[0] != Name(label):
             return None
-        return (_made_implicit(part) if outside else part), Number(0)
+        return (_kept_out(part, fields) if outside else part), Number(0)
 
     fields = set(less.system.fields)
     caused = {row: taken_apart(node, fields, take)[0] for row, node in less.right.items()}
@@ -186,10 +187,11 @@ def _caused(label: str, less: Reduced, outside: bool) -> dict[Row, Node]:
     return {row: plus(of_row(row)) for row in less.right}
 
 
-def _made_implicit(node: Node) -> Node:
-    """The terms that are kept out of L, as if they were not; nothing of the others."""
-    found = [part.arguments[0] for part in node.walk() if isinstance(part, Call) and part.function == "explicit"]
-    return plus(found)
+def _kept_out(cause: Node, fields: Collection[str]) -> Node:
+    """The terms of a cause that are kept out of L, as if they were not."""
+    is_explicit = lambda part: isinstance(part, Call) and part.function == "explicit"  # noqa: E731
+    take = lambda part: (part.arguments[0], Number(0)) if is_explicit(part) else None  # noqa: E731
+    return taken_apart(cause.children[1], fields, take)[0]
 
 
 class _Balance:
@@ -212,12 +214,16 @@ class _Balance:
             whole = np.swapaxes(used.at(other).projector, 1, 2) @ form
             self.sides.append((at, whole, used.at(at).projector))
 
-    def is_changed(self, change: Mapping[Node, Node]) -> bool:
-        """Whether the form is changed by these rates of the scalars, which are linear in the fields."""
-        symbols = {(s, r): coefficient(change[s], r) for s in self.scalars for r in self.scalars}
-        parts = [form @ matrix(symbols, self.scalars, self.scalars, at) @ there for at, form, there in self.sides]
+    def is_changed(self, by: Sequence[Linear], without: Sequence[Linear] = ()) -> bool:
+        """Whether the form is changed by some linear operators, less some others."""
+        parts, size = [], 0.0
+        for at, form, there in self.sides:
+            signed = [(1, linear) for linear in by] + [(-1, linear) for linear in without]
+            terms = [sign * form @ linear.matrix(self.scalars, at) @ there for sign, linear in signed]
+            parts.append(np.sum(terms, axis=0))
+            size = max([size, *(float(np.abs(term).max()) for term in terms)])
         whole = parts[0] + np.swapaxes(parts[1], 1, 2)
-        return bool(np.abs(whole).max() > CANCELS * max(np.abs(parts[0]).max(), 1e-300))
+        return bool(np.abs(whole).max() > CANCELS * max(size, 1e-300))
 
 
 def _row(node: Node, less: Reduced, modes: RandomModes) -> np.ndarray:

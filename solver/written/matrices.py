@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from solver.written.arranged import Row
 from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.elimination import Reduced, named
 from solver.written.linear import linear_part
 from solver.written.symbols import Modes, RandomModes, applied, derivative_of, vanishes
-from solver.written.tree import Node, Number, WrittenError
+from solver.written.tree import Entry, Node, Number, WrittenError
 
 PINV = 1e-9  # singular values below this share of the largest count as zero
 EQUAL = 1e-9  # of the size of what is compared
@@ -92,19 +93,38 @@ class Linear:
     symbols: Mapping[tuple[Any, Any], Node]
     couples: str
 
+    def matrix(self, scalars: Sequence[Node], modes: Modes) -> np.ndarray:
+        """The operator on all scalars `(mode, scalar, scalar)`."""
+        return matrix(self.between(scalars), scalars, scalars, modes)
 
-def linear_operator(less: Reduced) -> Linear:
+    def between(self, scalars: Sequence[Node]) -> Mapping[tuple[Any, Any], Node]:
+        """The symbols by pairs of scalars."""
+        if self.couples != "fields":
+            return self.symbols
+        pairs = [(s, r) for s in scalars for r in scalars if _index(s) == _index(r)]
+        return {(s, r): self.symbols[named(s), named(r)] for s, r in pairs if (named(s), named(r)) in self.symbols}
+
+
+def _index(scalar: Node) -> tuple[int, ...]:
+    return scalar.index if isinstance(scalar, Entry) else ()
+
+
+def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Linear:
     """L in its plainest form on fields that meet the constraints.
 
     What acts on each scalar by itself and keeps the constraints stays out of the projection, so that it damps what
     rounding leaves beside them, too.
+
+    Args:
+        less: the system.
+        rows: linear right-hand sides; those of the system by default.
 
     Raises:
         WrittenError: a constraint that the linear part breaks, and that no unknown keeps.
     """
     modes, scalars = RandomModes(less.dimensions, count=4 * len(less.scalars)), less.scalars
     at, fields = matrices(less, modes), set(less.system.fields)
-    before = linear_part(less.without_mass(less.linear_rows()), fields).symbols
+    before = linear_part(less.without_mass(less.linear_rows() if rows is None else rows), fields).symbols
     own = {(s, s): before[s, s] for s in scalars if (s, s) in before}
     if not _is_zero(at.constraints @ matrix(own, scalars, scalars, modes) @ at.projector):
         own = {}
