@@ -25,6 +25,7 @@ from solver.simulation import Limits, OutputList, Simulation
 from solver.steppers.base import Stepper
 from solver.steppers.start import initial_state, state_shapes
 from solver.steppers.state import State
+from solver.written import WrittenError
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ def dry_run(config: Config, devices: int, *, from_start: bool = True) -> State:
         return _trace(abstract_assembly(config, devices), config, from_start)
     except ConfigError:
         raise
+    except WrittenError as error:  # of a text, whose place it shows
+        raise ConfigError(f"equation: {error}") from error
     except (ValueError, TypeError) as error:
         raise ConfigError(_with_sources(str(error), config)) from error
     except Exception as error:

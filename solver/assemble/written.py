@@ -52,4 +52,7 @@ def written_entry(section: WrittenEquation) -> Entry:
 def _load(text: Text) -> Any:
     from solver.equations.written import class_of
 
-    return class_of(text)
+    try:
+        return class_of(text)
+    except WrittenError as error:
+        raise ConfigError(f"equation: {error}") from None

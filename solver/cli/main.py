@@ -100,7 +100,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = _with_its_place(str(error)) or type(error).__name__
     expected = exit_code(error) != FAILED or _says_enough(error)
     return text if expected else f"{type(error).__name__}: {text}"
 
@@ -119,6 +119,13 @@ def _failed(code: int, message: str, words: list[str]) -> tuple[int, str]:
         traceback.print_exc()
     print(f"slabwave: error: {message}", file=sys.stderr, flush=True)
     return code, message
+
+
+def _with_its_place(text: str) -> str:
+    """A message as one line; the place in an equation's text that it shows stays below it."""
+    said, newline, shown = text.partition("\n    ")
+    is_place = shown.rstrip().endswith("^")
+    return f"{' '.join(said.split())}{newline}{shown}" if is_place else " ".join(text.split())
 
 
 if __name__ == "__main__":

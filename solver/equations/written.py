@@ -26,8 +26,8 @@ from solver.written.matrices import Linear, without_divergence
 from solver.written.plan import Plan
 from solver.written.rates import Rate
 from solver.written.report import report
-from solver.written.text import Column, Text, Worked, keep_plan
-from solver.written.tree import Entry, Name, Node, Quotient, Slot
+from solver.written.text import Column, Text, Worked, keep_plan, without_unknowns
+from solver.written.tree import Entry, Name, Node, Quotient, Slot, WrittenError
 
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
 
@@ -367,10 +367,12 @@ def write(
 def class_of(text: Text) -> type[Written]:
     """The class of a text."""
     system = text.system
+    if len({Field(rank).real for rank in system.fields.values()}) > 1:
+        raise WrittenError("real and complex fields in one text: the one or the other are carried out")
     taken = {*vars(Written), *dir(Written), "grid"}
     for name in (*system.parameters, *system.fields):
         if name in taken and name in system.parameters:
-            raise ValueError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
+            raise WrittenError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
     kinds = {"scalar": ArrayLike, "wavefunction": ArrayLike}
     annotations = {name: kinds.get(rank, Sequence[float]) for name, rank in system.parameters.items()}
     attributes = {
@@ -386,7 +388,7 @@ def class_of(text: Text) -> type[Written]:
 def declared_fields(text: Text) -> dict[str, Field]:
     """The fields of a text as an equation declares them: what has no divergence is read off its constraints."""
     system = text.system
-    solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(text.in_dimensions(d).less)}
+    solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(without_unknowns(text, d))}
     zero_mean = dict(text.means)
     return {
         name: Field(rank, text.units_of(name), solenoidal=name in solenoidal, zero_mean=name in zero_mean)

@@ -169,8 +169,14 @@ def keep_plan(text: str) -> None:
 
 
 @cache
+def without_unknowns(text: Text, dimensions: int) -> Reduced:
+    """A text's system without its unknowns."""
+    return reduced(text.system, dimensions)
+
+
+@cache
 def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
-    less = reduced(text.system, dimensions)
+    less = without_unknowns(text, dimensions)
     plan = PLANS[plan_name](less)
     changes = less.changes(plan.rows)
     densities = default_energies(text.system) if text.energies is None else text.energies
