@@ -290,6 +290,10 @@ class PeriodicSystem(eqx.Module):
         """What was derived from the equation's text, as headings and lines; nothing of one without a text."""
         return []
 
+    def text_table(self) -> dict[str, Any]:
+        """The text of an equation that is written as text, with keys as in a run file; nothing of others."""
+        return {}
+
     def plan_to_keep(self) -> str:
         """What a search has found for this equation, for the run to keep; empty where nothing was searched."""
         return ""

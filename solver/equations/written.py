@@ -167,6 +167,9 @@ class Written(Equation):
             coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
         return Rows(modes, coefficients), found
 
+    def text_table(self) -> dict[str, Any]:
+        return self.text.table if isinstance(type(self).text, Text) else {}
+
     def plan_to_keep(self) -> str:
         return self.worked.plan_to_keep if self.text.plan != "as written" else ""
 

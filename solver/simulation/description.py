@@ -27,7 +27,7 @@ def run_table(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]
         "title": simulation.title,
         "script": sys.argv[0] or "interactive",
         "grid": _grid(equation.grid),
-        "equation": _object(equation),
+        "equation": {**_object(equation), **equation.text_table()},
         "initial": start if len(start) > 1 else next(iter(start.values())),
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
         "time": _without_none(time),

@@ -1,4 +1,4 @@
-"""Whether N changes a quadratic form: it does not if its change vanishes on every triad of modes p + q + r = 0."""
+"""What N leaves as it is: quadratic forms, whose change vanishes on every triad of modes p + q + r = 0; constraints."""
 
 from __future__ import annotations
 
@@ -6,17 +6,38 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.written.agreement import SAMPLES, Multilinear
+from solver.written.agreement import AGREED, MOST_FACTORS, SAMPLES, SEED, Multilinear
 from solver.written.components import plus
 from solver.written.degrees import degree
 from solver.written.elimination import Reduced
 from solver.written.energies import Square
 from solver.written.matrices import operators
-from solver.written.samples import Forms, SampledModes, Samples
+from solver.written.samples import Forms, SampledModes, Samples, draw
 from solver.written.tree import Call, Node, Sum
 
 PAIRS = ((0b011, 2), (0b101, 1), (0b110, 0))  # two modes that are multiplied, and the third one
 CANCELS = 1e-9  # of the size of what cancels
+
+
+def refuse_broken_constraints(less: Reduced) -> None:
+    """Refuse an N that breaks a constraint which no unknown serves.
+
+    Raises:
+        WrittenError: it does, for fields of a few modes drawn at random.
+    """
+    rows = list(dict.fromkeys(row for row, _ in less.constraints))
+    fields, used = tuple(less.system.fields), operators(less)
+    most = max((degree(node, fields) for node in less.rest.values()), default=0)
+    for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1) if rows else ():
+        samples = draw(used, less.dimensions, SAMPLES, SEED + factors, factors)
+        values, bits = Multilinear(less, samples, None), max(samples.modes)
+        right = [np.broadcast_to(values.value(node).get(bits, 0.0), SAMPLES) for node in less.rest.values()]
+        change = np.einsum("sij,sj->si", samples.at.changes, np.stack(right, axis=1))
+        broken = np.abs(np.einsum("sij,sj->si", samples.at.constraints, change)).max(axis=0)
+        for row, error in zip(rows, broken, strict=True):
+            if error > AGREED * max(np.abs(change).max(), 1e-300):
+                place = less.system.lines[row[0]].left.place
+                raise place.error("the right-hand sides break this constraint, and no unknown keeps it")
 
 
 def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:

@@ -177,17 +177,27 @@ def _same_for_components(
 
 
 def without_divergence(less: Reduced) -> set[str]:
-    """The vector fields u that a constraint ∇·u = 0 keeps free of divergence."""
-    modes, found = RandomModes(less.dimensions), set()
+    """The vector fields u that a constraint ∇·u = 0 keeps free of divergence.
+
+    Raises:
+        WrittenError: a constraint of another form, which nothing would keep against rounding.
+    """
+    found = set()
     for row in dict.fromkeys(row for row, _ in less.constraints):
         of_row = {scalar: symbol for (at, scalar), symbol in less.constraints.items() if at == row}
-        names = {named(scalar) for scalar in of_row}
-        if len(names) > 1 or len(of_row) != less.dimensions or less.dimensions == 1:
-            continue
-        slopes = [applied(of_row[s], ONE) for s in less.scalars if s in of_row]
-        crossed = (
-            plus((derivative_of(slope, 0), minus(derivative_of(slopes[0], i)))) for i, slope in enumerate(slopes)
-        )
-        if all(vanishes(symbol, modes) for symbol in crossed):  # as i k is, but for a factor
-            found |= names
+        if not _is_divergence(of_row, less):
+            place = less.system.lines[row[0]].left.place
+            raise place.error("a constraint on fields: div(u) = 0 of one vector can be kept, and no other")
+        found |= {named(scalar) for scalar in of_row}
     return found
+
+
+def _is_divergence(of_row: Mapping[Node, Node], less: Reduced) -> bool:
+    """Whether a constraint is ∇·u = 0, but for a factor."""
+    if len({named(scalar) for scalar in of_row}) > 1 or len(of_row) != less.dimensions or less.dimensions == 1:
+        return False
+    slopes, modes = [applied(of_row[s], ONE) for s in less.scalars if s in of_row], RandomModes(less.dimensions)
+    crossed = (
+        plus((derivative_of(slope, 0), minus(derivative_of(slopes[0], axis)))) for axis, slope in enumerate(slopes)
+    )
+    return all(vanishes(symbol, modes) for symbol in crossed)  # as i k is

@@ -8,11 +8,11 @@ from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from solver.written.arranged import Row
-from solver.written.conserved import is_conserved
+from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
 from solver.written.energies import Energy, Square, energy, quadratic_form, scalar_of, squares_of
 from solver.written.formula import unicode
-from solver.written.matrices import Linear, linear_operator
+from solver.written.matrices import Linear, linear_operator, without_divergence
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Rate, Unseen, rate
@@ -89,6 +89,12 @@ class Text:
         """The system, read and checked."""
         parameters = None if self.parameters is None else dict(self.parameters)
         return read_system(self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters)
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """What decides its physics, with keys as in a run file."""
+        names = ("fields", "unknowns", "define", "means")
+        return {"write": list(self.write), **{name: dict(getattr(self, name)) for name in names if getattr(self, name)}}
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
         """The equations as people write them, and below them what defined names stand for."""
@@ -177,6 +183,8 @@ def without_unknowns(text: Text, dimensions: int) -> Reduced:
 @cache
 def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     less = without_unknowns(text, dimensions)
+    without_divergence(less)  # refuses constraints that it does not know
+    refuse_broken_constraints(less)
     plan = PLANS[plan_name](less)
     changes = less.changes(plan.rows)
     densities = default_energies(text.system) if text.energies is None else text.energies

@@ -10,6 +10,7 @@ from solver.written.components import plus
 from solver.written.elimination import reduced
 from solver.written.linear import linear_part
 from solver.written.plan import plan_as_written
+from solver.written.text import Text
 from solver.written.tree import Entry
 
 SHAPES = {1: (15,), 2: (9, 11), 3: (5, 7, 9)}
@@ -101,3 +102,25 @@ def test_a_pressure_that_is_left_is_none():
 def test_what_cannot_be_solved_is_refused(lines, fields, unknowns, message):
     with pytest.raises(WrittenError, match=message):
         reduced(read_system(lines, fields, unknowns), 2)
+
+
+@pytest.mark.parametrize(
+    ("lines", "fields", "message"),
+    [
+        (["dt(u) = -u@grad(u)", "div(u) = 0"], {"u": "vector"}, "the right-hand sides break this constraint"),
+        (["dt(a) = lap(a)", "dt(b) = lap(b)", "dx(a) + dy(b) = 0"], {"a": "scalar", "b": "scalar"}, "and no other"),
+        (["dt(a) = lap(a) + a*dx(a)", "dt(u) = lap(u) + sin(a)*ex", "div(u) = 0"], {"a": "scalar", "u": "vector"},
+         "the right-hand sides break this constraint"),
+    ],
+)  # fmt: skip
+def test_constraints_that_would_not_be_kept(lines, fields, message):
+    text = Text(lines, fields)
+    with pytest.raises(WrittenError, match=message):
+        text.in_dimensions(2)
+
+
+def test_an_induction_that_keeps_its_constraint_is_taken():
+    """∇×(u×b) keeps ∇·b = 0 without any unknown, in either form."""
+    for right in ("curl(cross(u, b))", "b@grad(u) - u@grad(b)"):
+        lines = [f"dt(b) = {right}", "dt(u) = lap(u) - grad(p)", "div(u) = 0", "div(b) = 0"]
+        Text(lines, {"b": "vector", "u": "vector"}, {"p": "scalar"}).in_dimensions(3)

@@ -1,0 +1,119 @@
+"""Run files whose equation is text: read, refused, run, continued."""
+
+import json
+
+import jax.numpy as jnp
+import pytest
+import tomli_w
+
+import solver as sw
+from solver.assemble import read_run_file
+from solver.cli.main import main
+from solver.config import ConfigError
+from solver.io.series import read_series
+
+TABLE = {
+    "grid": {"shape": [32, 24]},
+    "equation": {
+        "name": "written",
+        "fields": {"u": "vector", "b": "scalar"},
+        "unknowns": {"p": "scalar"},
+        "write": ["dt(u) = -u@grad(u) - grad(p) + cause(viscosity, nu*lap(u)) + b*g", "div(u) = 0",
+                  "dt(b) = -u@grad(b) + kappa*lap(b)"],
+        "units": {"u": "m/s"},
+        "energies": {"kinetic": "u@u/2"},
+        "series": {"flux": "u.up*b"},
+        "parameters": {"nu": 0.05, "kappa": 0.02, "g": [0.0, 1.0]},
+    },
+    "initial": {"u": {"name": "taylor-green"}, "b": {"name": "bump", "width": 0.7}},
+    "time": {"stepper": "ifrk4", "cfl": 0.5, "end": 0.4},
+    "devices": {"virtual": 2},
+    "output": {"series": {"every_steps": 1}, "checkpoints": {"every_steps": 2}},
+}  # fmt: skip
+
+
+@pytest.fixture
+def case(tmp_path):
+    """A function that writes a run file with some keys of its equation changed."""
+
+    def write(**changes):
+        table = {**TABLE, "equation": {**TABLE["equation"], **changes}}
+        path = tmp_path / "case.toml"
+        path.write_text(tomli_w.dumps(table))
+        return path
+
+    return write
+
+
+def test_what_a_run_file_says_is_the_equation(case):
+    config = read_run_file(case(), ["equation.parameters.nu=0.1"])
+    assert config.equation.parameters["parameters"] == {"nu": 0.1, "kappa": 0.02, "g": [0.0, 1.0]}
+    assert config.equation.entry.fields["u"] == ("vector", "m/s")
+    assert config.equation.cls.fields["u"].solenoidal
+    again = config.to_table()["equation"]
+    assert again["write"] == TABLE["equation"]["write"]
+    assert again["plan"] == "fewest transforms"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"write": ["dt(u) = nux*lap(u)"]}, "equation: unknown name 'nux'; did you mean 'nu'?"),
+        ({"write": "dt(u) = 1"}, "equation.write = 'dt(u) = 1': a list"),
+        ({"fields": {"u": "vectr", "b": "scalar"}}, "did you mean 'vector'?"),
+        ({"parameters": {**TABLE["equation"]["parameters"], "mu": 1.0}}, "equation.parameters.mu stands nowhere"),
+        ({"parameters": {"nu": 0.1, "kappa": 0.1}}, "unknown name 'g'"),
+        ({"parameters": {"nu": "large"}}, "equation.parameters"),
+        ({"parameters": {"nu": 0.1, "kappa": 0.1, "g": 1.0}}, "added to a vector"),
+        ({"energies": {"e": "b**3"}}, "an energy is quadratic"),
+        ({"series": {"e": "b**c"}}, "unknown name 'c'"),
+        ({"means": {"c": 0}}, "units and means of 'c'"),
+        ({"means": {"b": 1.0}}, "where 0 is needed"),
+        ({"plan": "fast"}, "equation.plan = 'fast'"),
+        ({"forms": {}}, "equation.forms: unknown key"),
+        ({"fields": {"u": "vector", "b": "wavefunction"}}, "complex, in the equation of the real field 'u'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_equation_is_refused_before_anything_runs(case, changes, message):
+    with pytest.raises(ConfigError) as raised:
+        read_run_file(case(**changes))
+    assert message in str(raised.value)
+
+
+def test_a_run_keeps_its_plan_and_goes_on_with_the_same_bits(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = case()
+    assert main(["run", str(path), "time.step=0.1", "output.directory=whole"]) == 0
+    assert main(["run", str(path), "time.step=0.1", "output.directory=parts", "time.end=0.2"]) == 0
+    plan = (tmp_path / "parts" / "plan.json").read_text()
+    assert len(json.loads(plan)["inner"]) == 3
+    assert main(["resume", "parts", "time.end=0.4"]) == 0
+    assert (tmp_path / "parts" / "plan.json").read_text() == plan
+    whole, parts = (read_series(tmp_path / name / "series.csv") for name in ("whole", "parts"))
+    for name in ("kinetic", "flux", "cfl"):
+        assert jnp.array_equal(whole[name][-1], parts[name][-1]), name
+    other = [line.replace("nu*lap(u)", "2*nu*lap(u)") for line in TABLE["equation"]["write"]]
+    assert main(["resume", "parts", "time.end=0.5", f"equation.write={json.dumps(other)}"]) != 0
+    assert main(["run", str(case(write=other)), "time.step=0.1", "output.directory=parts", "time.end=0.5"]) != 0
+
+
+def test_a_plan_that_cannot_be_read_is_said(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(case()), "time.step=0.1", "output.directory=run", "time.end=0.2"]) == 0
+    (tmp_path / "run" / "plan.json").write_text("{}")
+    assert main(["resume", "run", "time.end=0.4"]) == 2
+    assert "plan.json: the plan that the run keeps cannot be read" in capsys.readouterr().err
+
+
+def test_a_script_that_goes_on_with_another_text_is_refused(tmp_path):
+    grid, stepper = sw.Grid((16,), mesh=sw.device_mesh([0])), sw.steppers.IFRK4()
+
+    def run(text, end, **options):
+        equation = sw.write(text, {"u": "scalar"})(grid, nu=0.1)
+        start = sw.initial_state(equation, stepper, {"u": jnp.sin(grid.coordinates()[0])[None]})
+        return sw.run(equation, stepper, start, end=end, step=0.1, directory=tmp_path / "run", **options)
+
+    run("dt(u) = -u*dx(u) + nu*lap(u)", 0.2)
+    run("dt(u) = -u*dx(u) + nu*lap(u)", 0.3, resume=True)
+    with pytest.raises(ConfigError, match=r"equation\.write"):
+        run("dt(u) = -2*u*dx(u) + nu*lap(u)", 0.4, resume=True)

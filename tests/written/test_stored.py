@@ -1,0 +1,69 @@
+"""Plans that are kept: those of the library are what a search finds, by any names, and come back from JSON."""
+
+import json
+
+import pytest
+
+from solver.assemble.make_plans import texts
+from solver.written.elimination import reduced
+from solver.written.search import cheapest_plan
+from solver.written.stored import (
+    FILE,
+    KNOWN,
+    keep_to,
+    kept,
+    key_of,
+    numbered,
+    plan_as_json,
+    plan_from_json,
+    renamed,
+    text_to_keep,
+)
+from solver.written.system import read_system
+from solver.written.tree import WrittenError
+
+LIBRARY = {key_of(less): less for less in (reduced(text.system, d) for text, d in texts())}
+
+
+def burgers(u="u", nu="nu"):
+    return reduced(read_system([f"dt({u}) = -{u}*dx({u}) + {nu}*lap({u})"], {u: "scalar"}), 1)
+
+
+def test_the_librarys_plans_are_what_a_search_finds():
+    stored = json.loads(FILE.read_text())
+    assert stored.keys() == LIBRARY.keys(), "python -m solver.assemble.make_plans writes them"
+    for key, less in LIBRARY.items():
+        found = renamed(cheapest_plan(less), numbered(less))
+        assert plan_from_json(stored[key]) == found
+        assert plan_from_json(json.loads(json.dumps(plan_as_json(found)))) == found
+
+
+def test_names_do_not_matter():
+    assert key_of(burgers()) == key_of(burgers("velocity", "a"))
+    plan = kept(burgers("velocity", "a"), cheapest_plan)
+    assert plan == cheapest_plan(burgers("velocity", "a"))
+
+
+def test_what_is_kept_is_used_and_not_searched_again():
+    less = burgers()
+    found = kept(less, cheapest_plan)
+    assert kept(less, lambda less: pytest.fail("searched again")) == found
+    text = text_to_keep(less)
+    other = json.loads(text)
+    other["products"][0] = ["Product", other["products"][0], ["Number", {"real": 2.0, "imag": 0.0}]]
+    try:
+        assert keep_to(json.dumps(other))
+        assert kept(less, cheapest_plan) != found
+        assert keep_to(text)
+        assert kept(less, cheapest_plan) == found
+        assert not keep_to(text)
+    finally:
+        KNOWN.pop(key_of(less))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"of": "x"}', '{"of": "x", "inner": [["Nothing"]], "products": [], "rows": []}']
+)
+def test_what_is_no_plan(text):
+    with pytest.raises(WrittenError, match="cannot be read"):
+        keep_to(text)
