@@ -65,6 +65,9 @@ def expression(text: str, system: System, dimensions: int) -> Node:
     kind = kind_of(node, system.kinds, dimensions)
     if kind.order:
         raise node.place.error(f"{kind}: a scalar is needed")
+    for part in node.walk():
+        if part == Name("t"):
+            raise part.place.error("t beside the equations: energies and columns are functions of the fields alone")
     return node
 
 

@@ -74,7 +74,9 @@ def _taken_apart(node: Node, fields: Collection[str]) -> tuple[Node, Node]:
         if _is_scalar_of(part, fields):
             return part, ZERO
         multiplied_out = _multiplied_out(part, fields)
-        return None if multiplied_out is None else taken_apart(multiplied_out, fields, take)
+        if multiplied_out is not None:
+            return taken_apart(multiplied_out, fields, take)
+        return None if isinstance(part, Sum | Negative) or not holds_time(part) else (ZERO, part)
 
     return taken_apart(node, fields, take)
 
@@ -201,7 +203,14 @@ def _reason(term: Node, fields: Collection[str]) -> str:
         return "explicit"
     if any(isinstance(part, Name) and part.name in COORDINATES for part in parts):
         return "its coefficient depends on the place"
+    if holds_time(term):
+        return "its coefficient depends on time"
     return "it does not act on each mode by itself"
+
+
+def holds_time(node: Node) -> bool:
+    """Whether the time stands in an expression."""
+    return any(part == Name("t") for part in node.walk())
 
 
 # ---- symbols --------------------------------------------------------------------------------------------------------

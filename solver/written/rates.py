@@ -17,7 +17,7 @@ import numpy as np
 
 from solver.written.components import ZERO, minus, plus, times
 from solver.written.elimination import Reduced
-from solver.written.linear import coefficient
+from solver.written.linear import coefficient, holds_time
 from solver.written.matrices import PINV, matrix
 from solver.written.plan import Plan
 from solver.written.slopes import NoSlope, slope
@@ -77,6 +77,8 @@ def rate(less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate |
     """
     if not plan.products:
         return Rate(None, ZERO, {})
+    if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):
+        return Unseen("its terms depend on time")
     if len(plan.levels()) > 1:
         return Unseen("a product stands inside an operator inside a product")
     try:

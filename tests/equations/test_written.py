@@ -263,3 +263,23 @@ def test_an_energy_is_quadratic(density):
         write("dt(b) = lap(b)*u.x", {"b": "scalar"}, {}, parameters={"u": "vector"}, energies={"e": density})(
             sw.Grid((8, 8), mesh=sw.device_mesh([0])), u=(1.0, 2.0)
         ).check()
+
+
+def test_a_linear_term_that_depends_on_time_stays_out_of_the_linear_part():
+    """u_t = cos(t) u_xx − u: the first is evaluated at each time, and the derivative of t itself is that of t."""
+    grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
+    equation = write("dt(u) = cos(t)*lap(u) - u + lap(t*u)/2", {"u": "scalar"})(grid)
+    [x] = grid.coordinates()
+    fields = equation.from_physical({"u": jnp.sin(2 * x)[None]})
+    assert dict(equation.linear().apply(fields)).keys() == {"u"}
+    np.testing.assert_allclose(equation.linear().apply(fields)["u"], -fields["u"], atol=1e-14)
+    change = equation.transform.inverse(equation.nonlinear(fields, 0.7)["u"])[0]
+    np.testing.assert_allclose(change, -4 * (np.cos(0.7) + 0.35) * np.sin(2 * x), atol=1e-13)
+    assert any("depends on time" in line for _, line in equation.derivation())
+
+
+def test_a_speed_that_depends_on_time_tells_no_cfl_number():
+    grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
+    assert "depend on time" in write("dt(u) = cos(t)*u*dx(u)", {"u": "scalar"})(grid).why_no_rate
+    with pytest.raises(ValueError, match="t beside the equations"):
+        write("dt(u) = lap(u)", {"u": "scalar"}, series={"a": "t*u"})(grid).check()
