@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from solver.assemble.index import KINDS, indexed
-from solver.assemble.written import written_entry
 from solver.config import ConfigError, Entry, WrittenEquation, is_copy, nearest
 
 REGISTERED: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}  # by `register`, from Python
@@ -67,6 +66,8 @@ class Registry:
 
     def written(self, section: WrittenEquation) -> Entry:
         """The entry of an equation that is given as text."""
+        from solver.assemble.written import written_entry  # works with numbers, which other names do not need
+
         return written_entry(section)
 
     def steppers_of(self, equation: Entry) -> list[str]:
