@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
-from solver.config.sections import SETTINGS, Section
+from solver.config.sections import SETTINGS, Section, WrittenEquation
 
 TITLES = {
     "equation": "[equation]",
@@ -14,6 +14,7 @@ TITLES = {
     "forcing": "[forcing], or [forcing.FIELD] of several fields",
     "output": "[output.NAME]",
 }
+OF_TEXT = '[equation] of name = "written"'
 HEAD = """# Keys of a run file
 
 Made by `slabwave describe`. `title` and `reference` stand above the sections; every key can be set on the command line
@@ -23,22 +24,24 @@ as `section.key=value`. Where a class is named, `"my_file.py:Class"` and `"packa
 
 def reference(registry: Registry) -> str:
     """The page, in Markdown."""
-    parts = [HEAD, *(_section(f"[{name}]", section) for name, section in SETTINGS.items())]
+    parts = [HEAD, *(section(f"[{name}]", model) for name, model in SETTINGS.items())]
     for kind, title in TITLES.items():
         parts.append(f"## {title}\n\n`name` is one of these, each with its own keys.\n")
         if kind == "output":
             parts[-1] = f"## {title}\n\n`output.directory` is where the run writes; `NAME = false` switches one off.\n"
         parts += [_class(kind, registry.find(kind, name)) for name in registry.names(kind)]
+        parts += ["#" + section(OF_TEXT, WrittenEquation)] if kind == "equation" else []
     steppers = [registry.find("stepper", name) for name in registry.names("stepper")]
     parts.append("## time.stepper\n\n" + "".join(f"- `{s.name}`: {s.summary or s.name}\n" for s in steppers))
     return "\n".join(parts)
 
 
-def _section(title: str, section: type[Section]) -> str:
-    schema = section.model_json_schema()["properties"]
+def section(title: str, model: type[Section]) -> str:
+    """The keys of a table of settings."""
+    schema = model.model_json_schema()["properties"]
     rows = [
         (key, _kinds(schema[key]), "needed" if field.is_required() else _shown(field.default), field.description or "")
-        for key, field in section.model_fields.items()
+        for key, field in model.model_fields.items()
     ]
     return f"## {title}\n\n{_table(rows)}"
 
@@ -51,7 +54,9 @@ def _kinds(schema: dict) -> str:
         return f"`{schema['const']}`"
     if "anyOf" in schema:
         return " or ".join(kind for option in schema["anyOf"] if (kind := _kinds(option)) != "null")
-    return f"list of {_kinds(schema['items'])}" if schema["type"] == "array" else str(schema["type"])
+    if schema["type"] == "array":
+        return f"list of {_kinds(schema['items'])}"
+    return "table" if schema["type"] == "object" else str(schema["type"])
 
 
 def _class(kind: str, entry: Entry) -> str:
@@ -72,7 +77,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _shown(value: object) -> str:
-    return "" if value is None or value == () else f"`{value}`"
+    return "" if value is None or value in ((), {}) else f"`{value}`"
 
 
 def _table(rows: Iterable[tuple[str, str, str, str]]) -> str:

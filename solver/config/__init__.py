@@ -13,6 +13,7 @@ from solver.config.parameters import (
 )
 from solver.config.runfile import (
     SECTIONS as SECTIONS,
+    WRITTEN as WRITTEN,
     Config as Config,
     Named as Named,
     changed_physics as changed_physics,

@@ -6,7 +6,7 @@ from typing import Any
 
 from solver.config.entry import Entry, Schema
 from solver.config.parameters import table_model
-from solver.config.sections import SETTINGS, Heading
+from solver.config.sections import SETTINGS, Heading, WrittenEquation
 
 FROM_ELSEWHERE = {
     "type": "object",
@@ -24,6 +24,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
         kind: {"anyOf": [*(_table(entry, named=True) for entry in entries), FROM_ELSEWHERE]}
         for kind, entries in kinds.items()
     }
+    definitions["equation"]["anyOf"].append(_written())
     stepper = {"examples": list(schema.names("stepper"))}
     tables = {name: section.model_json_schema() for name, section in SETTINGS.items()}
     tables["time"]["properties"]["stepper"] |= stepper
@@ -50,6 +51,13 @@ def json_schema(schema: Schema) -> dict[str, Any]:
 def _table(entry: Entry, *, named: bool) -> dict[str, Any]:
     table_schema = table_model(entry.name, entry.parameters, named=named).model_json_schema()
     return {**table_schema, "description": entry.summary or entry.name}
+
+
+def _written() -> dict[str, Any]:
+    """An equation that is given as text."""
+    table = WrittenEquation.model_json_schema()
+    table["properties"] = {"name": {"const": "written"}, **table["properties"]}
+    return {**table, "required": ["name", *table["required"]], "description": "an equation as text: docs/writing.md"}
 
 
 def _fields_of(equation: Entry) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 import json
 
 import jax.numpy as jnp
+import jsonschema
 import pytest
 import tomli_w
 
 import solver as sw
-from solver.assemble import read_run_file
+from solver.assemble import Registry, read_run_file
 from solver.cli.main import main
-from solver.config import ConfigError
+from solver.config import ConfigError, json_schema
 from solver.io.series import read_series
 
 TABLE = {
@@ -117,3 +118,13 @@ def test_a_script_that_goes_on_with_another_text_is_refused(tmp_path):
     run("dt(u) = -u*dx(u) + nu*lap(u)", 0.3, resume=True)
     with pytest.raises(ConfigError, match=r"equation\.write"):
         run("dt(u) = -2*u*dx(u) + nu*lap(u)", 0.4, resume=True)
+
+
+def test_the_schema_and_describe_know_texts(capsys):
+    schema = json_schema(Registry())
+    jsonschema.validate(TABLE, schema)
+    wrong = {**TABLE, "equation": {**TABLE["equation"], "writes": []}}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, schema)
+    assert main(["describe", "written"]) == 0
+    assert "`unknowns`" in capsys.readouterr().out

@@ -6,8 +6,8 @@ import argparse
 
 from solver.assemble.index import KINDS
 from solver.assemble.registry import Registry
-from solver.cli.reference import reference
-from solver.config import REQUIRED, ConfigError, Entry, Parameter, nearest
+from solver.cli.reference import OF_TEXT, reference, section
+from solver.config import REQUIRED, WRITTEN, ConfigError, Entry, Parameter, WrittenEquation, nearest
 from solver.config.cases import cases
 
 
@@ -21,6 +21,9 @@ def run(options: argparse.Namespace) -> int:
     registry, name = Registry(), options.name
     if name is None:
         print(reference(registry), end="")
+        return 0
+    if name == WRITTEN:
+        print(section(OF_TEXT, WrittenEquation), end="")
         return 0
     entries = {kind: registry.find(kind, name) for kind in _kinds(registry, name)}
     case = cases().get(name)
