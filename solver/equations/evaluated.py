@@ -224,8 +224,12 @@ class AtPoints:
     @property
     def coordinates(self) -> list[str]:
         """The coordinates that the products hold."""
-        held = {part.name for node in self.products for part in node.walk() if isinstance(part, Name)}
-        return [name for name in COORDINATES if name in held]
+        return [name for name in COORDINATES if name in self.names]
+
+    @property
+    def names(self) -> set[str]:
+        """All names that the products hold: parameters, coordinates, the time."""
+        return {part.name for node in self.products for part in node.walk() if isinstance(part, Name | Entry)}
 
 
 class _Point:

@@ -111,7 +111,7 @@ class Written(Equation):
             return jnp.zeros((), self.grid.dtype)
         modes = self._modes(0.0)
         values = self.transform.inverse(self._inner(self.worked.plan.inner, fields, self._rows(fields)))
-        largest = max_over_points(function(values, self._numbers(modes), self._places(function)))
+        largest = max_over_points(function(values, self._numbers(modes, function), self._places(function)))
         return largest + self.rate_of_linear()
 
     def rate_of_linear(self) -> ArrayLike:
@@ -137,11 +137,13 @@ class Written(Equation):
         [(inner, _)] = self.worked.plan.levels()
         return AtPoints((plus(part for part in parts if part is not None),), tuple(inner), is_one_number=True)
 
-    def _numbers(self, modes: GridModes) -> dict[str, Any]:
-        """The numbers that functions at the points are given: parameters, time, and what a rate needs."""
-        numbers = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
-        if isinstance(self.worked.rate, Rate):
-            for name, number in self.worked.rate.coefficients.items():
+    def _numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
+        """The numbers that functions at the points need, of parameters, time, spacing, and what a rate is made with."""
+        known = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
+        needed = {name for function in functions for name in function.names}
+        numbers = {name: value for name, value in known.items() if name in needed}
+        for name, number in self.worked.rate.coefficients.items() if isinstance(self.worked.rate, Rate) else ():
+            if name in needed:
                 numbers[name] = LargeMode(number.axis, self.grid.dimensions, modes.numbers).leading(number)
         return numbers
 
@@ -161,8 +163,8 @@ class Written(Equation):
         for inner, products in plan.levels():
             function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner))
             hats = self._inner([plan.inner[i] for i in inner], fields, Rows(modes, coefficients))
-            places = self._places(function)
-            made = self.transform.pointwise(function, hats, self._numbers(modes), places, largest=largest)
+            numbers = self._numbers(modes, function, *([] if largest is None else [largest]))
+            made = self.transform.pointwise(function, hats, numbers, self._places(function), largest=largest)
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
         return Rows(modes, coefficients), found
@@ -199,8 +201,8 @@ class Written(Equation):
         budget: dict[str, dict[str, Array]] = {}
         for name, energy in self.worked.energies.items():
             power = lambda rows: self._power(energy.squares, now, rows)  # noqa: B023, E731
-            named = lambda of: {n: power(self._applied(cause, fields)) for n, cause in of.items()}  # noqa: B023, E731
-            inside, outside = named(energy.causes), named(energy.outside)
+            by_cause = lambda of: {label: power(self._applied(cause, fields)) for label, cause in of.items()}  # noqa: B023, E731
+            inside, outside = by_cause(energy.causes), by_cause(energy.outside)
             budget[name] = {label: inside.get(label, 0) + outside.get(label, 0) for label in {**inside, **outside}}
             if energy.linear:
                 budget[name]["linear"] = power(linear) - sum(inside.values())

@@ -6,7 +6,7 @@ Functions at the points that are no polynomials, and coordinates, count as field
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from solver.written.arranged import Row
 from solver.written.components import ONE
 from solver.written.degrees import degree
 from solver.written.elimination import Reduced, replaced
-from solver.written.matrices import operators
+from solver.written.matrices import Operators, operators
 from solver.written.plan import Plan, is_constant
 from solver.written.samples import SampledModes, Samples, draw
 from solver.written.tree import (
@@ -44,23 +44,30 @@ AGREED = 1e-8  # of the largest value
 
 def agrees(less: Reduced, plan: Plan[Row]) -> bool:
     """Whether the rates of change by a plan are those of the text, for fields that meet the constraints."""
-    fields, used = tuple(less.system.fields), operators(less)
-    most = max((degree(node, fields) for node in less.rest.values()), default=0)
-    for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1):
-        samples = draw(used, less.dimensions, SAMPLES, SEED + factors, factors)
+    used = operators(less)
+    for samples in samples_of(less, used):
         of_text = Multilinear(less, samples, None)
         of_plan = Multilinear(less, samples, plan, of_text.functions)
         for bits, at in ((max(samples.modes), samples.at.changes), (0, used.at(of_text.modes[0]).changes)):
             rows = [(of_text.value(node), of_plan.value(plan.rows[row])) for row, node in less.rest.items()]
-            texts, plans = (np.stack([_array(pair[side], bits) for pair in rows], axis=1) for side in range(2))
+            texts, plans = (stacked([pair[side] for pair in rows], bits) for side in range(2))
             size = max(np.abs(texts).max(), np.abs(plans).max(), 1e-300)
             if np.abs(np.einsum("sij,sj->si", at, texts - plans)).max() > AGREED * size * max(1.0, np.abs(at).max()):
                 return False
     return True
 
 
-def _array(values: Values, bits: int) -> np.ndarray:
-    return np.broadcast_to(np.asarray(values.get(bits, 0.0), complex), SAMPLES)
+def samples_of(less: Reduced, used: Operators) -> Iterator[Samples]:
+    """Samples of one factor, of two, and so on, as many as the right-hand sides multiply."""
+    most = max((degree(node, tuple(less.system.fields)) for node in less.rest.values()), default=0)
+    for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1):
+        yield draw(used, less.dimensions, SAMPLES, SEED + factors, factors)
+
+
+def stacked(values: Iterable[Values], bits: int) -> np.ndarray:
+    """What several expressions are, with these factors in `(sample, expression)`."""
+    arrays = [np.broadcast_to(np.asarray(each.get(bits, 0.0), complex), SAMPLES) for each in values]
+    return np.stack(arrays, axis=1)
 
 
 class Multilinear:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.written.agreement import AGREED, MOST_FACTORS, SAMPLES, SEED, Multilinear
+from solver.written.agreement import AGREED, SAMPLES, Multilinear, samples_of, stacked
 from solver.written.components import plus
 from solver.written.degrees import degree
 from solver.written.elimination import Reduced
 from solver.written.energies import Square
 from solver.written.matrices import operators
-from solver.written.samples import Forms, SampledModes, Samples, draw
+from solver.written.samples import Forms, SampledModes, Samples
 from solver.written.tree import Call, Node, Sum
 
 PAIRS = ((0b011, 2), (0b101, 1), (0b110, 0))  # two modes that are multiplied, and the third one
@@ -25,14 +25,11 @@ def refuse_broken_constraints(less: Reduced) -> None:
     Raises:
         WrittenError: it does, for fields of a few modes drawn at random.
     """
-    rows = list(dict.fromkeys(row for row, _ in less.constraints))
-    fields, used = tuple(less.system.fields), operators(less)
-    most = max((degree(node, fields) for node in less.rest.values()), default=0)
-    for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1) if rows else ():
-        samples = draw(used, less.dimensions, SAMPLES, SEED + factors, factors)
-        values, bits = Multilinear(less, samples, None), max(samples.modes)
-        right = [np.broadcast_to(values.value(node).get(bits, 0.0), SAMPLES) for node in less.rest.values()]
-        change = np.einsum("sij,sj->si", samples.at.changes, np.stack(right, axis=1))
+    rows = list(less.constraint_rows)
+    for samples in samples_of(less, operators(less)) if rows else ():
+        values = Multilinear(less, samples, None)
+        right = stacked(map(values.value, less.rest.values()), max(samples.modes))
+        change = np.einsum("sij,sj->si", samples.at.changes, right)
         broken = np.abs(np.einsum("sij,sj->si", samples.at.constraints, change)).max(axis=0)
         for row, error in zip(rows, broken, strict=True):
             if error > AGREED * max(np.abs(change).max(), 1e-300):
@@ -51,7 +48,7 @@ def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
     samples, used = _triads(less), operators(less)
     values, total, size = Multilinear(less, samples, None), 0.0, 0.0
     for bits, third in PAIRS:
-        rows = np.stack([np.broadcast_to(values.value(node).get(bits, 0.0), SAMPLES) for node in rest.values()], 1)
+        rows = stacked(map(values.value, rest.values()), bits)
         change = np.einsum("sij,sj->si", used.at(samples.modes[bits]).changes, rows)
         sides = (samples.modes[bits], change), (samples.modes[1 << third], samples.amplitudes[third])
         for square in squares:

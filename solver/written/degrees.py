@@ -21,7 +21,7 @@ from solver.written.tree import (
     Solved,
     Sum,
 )
-from solver.written.vocabulary import POINTWISE
+from solver.written.vocabulary import COORDINATES, POINTWISE
 
 MULTIPLIED = ("dot", "cross", "outer")
 
@@ -52,6 +52,21 @@ def degree(node: Node, fields: Collection[str]) -> float:
         case Call(function, arguments):
             return _of_call(function, [degree(argument, fields) for argument in _expressions(node)], len(arguments))
     return max((degree(child, fields) for child in node.children), default=0)
+
+
+def holds_place(node: Node) -> bool:
+    """Whether a coordinate stands in an expression."""
+    return any(isinstance(part, Name) and part.name in COORDINATES for part in node.walk())
+
+
+def holds_time(node: Node) -> bool:
+    """Whether the time stands in an expression."""
+    return any(part == Name("t") for part in node.walk())
+
+
+def is_scalar_of(node: Node, fields: Collection[str]) -> bool:
+    """Whether a node is a scalar of one of the named fields."""
+    return isinstance(node, Name | Entry) and node.name in fields
 
 
 def _expressions(call: Call) -> tuple[Node, ...]:

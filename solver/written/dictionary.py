@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from solver.written.components import derivative, minus, plus
+from solver.written.degrees import is_scalar_of
 from solver.written.elimination import Reduced, named
 from solver.written.parameters import Lengths
 from solver.written.samples import Forms, Samples
-from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Solved, Sum
+from solver.written.tree import Call, Derivative, Entry, Negative, Node, Product, Quotient, Solved, Sum
 
 EQUAL = 1e-7  # of the largest value, below which values are rounding
 FAR = 2.0**8  # times wavenumbers of order one; beyond, differences of large terms are rounding
@@ -92,7 +93,7 @@ def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
     for factor in factors:
         found |= dict.fromkeys(_inside(factor, fields))
     diagnosed = [node for node in less.diagnosed.values() if any(node in factor.walk() for factor in factors)]
-    names = dict.fromkeys(named(part) for node in found for part in node.walk() if _is_scalar_of(part, fields))
+    names = dict.fromkeys(named(part) for node in found for part in node.walk() if is_scalar_of(part, fields))
     bases = [node for node in [*found, *diagnosed] if not _is_derivative(node)]
     scalars = {name: [scalar for scalar in less.scalars if named(scalar) == name] for name in names}
     of_fields = [node for name in names for node in _derivatives(scalars[name], range(less.dimensions))]
@@ -100,14 +101,10 @@ def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
     return [*of_fields, *diagnosed, *found, *of_bases]
 
 
-def _is_scalar_of(node: Node, fields: Collection[str]) -> bool:
-    return isinstance(node, Name | Entry) and node.name in fields
-
-
 def _inside(node: Node, fields: Collection[str]) -> list[Node]:
     """The scalar expressions below a linear one; not those that a diagnosed unknown is solved from."""
     below = [] if isinstance(node, Solved) else [part for child in node.children for part in _inside(child, fields)]
-    holds = any(_is_scalar_of(part, fields) for part in node.walk())
+    holds = any(is_scalar_of(part, fields) for part in node.walk())
     is_one = holds and not isinstance(node, Negative | Product | Quotient)
     return [node, *below] if is_one else below
 

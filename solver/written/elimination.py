@@ -7,7 +7,7 @@ constraints, C ∂t u = 0. For ∇·u = 0 and a pressure that is the Leray proje
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -80,10 +80,15 @@ class Reduced:
 
     def linear_rows(self) -> dict[Row, Node]:
         """S u, as an expression for each row."""
-        rows: dict[Row, list[Node]] = {row: [] for row in self.rest}
-        for (row, scalar), symbol in self.linear.items():
-            rows[row].append(applied(symbol, scalar))
-        return {row: plus(terms) for row, terms in rows.items()}
+        return rows_of(self.linear, self.rest)
+
+    @cached_property
+    def constraint_rows(self) -> dict[Row, dict[Node, Node]]:
+        """C, row by row: the symbol of each scalar in it."""
+        rows: dict[Row, dict[Node, Node]] = {}
+        for (row, scalar), symbol in self.constraints.items():
+            rows.setdefault(row, {})[scalar] = symbol
+        return rows
 
     def without_mass(self, rows: Mapping[Row, Node]) -> dict[Node, Node]:
         """M⁻¹ of right-hand sides.
@@ -115,8 +120,7 @@ class Reduced:
         """
         matrix, right = {}, {}
         multipliers = list(dict.fromkeys(unknown for _, unknown in self.gradients))
-        for row in dict.fromkeys(row for row, _ in self.constraints):
-            of_row = {scalar: symbol for (at, scalar), symbol in self.constraints.items() if at == row}
+        for row, of_row in self.constraint_rows.items():
             right[row] = minus(plus(applied(symbol, rates[scalar]) for scalar, symbol in of_row.items()))
             for multiplier in multipliers:
                 push = plus(applied(symbol, pushes[s].get(multiplier, ZERO)) for s, symbol in of_row.items())
@@ -131,7 +135,20 @@ class Reduced:
 
     def projection(self, row: Row) -> dict[Node, Node]:
         """The symbols by which a right-hand side of one row changes each scalar."""
-        return self.changes({other: ONE if other == row else ZERO for other in self.rest})
+        return self._projections[row]
+
+    @cached_property
+    def _projections(self) -> dict[Row, dict[Node, Node]]:
+        rows = list(self.rest)
+        return {row: self.changes({other: ONE if other == row else ZERO for other in rows}) for row in rows}
+
+
+def rows_of(symbols: Symbols, rows: Iterable[Row]) -> dict[Row, Node]:
+    """What symbols make of the scalars that they act on, as an expression for each row."""
+    terms: dict[Row, list[Node]] = {row: [] for row in rows}
+    for (row, scalar), symbol in symbols.items():
+        terms[row].append(applied(symbol, scalar))
+    return {row: plus(of_row) for row, of_row in terms.items()}
 
 
 def reduced(system: System, dimensions: int) -> Reduced:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.written.arranged import Row
-from solver.written.components import ONE, factors, plus, times_all, written_out
+from solver.written.components import ONE, factors, times_all, written_out
 from solver.written.degrees import degree
-from solver.written.elimination import Reduced, replaced
+from solver.written.elimination import Reduced, replaced, rows_of
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
 from solver.written.matrices import Linear, linear_operator, operators
 from solver.written.parse import read_expression
-from solver.written.symbols import RandomModes, applied
+from solver.written.symbols import RandomModes
 from solver.written.system import System, insert
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
@@ -147,21 +147,36 @@ def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, .
 # ---- what changes an energy -----------------------------------------------------------------------------------------
 
 
-def energy(squares: tuple[Square, ...], less: Reduced, nonlinear: bool) -> Energy:
+@dataclass(frozen=True)
+class Causes:
+    """The linear terms that a text names, by name: those in L, and those that it keeps out of L."""
+
+    inside: Mapping[str, Linear]
+    outside: Mapping[str, Linear]
+
+
+def causes_of(less: Reduced) -> Causes:
+    """The causes that a text names."""
+    labels = _labels(less.right.values())
+    return Causes(
+        *({label: linear_operator(less, _caused(label, less, kept)) for label in labels} for kept in (False, True))
+    )
+
+
+def energy(squares: tuple[Square, ...], less: Reduced, linear: Linear, causes: Causes, nonlinear: bool) -> Energy:
     """What changes a quadratic form.
 
     Args:
         squares: its terms.
         less: the system without its unknowns.
+        linear: L.
+        causes: the linear terms that are named.
         nonlinear: whether N changes it.
     """
-    labels, balance = _labels(less.right.values()), _Balance(squares, less)
-    causes, outside = (
-        {label: linear_operator(less, _caused(label, less, kept)) for label in labels} for kept in (False, True)
-    )
+    balance = _Balance(squares, less)
     changing = lambda of: {label: linear for label, linear in of.items() if balance.is_changed([linear])}  # noqa: E731
-    others = balance.is_changed([linear_operator(less)], without=list(causes.values()))
-    return Energy(squares, changing(causes), changing(outside), others, nonlinear)
+    others = balance.is_changed([linear], without=list(causes.inside.values()))
+    return Energy(squares, changing(causes.inside), changing(causes.outside), others, nonlinear)
 
 
 def _labels(nodes: Collection[Node]) -> list[str]:
@@ -185,9 +200,7 @@ def _caused(label: str, less: Reduced, outside: bool) -> dict[Row, Node]:
 
     fields = set(less.system.fields)
     caused = {row: taken_apart(node, fields, take)[0] for row, node in less.right.items()}
-    symbols = linear_part(caused, fields).symbols
-    of_row = lambda row: (applied(symbol, scalar) for (at, scalar), symbol in symbols.items() if at == row)  # noqa: E731
-    return {row: plus(of_row(row)) for row in less.right}
+    return rows_of(linear_part(caused, fields).symbols, less.right)
 
 
 def _kept_out(cause: Node, fields: Collection[str]) -> Node:

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from solver.written.components import ONE, ZERO, derivative, factors, minus, plus, times, times_all
-from solver.written.degrees import degree
+from solver.written.degrees import degree, holds_place, holds_time, is_scalar_of
 from solver.written.plan import is_constant
 from solver.written.tree import (
     Call,
     Derivative,
-    Entry,
-    Name,
     Negative,
     Node,
     Number,
@@ -27,7 +25,7 @@ from solver.written.tree import (
     Solved,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES, OPERATORS
+from solver.written.vocabulary import OPERATORS
 
 Row = TypeVar("Row")
 
@@ -58,20 +56,16 @@ def linear_part(rows: Mapping[Row, Node], fields: Collection[str]) -> LinearPart
     for row, node in rows.items():
         linear, rest[row] = _taken_apart(node, fields)
         left_out += [(term, reason) for term in _terms(rest[row]) if (reason := _reason(term, fields))]
-        for scalar in dict.fromkeys(part for part in linear.walk() if _is_scalar_of(part, fields)):
+        for scalar in dict.fromkeys(part for part in linear.walk() if is_scalar_of(part, fields)):
             symbols[row, scalar] = coefficient(linear, scalar)
     return LinearPart(symbols, rest, left_out)
-
-
-def _is_scalar_of(node: Node, fields: Collection[str]) -> bool:
-    return isinstance(node, Name | Entry) and node.name in fields
 
 
 def _taken_apart(node: Node, fields: Collection[str]) -> tuple[Node, Node]:
     """The linear part of a node, and the rest."""
 
     def take(part: Node) -> tuple[Node, Node] | None:
-        if _is_scalar_of(part, fields):
+        if is_scalar_of(part, fields):
             return part, ZERO
         multiplied_out = _multiplied_out(part, fields)
         if multiplied_out is not None:
@@ -201,16 +195,11 @@ def _reason(term: Node, fields: Collection[str]) -> str:
     parts = list(term.walk())
     if any(isinstance(part, Call) and part.function == "explicit" for part in parts):
         return "explicit"
-    if any(isinstance(part, Name) and part.name in COORDINATES for part in parts):
+    if holds_place(term):
         return "its coefficient depends on the place"
     if holds_time(term):
         return "its coefficient depends on time"
     return "it does not act on each mode by itself"
-
-
-def holds_time(node: Node) -> bool:
-    """Whether the time stands in an expression."""
-    return any(part == Name("t") for part in node.walk())
 
 
 # ---- symbols --------------------------------------------------------------------------------------------------------

@@ -53,8 +53,7 @@ class Operators:
         """All of them at some modes."""
         kept = list(dict.fromkeys(row for row, _ in self.constraints))
         constraints = matrix(self.constraints, kept, self.scalars, modes)
-        projector = np.eye(len(self.scalars)) - np.linalg.pinv(constraints, rcond=PINV) @ constraints
-        return Matrices(matrix(self.changes, self.scalars, self.rows, modes), constraints, projector)
+        return Matrices(matrix(self.changes, self.scalars, self.rows, modes), constraints, projector(constraints))
 
 
 def operators(less: Reduced) -> Operators:
@@ -68,6 +67,11 @@ def operators(less: Reduced) -> Operators:
 def matrices(less: Reduced, modes: Modes) -> Matrices:
     """The matrices at some modes."""
     return operators(less).at(modes)
+
+
+def projector(constraints: np.ndarray) -> np.ndarray:
+    """V = I − C⁺C `(mode, scalar, scalar)`, onto what meets the constraints C `(mode, constraint, scalar)`."""
+    return np.eye(constraints.shape[-1]) - np.linalg.pinv(constraints, rcond=PINV) @ constraints
 
 
 def matrix(symbols: Mapping[Any, Node], rows: Sequence[Any], columns: Sequence[Any], modes: Modes) -> np.ndarray:
@@ -183,8 +187,7 @@ def without_divergence(less: Reduced) -> set[str]:
         WrittenError: a constraint of another form, which nothing would keep against rounding.
     """
     found = set()
-    for row in dict.fromkeys(row for row, _ in less.constraints):
-        of_row = {scalar: symbol for (at, scalar), symbol in less.constraints.items() if at == row}
+    for row, of_row in less.constraint_rows.items():
         if not _is_divergence(of_row, less):
             place = less.system.lines[row[0]].left.place
             raise place.error("a constraint on fields: div(u) = 0 of one vector can be kept, and no other")

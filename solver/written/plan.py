@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from solver.written.components import minus, plus, times
-from solver.written.degrees import degree
+from solver.written.degrees import degree, holds_place
 from solver.written.tree import Call, Derivative, Name, Negative, Node, Product, Quotient, Slot, Solved, Sum
-from solver.written.vocabulary import COORDINATES, OPERATORS
+from solver.written.vocabulary import OPERATORS
 
 Row = TypeVar("Row")
 
@@ -69,9 +69,7 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str]) -> Plan[R
 
 def is_constant(node: Node, fields: Collection[str]) -> bool:
     """Whether a node is a number for the whole box: without fields, coordinates and products."""
-    return degree(node, fields) == 0 and not any(
-        isinstance(below, Slot) or (isinstance(below, Name) and below.name in COORDINATES) for below in node.walk()
-    )
+    return degree(node, fields) == 0 and not holds_place(node) and not any(isinstance(p, Slot) for p in node.walk())
 
 
 class Planner:

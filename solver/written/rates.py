@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from solver.written.components import ZERO, minus, plus, times
+from solver.written.degrees import holds_time
 from solver.written.elimination import Reduced
-from solver.written.linear import coefficient, holds_time
-from solver.written.matrices import PINV, matrix
+from solver.written.linear import coefficient
+from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
 from solver.written.slopes import NoSlope, slope
 from solver.written.symbols import RandomModes
@@ -98,6 +99,7 @@ class _Linearised:
             for i, slot in enumerate(slots)
             if (found := slope(product, slot)) != ZERO
         }
+        self.outer = {product: self._outer(product) for product in range(len(plan.products))}
 
     def rate(self) -> Rate | Unseen:
         """Speeds where there are any, else rates of reaction."""
@@ -121,38 +123,36 @@ class _Linearised:
     def matrix(self, axis: int) -> dict[tuple[float, tuple[Node, Node]], Node]:
         """What disturbances of each scalar along an axis do to each scalar, by the order of the wavenumber."""
         entries: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
+        onto = self._projector(axis)
+        columns = {inner: self._inner(inner, onto) for inner in dict.fromkeys(inner for _, inner in self.slopes)}
         for (product, inner), at_point in self.slopes.items():
-            for row, outer in self._outer(product):
-                for column, of_inner in self._inner(inner, axis):
+            for row, outer in self.outer[product]:
+                for column, of_inner in columns[inner]:
                     for order, number in self._leading(outer, of_inner, axis):
                         entries.setdefault((order, (row, column)), []).append(times(number, at_point))
         summed = {key: plus(terms) for key, terms in entries.items()}
         return {key: node for key, node in summed.items() if node != ZERO}
 
-    def _outer(self, product: int) -> Iterator[tuple[Node, Node]]:
-        for scalar, change in self.changes.items():
-            symbol = coefficient(change, Slot("product", product))
-            if symbol != ZERO:
-                yield scalar, symbol
+    def _outer(self, product: int) -> list[tuple[Node, Node]]:
+        """Symbols of a product in the rates of scalars."""
+        symbols = [(scalar, coefficient(change, Slot("product", product))) for scalar, change in self.changes.items()]
+        return [(scalar, symbol) for scalar, symbol in symbols if symbol != ZERO]
 
-    def _inner(self, inner: int, axis: int) -> Iterator[tuple[Node, Node]]:
-        """Symbols of an inner field in scalars that meet the constraints, for a wavenumber along an axis."""
-        scalars = self.less.scalars
-        projector = self._projector(axis)
-        for j, column in enumerate(scalars):
-            parts = [
-                times(Number(complex(projector[i, j])), coefficient(self.plan.inner[inner], scalar))
-                for i, scalar in enumerate(scalars)
-                if projector[i, j]
-            ]
-            if (symbol := plus(parts)) != ZERO:
-                yield column, symbol
+    def _inner(self, inner: int, projector: np.ndarray) -> list[tuple[Node, Node]]:
+        """Symbols of an inner field in scalars that meet the constraints."""
+        scalars, node = self.less.scalars, self.plan.inner[inner]
+        own = [coefficient(node, scalar) for scalar in scalars]
+        mixed = [
+            plus(times(Number(complex(share)), symbol) for share, symbol in zip(column, own, strict=True) if share)
+            for column in projector.T
+        ]
+        return [(scalar, symbol) for scalar, symbol in zip(scalars, mixed, strict=True) if symbol != ZERO]
 
     def _projector(self, axis: int) -> np.ndarray:
-        rows = list(dict.fromkeys(row for row, _ in self.less.constraints))
-        at = matrix(self.less.constraints, rows, self.less.scalars, AlongAxis(self.less.dimensions, axis))[0]
-        projector = np.eye(len(self.less.scalars)) - np.linalg.pinv(at, rcond=PINV) @ at
-        return np.where(np.abs(projector) < 1e-12, 0, np.round(projector, 12))
+        """Onto what meets the constraints, for a wavenumber along an axis."""
+        modes = AlongAxis(self.less.dimensions, axis)
+        found = projector(matrix(self.less.constraints, list(self.less.constraint_rows), self.less.scalars, modes))[0]
+        return np.where(np.abs(found) < 1e-12, 0, np.round(found, 12))
 
     def _leading(self, outer: Node, inner: Node, axis: int) -> Iterator[tuple[float, Node]]:
         """The order of the wavenumber in a product of symbols, and the number before it."""

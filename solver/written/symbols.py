@@ -7,7 +7,7 @@ like others, one applied to another is their product, and their order makes no d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -233,8 +233,3 @@ def vanishes(symbol: Node, modes: Modes) -> bool:
     values = [np.asarray(modes.value(term)) for term in terms]
     size = sum(np.abs(value).max() for value in values)
     return bool(np.abs(sum(values)).max() <= VANISHES * size)
-
-
-def coefficients(symbols: Mapping[Any, Node], modes: Modes) -> dict[Any, Any]:
-    """Values of several symbols, without those that vanish."""
-    return {key: modes.value(symbol) for key, symbol in symbols.items() if not vanishes(symbol, modes)}

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from solver.written.components import ONE, times_all
-from solver.written.degrees import degree
+from solver.written.degrees import degree, holds_place
 from solver.written.plan import Planner
 from solver.written.symbols import applied, derivative_of
 from solver.written.tree import (
     Call,
     Derivative,
-    Name,
     Negative,
     Node,
     Number,
@@ -27,7 +26,7 @@ from solver.written.tree import (
     Solved,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES, OPERATORS
+from solver.written.vocabulary import OPERATORS
 
 LARGEST_DENOMINATOR = 48
 
@@ -209,7 +208,7 @@ class _Splitter:
         return [(Weight(), node)]
 
     def is_linear(self, node: Node) -> bool:
-        return degree(node, self.fields) == 1 and self.planner.is_spectral(node) and not _holds_place(node)
+        return degree(node, self.fields) == 1 and self.planner.is_spectral(node) and not holds_place(node)
 
     def distributed(self, node: Node, of: Node, operator: Node) -> list[tuple[Weight, Node]]:
         """An operator on a sum with constants inside, applied to each term."""
@@ -221,10 +220,6 @@ class _Splitter:
 
 def _holds_mean(node: Node) -> bool:
     return any(isinstance(part, Call) and part.function == "mean" for part in node.walk())
-
-
-def _holds_place(node: Node) -> bool:
-    return any(isinstance(part, Name) and part.name in COORDINATES for part in node.walk())
 
 
 def without_remarks(node: Node) -> Node:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from solver.written.arranged import Row
 from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
-from solver.written.energies import Energy, Square, energy, quadratic_form, scalar_of, squares_of
+from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, squares_of
 from solver.written.formula import unicode
 from solver.written.matrices import Linear, linear_operator, without_divergence
 from solver.written.parse import read_expression, read_line
@@ -188,15 +188,16 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     plan = PLANS[plan_name](less)
     changes = less.changes(plan.rows)
     densities = default_energies(text.system) if text.energies is None else text.energies
+    linear, causes = linear_operator(less), causes_of(less)
     forms = {name: quadratic_form(density, less) for name, density in densities}
     return Worked(
         less=less,
-        linear=linear_operator(less),
+        linear=linear,
         plan=plan,
         changes=changes,
         rate=rate(less, plan, changes),
         energies={
-            name: energy(form, less, nonlinear=bool(plan.products) and not is_conserved(form, less))
+            name: energy(form, less, linear, causes, bool(plan.products) and not is_conserved(form, less))
             for name, form in forms.items()
         },
         columns={name: column_of(column, less) for name, column in text.series},
