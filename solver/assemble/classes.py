@@ -6,13 +6,14 @@ import importlib
 import inspect
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 from solver.assemble import registry
-from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, parameters_of
+from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
 from solver.equations.field import MoreFields
@@ -85,6 +86,16 @@ def of_file(kind: str, path: Path, class_name: str) -> tuple[Entry, list[tuple[s
         if its_kind and _is_defined_in(module, other)
     ]
     return entry_of(f"{source.copy_name}:{cls.__name__}", cls, source), others
+
+
+def function_of(place: Path | str, name: str) -> tuple[Callable[..., Any], Source | None]:
+    """A plain function of a user's file, with the file; or of a module that Python finds."""
+    module, source = _import_file(place) if isinstance(place, Path) else (_import_module(place), None)
+    function = getattr(module, name, None)
+    if not callable(function) or isinstance(function, type):
+        own = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
+        raise ConfigError(f"{place}: no function {name}{nearest(name, own)}")
+    return function, source
 
 
 def _known_by_name(kind: str, cls: Any, source: Source) -> Entry:

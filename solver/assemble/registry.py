@@ -10,12 +10,13 @@ class itself is asked for, so that nothing here imports JAX; a user's file is im
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from solver.assemble.index import KINDS, indexed
-from solver.config import ConfigError, Entry, WrittenEquation, is_copy, nearest
+from solver.config import ConfigError, Entry, Source, WrittenEquation, is_copy, nearest
 
 REGISTERED: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}  # by `register`, from Python
 
@@ -58,17 +59,14 @@ class Registry:
         place, colon, class_name = name.rpartition(":")
         if not colon:
             raise ConfigError(f"unknown{nearest(name, self.names(kind))}")
-        if self.copies_only and not is_copy(place):
-            raise ConfigError(
-                f"{place} is not imported here: it is no copy that the run made of a Python file of its own"
-            )
+        self._refuse_others(place)
         return self._from_elsewhere(kind, place, class_name)
 
     def written(self, section: WrittenEquation) -> Entry:
         """The entry of an equation that is given as text."""
         from solver.assemble.written import written_entry  # works with numbers, which other names do not need
 
-        return written_entry(section)
+        return written_entry(section, *self._functions(section.functions))
 
     def steppers_of(self, equation: Entry) -> list[str]:
         """Names of the steppers that take an equation."""
@@ -77,6 +75,31 @@ class Registry:
     def initials_of(self, rank: str) -> list[str]:
         """Names of the initial fields that fields of a rank can start from."""
         return [name for name in self.names("initial") if rank in self.find("initial", name).ranks]
+
+    def _refuse_others(self, place: str) -> None:
+        if self.copies_only and not is_copy(place):
+            raise ConfigError(
+                f"{place} is not imported here: it is no copy that the run made of a Python file of its own"
+            )
+
+    def _functions(self, named: Mapping[str, str]) -> tuple[dict[str, Callable[..., Any]], Source | None]:
+        """Functions of the user's by name, from `file.py:function` or `package.module:function`; and the file."""
+        functions: dict[str, Callable[..., Any]] = {}
+        sources: dict[Path, Source] = {}
+        for name, where in named.items():
+            place, _, function = where.rpartition(":")
+            if not place or not function:
+                raise ConfigError(f"equation.functions.{name} = {where!r}: 'file.py:function' is needed")
+            self._refuse_others(place)
+            self.prepare()
+            from solver.assemble import classes
+
+            is_file = place.endswith(".py")
+            functions[name], source = classes.function_of(self.folder / place if is_file else place, function)
+            sources |= {} if source is None else {source.path: source}
+        if len(sources) > 1:
+            raise ConfigError(f"equation.functions: of {' and '.join(map(str, sources))}; all of one file are needed")
+        return functions, next(iter(sources.values()), None)
 
     def _from_elsewhere(self, kind: str, place: str, class_name: str) -> Entry:
         self.prepare()

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from solver.config import ConfigError, Declared, Entry, WrittenEquation, nearest
+from solver.config import ConfigError, Declared, Entry, Source, WrittenEquation, nearest
 from solver.written import Text, WrittenError
 
 BASES = ("solver.equations.written.Written", "solver.equations.base.Equation", "solver.equations.system.PeriodicSystem")
 
 
-def written_entry(section: WrittenEquation) -> Entry:
+def written_entry(
+    section: WrittenEquation, functions: Mapping[str, Callable[..., Any]], source: Source | None
+) -> Entry:
     """Read the text, and say of its class what an index says of others.
+
+    Args:
+        section: the table of the run file.
+        functions: of the user's, by name.
+        source: the file in which they lie.
 
     Raises:
         ConfigError: a text that is no equation, with its place; parameters that stand nowhere, or are missing.
     """
-    ranks = {name: "scalar" if isinstance(value, float) else "vector" for name, value in section.parameters.items()}
+    ranks = {name: _rank(value) for name, value in section.parameters.items()}
     try:
         text = Text(
             write=section.write,
@@ -26,6 +34,8 @@ def written_entry(section: WrittenEquation) -> Entry:
             parameters=ranks,
             units=section.units,
             means=section.means,
+            components=section.components,
+            functions=functions,
             energies=section.energies,
             series=section.series,
             plan=section.plan,
@@ -46,7 +56,15 @@ def written_entry(section: WrittenEquation) -> Entry:
         dimensions=system.dimensions,
         classes=BASES,
         arguments_in="parameters",
+        source=source,
     )
+
+
+def _rank(value: Any) -> str:
+    """The rank of a parameter, by its numbers."""
+    if isinstance(value, float):
+        return "scalar"
+    return "tensor" if value and isinstance(value[0], tuple) else "vector"
 
 
 def _load(text: Text) -> Any:

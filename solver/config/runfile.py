@@ -56,8 +56,10 @@ class Named:
 
     @property
     def described(self) -> str:
-        """File and class, for messages."""
-        return self.name if self.source is None else f"{self.source.path}: {self.cls.__name__}"
+        """File and class, for messages; of a text, the file with its functions."""
+        if self.source is None:
+            return self.name
+        return str(self.source.path) if self.name == WRITTEN else f"{self.source.path}: {self.cls.__name__}"
 
     def to_table(self) -> dict[str, Any]:
         """The table in the form of TOML."""
@@ -263,7 +265,12 @@ def _equation(table: Any, schema: Schema) -> Named:
     if not isinstance(table, Mapping) or table.get("name") != WRITTEN:
         return _read(table, "equation", "equation", schema)
     section = WrittenEquation.read({key: value for key, value in table.items() if key != "name"}, "equation")
-    return Named(WRITTEN, section.to_table(), schema.written(section))
+    entry, table = schema.written(section), section.to_table()
+    if entry.source is not None:
+        own = {name: where.rpartition(":") for name, where in section.functions.items()}
+        copied = {name: f"{entry.source.copy_name}:{of}" for name, (file, _, of) in own.items() if file.endswith(".py")}
+        table["functions"] = section.functions | copied
+    return Named(WRITTEN, table, entry)
 
 
 def _read(table: Any, kind: str, path: str, schema: Schema) -> Named:

@@ -199,18 +199,27 @@ class RandomSection(Section):
 Names = Annotated[dict[str, str], "a table of texts by name"]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 Numbers = Annotated[tuple[float, ...], Field(strict=False)]
+Rows = Annotated[tuple[Numbers, ...], Field(strict=False)]
 
 
 class WrittenEquation(Section):
     """`[equation]` with `name = "written"`: an equation as text; docs/writing.md has the language."""
 
     write: Texts = Field(description="the equations, one = in each")
-    fields: Names = Field(description="rank of each field by name: scalar, vector or wavefunction")
+    fields: Names = Field(
+        description="rank of each field by name: scalar, vector, tensor, symmetric tensor, wavefunction"
+    )
     unknowns: Names = Field({}, description="rank of what is neither stored nor given a start, such as a pressure")
     define: Names = Field({}, description="what further names stand for")
     units: Names = Field({}, description="of each field, as far as they are known")
     means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
         {}, description="of the fields whose mean is 0 and stays so"
+    )
+    components: Annotated[dict[str, Texts], "a table of lists of names"] = Field(
+        {}, description="names of the components of fields, by field; made from the field's name by default"
+    )
+    functions: Names = Field(
+        {}, description="functions of your own by name, as 'file.py:function': of numbers at a point, in jax.numpy"
     )
     energies: Names | None = Field(
         None, description="densities that are quadratic in the fields, whose budgets are kept"
@@ -219,8 +228,8 @@ class WrittenEquation(Section):
     plan: Literal["fewest transforms", "as written"] = Field(
         "fewest transforms", description="how the transforms are found"
     )
-    parameters: Annotated[dict[str, float | Numbers], "a table of numbers by name"] = Field(
-        {}, description="the numbers that stand in the text, by name; a list for a vector"
+    parameters: Annotated[dict[str, float | Numbers | Rows], "a table of numbers by name"] = Field(
+        {}, description="the numbers that stand in the text, by name; a list for a vector, a list of rows for a tensor"
     )
 
 

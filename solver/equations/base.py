@@ -103,7 +103,8 @@ class Equation(PeriodicSystem):
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         """Quadratic quantities whose budget the run keeps, by column of the series: ½⟨|u|²⟩ by default."""
-        return {column: 0.5 * mean_square(fields[name], self.grid_of(name)) for column, name in self._budgeted()}
+        whole = lambda name: self.counted(name, fields[name], 0.5)  # noqa: E731
+        return {column: 0.5 * mean_square(whole(name), self.grid_of(name)) for column, name in self._budgeted()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Rates of change of each of the `energies`, by cause; their sum is its time derivative [energy/time].
@@ -122,7 +123,7 @@ class Equation(PeriodicSystem):
 
     def power(self, fields: Fields, change: Fields, name: str) -> Array:
         """⟨u · change⟩ of one field: what a change [u/time] adds to ½⟨|u|²⟩ per time."""
-        return mean_product(fields[name], change[name], self.grid_of(name))
+        return mean_product(self.counted(name, fields[name]), change[name], self.grid_of(name))
 
     def power_of_forcing(self, fields: Fields, changes: Changes, name: str) -> dict[str, Array]:
         """The entry `forcing` of a field's budget; empty for a field without forcing."""
@@ -135,7 +136,8 @@ class Equation(PeriodicSystem):
         ⟨g · c⟩, and its shell spectrum by the sum of Re(ĝ* ĉ) over the shell. Fields that Q does not contain are left
         out. By default ½⟨|u|²⟩ of each field. No communication.
         """
-        return {column: {name: fields[name]} for column, name in zip(self._energies(), self.fields, strict=True)}
+        names = zip(self._energies(), self.fields, strict=True)
+        return {column: {name: self.counted(name, fields[name])} for column, name in names}
 
     def invariant_units(self) -> dict[str, str]:
         """Units of the `invariants`, as far as they are known."""

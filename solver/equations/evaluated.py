@@ -203,21 +203,24 @@ class AtPoints:
     Args:
         products: expressions in slots of inner fields, parameters and coordinates.
         inner: number of the slot of each component that is given.
+        functions: of the user's, by name.
         is_one_number: whether the one product is a real number at each point without an axis of its own, as `largest`
             needs it.
     """
 
     products: tuple[Node, ...]
     inner: tuple[int, ...]
+    functions: tuple[tuple[str, Any], ...] = ()
     is_one_number: bool = False
 
     @property
     def __name__(self) -> str:
-        return "the products of a written equation"
+        own = "".join(f", which calls {name}" for name, _ in self.functions)
+        return f"what the text multiplies{own},"
 
     def __call__(self, u: Array, numbers: Mapping[str, Any], places: Mapping[str, Array] | None = None) -> Array:
         values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
-        at = _Point(values, numbers, places or {})
+        at = _Point(values, numbers, places or {}, dict(self.functions))
         made = [jnp.broadcast_to(at.value(node), u.shape[1:]) for node in self.products]
         return jnp.real(made[0]) if self.is_one_number else jnp.stack([value.astype(u.dtype) for value in made])
 
@@ -235,8 +238,14 @@ class AtPoints:
 class _Point:
     """Expressions at the points."""
 
-    def __init__(self, inner: Mapping[Node, Array], numbers: Mapping[str, Any], places: Mapping[str, Array]) -> None:
-        self.inner, self.numbers, self.places = inner, numbers, places
+    def __init__(
+        self,
+        inner: Mapping[Node, Array],
+        numbers: Mapping[str, Any],
+        places: Mapping[str, Array],
+        functions: Mapping[str, Any],
+    ) -> None:
+        self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions
 
     def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
         """The value of an expression."""
@@ -271,9 +280,23 @@ class _Point:
                 return COMPARED[sign](jnp.real(self.value(left)), jnp.real(self.value(right)))
             case Call("cause", (_, term)):
                 return self.value(term)
+            case Call(function, arguments) if function in self.functions:
+                return self.called(function, *map(self.value, arguments))
             case Call(function, arguments):
                 return FUNCTIONS[function](*map(self.value, arguments))
         raise TypeError(f"{type(node).__name__} is no function of numbers at a point")
+
+    def called(self, function: str, *given: Any) -> Any:
+        """What a function of the user's gives: one number for each point, real of real ones."""
+        shape, dtype = jnp.broadcast_shapes(*map(jnp.shape, given)), jnp.result_type(*given)
+        found = jnp.asarray(self.functions[function](*given))
+        if found.shape not in ((), shape) or jnp.iscomplexobj(found) > jnp.issubdtype(dtype, jnp.complexfloating):
+            needed = f"{'real' if not jnp.issubdtype(dtype, jnp.complexfloating) else 'complex'} {list(shape)}"
+            raise ValueError(
+                f"the function {function!r} gives {found.dtype}{list(found.shape)}: one number for each point is "
+                f"needed, {needed}"
+            )
+        return found
 
     def sum(self, terms: Sequence[Node]) -> Any:
         """A sum, negative terms taken away."""

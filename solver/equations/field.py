@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
-RANKS = ("scalar", "vector", "wavefunction")
+RANKS = ("scalar", "vector", "tensor", "symmetric tensor", "wavefunction")
+ORDERS = {"vector": 1, "tensor": 2, "symmetric tensor": 2}  # numbers of indices
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,9 @@ class Field:
     """One named field of an equation.
 
     Args:
-        rank: `scalar`, `vector` (one component for each dimension) or `wavefunction` (one complex component).
+        rank: `scalar`, `vector` (one component for each dimension), `tensor` (xx, xy, xz, yx, …), `symmetric tensor`
+            (xx, xy, xz, yy, yz, zz: each component that another one equals is held once) or `wavefunction` (one
+            complex component).
         units: of its values.
         solenoidal: whether it is free of divergence. Initial fields and forcings are projected, and the field is again
             after every step.
@@ -42,7 +47,21 @@ class Field:
         """Names of its components, as snapshots call them."""
         if self.components is not None:
             return self.components
-        return tuple(f"{name}_{axis}" for axis in "xyz"[:dimensions]) if self.rank == "vector" else (name,)
+        if self.rank not in ORDERS:
+            return (name,)
+        return tuple(f"{name}_{''.join('xyz'[axis] for axis in index)}" for index in self._counts(dimensions))
+
+    def counts(self, dimensions: int) -> tuple[int, ...]:
+        """How often each component that is held stands among all: 2 for those off the diagonal of a symmetric tensor.
+
+        |u|² is the sum of the squares of the components, each that many times.
+        """
+        return tuple(self._counts(dimensions).values()) if self.rank in ORDERS else (1,)
+
+    def _counts(self, dimensions: int) -> Counter[tuple[int, ...]]:
+        """The components that are held, by their indices, and how often each stands among all."""
+        indices = product(range(dimensions), repeat=ORDERS[self.rank])
+        return Counter(tuple(sorted(i)) if self.rank == "symmetric tensor" else i for i in indices)
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,14 @@ class PeriodicSystem(eqx.Module):
         """Names of a field's components, as snapshots call them."""
         return self.fields[name].component_names(name, self.grid.dimensions)
 
+    def counted(self, name: str, values: Array, power: float = 1) -> Array:
+        """A field with each component times how often it stands among all, to a power; see `Field.counts`."""
+        counts = self.fields[name].counts(self.grid.dimensions)
+        if set(counts) == {1}:
+            return values
+        weights = np.asarray(counts, self.grid.dtype) ** power
+        return values * weights.reshape(-1, *[1] * self.grid.dimensions)
+
     def physical_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of each field at the points."""
         return {name: (len(self.component_names(name)), *self.grid.physical_shape) for name in self.fields}
@@ -223,7 +231,7 @@ class PeriodicSystem(eqx.Module):
         """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
         hats = self.coefficients(fields)
         energies = {
-            column: 0.5 * mean_square(hats[name], self.grid_of(name))
+            column: 0.5 * mean_square(self.counted(name, hats[name], 0.5), self.grid_of(name))
             for column, name in zip(self._energies(), self.fields, strict=True)
         }
         return {**energies, **({"cfl": dt * self.rate(fields)} if self.has_rate else {})}
@@ -232,7 +240,7 @@ class PeriodicSystem(eqx.Module):
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`."""
         hats = self.coefficients(fields)
         return {
-            column: shell_spectrum(hats[name], self.grid_of(name))
+            column: shell_spectrum(self.counted(name, hats[name], 0.5), self.grid_of(name))
             for column, name in zip(self._energies(), self.fields, strict=True)
         }
 

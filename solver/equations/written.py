@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
@@ -48,9 +48,9 @@ class Written(Equation):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if isinstance(vars(cls).get("text"), Text):
-            cls.dimensions = cls.text.system.dimensions
             if not getattr(cls, "fields", None):
                 cls.fields = declared_fields(cls.text)
+            cls.dimensions = dimensions_of(cls.text)
 
     @property
     def worked(self) -> Worked:
@@ -135,7 +135,8 @@ class Written(Equation):
         across = lambda axis, speed: Quotient(speed, Entry(SPACING, (axis,)))  # noqa: E731
         parts = [found.reaction] if found.speeds is None else [across(*pair) for pair in enumerate(found.speeds)]
         [(inner, _)] = self.worked.plan.levels()
-        return AtPoints((plus(part for part in parts if part is not None),), tuple(inner), is_one_number=True)
+        node = plus(part for part in parts if part is not None)
+        return AtPoints((node,), tuple(inner), self.text.functions, is_one_number=True)
 
     def _numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
         """The numbers that functions at the points need, of parameters, time, spacing, and what a rate is made with."""
@@ -161,7 +162,7 @@ class Written(Equation):
         modes, found = self._modes(t), None
         coefficients = self._coefficients(fields)
         for inner, products in plan.levels():
-            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner))
+            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.text.functions)
             hats = self._inner([plan.inner[i] for i in inner], fields, Rows(modes, coefficients))
             numbers = self._numbers(modes, function, *([] if largest is None else [largest]))
             made = self.transform.pointwise(function, hats, numbers, self._places(function), largest=largest)
@@ -288,7 +289,12 @@ class Written(Equation):
         return {name: places[name] for name in function.coordinates} or None
 
     def _inner(self, inner: Sequence[Node], fields: Fields, rows: Rows) -> Array:
-        """Coefficients of inner fields, stacked; whole fields are taken as they are."""
+        """Coefficients of inner fields, stacked; whole fields are taken as they are.
+
+        Where products hold no field, as a source does, one that is zero stands for their points.
+        """
+        if not inner:
+            return jnp.zeros((1, *self.grid.spectral_shape), self.grid.complex_dtype)
         wanted, parts = list(inner), []
         while wanted:
             name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
@@ -323,6 +329,8 @@ def write(
     parameters: Mapping[str, str] | Sequence[str] | None = None,
     units: Mapping[str, str] | None = None,
     means: Mapping[str, float] | None = None,
+    components: Mapping[str, Sequence[str]] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
     energies: Mapping[str, str] | None = None,
     series: Mapping[str, str] | None = None,
     plan: str = "fewest transforms",
@@ -334,12 +342,15 @@ def write(
 
     Args:
         lines: the equations, one `=` in each; see docs/writing.md for the language.
-        fields: rank of each field by name: `scalar`, `vector` or `wavefunction`.
+        fields: rank of each field by name: `scalar`, `vector`, `tensor`, `symmetric tensor` or `wavefunction`.
         unknowns: the same of what is neither stored nor given a start: pressures, stream functions, potentials.
         define: what further names stand for.
         parameters: their names, or rank by name; by default every name that is nothing else is a number.
         units: of each field, as far as they are known.
         means: of the fields whose mean is 0 and stays so.
+        components: names of the components of fields, by field; `u_x`, `u_y`, … by default.
+        functions: of your own, by name, written with `jax.numpy`: of numbers at a point, with one number there. Terms
+            with them are evaluated as written, and tell no CFL number.
         energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
         series: further columns of the series, by name: what is averaged over the box.
         plan: `fewest transforms`, or `as written` for those that stand in the text.
@@ -361,6 +372,8 @@ def write(
             parameters=parameters,
             units=units or {},
             means=means or {},
+            components=components or {},
+            functions=functions or {},
             energies=energies,
             series=series or {},
             plan=plan,
@@ -390,12 +403,30 @@ def class_of(text: Text) -> type[Written]:
     return type("WrittenEquation", (Written,), attributes)
 
 
+def dimensions_of(text: Text) -> tuple[int, ...]:
+    """The numbers of dimensions of space in which a text makes sense, and has as many components as are named.
+
+    Raises:
+        WrittenError: there are none.
+    """
+    known = text.system.dimensions
+    for name, given in text.components:
+        own = {d: len(Field(text.system.fields[name]).component_names(name, d)) for d in text.system.dimensions}
+        known = tuple(d for d in known if own[d] == len(given))
+        if not known or len(set(given)) < len(given):
+            needed = " or ".join(f"{count} in {d} dimensions" for d, count in own.items())
+            raise WrittenError(
+                f"components of {name!r}: {', '.join(given)}; {needed} are needed, with names of their own"
+            )
+    return known
+
+
 def declared_fields(text: Text) -> dict[str, Field]:
     """The fields of a text as an equation declares them: what has no divergence is read off its constraints."""
     system = text.system
     solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(without_unknowns(text, d))}
-    zero_mean = dict(text.means)
+    zero_mean, components = dict(text.means), dict(text.components)
     return {
-        name: Field(rank, text.units_of(name), solenoidal=name in solenoidal, zero_mean=name in zero_mean)
+        name: Field(rank, text.units_of(name), name in solenoidal, name in zero_mean, components.get(name))
         for name, rank in system.fields.items()
     }

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.field import Field
+from solver.equations.field import RANKS, Field
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, component_count
@@ -28,7 +28,7 @@ def from_function(function: Callable[..., Any]) -> type[Initial]:
 
     class Given(Initial):
         name: ClassVar[str] = called
-        ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+        ranks: ClassVar[tuple[str, ...]] = RANKS
 
         def check(self, equation: PeriodicSystem, field: str) -> None:
             try:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
+from solver.equations.field import RANKS, Field
 from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid
@@ -55,7 +55,7 @@ class GaussianRandom(Initial):
     high: ArrayLike | None = None
 
     name: ClassVar[str] = "gaussian-random"
-    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
         require("gaussian-random with rms", self.rms, "zero or more", least=0)
@@ -68,7 +68,7 @@ class GaussianRandom(Initial):
         if key is None:
             raise ValueError("gaussian-random without a key: one from jax.random.key is needed")
         projected = field.solenoidal and grid.dimensions > 1
-        components = component_count(field, grid)
+        components, all_components = component_count(field, grid), sum(field.counts(grid.dimensions))
         transform = Transform(grid)
 
         @jax.jit
@@ -80,7 +80,7 @@ class GaussianRandom(Initial):
             u_hat = project_solenoidal(u_hat, grid) if projected else u_hat
             power = self._power(grid)
             total = jnp.sum(grid.mode_weights() * power)
-            free = components - 1 if projected else components  # independent numbers in each mode
+            free = components - 1 if projected else all_components  # independent numbers in each mode
             scale = self.rms * jnp.sqrt(noise[0].size / (free * jnp.where(total > 0, total, 1)))
             gain = jnp.where(power > 0, jnp.sqrt(jnp.where(power > 0, power, 1)), 0)
             return transform.inverse(u_hat * (scale * gain).astype(grid.dtype)), total

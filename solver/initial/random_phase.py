@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers, shell_width
-from solver.equations.field import Field
+from solver.equations.field import RANKS, Field
 from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid
@@ -50,7 +50,7 @@ class RandomPhase(Initial):
     slope: ArrayLike = 4.0
 
     name: ClassVar[str] = "random-phase"
-    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
         for name in ("energy", "peak", "slope"):
@@ -66,6 +66,7 @@ class RandomPhase(Initial):
                 f"grid's |k|, {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
         transform = Transform(grid)
+        counts = np.sqrt(field.counts(grid.dimensions)).astype(grid.dtype).reshape(-1, *[1] * grid.dimensions)
 
         @jax.jit
         def make(key: Array) -> Array:
@@ -74,10 +75,10 @@ class RandomPhase(Initial):
             noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
             u_hat = transform.forward(noise)
             u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
-            spectrum = shell_spectrum(u_hat, grid)
+            spectrum = shell_spectrum(u_hat * counts, grid)
             gain = jnp.sqrt(jnp.where(spectrum > 0, wanted / jnp.where(spectrum > 0, spectrum, 1), 0)).at[0].set(0)
             u_hat = u_hat * gain[shell_index(grid)]
-            total = jnp.sum(shell_spectrum(u_hat, grid))
+            total = jnp.sum(shell_spectrum(u_hat * counts, grid))
             return transform.inverse(u_hat * jnp.sqrt(self.energy / total))
 
         return make(key)

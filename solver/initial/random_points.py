@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
+from solver.equations.field import RANKS, Field
 from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid, sample
@@ -40,7 +40,7 @@ class Noise(Initial):
     amplitude: ArrayLike = 0.1
 
     name: ClassVar[str] = "noise"
-    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
         require("noise with amplitude", self.amplitude, "zero or more", least=0)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
+from solver.equations.field import RANKS, Field
 from solver.equations.system import require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, component_count, distance_squared, per_axis
@@ -19,20 +19,26 @@ class Uniform(Initial):
     """f = value everywhere, in every component of the field that it is called for.
 
     Args:
-        value: of each component, in the field's units.
+        value: of all components, or a list with one for each, in the field's units.
 
     Returns:
         When called: `(component, *grid.physical_shape)`; each device fills its own block.
+
+    Raises:
+        ValueError: when called: a list of another length than the field has components.
     """
 
-    value: ArrayLike = 0.0
+    value: float | tuple[float, ...] = eqx.field(converter=as_tuples, default=0.0)
 
     name: ClassVar[str] = "uniform"
-    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         count = component_count(field, grid)
-        return sample(lambda *x: tuple(jnp.full((), self.value) for _ in range(count)), grid)
+        values = self.value if isinstance(self.value, tuple) else (self.value,) * count
+        if len(values) != count:
+            raise ValueError(f"value {list(values)}: {count} numbers are needed, or one")
+        return sample(lambda *x: tuple(jnp.full((), value) for value in values), grid)
 
 
 class Bump(Initial):

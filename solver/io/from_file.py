@@ -7,7 +7,7 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array
 
-from solver.equations.field import Field
+from solver.equations.field import RANKS, Field
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.initial.base import Initial, as_tuples
@@ -32,7 +32,7 @@ class FromFile(Initial):
     datasets: tuple[str, ...] = eqx.field(converter=as_tuples, static=True)
 
     name: ClassVar[str] = "file"
-    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    ranks: ClassVar[tuple[str, ...]] = RANKS
     traceable: ClassVar[bool] = False
 
     def check(self, equation: PeriodicSystem, field: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.config import GridSection
-from solver.equations.field import Field
+from solver.equations.field import RANKS, Field
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, resample
 from solver.grid import Grid
@@ -54,7 +54,7 @@ class FromRun(Initial):
     keep_time: bool = eqx.field(static=True, default=False)
 
     name: ClassVar[str] = "run"
-    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "wavefunction")
+    ranks: ClassVar[tuple[str, ...]] = RANKS
     traceable: ClassVar[bool] = False
 
     def check(self, equation: PeriodicSystem, field: str) -> None:

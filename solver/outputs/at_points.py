@@ -140,7 +140,7 @@ def component_labels(equation: PeriodicSystem, name: str, values: jax.Array) -> 
     if values.ndim == equation.grid.dimensions:
         return ()
     field = equation.fields.get(name)
-    if field is not None and field.components is not None:
-        return field.components
+    if field is not None and (field.components is not None or "tensor" in field.rank):
+        return tuple(component.removeprefix(f"{name}_") for component in equation.component_names(name))
     count = len(values)
     return tuple("xyz"[:count]) if count == equation.grid.dimensions else tuple(map(str, range(count)))

@@ -57,7 +57,20 @@ def arranged(system: System, dimensions: int) -> Arranged:
                 constraints[number, index] = minus(moved)
             else:
                 rates[number, index], right[number, index] = rate, moved
+    for row in _twice(rates):
+        if right.pop(row) != right[row[0], row[1][::-1]]:
+            place = system.lines[row[0]].right.place
+            raise place.error("not symmetric, in the equation of a symmetric tensor: sym(…) is needed")
+        del rates[row]
+    for row in _twice(constraints):
+        del constraints[row]
     return Arranged(linear_part(rates, set(system.fields)).symbols, right, constraints)
+
+
+def _twice(rows: Mapping[Row, Node]) -> list[Row]:
+    """The rows of a tensor below its diagonal that say what those above it say."""
+    mirrored = lambda row: (row[0], row[1][::-1])  # noqa: E731
+    return [row for row in rows if row[1] > row[1][::-1] and rows[row] == rows[mirrored(row)]]
 
 
 def _entry(side: Components, index: tuple[int, ...]) -> Node:

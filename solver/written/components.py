@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
-from solver.written.kinds import Kind
+from solver.written.kinds import SCALAR, Kind
 from solver.written.tree import (
     Call,
     Comparison,
@@ -182,10 +182,12 @@ class _Writer:
         if node.name in UNIT_VECTORS and node.name not in self.kinds:
             along = self.axes[UNIT_VECTORS[node.name]]
             return Components(1, {(i,): ONE if i == along else ZERO for i in self.axes})
-        order = self.kinds[node.name].order if node.name in self.kinds else 0
-        if order == 0:
+        kind = self.kinds.get(node.name, SCALAR)
+        if kind.order == 0:
             return Components(0, {(): Name(node.name)})
-        return Components(order, {index: Entry(node.name, index) for index in product(self.axes, repeat=order)})
+        held = lambda index: tuple(sorted(index)) if kind.is_symmetric else index  # noqa: E731
+        indices = product(self.axes, repeat=kind.order)
+        return Components(kind.order, {index: Entry(node.name, held(index)) for index in indices})
 
     def added(self, parts: list[Components]) -> Components:
         """Component by component."""

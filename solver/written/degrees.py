@@ -21,7 +21,7 @@ from solver.written.tree import (
     Solved,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES, POINTWISE
+from solver.written.vocabulary import COORDINATES, POINTWISE, WORDS
 
 MULTIPLIED = ("dot", "cross", "outer")
 
@@ -88,6 +88,8 @@ def _of_power(base: float, exponent: Node) -> float:
 def _of_call(function: str, degrees: list[float], count: int) -> float:
     if function in MULTIPLIED:
         return sum(degrees)
+    if function not in WORDS:  # the user's own: of any form, and never worked out mode by mode
+        return math.inf
     if function in POINTWISE:
         return 0 if not any(degrees) else math.inf
     if function in ("fraclap", "helmholtz") and degrees[1]:

@@ -163,7 +163,9 @@ def reduced(system: System, dimensions: int) -> Reduced:
             constraint that is not linear in the fields.
     """
     apart, kinds = arranged(system, dimensions), system.kinds
-    scalars = {name: tuple(written_out(Name(name), kinds, dimensions).entries.values()) for name in kinds}
+    scalars = {
+        name: tuple(dict.fromkeys(written_out(Name(name), kinds, dimensions).entries.values())) for name in kinds
+    }
     fields = tuple(scalar for name in system.fields for scalar in scalars[name])
     unknowns = tuple(scalar for name in system.unknowns for scalar in scalars[name])
     moving = {*system.fields, *system.unknowns}

@@ -61,8 +61,8 @@ def expression(text: str, system: System, dimensions: int) -> Node:
     Raises:
         WrittenError: as `read_expression`; anything but a scalar.
     """
-    node = insert(read_expression(text), system.definitions)
-    kind = kind_of(node, system.kinds, dimensions)
+    node = insert(read_expression(text, system.functions), system.definitions)
+    kind = kind_of(node, system.kinds, dimensions, system.functions)
     if kind.order:
         raise node.place.error(f"{kind}: a scalar is needed")
     for part in node.walk():
@@ -86,7 +86,7 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
     Raises:
         WrittenError: it is none.
     """
-    place = read_expression(text).place
+    place = read_expression(text, less.system.functions).place
     squares = squares_of(scalar_of(text, less), less)
     if squares is None:
         raise place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")

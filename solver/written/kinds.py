@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from solver.written.tree import (
     Call,
@@ -23,7 +22,13 @@ from solver.written.tree import (
 from solver.written.vocabulary import CONSTANTS, COORDINATES, DIRECTIONS, POINTWISE, UNIT_VECTORS, nearest
 
 ORDERS = ("a scalar", "a vector", "a tensor")
-RANKS = {"scalar": (0, False), "vector": (1, False), "tensor": (2, False), "wavefunction": (0, True)}
+RANKS = {
+    "scalar": (0, False),
+    "vector": (1, False),
+    "tensor": (2, False),
+    "symmetric tensor": (2, False, True),
+    "wavefunction": (0, True),
+}
 SAME = ("lap", "inverse_lap", "dx", "dy", "dz", "conj", "dt", "explicit", "mean")  # what they give is of the same kind
 
 
@@ -34,34 +39,34 @@ class Kind:
     Args:
         order: number of indices: 0 of a scalar, 1 of a vector, 2 of a tensor.
         is_complex: whether its values may be complex.
+        is_symmetric: of a name, whether it stands for a tensor that is symmetric.
     """
 
     order: int = 0
     is_complex: bool = False
+    is_symmetric: bool = False
 
     def __str__(self) -> str:
-        return ORDERS[self.order].replace("a ", "a complex ") if self.is_complex else ORDERS[self.order]
+        what = ORDERS[self.order] if self.order < len(ORDERS) else f"a tensor of order {self.order}"
+        return what.replace("a ", "a complex ", 1) if self.is_complex else what
 
     @classmethod
     def of_rank(cls, rank: str) -> Kind:
-        """The kind of a field of a rank: `scalar`, `vector`, `tensor` or `wavefunction`."""
-        return cls(*RANKS[rank])
+        """The kind of a field of a rank: a key of `RANKS`."""
+        return cls(*RANKS[rank])  # type: ignore[arg-type]
 
 
 SCALAR, VECTOR = Kind(0), Kind(1)
-NO_FUNCTIONS: Mapping[str, Kind] = MappingProxyType({})
 
 
-def kind_of(
-    node: Node, names: Mapping[str, Kind], dimensions: int, functions: Mapping[str, Kind] = NO_FUNCTIONS
-) -> Kind:
+def kind_of(node: Node, names: Mapping[str, Kind], dimensions: int, functions: Collection[str] = ()) -> Kind:
     """The kind of an expression.
 
     Args:
         node: the expression.
         names: kinds of fields, unknowns, definitions and parameters.
         dimensions: of space, one to three.
-        functions: kinds of what functions of the user's give.
+        functions: names of the user's functions: each of scalars, and gives one.
 
     Raises:
         WrittenError: an unknown name, or parts that do not fit; the message shows the place.
@@ -70,7 +75,7 @@ def kind_of(
 
 
 class _Checker:
-    def __init__(self, names: Mapping[str, Kind], dimensions: int, functions: Mapping[str, Kind]) -> None:
+    def __init__(self, names: Mapping[str, Kind], dimensions: int, functions: Collection[str]) -> None:
         self.names, self.dimensions, self.functions = names, dimensions, functions
 
     def kind(self, node: Node) -> Kind:  # noqa: C901 (one case for each kind of node)
@@ -166,8 +171,8 @@ class _Checker:
         """Of an operator or a function."""
         name, arguments = node.function, node.arguments
         if name in self.functions:
-            complex_ones = [self.scalar(argument, f"an argument of {name}").is_complex for argument in arguments]
-            return Kind(self.functions[name].order, self.functions[name].is_complex or any(complex_ones))
+            kinds = [self.scalar(argument, f"an argument of {name}") for argument in arguments]
+            return Kind(0, any(kind.is_complex for kind in kinds))
         if name in ("dx", "dy", "dz") and "xyz".index(name[1]) >= self.dimensions:
             raise node.place.error(f"{name} in {self.dimensions} dimensions: there is no such axis")
         if name == "mean" and len(arguments) == 2:
@@ -206,8 +211,8 @@ class _Checker:
         return Kind(0, is_complex and name != "abs")
 
     def _grad(self, node: Call, of: Kind) -> Kind:
-        if of.order == 2:
-            raise node.place.error("grad of a tensor: a scalar or a vector is needed")
+        if of.order > 2:
+            raise node.place.error(f"grad of {of}: a scalar, a vector or a tensor is needed")
         return Kind(of.order + 1, of.is_complex)
 
     def _div(self, node: Call, of: Kind) -> Kind:
@@ -260,7 +265,7 @@ def _is_number(node: Node) -> bool:
 
 
 def same_kind(left: Node, right: Node, names: Mapping[str, Kind], dimensions: int,
-              functions: Mapping[str, Kind] = NO_FUNCTIONS) -> Kind:  # fmt: skip
+              functions: Collection[str] = ()) -> Kind:  # fmt: skip
     """The kind of both sides of an equation; the number 0 fits any.
 
     Raises:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from solver.written.arranged import Row
 from solver.written.components import ZERO, written_out
+from solver.written.degrees import degree
 from solver.written.elimination import Reduced, replaced
 from solver.written.formula import unicode
 from solver.written.linear import linear_part
@@ -45,6 +46,8 @@ def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]
         speeds = map(printed, found.speeds)
         shown = (f"{speed} along {axis}" for speed, axis in zip(speeds, "xyz", strict=False))
         lines.append(("rate", f"of a CFL number: speeds {', '.join(shown)}"))
+    elif found.reaction == ZERO:
+        lines.append(("rate", "no step is too long for a CFL number: N changes with no field"))
     elif found.reaction is not None:
         lines.append(("rate", f"of a CFL number: reactions {printed(found.reaction)}"))
     return lines
@@ -72,13 +75,13 @@ def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]
     """The terms that L holds, and those of degree one that it does not, each with the reason."""
     system, inside, outside = text.system, [], []
     fields = set(system.fields)
-    for line in map(read_line, text.write):
+    for line in (read_line(written, text.words) for written in text.write):
         for term in _of_line(line):
             components = written_out(insert(term, system.definitions), system.kinds, less.dimensions).entries
             part = linear_part({index: replaced(node, less.diagnosed) for index, node in components.items()}, fields)
             if part.left_out:
                 outside.append((unicode(text.shown(term)), part.left_out[0][1]))
-            elif part.symbols and all(node == ZERO for node in part.rest.values()):
+            elif part.symbols and not any(degree(node, fields) for node in part.rest.values()):
                 inside.append(unicode(text.shown(term)))
     return list(dict.fromkeys(inside)), list(dict.fromkeys(outside))
 

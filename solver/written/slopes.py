@@ -44,7 +44,7 @@ def slope(node: Node, slot: Slot) -> Node:  # noqa: C901 (one case for each kind
             return of(inner)
         case Call(function, (inner,)):
             return times(_of_function(function, inner), of(inner))
-    raise NoSlope(type(node).__name__)
+    raise NoSlope(node.function if isinstance(node, Call) else type(node).__name__)
 
 
 def _of_function(function: str, of: Node) -> Node:

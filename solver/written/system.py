@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from solver.written.degrees import degree
 from solver.written.kinds import RANKS, Kind, kind_of, same_kind
-from solver.written.parse import read_expression, read_line
+from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
 from solver.written.tree import Call, Line, Name, Node, Number, Place, WrittenError
-from solver.written.vocabulary import CONSTANTS, WORDS, nearest
+from solver.written.vocabulary import CONSTANTS, WORDS, Word, nearest
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -26,6 +26,7 @@ class System:
         unknowns: rank of each unknown, which is neither stored nor given a start.
         parameters: rank of each parameter.
         definitions: what each defined name stands for, with other definitions written out.
+        functions: of the user's, by name.
         lines: the equations, with definitions written out.
         dimensions: numbers of dimensions in space in which all parts fit together.
     """
@@ -34,6 +35,7 @@ class System:
     unknowns: Mapping[str, str]
     parameters: Mapping[str, str]
     definitions: Mapping[str, Node]
+    functions: Mapping[str, Word]
     lines: tuple[Line, ...]
     dimensions: tuple[int, ...]
 
@@ -59,22 +61,24 @@ def read_system(
     unknowns: Mapping[str, str] = NOTHING,
     define: Mapping[str, str] = NOTHING,
     parameters: Mapping[str, str] | None = None,
+    functions: Mapping[str, Word] = NO_FUNCTIONS,
 ) -> System:
     """Read and check a system.
 
     Args:
         write: the equations, a line each.
-        fields: rank of each field by name: `scalar`, `vector`, `tensor` or `wavefunction`.
+        fields: rank of each field by name, a key of `kinds.RANKS`.
         unknowns: the same of multipliers and diagnostic fields.
         define: what further names stand for.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
+        functions: of the user's, by name.
 
     Raises:
         WrittenError: the first thing that is wrong, with its place in the text.
     """
-    _check_names(fields, unknowns, define, parameters or {})
-    lines, unknowns = without_gauges([read_line(text) for text in write], unknowns)
-    named = {name: read_expression(text) for name, text in define.items()}
+    _check_names(fields, unknowns, define, parameters or {}, functions)
+    lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns)
+    named = {name: read_expression(text, functions) for name, text in define.items()}
     declared = {*fields, *unknowns, *named, *CONSTANTS}
     if parameters is None:
         parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines)], declared), "scalar")
@@ -82,10 +86,10 @@ def read_system(
         _refuse_rates(node, "on the left of an equation, and not in a definition")
     definitions = _written_out(named)
     lines = [Line(insert(line.left, definitions), insert(line.right, definitions), line.text) for line in lines]
-    system = System(dict(fields), dict(unknowns), dict(parameters), definitions, tuple(lines), ())
+    system = System(dict(fields), dict(unknowns), dict(parameters), definitions, dict(functions), tuple(lines), ())
     fitting = _dimensions(system)
     _check_rates(system)
-    return System(system.fields, system.unknowns, system.parameters, definitions, system.lines, fitting)
+    return replace(system, dimensions=fitting)
 
 
 # ---- gauges -------------------------------------------------------------------------------------------------------
@@ -127,10 +131,10 @@ def _is_gauge(line: Line, unknowns: Mapping[str, str]) -> bool:
 # ---- names --------------------------------------------------------------------------------------------------------
 
 
-def _check_names(*groups: Mapping[str, str]) -> None:
+def _check_names(*groups: Mapping[str, Any]) -> None:
     """Each name once, none that the language has, and ranks that there are."""
     seen: set[str] = set()
-    for group, what in zip(groups, ("field", "unknown", "definition", "parameter"), strict=True):
+    for group, what in zip(groups, ("field", "unknown", "definition", "parameter", "function"), strict=True):
         for name, rank in group.items():
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                 raise WrittenError(f"{what} {name!r}: a name of letters and digits is needed")
@@ -138,7 +142,7 @@ def _check_names(*groups: Mapping[str, str]) -> None:
                 raise WrittenError(f"{what} {name!r}: the name has a meaning of its own; another is needed")
             if name in seen:
                 raise WrittenError(f"{what} {name!r}: the name stands for something else already")
-            if what != "definition" and rank not in RANKS:
+            if what not in ("definition", "function") and rank not in RANKS:
                 raise WrittenError(f"{what} {name!r} of rank {rank!r}{nearest(rank, RANKS)}")
             seen.add(name)
 
@@ -210,9 +214,9 @@ def _dimensions(system: System) -> tuple[int, ...]:
 def _check_kinds(system: System, dimensions: int) -> None:
     kinds = system.kinds
     for node in system.definitions.values():
-        kind_of(node, kinds, dimensions)
+        kind_of(node, kinds, dimensions, system.functions)
     for line in system.lines:
-        kind = same_kind(line.left, line.right, kinds, dimensions)
+        kind = same_kind(line.left, line.right, kinds, dimensions, system.functions)
         real = [name for name in _changed(line, system.fields) if not kinds[name].is_complex]
         if kind.is_complex and real:
             raise _first_complex(line, kinds, dimensions).error(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -20,13 +21,19 @@ from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, read_system
 from solver.written.tree import Entry, Line, Name, Node, WrittenError
-from solver.written.vocabulary import nearest
+from solver.written.vocabulary import Word, nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
     "fewest transforms": lambda less: kept(less, cheapest_plan),
     "as written": lambda less: plan_as_written(less.rest, less.system.fields),
 }
 
+
+MOST_ARGUMENTS = 16  # of a function that takes any number
+TABLES = (
+    "fields", "unknowns", "define", "parameters", "units", "means", "components", "functions", "energies", "series",
+    "symbols",
+)  # fmt: skip
 
 Column: TypeAlias = "tuple[Square, ...] | Plan[str]"
 
@@ -43,6 +50,8 @@ class Text:
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
         units: of each field, as far as they are known.
         means: of the fields whose mean is 0 and stays so.
+        components: names of the components of fields, by field; made from the field's name where none are given.
+        functions: of the user's, by name: each of numbers at a point, with one number there.
         energies: what is quadratic in the fields and has a budget, as the text of its density by name; ½|u|² of each
             field if None.
         series: further columns of the series, by name: texts whose means over the box are reported.
@@ -63,6 +72,8 @@ class Text:
     parameters: Any = None
     units: Any = ()
     means: Any = ()
+    components: Any = ()
+    functions: Any = ()
     energies: Any = None
     series: Any = ()
     symbols: Any = ()
@@ -72,13 +83,15 @@ class Text:
     def __post_init__(self) -> None:
         lines = [self.write] if isinstance(self.write, str) else self.write
         object.__setattr__(self, "write", tuple(lines))
-        for name in ("fields", "unknowns", "define", "parameters", "units", "means", "energies", "series", "symbols"):
+        for name in TABLES:
             given = getattr(self, name)
             object.__setattr__(self, name, None if given is None else tuple(dict(given).items()))
+        object.__setattr__(self, "components", tuple((name, tuple(names)) for name, names in self.components))
         known = [name for name, _ in self.fields]
-        for name, value in [*self.units, *self.means]:
+        for name, _ in [*self.units, *self.means, *self.components]:
             if name not in known:
-                raise WrittenError(f"units and means of {name!r}{nearest(name, known)}")
+                raise WrittenError(f"units, means and components of {name!r}{nearest(name, known)}")
+        for name, value in self.means:
             if not isinstance(value, str) and value != 0:
                 raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may stand in the text")
         if self.plan not in PLANS:
@@ -88,20 +101,30 @@ class Text:
     def system(self) -> System:
         """The system, read and checked."""
         parameters = None if self.parameters is None else dict(self.parameters)
-        return read_system(self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters)
+        return read_system(
+            self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words
+        )
+
+    @cached_property
+    def words(self) -> dict[str, Word]:
+        """The user's functions as words of the language."""
+        return {name: _word(name, function) for name, function in self.functions}
 
     @property
     def table(self) -> dict[str, Any]:
         """What decides its physics, with keys as in a run file."""
         names = ("fields", "unknowns", "define", "means")
-        return {"write": list(self.write), **{name: dict(getattr(self, name)) for name in names if getattr(self, name)}}
+        tables = {name: dict(getattr(self, name)) for name in names if getattr(self, name)}
+        functions = {name: f"{function.__module__}:{function.__qualname__}" for name, function in self.functions}
+        return {"write": list(self.write), **tables, **({"functions": functions} if functions else {})}
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
         """The equations as people write them, and below them what defined names stand for."""
         definitions = (
-            f"{written(Name(name))} = {written(self.shown(read_expression(text)))}" for name, text in self.define
+            f"{written(Name(name))} = {written(self.shown(read_expression(text, self.words)))}"
+            for name, text in self.define
         )
-        lines = map(read_line, self.write)
+        lines = [read_line(text, self.words) for text in self.write]
         return "\n".join(
             [*(written(Line(self.shown(line.left), self.shown(line.right), line.text)) for line in lines), *definitions]
         )
@@ -187,7 +210,7 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     refuse_broken_constraints(less)
     plan = PLANS[plan_name](less)
     changes = less.changes(plan.rows)
-    densities = default_energies(text.system) if text.energies is None else text.energies
+    densities = default_energies(text.system, dimensions) if text.energies is None else text.energies
     linear, causes = linear_operator(less), causes_of(less)
     forms = {name: quadratic_form(density, less) for name, density in densities}
     return Worked(
@@ -204,6 +227,20 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     )
 
 
+def _word(name: str, function: Any) -> Word:
+    """A function of the user's as a word of the language, with the numbers of arguments that it takes."""
+    if not callable(function):
+        raise WrittenError(f"function {name!r}: {type(function).__name__}, where a function of numbers is needed")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of functions that are not written in Python
+        return Word(f"{name}(…)", 1, MOST_ARGUMENTS)
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    least = sum(p.default is p.empty for p in by_place)
+    most = MOST_ARGUMENTS if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
+    return Word(f"{name}({', '.join(p.name for p in by_place)})", max(least, 1), most)
+
+
 def column_of(text: str, less: Reduced) -> Column:
     """A column of the series: without transforms where it is a quadratic form."""
     node = scalar_of(text, less)
@@ -211,10 +248,11 @@ def column_of(text: str, less: Reduced) -> Column:
     return plan_as_written({"": node}, less.system.fields) if squares is None else squares
 
 
-def default_energies(system: System) -> list[tuple[str, str]]:
+def default_energies(system: System, dimensions: int) -> list[tuple[str, str]]:
     """½|u|² of each field, by the names that columns of series have for it."""
+    rows = " + ".join(f"{{0}}.{axis}@{{0}}.{axis}" for axis in "xyz"[:dimensions])
     density = {"scalar": "{0}*{0}/2", "vector": "{0}@{0}/2", "wavefunction": "abs({0})**2/2"}
     return [
-        ("energy" if len(system.fields) == 1 else f"{name}_energy", density[rank].format(name))
+        ("energy" if len(system.fields) == 1 else f"{name}_energy", density.get(rank, f"({rows})/2").format(name))
         for name, rank in system.fields.items()
     ]

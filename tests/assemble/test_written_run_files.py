@@ -68,7 +68,7 @@ def test_what_a_run_file_says_is_the_equation(case):
         ({"parameters": {"nu": 0.1, "kappa": 0.1, "g": 1.0}}, "added to a vector"),
         ({"energies": {"e": "b**3"}}, "an energy is quadratic"),
         ({"series": {"e": "b**c"}}, "unknown name 'c'"),
-        ({"means": {"c": 0}}, "units and means of 'c'"),
+        ({"means": {"c": 0}}, "units, means and components of 'c'"),
         ({"means": {"b": 1.0}}, "where 0 is needed"),
         ({"plan": "fast"}, "equation.plan = 'fast'"),
         ({"forms": {}}, "equation.forms: unknown key"),
@@ -128,3 +128,35 @@ def test_the_schema_and_describe_know_texts(capsys):
         jsonschema.validate(wrong, schema)
     assert main(["describe", "written"]) == 0
     assert "`unknowns`" in capsys.readouterr().out
+
+
+def test_functions_of_a_file_are_copied_with_the_run_and_count_as_its_physics(case, tmp_path, capsys):
+    own = tmp_path / "own.py"
+    own.write_text("import jax.numpy as jnp\n\ndef gust(y):\n    return 0.1 * jnp.sin(y)\n")
+    lines = [TABLE["equation"]["write"][0] + " + gust(y)*ex", *TABLE["equation"]["write"][1:]]
+    path = case(write=lines, functions={"gust": "own.py:gust"})
+    directory = tmp_path / "run"
+    assert main(["run", str(path), f"output.directory={directory}", "time.end=0.1"]) == 0
+    [copy] = directory.glob("own-*.py")
+    assert f'gust = "{copy.name}:gust"' in (directory / "config.toml").read_text()
+    assert main(["resume", str(directory), "time.end=0.15"]) == 0
+    own.write_text(own.read_text().replace("sin", "cos"))
+    capsys.readouterr()
+    assert main(["run", str(path), "--resume", f"output.directory={directory}", "time.end=0.2"]) == 2
+    assert "other physics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ({"f": "own.py"}, "equation.functions.f = 'own.py': 'file.py:function' is needed"),
+        ({"f": "own.py:g"}, "own.py: no function g; known are f"),
+        ({"f": "none.py:f"}, "none.py: no such file"),
+        ({"f": "own.py:f", "g": "other.py:f"}, "all of one file are needed"),
+    ],
+)
+def test_functions_that_are_not_there(case, tmp_path, functions, message):
+    for name in ("own", "other"):
+        (tmp_path / f"{name}.py").write_text("def f(u):\n    return u\n")
+    with pytest.raises(ConfigError, match=message):
+        read_run_file(case(functions=functions))

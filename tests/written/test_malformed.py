@@ -91,7 +91,7 @@ def refused(text, start, message, *, rest=(REST,), fields=FLOW, **more):
         ("dt(u) = div(b)*u", "div(b)", "div of a scalar"),
         ("dt(u) = curl(b)*u", "curl(b)", "curl of a scalar"),
         ("dt(u) = cross(u, b)", "cross(u, b)", "cross of a vector and a scalar"),
-        ("dt(u) = grad(grad(u))@u", "grad(grad(u))", "grad of a tensor"),
+        ("dt(u) = grad(grad(grad(u)))@u", "grad(grad(grad(u)))", "grad of a tensor of order 3"),
         ("dt(u) = sin(u)", "u)", "an argument of sin is a vector"),
         ("dt(u) = lap(b)", "lap(b)", "a scalar on the right of an equation for a vector"),
         ("dt(u) = where(u < b, u, u)", "u < b", "what is compared is a vector"),
