@@ -143,12 +143,26 @@ class Rows:
         modes: of the grid.
         coefficients: of scalars of the fields and of products, by node.
         fields: the fields as they are, if they are at hand: all components of each in one array.
+        other: the same of the complex fields, where these are of the real ones beside them.
     """
 
     def __init__(
-        self, modes: GridModes, coefficients: Mapping[Node, Array], fields: Mapping[str, Array] | None = None
+        self,
+        modes: GridModes,
+        coefficients: Mapping[Node, Array],
+        fields: Mapping[str, Array] | None = None,
+        other: Rows | None = None,
     ) -> None:
-        self.modes, self.coefficients, self.fields = modes, coefficients, fields
+        self.modes, self.coefficients, self.fields, self.other = modes, coefficients, fields, other
+
+    def of(self, node: Node) -> Rows:
+        """The rows, of the real or of the complex fields, whose coefficients an expression holds."""
+        other = self.other is not None and self.is_number(node) and not self.other.is_number(node)
+        return self.other if other and self.other is not None else self
+
+    def of_kind(self, real: bool) -> Rows:
+        """The rows of the real fields, or of the complex ones."""
+        return self if self.other is None or self.modes.grid.real is real else self.other
 
     def whole(self, node: Node) -> Array:
         """Coefficients of an expression, over all modes of the grid."""
@@ -158,8 +172,8 @@ class Rows:
 
     def mean(self, node: Node) -> Array:
         """The mean of an expression over the box."""
-        mean_mode = self.modes.mean(()).value
-        return jnp.real(jnp.sum(jnp.where(mean_mode, self.whole(node), 0)))
+        rows = self.of(node)
+        return jnp.real(jnp.sum(jnp.where(rows.modes.mean(()).value, rows.whole(node), 0)))
 
     def is_number(self, node: Node) -> bool:
         """Whether an expression holds neither fields nor products."""
@@ -220,9 +234,20 @@ class AtPoints:
 
     def __call__(self, u: Array, numbers: Mapping[str, Any], places: Mapping[str, Array] | None = None) -> Array:
         values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
+        made = self.made(values, numbers, places, u.shape[1:])
+        return made[0] if self.is_one_number else jnp.stack([value.astype(u.dtype) for value in made])
+
+    def made(
+        self,
+        values: Mapping[Node, Array],
+        numbers: Mapping[str, Any],
+        places: Mapping[str, Array] | None,
+        shape: Sequence[int],
+    ) -> list[Array]:
+        """The products, each over all points, from the values of inner fields by slot."""
         at = _Point(values, numbers, places or {}, dict(self.functions))
-        made = [jnp.broadcast_to(at.value(node), u.shape[1:]) for node in self.products]
-        return jnp.real(made[0]) if self.is_one_number else jnp.stack([value.astype(u.dtype) for value in made])
+        made = [jnp.broadcast_to(at.value(node), shape) for node in self.products]
+        return [jnp.real(made[0])] if self.is_one_number else made
 
     @property
     def coordinates(self) -> list[str]:

@@ -17,8 +17,9 @@ from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, 
 from solver.equations.field import Field
 from solver.equations.manifold import without_mean
 from solver.equations.turned import Turned
-from solver.fft import max_over_points
-from solver.operators import Diagonal, Fields, LinearOperator, Matrix, components
+from solver.fft import Transform, max_over_points
+from solver.grid import Grid
+from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
 from solver.written.energies import Square
@@ -28,6 +29,7 @@ from solver.written.rates import Rate
 from solver.written.report import report
 from solver.written.text import Column, Text, Worked, keep_plan, without_unknowns
 from solver.written.tree import Entry, Name, Node, Quotient, Slot, WrittenError
+from solver.written.values import complex_names, forms
 
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
 
@@ -61,12 +63,24 @@ class Written(Equation):
         return self._operator(self.worked.linear)
 
     def _operator(self, linear: Linear) -> LinearOperator:
-        """A linear operator on this grid."""
-        modes = self._modes(0.0)
+        """A linear operator on this grid; where there are real and complex fields, one for either kind."""
+        kinds = [tuple(name for name, field in self.fields.items() if field.real is real) for real in (True, False)]
+        if not all(kinds):
+            return self._operator_on(tuple(self.fields), linear)
+        scalars = self.worked.less.scalars
+        parts = [{pair: s for pair, s in linear.between(scalars).items() if named(pair[0]) in names} for names in kinds]
+        coupled = ["nothing" if all(row == column for row, column in part) else "components" for part in parts]
+        own = (Linear(*pair) for pair in zip(parts, coupled, strict=True))
+        return Separate(tuple(self._operator_on(*pair) for pair in zip(kinds, own, strict=True)))
+
+    def _operator_on(self, names: tuple[str, ...], linear: Linear) -> LinearOperator:
+        """A linear operator on fields of one kind."""
+        grid = self.grid_of(names[0])
+        modes, shape = self._modes(0.0, grid), grid.spectral_shape
         if linear.couples == "nothing":
-            return Diagonal({name: self._diagonal(name, linear, modes) for name in self.fields})
-        names, shape = tuple(self.fields), self.grid.spectral_shape
-        keys: Sequence[Any] = names if linear.couples == "fields" else self.worked.less.scalars
+            return Diagonal({name: self._diagonal(name, linear, modes) for name in names})
+        scalars = [scalar for name in names for scalar in self._scalars(name)]
+        keys: Sequence[Any] = names if linear.couples == "fields" else scalars
         entry = lambda pair: jnp.asarray(_whole(modes.value(linear.symbols.get(pair, ZERO))))  # noqa: E731
         rows = [jnp.stack([jnp.broadcast_to(entry((row, column)), shape) for column in keys]) for row in keys]
         return Matrix(jnp.stack(rows), names, "fields" if linear.couples == "fields" else "components")
@@ -78,18 +92,18 @@ class Written(Equation):
         entries = [jnp.asarray(v, None if jnp.iscomplexobj(v) else self.grid.dtype) for v in map(values.get, symbols)]
         if len(values) == 1:
             return entries[0]
-        return jnp.stack([jnp.broadcast_to(entry, self.grid.spectral_shape) for entry in entries])
+        return jnp.stack([jnp.broadcast_to(entry, modes.grid.spectral_shape) for entry in entries])
 
     def _applied(self, linear: Linear, fields: Fields) -> Rows:
         """What a linear operator makes of fields; entries that are zero cost nothing."""
         if linear.couples == "nothing":
             return self._rows(self._operator(linear).apply(fields))
-        now, zeros = self._rows(fields), jnp.zeros(self.grid.spectral_shape, self.grid.complex_dtype)
-        scalars = self.worked.less.scalars
-        change = dict.fromkeys(scalars, zeros)
-        for (row, column), symbol in linear.between(scalars).items():
-            change[row] = change[row] + _whole(now.modes.value(symbol) * Turned(now.coefficients[column]))
-        return Rows(now.modes, change)
+        now, change = self._rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
+        changes = self._coefficients(change)
+        for (row, column), symbol in linear.between(self.worked.less.scalars).items():
+            own = now.of(column)
+            changes[row] = changes[row] + _whole(own.modes.value(symbol) * Turned(own.coefficients[column]))
+        return self._rows_of(changes, 0.0)
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         return self._evaluated(fields, t, None)[0]
@@ -109,10 +123,10 @@ class Written(Equation):
         function = self._largest
         if function is None:
             return jnp.zeros((), self.grid.dtype)
-        modes = self._modes(0.0)
-        values = self.transform.inverse(self._inner(self.worked.plan.inner, fields, self._rows(fields)))
-        largest = max_over_points(function(values, self._numbers(modes, function), self._places(function)))
-        return largest + self.rate_of_linear()
+        values = self._at_points(function.inner, self.worked.plan, self._rows(fields))
+        numbers, places = self._numbers(self._modes(0.0), function), self._places(function)
+        [largest] = function.made(values, numbers, places, self.grid.physical_shape)
+        return max_over_points(largest) + self.rate_of_linear()
 
     def rate_of_linear(self) -> ArrayLike:
         """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
@@ -152,23 +166,66 @@ class Written(Equation):
         """N(u, t), and the largest of a number at the points."""
         rows, found = self._carried_out(self.worked.plan, fields, t, largest)
         changes = self._by_field(rows, self.worked.changes)
-        no_mean = {name: without_mean(changes[name], self.grid) for name, f in self.fields.items() if f.zero_mean}
-        return {**changes, **no_mean}, found
+        mean_free = [name for name, field in self.fields.items() if field.zero_mean]
+        return {**changes, **{name: without_mean(changes[name], self.grid_of(name)) for name in mean_free}}, found
 
     def _carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
     ) -> tuple[Rows, Any]:
         """The products of a plan, its levels one after the other; and the largest of a number at the points."""
+        if self.text.is_mixed:
+            return self._carried_out_of_both_kinds(plan, fields, t, largest)
         modes, found = self._modes(t), None
         coefficients = self._coefficients(fields)
         for inner, products in plan.levels():
             function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.text.functions)
-            hats = self._inner([plan.inner[i] for i in inner], fields, Rows(modes, coefficients))
+            hats = self._inner([plan.inner[i] for i in inner], Rows(modes, coefficients, fields))
             numbers = self._numbers(modes, function, *([] if largest is None else [largest]))
             made = self.transform.pointwise(function, hats, numbers, self._places(function), largest=largest)
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
         return Rows(modes, coefficients), found
+
+    def _carried_out_of_both_kinds(
+        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None
+    ) -> tuple[Rows, Any]:
+        """The same where some fields are real and some complex: each inner field and product by its own transform."""
+        changes = self.worked.changes if plan is self.worked.plan else {ZERO: plan.rows[""]}
+        names = complex_names(self.text.system)
+        rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
+        needed, found = forms(plan, rows_by_kind, names), None
+        rows = self._rows(fields, t)
+        for inner, products in plan.levels():
+            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.text.functions)
+            values = self._at_points(inner, plan, rows)
+            numbers = self._numbers(rows.modes, function, *([] if largest is None else [largest]))
+            made = function.made(values, numbers, self._places(function), self.grid.physical_shape)
+            if largest is not None:
+                [at_points] = largest.made(values, numbers, self._places(largest), self.grid.physical_shape)
+                found = max_over_points(at_points)
+            coefficients = {real: dict(rows.of_kind(real).coefficients) for real in (True, False)}
+            for real, grid in ((True, self.grid.as_real), (False, self.grid.as_complex)):
+                wanted = [i for i in products if i in needed.products[not real]]
+                if wanted:
+                    stacked = jnp.stack([made[products.index(i)].astype(grid.physical_dtype) for i in wanted])
+                    hats = Transform(grid, self.method, self.shift).forward(stacked)
+                    coefficients[real] |= {Slot("product", i): hat for i, hat in zip(wanted, hats, strict=True)}
+            other = Rows(rows.of_kind(False).modes, coefficients[False], rows.fields)
+            rows = Rows(rows.modes, coefficients[True], rows.fields, other)
+        return rows, found
+
+    def _at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
+        """Values of inner fields, by slot: those of one kind in one transform."""
+        complex_ones = forms(plan, (), complex_names(self.text.system)).complex_inner if self.text.is_mixed else ()
+        values: dict[Node, Array] = {}
+        for kind in (False, True):
+            slots = [i for i in inner if (i in complex_ones) is kind]
+            if slots:
+                own = rows.of_kind(not kind)
+                hats = self._inner([plan.inner[i] for i in slots], own)
+                found = Transform(own.modes.grid, self.method, self.shift).inverse(hats)
+                values |= {Slot("inner", i): part for i, part in zip(slots, found, strict=True)}
+        return values
 
     def text_table(self) -> dict[str, Any]:
         return self.text.table if isinstance(type(self).text, Text) else {}
@@ -232,16 +289,18 @@ class Written(Equation):
     def _form(self, squares: Sequence[Square], left: Rows, right: Rows) -> Any:
         """A quadratic form, its two factors from two sets of fields. All-reduces only; one for a whole field."""
         total, others = jnp.zeros((), self.grid.dtype), list(squares)
+        grid_of = lambda node: left.of(node).modes.grid  # noqa: E731
         number = lambda square: jnp.real(_whole(left.modes.value(square.number)))  # noqa: E731
         for name in self.fields:
             scalars = self._scalars(name)
             own = [square for square in others if square.left == square.right and square.left in scalars]
             if len(own) == len(scalars) and len({square.number for square in own}) == 1:
-                product = mean_product(self._field(name, left), self._field(name, right), self.grid)
+                product = mean_product(self._field(name, left), self._field(name, right), self.grid_of(name))
                 total = total + number(own[0]) * product
                 others = [square for square in others if square not in own]
         for square in others:
-            product = mean_product(left.whole(square.left), right.whole(square.right), self.grid)
+            sides = left.of(square.left).whole(square.left), right.of(square.right).whole(square.right)
+            product = mean_product(*sides, grid_of(square.left))
             total = total + number(square) * product
         return total
 
@@ -249,7 +308,7 @@ class Written(Equation):
         """All components of a field."""
         if rows.fields is not None:
             return rows.fields[name]
-        return jnp.stack([rows.whole(scalar) for scalar in self._scalars(name)])
+        return jnp.stack([rows.of(scalar).whole(scalar) for scalar in self._scalars(name)])
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         columns = {name: self._column(column, fields) for name, column in self.worked.columns.items()}
@@ -271,12 +330,21 @@ class Written(Equation):
         names = [*self.worked.energies, *self.worked.columns, *(["cfl"] if self.has_rate else [])]
         return {name: known.get(name, "1") for name in names}
 
-    def _rows(self, fields: Fields) -> Rows:
-        return Rows(self._modes(0.0), self._coefficients(fields), fields)
+    def _rows(self, fields: Fields, t: ArrayLike = 0.0) -> Rows:
+        return self._rows_of(self._coefficients(fields), t, fields)
+
+    def _rows_of(self, coefficients: Mapping[Node, Array], t: ArrayLike, fields: Fields | None = None) -> Rows:
+        """Rows from coefficients of the scalars of fields."""
+        if not self.text.is_mixed:
+            return Rows(self._modes(t), coefficients, fields)
+        of_kind = lambda real: {s: c for s, c in coefficients.items() if self.fields[named(s)].real is real}  # noqa: E731
+        other = Rows(self._modes(t, self.grid.as_complex), of_kind(False), fields)
+        return Rows(self._modes(t, self.grid.as_real), of_kind(True), fields, other)
 
     def _by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
         """Fields from an expression for each scalar."""
-        return {name: jnp.stack([rows.whole(nodes[s]) for s in self._scalars(name)]) for name in self.fields}
+        whole = lambda name, scalar: rows.of_kind(self.fields[name].real).whole(nodes[scalar])  # noqa: E731
+        return {name: jnp.stack([whole(name, s) for s in self._scalars(name)]) for name in self.fields}
 
     def _coefficients(self, fields: Fields) -> dict[Node, Array]:
         """Coefficients of each scalar of the fields."""
@@ -288,14 +356,14 @@ class Written(Equation):
         places = dict(zip("xyz", self.grid.coordinates(), strict=False))
         return {name: places[name] for name in function.coordinates} or None
 
-    def _inner(self, inner: Sequence[Node], fields: Fields, rows: Rows) -> Array:
+    def _inner(self, inner: Sequence[Node], rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are.
 
         Where products hold no field, as a source does, one that is zero stands for their points.
         """
         if not inner:
             return jnp.zeros((1, *self.grid.spectral_shape), self.grid.complex_dtype)
-        wanted, parts = list(inner), []
+        wanted, parts, fields = list(inner), [], rows.fields or {}
         while wanted:
             name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
             scalars = self._scalars(name) if name in self.fields else ()
@@ -309,8 +377,8 @@ class Written(Equation):
     def _scalars(self, name: str) -> tuple[Node, ...]:
         return tuple(scalar for scalar in self.worked.less.scalars if named(scalar) == name)
 
-    def _modes(self, t: ArrayLike) -> GridModes:
-        return GridModes(self.grid, {**self.numbers(), "t": t})
+    def _modes(self, t: ArrayLike, grid: Grid | None = None) -> GridModes:
+        return GridModes(grid or self.grid, {**self.numbers(), "t": t})
 
     def numbers(self) -> dict[str, Any]:
         """The parameters of the text by name: attributes of the equation by default."""
@@ -385,8 +453,6 @@ def write(
 def class_of(text: Text) -> type[Written]:
     """The class of a text."""
     system = text.system
-    if len({Field(rank).real for rank in system.fields.values()}) > 1:
-        raise WrittenError("real and complex fields in one text: the one or the other are carried out")
     taken = {*vars(Written), *dir(Written), "grid"}
     for name in (*system.parameters, *system.fields):
         if name in taken and name in system.parameters:

@@ -17,6 +17,7 @@ from solver.operators.linear import (
     Fields as Fields,
     LinearOperator as LinearOperator,
     Matrix as Matrix,
+    Separate as Separate,
 )
 from solver.operators.phi import phi_functions as phi_functions, phi_matrices as phi_matrices
 from solver.operators.rotation import Rotation as Rotation

@@ -167,6 +167,47 @@ class Matrix(LinearOperator):
         return dict(zip(self.names, jnp.split(rows, ends[:-1]), strict=True))
 
 
+class Separate(LinearOperator):
+    """Operators side by side, each on fields of its own: where real and complex fields, whose modes differ, are moved
+    together, or where a matrix couples a few fields of many.
+
+    Args:
+        parts: `Diagonal` or `Matrix` operators; together they act on all fields, each field in one of them.
+    """
+
+    parts: tuple[Any, ...]
+
+    def apply(self, fields: Fields) -> Fields:
+        applied: Fields = {}
+        for part in self.parts:
+            applied |= part.apply({name: fields[name] for name in _names_of(part)})
+        return {name: applied[name] for name in fields}
+
+    def exp(self, t: ArrayLike) -> Separate:
+        return Separate(tuple(part.exp(t) for part in self.parts))
+
+    def phi(self, weights: Mapping[int, float], t: ArrayLike) -> Separate:
+        return Separate(tuple(part.phi(weights, t) for part in self.parts))
+
+    def solve(self, a: ArrayLike, b: ArrayLike) -> Separate:
+        return Separate(tuple(part.solve(a, b) for part in self.parts))
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        names = [name for part in self.parts for name in _names_of(part)]
+        _check_names("a Separate linear part", names, shapes)
+        for part in self.parts:
+            part.check({name: shapes[name] for name in _names_of(part)})
+
+    @property
+    def spectrum(self) -> str:
+        return "complex" if any(part.spectrum == "complex" for part in self.parts) else "real"
+
+
+def _names_of(part: Any) -> tuple[str, ...]:
+    """The fields that an operator acts on."""
+    return tuple(part.names) if isinstance(part, Matrix) else tuple(part.entries)
+
+
 def _times(entry: Any, field: Array) -> Array:
     return entry.apply(field) if isinstance(entry, Rotation) else entry * field
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from solver.written.components import minus, plus, times
 from solver.written.degrees import degree, holds_place
-from solver.written.tree import Call, Derivative, Name, Negative, Node, Product, Quotient, Slot, Solved, Sum
+from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Slot, Solved, Sum
 from solver.written.vocabulary import OPERATORS
 
 Row = TypeVar("Row")
@@ -52,7 +52,7 @@ class Plan(Generic[Row]):
         return [(of_level(inner, n), of_level(products, n + 1)) for n in range(max(products, default=0))]
 
 
-def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str]) -> Plan[Row]:
+def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Collection[str] = ()) -> Plan[Row]:
     """The plan that does what stands in the text: no identity is used, so that aliasing is that of the text, too.
 
     Equal inner fields and equal products are one; terms that are multiplied at the points and then added are one
@@ -61,8 +61,9 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str]) -> Plan[R
     Args:
         rows: the right-hand sides, written out in components.
         fields: names of what they are functions of: fields and unknowns.
+        apart: those of them that no inner field holds beside others: complex ones, beside real ones.
     """
-    planner = Planner(fields)
+    planner = Planner(fields, apart)
     in_modes = {row: planner.in_modes(node) for row, node in rows.items()}
     return Plan(tuple(planner.inner), tuple(planner.products), in_modes)
 
@@ -75,8 +76,8 @@ def is_constant(node: Node, fields: Collection[str]) -> bool:
 class Planner:
     """Numbers inner fields and products, in the order in which they are met."""
 
-    def __init__(self, fields: Collection[str]) -> None:
-        self.fields = fields
+    def __init__(self, fields: Collection[str], apart: Collection[str] = ()) -> None:
+        self.fields, self.apart = fields, apart
         self.inner: dict[Node, int] = {}
         self.products: dict[Node, int] = {}
 
@@ -172,6 +173,10 @@ class Planner:
             return node
         return node.map_children(self.at_points)
 
+    def is_apart(self, node: Node) -> bool:
+        """Whether a node holds a field that stands apart."""
+        return any(isinstance(part, Name | Entry) and part.name in self.apart for part in node.walk())
+
     def varying(self, terms: tuple[Node, ...]) -> Node:
         """The terms of a sum that are no constants."""
         return plus(term for term in terms if not self.is_constant(term))
@@ -181,6 +186,9 @@ class Planner:
         match node:
             case Sum(terms) if any(map(self.is_constant, terms)):
                 return plus(map(self.at_points, (plus(filter(self.is_constant, terms)), self.varying(terms))))
+            case Sum(terms) if len({self.is_apart(term) for term in terms}) > 1:
+                kinds = [[term for term in terms if self.is_apart(term) is kind] for kind in (False, True)]
+                return plus(self.at_points(plus(kind)) for kind in kinds)
             case Negative(of):
                 return Negative(self.at_points(of))
             case Product(left, right) if self.is_constant(left) or self.is_constant(right):

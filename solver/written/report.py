@@ -11,10 +11,10 @@ from solver.written.elimination import Reduced, replaced
 from solver.written.formula import unicode
 from solver.written.linear import linear_part
 from solver.written.parse import read_line
-from solver.written.plan import Plan, plan_as_written
+from solver.written.plan import Plan
 from solver.written.rates import Unseen
 from solver.written.system import insert
-from solver.written.text import Text, Worked
+from solver.written.text import PLANS, Text, Worked
 from solver.written.tree import Call, Line, Negative, Node, Slot, Sum
 
 COUPLED = {
@@ -37,7 +37,7 @@ def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
     lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
     printed = lambda node: unicode(text.shown(_shown(node, worked.plan)))  # noqa: E731
-    written = plan_as_written(worked.less.rest, text.system.fields)
+    written = PLANS["as written"](worked.less)
     lines += [("plan", line) for line in _plan(worked.plan, written, printed)]
     found = worked.rate
     if isinstance(found, Unseen):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeAlias
@@ -21,11 +21,12 @@ from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, read_system
 from solver.written.tree import Entry, Line, Name, Node, WrittenError
+from solver.written.values import complex_names, is_mixed, refuse_coupling
 from solver.written.vocabulary import Word, nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
     "fewest transforms": lambda less: kept(less, cheapest_plan),
-    "as written": lambda less: plan_as_written(less.rest, less.system.fields),
+    "as written": lambda less: plan_as_written(less.rest, less.system.fields, _apart(less)),
 }
 
 
@@ -156,7 +157,13 @@ class Text:
             dimensions: of space.
             aliases: whether products of two are aliased on the grid.
         """
-        return _worked(self, dimensions, self.plan if self.aliased or not aliases else "as written")
+        as_asked = (self.aliased or not aliases) and not self.is_mixed
+        return _worked(self, dimensions, self.plan if as_asked else "as written")
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some of its fields are real and some are complex; their transforms are those of the text."""
+        return is_mixed(self.system)
 
 
 @dataclass(frozen=True)
@@ -212,6 +219,8 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     changes = less.changes(plan.rows)
     densities = default_energies(text.system, dimensions) if text.energies is None else text.energies
     linear, causes = linear_operator(less), causes_of(less)
+    if text.is_mixed:
+        refuse_coupling(linear, less)
     forms = {name: quadratic_form(density, less) for name, density in densities}
     return Worked(
         less=less,
@@ -220,7 +229,9 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
         changes=changes,
         rate=rate(less, plan, changes),
         energies={
-            name: energy(form, less, linear, causes, bool(plan.products) and not is_conserved(form, less))
+            name: energy(
+                form, less, linear, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less))
+            )
             for name, form in forms.items()
         },
         columns={name: column_of(column, less) for name, column in text.series},
@@ -245,7 +256,12 @@ def column_of(text: str, less: Reduced) -> Column:
     """A column of the series: without transforms where it is a quadratic form."""
     node = scalar_of(text, less)
     squares = squares_of(node, less)
-    return plan_as_written({"": node}, less.system.fields) if squares is None else squares
+    return plan_as_written({"": node}, less.system.fields, _apart(less)) if squares is None else squares
+
+
+def _apart(less: Reduced) -> Collection[str]:
+    """Complex fields, where there are real ones beside them."""
+    return complex_names(less.system) if is_mixed(less.system) else ()
 
 
 def default_energies(system: System, dimensions: int) -> list[tuple[str, str]]:

@@ -43,6 +43,18 @@ class Waves(sw.Equation):
 space = {}
 exec(WAVES, space)
 Waves = space["Waves"]
+WRITTEN = sw.write(
+    [
+        "dt(envelope) = 1j*lap(envelope) - 1j*density*envelope",
+        "dt(density) = -damping*density + diffusivity*lap(density) + abs(envelope)**2",
+    ],
+    {"envelope": "wavefunction", "density": "scalar"},
+)
+ZAKHAROV = sw.write(
+    ["dt(E) = 1j*lap(E) - 1j*n*E", "dt(n) = v", "dt(v) = lap(n) + lap(abs(E)**2)"],
+    {"E": "wavefunction", "n": "scalar", "v": "scalar"},
+    series={"mass": "mean(abs(E)**2)", "energy": "mean(abs(dx(E))**2 + n*abs(E)**2 + n**2/2)"},
+)
 SHAPE = (16, 12)
 
 
@@ -73,8 +85,10 @@ def reference(end):
 
 
 @pytest.mark.parametrize("devices", [1, 4])
-def test_against_an_independent_solver(make_grid, devices):
-    equation, stepper = Waves(make_grid(SHAPE, devices=devices)), sw.steppers.ETDRK4()
+@pytest.mark.parametrize("written", [False, True], ids=["by hand", "as text"])
+def test_against_an_independent_solver(make_grid, devices, written):
+    grid, stepper = make_grid(SHAPE, devices=devices), sw.steppers.ETDRK4()
+    equation = WRITTEN(grid, damping=0.5, diffusivity=0.1) if written else Waves(grid)
     state = sw.initial_state(equation, stepper, start(equation.grid))
     assert state.field["envelope"].shape[1:] == equation.grid.as_complex.spectral_shape
     assert state.field["density"].shape[1:] == equation.grid.spectral_shape
@@ -141,3 +155,83 @@ def test_a_matrix_couples_fields_of_one_kind(make_grid):
 
     with pytest.raises(ValueError, match=r"envelope has \[7, 11\], density has \[4, 11\]"):
         Coupled(make_grid(SHAPE, devices=1)).check()
+
+
+# ---- as text ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_sees_the_rate_of_both_kinds(make_grid):
+    grid = make_grid(SHAPE, devices=2)
+    by_hand, written = Waves(grid), WRITTEN(grid, damping=0.5, diffusivity=0.1)
+    fields = sw.initial_state(by_hand, sw.steppers.ETDRK4(), start(grid)).field
+    u = by_hand.to_physical(fields)
+    assert [str(s) for s in written.field_shapes().values()] == [str(s) for s in by_hand.field_shapes().values()]
+    n, rate = written.nonlinear_and_rate(fields, 0.0)
+    wanted = by_hand.nonlinear(fields, 0.0)
+    for name in wanted:
+        np.testing.assert_allclose(n[name], wanted[name], atol=1e-15)
+    e, d = np.abs(u["envelope"]), np.abs(u["density"])
+    assert rate == written.rate(fields)
+    assert float(rate) == pytest.approx(np.max(np.maximum(d + e, 2 * e)), rel=0.2)  # rows of |∂N/∂(E, n)|
+    row, other = written.series(fields, 0.1), by_hand.series(fields, 0.1)
+    for column in ("envelope_energy", "density_energy"):
+        assert float(row[column]) == pytest.approx(float(other[column]), rel=1e-14)
+
+
+def test_a_soliton_of_the_zakharov_equations(make_grid):
+    """E = A sech(a ξ) e^{i(vx/2 + (a² − v²/4)t)}, n = −|E|²/(1 − v²), ξ = x − vt, A² = 2a²(1 − v²)."""
+    length, a, end = 40.0, 1.5, 1.0
+    v = 4 * np.pi / length
+    grid = make_grid((256,), lengths=(length,), devices=1, dealias="none")
+    equation, stepper = ZAKHAROV(grid), sw.steppers.ETDRK4()
+    x = np.asarray(grid.coordinates()[0])
+
+    def exact(t):
+        xi = (x - v * t - length / 2 + length / 2) % length - length / 2
+        shape = 1 / np.cosh(a * xi)
+        e = np.sqrt(2 * (1 - v**2)) * a * shape * np.exp(1j * (v * x / 2 + (a**2 - v**2 / 4) * t))
+        n = -2 * a**2 * shape**2
+        return {"E": e[None], "n": n[None], "v": (2 * a * v * np.tanh(a * xi) * n)[None]}
+
+    state = sw.initial_state(equation, stepper, {name: jnp.asarray(u) for name, u in exact(0.0).items()})
+    before = equation.series(state.field, 0.0)
+    final = sw.integrate(equation, stepper, state, step=0.002, steps=500)
+    found, wanted = equation.to_physical(final.field), exact(end)
+    for name in wanted:
+        assert np.abs(found[name] - wanted[name]).max() < 1e-7 * np.abs(wanted[name]).max(), name
+    for column in ("mass", "E_energy"):
+        assert float(equation.series(final.field, 0.0)[column]) == pytest.approx(float(before[column]), rel=1e-9)
+
+
+def test_what_a_text_of_both_kinds_multiplies(make_grid):
+    cls = sw.write(
+        ["dt(E) = 1j*lap(E) + real(n) + n*n", "dt(n) = lap(n) + real(E) + imag(E*conj(E + n)) - mean(n*n)"],
+        {"E": "wavefunction", "n": "scalar"},
+    )
+    equation = cls(make_grid((10, 9), devices=2, dealias="none"))
+    rng = np.random.default_rng(0)
+    u = {"E": rng.normal(size=(1, 10, 9)) + 1j * rng.normal(size=(1, 10, 9)), "n": rng.normal(size=(1, 10, 9))}
+    fields = equation.from_physical({name: jnp.asarray(values) for name, values in u.items()})
+    found = equation.to_physical(equation.nonlinear(fields, 0.0))
+    u = {name: np.asarray(values) for name, values in equation.to_physical(fields).items()}
+    e, n = u["E"], u["n"]
+    wanted = equation.from_physical({
+        "E": jnp.asarray(n + n * n + 0j), "n": jnp.asarray(e.real + (e * np.conj(e + n)).imag - np.mean(n * n))
+    })  # fmt: skip
+    wanted = equation.to_physical(wanted)
+    for name in found:
+        assert np.abs(found[name] - wanted[name]).max() < 1e-14, name
+
+
+def test_a_linear_term_between_the_kinds_is_refused():
+    with pytest.raises(ValueError, match=r"'n' in a linear term for 'E': one is real, the other complex.*real\(n\)"):
+        sw.write(["dt(E) = 1j*lap(E) + n", "dt(n) = lap(n)"], {"E": "wavefunction", "n": "scalar"})(
+            sw.Grid((8, 8), mesh=sw.device_mesh([0]))
+        ).linear()
+
+
+def test_separate_operators_fit_their_fields():
+    operator = sw.operators.Separate((sw.Diagonal({"a": jnp.ones(4)}), sw.Diagonal({"b": jnp.ones(4)})))
+    operator.check({"a": (1, 4), "b": (1, 4)})
+    with pytest.raises(ValueError, match="a Separate linear part of the fields"):
+        operator.check({"a": (1, 4), "c": (1, 4)})
