@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product
+from solver.diagnostics import mean_product, weighted_mean_square
 from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
@@ -23,6 +23,7 @@ from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate,
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
 from solver.written.energies import Square
+from solver.written.linear import coefficient
 from solver.written.matrices import Linear, without_divergence
 from solver.written.plan import Plan
 from solver.written.rates import Rate
@@ -253,17 +254,15 @@ class Written(Equation):
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
         now, zeros = self._rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
-        linear, nonlinear, forced = (
-            self._rows({**zeros, **change}) for change in (changes.linear, changes.nonlinear, changes.forcing)
-        )
+        nonlinear, forced = (self._rows({**zeros, **change}) for change in (changes.nonlinear, changes.forcing))
         budget: dict[str, dict[str, Array]] = {}
         for name, energy in self.worked.energies.items():
             power = lambda rows: self._power(energy.squares, now, rows)  # noqa: B023, E731
-            by_cause = lambda of: {label: power(self._applied(cause, fields)) for label, cause in of.items()}  # noqa: B023, E731
+            by_cause = lambda of: {label: self._caused(energy.squares, cause, now) for label, cause in of.items()}  # noqa: B023, E731
             inside, outside = by_cause(energy.causes), by_cause(energy.outside)
             budget[name] = {label: inside.get(label, 0) + outside.get(label, 0) for label in {**inside, **outside}}
-            if energy.linear:
-                budget[name]["linear"] = power(linear) - sum(inside.values())
+            if energy.linear is not None:
+                budget[name]["linear"] = self._caused(energy.squares, energy.linear, now)
             if energy.nonlinear:
                 budget[name]["nonlinear"] = power(nonlinear) - sum(outside.values())
             if any(self._holds(square, changes.forcing) for square in energy.squares):
@@ -275,6 +274,40 @@ class Written(Equation):
         """Whether a term of a quadratic form holds any of these fields."""
         parts = [part for side in (square.left, square.right) for part in side.walk()]
         return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
+
+    def _caused(self, squares: Sequence[Square], cause: Linear, fields: Rows) -> Array:
+        """What a linear cause adds to a quadratic form per time.
+
+        Between two scalars that is one weighted sum over the modes; a sum for all components of a field whose weights
+        are equal.
+        """
+        couplings: dict[tuple[Any, ...], list[tuple[Node, Node]]] = {}
+        others = []
+        scalars = self.worked.less.scalars
+        symbols = cause.between(scalars)
+        for square in squares:
+            parts = {part for side in (square.left, square.right) for part in side.walk()}
+            held = [scalar for scalar in scalars if scalar in parts]
+            if len(held) > 1:
+                others.append(square)
+                continue
+            sides = (square.number, coefficient(square.left, held[0]), coefficient(square.right, held[0]))
+            for pair in ((held[0], scalar) for scalar in scalars if (held[0], scalar) in symbols):
+                key = (*map(named, pair), pair[0] == pair[1], *sides, symbols[pair])
+                couplings.setdefault(key, []).append(pair)
+        total = self._power(others, fields, self._applied(cause, dict(fields.fields or {}))) if others else 0
+        for (name, _, alone, *weights), pairs in couplings.items():
+            own = fields.of(pairs[0][0])
+            number, left, right, rate = (_whole(own.modes.value(symbol)) for symbol in weights)
+            weight = 2 * jnp.real(number) * jnp.real(jnp.conj(left) * right) * rate
+            if alone:
+                is_whole = tuple(row for row, _ in pairs) == self._scalars(name)
+                hats = self._field(name, fields) if is_whole else jnp.stack([own.coefficients[row] for row, _ in pairs])
+                total = total + weighted_mean_square(hats, jnp.real(weight), own.modes.grid)
+            else:
+                values = [(own.coefficients[row], weight * own.coefficients[column]) for row, column in pairs]
+                total = total + sum(mean_product(*pair, own.modes.grid) for pair in values)
+        return total
 
     def _power(self, squares: Sequence[Square], fields: Rows, change: Rows) -> Array:
         """What a change of the fields adds to a quadratic form per time."""

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.written.arranged import Row
-from solver.written.components import ONE, factors, times_all, written_out
+from solver.written.components import ONE, ZERO, factors, minus, plus, times_all, written_out
 from solver.written.degrees import degree
-from solver.written.elimination import Reduced, replaced, rows_of
+from solver.written.elimination import Reduced, Symbols, replaced, rows_of
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
 from solver.written.matrices import Linear, linear_operator, operators
 from solver.written.parse import read_expression
-from solver.written.symbols import RandomModes
+from solver.written.symbols import RandomModes, vanishes
 from solver.written.system import System, insert
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
@@ -44,14 +43,14 @@ class Energy:
         squares: the terms of its mean over the box.
         causes: what linear terms in L change it, by name.
         outside: the same of linear terms that the text keeps out of L.
-        linear: whether the rest of L u changes it.
+        linear: the rest of L, if it changes it.
         nonlinear: whether the rest of N changes it.
     """
 
     squares: tuple[Square, ...]
     causes: Mapping[str, Linear]
     outside: Mapping[str, Linear]
-    linear: bool
+    linear: Linear | None
     nonlinear: bool
 
 
@@ -148,35 +147,57 @@ def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, .
 
 
 @dataclass(frozen=True)
-class Causes:
-    """The linear terms that a text names, by name: those in L, and those that it keeps out of L."""
+class Cause:
+    """Linear terms as an operator: with what keeps the constraints beside them, and as they stand."""
 
-    inside: Mapping[str, Linear]
-    outside: Mapping[str, Linear]
+    projected: Linear
+    plain: Linear
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The linear terms of a text: those in L and those kept out of it, by the names of their causes; the rest of L."""
+
+    inside: Mapping[str, Cause]
+    outside: Mapping[str, Cause]
+    others: Cause
 
 
 def causes_of(less: Reduced) -> Causes:
-    """The causes that a text names."""
-    labels = _labels(less.right.values())
-    return Causes(
-        *({label: linear_operator(less, _caused(label, less, kept)) for label in labels} for kept in (False, True))
-    )
+    """The causes that a text names, and what is left of L."""
+    labels, modes = _labels(less.right.values()), RandomModes(less.dimensions)
+    inside, outside = ({label: _caused(label, less, kept) for label in labels} for kept in (False, True))
+    left = dict(less.linear)
+    for caused in inside.values():
+        for key, symbol in caused.items():
+            left[key] = plus((left.get(key, ZERO), minus(symbol)))
+    left = {key: symbol for key, symbol in left.items() if not vanishes(symbol, modes)}
+    each = [{label: _operators(symbols, less) for label, symbols in of.items()} for of in (inside, outside)]
+    return Causes(each[0], each[1], _operators(left, less))
 
 
-def energy(squares: tuple[Square, ...], less: Reduced, linear: Linear, causes: Causes, nonlinear: bool) -> Energy:
+def _operators(symbols: Symbols, less: Reduced) -> Cause:
+    rows = rows_of(symbols, less.right)
+    plain = linear_part(less.without_mass(rows), set(less.system.fields)).symbols
+    couples = "nothing" if all(row == column for row, column in plain) else "components"
+    return Cause(linear_operator(less, rows), Linear(plain, couples))
+
+
+def energy(squares: tuple[Square, ...], less: Reduced, causes: Causes, nonlinear: bool) -> Energy:
     """What changes a quadratic form.
 
     Args:
         squares: its terms.
         less: the system without its unknowns.
-        linear: L.
-        causes: the linear terms that are named.
+        causes: the linear terms, by the names of their causes.
         nonlinear: whether N changes it.
     """
     balance = _Balance(squares, less)
-    changing = lambda of: {label: linear for label, linear in of.items() if balance.is_changed([linear])}  # noqa: E731
-    others = balance.is_changed([linear], without=list(causes.inside.values()))
-    return Energy(squares, changing(causes.inside), changing(causes.outside), others, nonlinear)
+    inside, outside, others = (
+        {label: found for label, cause in of.items() if (found := balance.change(cause))}
+        for of in (causes.inside, causes.outside, {"": causes.others})
+    )
+    return Energy(squares, inside, outside, others.get(""), nonlinear)
 
 
 def _labels(nodes: Collection[Node]) -> list[str]:
@@ -189,8 +210,8 @@ def _labels(nodes: Collection[Node]) -> list[str]:
     return list(found)
 
 
-def _caused(label: str, less: Reduced, outside: bool) -> dict[Row, Node]:
-    """The linear terms of one cause, by row: those in L, or those that the text keeps out of it."""
+def _caused(label: str, less: Reduced, outside: bool) -> Symbols:
+    """The linear terms of one cause, by row and scalar: those in L, or those that the text keeps out of it."""
 
     def take(part: Node) -> tuple[Node, Node] | None:
         is_cause = isinstance(part, Call) and part.function == "cause"
@@ -200,7 +221,7 @@ def _caused(label: str, less: Reduced, outside: bool) -> dict[Row, Node]:
 
     fields = set(less.system.fields)
     caused = {row: taken_apart(node, fields, take)[0] for row, node in less.right.items()}
-    return rows_of(linear_part(caused, fields).symbols, less.right)
+    return linear_part(caused, fields).symbols
 
 
 def _kept_out(cause: Node, fields: Collection[str]) -> Node:
@@ -230,16 +251,18 @@ class _Balance:
             whole = np.swapaxes(used.at(other).projector, 1, 2) @ form
             self.sides.append((at, whole, used.at(at).projector))
 
-    def is_changed(self, by: Sequence[Linear], without: Sequence[Linear] = ()) -> bool:
-        """Whether the form is changed by some linear operators, less some others."""
-        parts, size = [], 0.0
-        for at, form, there in self.sides:
-            signed = [(1, linear) for linear in by] + [(-1, linear) for linear in without]
-            terms = [sign * form @ linear.matrix(self.scalars, at) @ there for sign, linear in signed]
-            parts.append(np.sum(terms, axis=0))
-            size = max([size, *(float(np.abs(term).max()) for term in terms)])
-        whole = parts[0] + np.swapaxes(parts[1], 1, 2)
-        return bool(np.abs(whole).max() > CANCELS * max(size, 1e-300))
+    def change(self, by: Cause) -> Linear | None:
+        """The plainest operator that changes the form as a cause does; None if the cause does not change it."""
+        parts, plain = self._parts(by.projected), self._parts(by.plain)
+        size = max(float(np.abs(part).max()) for part in (*parts, *plain))
+        is_zero = lambda first, second: np.abs(first + np.swapaxes(second, 1, 2)).max() <= CANCELS * size  # noqa: E731
+        if is_zero(*parts):
+            return None
+        return by.plain if is_zero(*(a - b for a, b in zip(parts, plain, strict=True))) else by.projected
+
+    def _parts(self, by: Linear) -> list[np.ndarray]:
+        """The form with the change in one place, for modes and their opposites."""
+        return [form @ by.matrix(self.scalars, at) @ there for at, form, there in self.sides]
 
 
 def _row(node: Node, less: Reduced, modes: RandomModes) -> np.ndarray:

@@ -229,9 +229,7 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
         changes=changes,
         rate=rate(less, plan, changes),
         energies={
-            name: energy(
-                form, less, linear, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less))
-            )
+            name: energy(form, less, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less)))
             for name, form in forms.items()
         },
         columns={name: column_of(column, less) for name, column in text.series},
