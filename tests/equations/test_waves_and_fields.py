@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import solver as sw
 from solver import initial
-from solver.equations import MHD, Boussinesq, GrayScott
+from solver.equations import MHD, Boussinesq, GrayScott, HallMHD, HasegawaWakatani
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK2, IFRK4
 
@@ -171,10 +171,12 @@ def test_gray_scott_against_an_independent_integrator(make_grid):
     [
         (lambda g: MHD(g, 0.1, 0.1), (16, 16, 16), (6, 8)),
         (lambda g: MHD(g, 0.1, 0.1), (16, 16), (4, 3)),
+        (lambda g: HallMHD(g, 0.1, 0.1, 0.1), (16, 16, 16), (9, 8)),
+        (lambda g: HasegawaWakatani(g), (16, 16), (3, 4)),
         (lambda g: Boussinesq(g, 0.1, 0.1), (16, 16, 16), (4, 8)),
         (lambda g: GrayScott(g), (16, 16), (2, 1)),
     ],
-    ids=["mhd 3-D", "mhd 2-D", "boussinesq", "gray-scott"],
+    ids=["mhd 3-D", "mhd 2-D", "hall-mhd", "hasegawa-wakatani", "boussinesq", "gray-scott"],
 )
 def test_transforms_of_a_right_hand_side(make_grid, make, shape, counts):
     """All fields of an equation share an exchange each way."""
