@@ -46,6 +46,7 @@ FIELD = {
     "boussinesq": "buoyancy",
     "complex-ginzburg-landau": "modulus",
     "gray-scott": "v",
+    "hall-mhd": "magnetic_field",
     "mhd": "magnetic_field",
     "navier-stokes": "dye",
     "schroedinger-poisson": "density",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -106,9 +106,7 @@ class MHD(Written):
         require_damping(
             self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperresistivity=self.hyperresistivity
         )
-        require("mean_field", self.mean_field, "finite numbers")
-        if self.mean_field is not None and np.shape(self.mean_field) != (self.grid.dimensions,):
-            raise ValueError(f"mean_field {self.mean_field}: {self.grid.dimensions} numbers are needed")
+        require_mean_field(self.mean_field, self.grid)
 
     @property
     def text(self) -> Text:  # type: ignore[override]
@@ -121,12 +119,7 @@ class MHD(Written):
 
     def rate_of_linear(self) -> ArrayLike:
         """Of the Alfvén waves along the mean field."""
-        if self.mean_field is None:
-            return 0.0
-        return sum(
-            jnp.abs(jnp.asarray(b, self.grid.dtype)) / dx
-            for b, dx in zip(self.mean_field, self.grid.spacing, strict=True)
-        )
+        return alfven_rate(self.mean_field, self.grid)
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """½⟨|u|² + |b|²⟩, ⟨u·b⟩ and, in 3-D, ⟨a·b⟩ with b = ∇×a; in 2-D ⟨a²⟩ with b = ∇×(a ẑ).
@@ -176,6 +169,24 @@ class MHD(Written):
             "max_divergence": jnp.max(jnp.abs(self.transform.inverse(spread))),
             "cfl": dt * self.rate(fields),
         }
+
+
+def require_mean_field(mean_field: Any, grid: Grid) -> None:
+    """Refuse a mean field that is not one finite number for each direction.
+
+    Raises:
+        ValueError: the message names the mean field and how many numbers are needed.
+    """
+    require("mean_field", mean_field, "finite numbers")
+    if mean_field is not None and np.shape(mean_field) != (grid.dimensions,):
+        raise ValueError(f"mean_field {mean_field}: {grid.dimensions} numbers are needed")
+
+
+def alfven_rate(mean_field: Any, grid: Grid) -> ArrayLike:
+    """Σ_i |B₀_i|/Δx_i of Alfvén waves along a mean field [1/time]; 0 without one."""
+    if mean_field is None:
+        return 0.0
+    return sum(jnp.abs(jnp.asarray(b, grid.dtype)) / dx for b, dx in zip(mean_field, grid.spacing, strict=True))
 
 
 def magnetic_helicity(b_hat: Array, grid: Grid) -> Array:

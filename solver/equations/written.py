@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from solver.written.energies import Square
 from solver.written.linear import coefficient
 from solver.written.matrices import Linear, without_divergence
 from solver.written.plan import Plan
-from solver.written.rates import Rate
+from solver.written.rates import Rate, Unseen
 from solver.written.report import report
 from solver.written.text import Column, Text, Worked, keep_plan, without_unknowns
 from solver.written.tree import Entry, Name, Node, Quotient, Slot, WrittenError
@@ -136,15 +137,22 @@ class Written(Equation):
         """
         return 0.0
 
+    def rate_at_points(self) -> Rate | Unseen:
+        """What the rate is the largest of, in inner fields of the plan: read off the text by default.
+
+        Override it where the text does not tell it: the speeds then come from the transforms of the right-hand side.
+        """
+        return self.worked.rate
+
     @property
     def why_no_rate(self) -> str:
-        has_own, found = type(self).rate is not Written.rate, self.worked.rate
+        has_own, found = type(self).rate is not Written.rate, self.rate_at_points()
         return "" if has_own or isinstance(found, Rate) else f"its text tells no CFL number, since {found.reason}"
 
     @property
     def _largest(self) -> AtPoints | None:
         """What the rate is the largest of, from the inner fields of the plan; None where there is nothing."""
-        found = self.worked.rate
+        found = self.rate_at_points()
         if not isinstance(found, Rate) or not self.worked.plan.products:
             return None
         across = lambda axis, speed: Quotient(speed, Entry(SPACING, (axis,)))  # noqa: E731
@@ -158,7 +166,8 @@ class Written(Equation):
         known = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
         needed = {name for function in functions for name in function.names}
         numbers = {name: value for name, value in known.items() if name in needed}
-        for name, number in self.worked.rate.coefficients.items() if isinstance(self.worked.rate, Rate) else ():
+        found = self.rate_at_points()
+        for name, number in found.coefficients.items() if isinstance(found, Rate) else ():
             if name in needed:
                 numbers[name] = LargeMode(number.axis, self.grid.dimensions, modes.numbers).leading(number)
         return numbers
@@ -243,7 +252,7 @@ class Written(Equation):
         return [cls.text] if isinstance(cls.text, Text) else []
 
     def derivation(self) -> list[tuple[str, str]]:
-        return report(self.text, self.worked, self.grid.dimensions)
+        return report(self.text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
 
     # ---- energies and series ------------------------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ class PDFs(Records):
             require(name, getattr(self, name), "a positive number", above=0)
         columns: dict[str, Column] = {}
         for name in self._quantities(equation):
-            axis = _axis(name)
+            axis = _axis(name, equation)
             columns[name] = Column((axis,), "1", f"probability density of {name} per unit of {axis}")
             columns |= {f"{name}_{what}": Column((), "", f"{what} of {name}") for what in MOMENTS}
         deviation = bin_centres(-self.deviations, self.deviations, self.bins)
@@ -80,7 +80,7 @@ class PDFs(Records):
         makers = self._makers(equation, fields)
         for name in self._quantities(equation):
             values, grid = makers[name](), equation.grid
-            if _axis(name) == "deviation":
+            if _axis(name, equation) == "deviation":
                 shares, outside, moments = deviation_density(values, self.deviations, self.bins, grid)
             else:
                 shares, outside, moments = log_density(values, -self.decades, self.decades, self.bins, grid)
@@ -130,7 +130,7 @@ class PDFs(Records):
                 made[name] = lambda name=name: equation.transform_of(name).inverse(fields[name])  # type: ignore[misc]
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             made |= self._of_vector(equation, prefix, vectors()[name])
-        made["density"] = lambda: density_of(equation, fields)[None]
+        made.setdefault("density", lambda: density_of(equation, fields)[None])
         return made
 
     def _of_vector(self, equation: PeriodicSystem, prefix: str, u_hat: Array) -> dict[str, Callable]:
@@ -151,8 +151,9 @@ class PDFs(Records):
         return made
 
 
-def _axis(quantity: str) -> str:
-    return "log10_of_mean" if quantity in POSITIVE else "deviation"
+def _axis(quantity: str, equation: PeriodicSystem) -> str:
+    """Its axis; a field may have any sign, whatever its name."""
+    return "log10_of_mean" if quantity in POSITIVE and quantity not in equation.fields else "deviation"
 
 
 def _is_solenoidal(equation: PeriodicSystem) -> bool:

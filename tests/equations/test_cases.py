@@ -1,4 +1,4 @@
-"""Run files of equations with exact solutions: each runs, small and short; solitons as published."""
+"""Run files of equations with exact solutions and exact waves: each runs, small and short; solitons as published."""
 
 import csv
 
@@ -21,6 +21,8 @@ COLUMNS = {
     "burgers": ["energy", "kmax_delta"],
     "cahn-hilliard": ["free_energy", "domain_size", "mass_drift"],
     "ginzburg-landau": ["mean_square", "min_modulus"],
+    "hall-mhd": ["energy_from_resistivity", "ion_helicity"],
+    "hasegawa-wakatani": ["particle_flux", "energy_from_coupling", "zonal_energy"],
     "klein-gordon": ["energy", "energy_drift"],
     "korteweg-de-vries": ["momentum_drift", "energy_drift"],
     "modified-korteweg-de-vries": ["momentum_drift", "energy_drift"],
@@ -32,9 +34,11 @@ COLUMNS = {
 @pytest.mark.parametrize("case", COLUMNS)
 def test_every_case_runs_small(tmp_path, case):
     path, folder = cases()[case], tmp_path / "run"
-    d = len(load(path, schema()).grid.shape)
+    config = load(path, schema())
+    d, stepper = len(config.grid.shape), config.time.stepper
     devices = [0] if d == 1 else [0, 1]
-    short = [f"grid.shape={SMALL[d]}", f"devices.use={devices}", "time.step=1e-4", "time.end=4e-4", "output.spectra={}"]
+    time = f"time={{ stepper = '{stepper}', step = 1e-4, end = 4e-4 }}"
+    short = [f"grid.shape={SMALL[d]}", f"devices.use={devices}", time, "output.spectra={}"]
     assert main(["run", str(path), *short, f"output.directory={folder}"]) == 0
     assert main(["verify", str(folder)]) == 0
     with (folder / "series.csv").open() as file:

@@ -32,6 +32,8 @@ PARAMETERS = {
     ("advection-diffusion", 3): ["equation.cell_speed=0.8"],
     ("boussinesq", 2): ["equation.buoyancy_frequency=1.3"],
     ("boussinesq", 3): ["equation.buoyancy_frequency=1.3", "equation.rotation=0.5"],
+    ("hall-mhd", 3): ["equation.mean_field=[0.3, -0.2, 0.1]"],
+    ("hasegawa-wakatani", 2): ["equation.adiabaticity=0.7", "equation.viscosity=0.01"],
     ("nonlinear-schroedinger", 1): ["equation.damping=0.1"],
     ("two-layer-quasi-geostrophic", 2): ["equation.shear=0.5", "equation.beta=0.2", "equation.drag=0.1"],
     ("vorticity", 2): ["equation.drag=0.1", "equation.beta=2.0", "equation.viscosity=0.01"],
@@ -44,6 +46,8 @@ CONSERVED = {
     ("boussinesq", 2): ["kinetic", "potential"],
     ("boussinesq", 3): ["kinetic", "potential"],
     ("burgers", 1): ["energy"],
+    ("hall-mhd", 3): ["energy", "magnetic_helicity", "ion_helicity"],
+    ("hasegawa-wakatani", 2): ["energy", "potential_enstrophy"],
     ("korteweg-de-vries", 1): ["energy"],
     ("mhd", 2): ["energy", "cross_helicity", "squared_potential"],
     ("mhd", 3): ["energy", "cross_helicity", "magnetic_helicity"],
@@ -81,7 +85,10 @@ def added(a, b):
     return {name: a[name] + b[name] for name in a}
 
 
-@pytest.mark.parametrize(("name", "d"), [case for case in CASES if case[1] < 3 or case[0] in ("mhd", "boussinesq")])
+IN_3D = ("mhd", "hall-mhd", "boussinesq")
+
+
+@pytest.mark.parametrize(("name", "d"), [case for case in CASES if case[1] < 3 or case[0] in IN_3D])
 def test_energies_change_by_their_budget(tmp_path, name, d):
     """dE/dt along the right-hand side that a stepper takes, forcing included, is the sum of the causes."""
     equation, fields = assembled(tmp_path, name, d)

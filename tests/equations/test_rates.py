@@ -16,14 +16,15 @@ from solver.steppers.start import state_shapes
 REGISTRY = Registry()
 ENTRIES = {name: REGISTRY.find("equation", name) for name in REGISTRY.names("equation")}
 GIVEN = {
+    "hall-mhd": lambda d: {"mean_field": (0.3, -0.2, 0.1)},
     "mhd": lambda d: {"mean_field": (0.3, -0.2, 0.1)[:d]},
     "navier-stokes": lambda d: {"scalars": ("dye",), "diffusivities": (0.1,)},
     "two-layer-quasi-geostrophic": lambda d: {"shear": 0.3},
 }
 CONTROLS = (FixedStep(0.1), KeepCFL(0.5))
 SHARING = {
-    "boussinesq", "burgers", "gray-scott", "kuramoto-sivashinsky", "mhd", "navier-stokes", "surface-quasi-geostrophic",
-    "two-layer-quasi-geostrophic", "vorticity",
+    "boussinesq", "burgers", "gray-scott", "hall-mhd", "hasegawa-wakatani", "kuramoto-sivashinsky", "mhd",
+    "navier-stokes", "surface-quasi-geostrophic", "two-layer-quasi-geostrophic", "vorticity",
 }  # fmt: skip
 CASES = [(name, d) for name in sorted(SHARING) for d in ENTRIES[name].cls.dimensions]
 

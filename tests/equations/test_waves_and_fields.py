@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import solver as sw
 from solver import initial
-from solver.equations import MHD, Boussinesq, GrayScott
+from solver.equations import MHD, Boussinesq, GrayScott, HallMHD, HasegawaWakatani
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK2, IFRK4
 
@@ -51,15 +51,31 @@ def gravity_wave(grid, n, frequency, rotation):
     return omega, at
 
 
+def written_boussinesq(grid, frequency, rotation):
+    """The same equations without viscosity, as a user writes them."""
+    u, b = "velocity", "buoyancy"
+    text = [
+        f"dt({u}) + f*cross(ez, {u}) = -{u}@grad({u}) - grad(p) + {b}*ez",
+        f"dt({b}) = -{u}@grad({b}) - N**2*{u}.z",
+        f"div({u}) = 0",
+    ]
+    return sw.write(text, {u: "vector", b: "scalar"}, {"p": "scalar"})(grid, f=rotation, N=frequency)
+
+
+def library_boussinesq(grid, frequency, rotation):
+    return Boussinesq(grid, 0.0, 0.0, buoyancy_frequency=frequency, rotation=rotation)
+
+
+@pytest.mark.parametrize("make", [library_boussinesq, written_boussinesq], ids=["library", "written"])
 @pytest.mark.parametrize(
     ("stepper", "frequency", "rotation"),
     [(IFRK4(), 3.0, 0.7), (ETDRK4(), 0.0, 2.0)],
     ids=lambda p: getattr(p, "name", str(p)),
 )
-def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequency, rotation):
+def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, make, stepper, frequency, rotation):
     grid = make_grid((8, 4, 12), devices=2, lengths=[2.0, 3.0, 1.5])
     omega, at = gravity_wave(grid, (1, 0, 2), frequency, rotation)
-    flow = Boussinesq(grid, 0.0, 0.0, buoyancy_frequency=frequency, rotation=rotation)
+    flow = make(grid, frequency, rotation)
     state = after(flow, stepper, at(0.0), end=7.0, step=0.7)  # ω dt up to 1.5
     expected = at(7.0)
     for name, values in flow.to_physical(state.field).items():
@@ -171,10 +187,12 @@ def test_gray_scott_against_an_independent_integrator(make_grid):
     [
         (lambda g: MHD(g, 0.1, 0.1), (16, 16, 16), (6, 8)),
         (lambda g: MHD(g, 0.1, 0.1), (16, 16), (4, 3)),
+        (lambda g: HallMHD(g, 0.1, 0.1, 0.1), (16, 16, 16), (9, 8)),
+        (lambda g: HasegawaWakatani(g), (16, 16), (3, 4)),
         (lambda g: Boussinesq(g, 0.1, 0.1), (16, 16, 16), (4, 8)),
         (lambda g: GrayScott(g), (16, 16), (2, 1)),
     ],
-    ids=["mhd 3-D", "mhd 2-D", "boussinesq", "gray-scott"],
+    ids=["mhd 3-D", "mhd 2-D", "hall-mhd", "hasegawa-wakatani", "boussinesq", "gray-scott"],
 )
 def test_transforms_of_a_right_hand_side(make_grid, make, shape, counts):
     """All fields of an equation share an exchange each way."""

@@ -190,6 +190,16 @@ def test_a_magnetised_flow_and_a_wave_leave_theirs(tmp_path):
         np.testing.assert_allclose(zonal["density"][:].mean(axis=(1, 2)), file["density_mean"], rtol=1e-12)
 
 
+def test_a_scalar_named_density_is_no_density_of_a_wavefunction(make_grid):
+    equation = sw.equations.HasegawaWakatani(make_grid((16, 12), devices=2))
+    noise = np.random.default_rng(0).normal(size=(2, 1, 16, 12))
+    fields = equation.from_physical(dict(zip(equation.fields, jnp.asarray(noise), strict=True)))
+    pdfs = sw.outputs.PDFs(quantities=("density",), bins=20)
+    assert pdfs.layout(equation).columns["density"].axes == ("deviation",)
+    values = np.asarray(equation.to_physical(fields)["density"])
+    np.testing.assert_allclose(pdfs.values(equation, fields)["density_std"], values.std(), rtol=1e-12)
+
+
 # all-to-alls of one row: one for each inverse transform, two for N; along x, which is split, one for each separation
 EXCHANGES = {
     "correlations": 0,
