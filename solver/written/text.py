@@ -12,14 +12,15 @@ from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
 from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, squares_of
 from solver.written.formula import unicode
+from solver.written.kinds import VECTOR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Rate, Unseen, rate
 from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
-from solver.written.system import System, read_system
-from solver.written.tree import Entry, Line, Name, Node, WrittenError
+from solver.written.system import System, insert, read_system
+from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.vocabulary import nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
@@ -107,13 +108,19 @@ class Text:
         )
 
     def shown(self, node: Node) -> Node:
-        """An expression with its names as they are printed."""
+        """An expression with its names as they are printed, and |v|² for v·v of a vector."""
         printed = dict(self.symbols)
         if isinstance(node, Name):
             return Name(printed.get(node.name, node.name))
         if isinstance(node, Entry):
             return Entry(printed.get(node.name, node.name), node.index)
+        if isinstance(node, Contraction) and node.left == node.right and self._is_vector(node.left):
+            return Power(Call("abs", (self.shown(node.left),)), Number(2))
         return node.map_children(self.shown)
+
+    def _is_vector(self, node: Node) -> bool:
+        system = self.system
+        return kind_of(insert(node, system.definitions), system.kinds, system.dimensions[-1]) == VECTOR
 
     @property
     def names(self) -> set[str]:
