@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from solver.written.arranged import Row
+from solver.written.canonical import canonical_table
 from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
 from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, squares_of
@@ -93,9 +94,10 @@ class Text:
 
     @property
     def table(self) -> dict[str, Any]:
-        """What decides its physics, with keys as in a run file."""
+        """What decides its physics, with keys as in a run file; texts are printed in one way."""
         names = ("fields", "unknowns", "define", "means")
-        return {"write": list(self.write), **{name: dict(getattr(self, name)) for name in names if getattr(self, name)}}
+        others = {name: dict(getattr(self, name)) for name in names if getattr(self, name)}
+        return canonical_table({"write": list(self.write), **others})
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
         """The equations as people write them, and below them what defined names stand for."""
