@@ -28,6 +28,7 @@ from solver.written.tree import (
 from solver.written.vocabulary import Word
 
 ADDED, MULTIPLIED, RAISED, WHOLE = range(4)  # how tightly a part holds together
+MOST_ARGUMENTS = 1000  # of functions of the user's, whose numbers of arguments are not known here
 SIGNS = {Product: "*", Quotient: "/", Contraction: "@"}
 
 
@@ -43,18 +44,20 @@ def canonical_expression(text: str, functions: Mapping[str, Word] = NO_FUNCTIONS
 
 def canonical_table(table: Mapping[str, Any]) -> dict[str, Any]:
     """The table of an equation of a run, its texts printed in one way; what is no text is left as it is."""
+    named = table.get("functions")
+    words = {name: Word(name, 0, MOST_ARGUMENTS) for name in (named if isinstance(named, Mapping) else ())}
     changed = dict(table)
     if isinstance(lines := table.get("write"), list | tuple):
-        changed["write"] = [_or_as_it_is(canonical_line, line) for line in lines]
+        changed["write"] = [_or_as_it_is(canonical_line, line, words) for line in lines]
     for key in ("define", "energies", "series"):
         if isinstance(texts := table.get(key), Mapping):
-            changed[key] = {name: _or_as_it_is(canonical_expression, text) for name, text in texts.items()}
+            changed[key] = {name: _or_as_it_is(canonical_expression, text, words) for name, text in texts.items()}
     return changed
 
 
-def _or_as_it_is(print_it: Any, text: Any) -> Any:
+def _or_as_it_is(print_it: Any, text: Any, words: Mapping[str, Word]) -> Any:
     try:
-        return print_it(text)
+        return print_it(text, words)
     except WrittenError:
         return text
 

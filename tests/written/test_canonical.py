@@ -102,6 +102,13 @@ def test_the_table_of_a_text_is_printed_in_one_way():
     assert text.table == {"write": ["dt(u) = -u*dx(u) + v"], "fields": {"u": "scalar"}, "define": {"v": "nu*lap(u)"}}
 
 
+def test_functions_of_the_users_are_called_as_words_are():
+    functions = {"growth": "model.py:growth"}
+    before = table("dt(u)=growth( u,2 )+lap(u)", functions=functions)
+    assert changed_physics(before, table("dt(u) = growth(u, 2) + lap(u)", functions=functions)) == []
+    assert changed_physics(before, table("dt(u) = growth(u, 3) + lap(u)", functions=functions))
+
+
 def test_what_is_no_text_is_compared_as_it_is():
     """config.toml of another version, or changed by hand."""
     assert canonical_table({"name": "written", "write": ["dt(u) = $"], "define": 3})["write"] == ["dt(u) = $"]
