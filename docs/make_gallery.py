@@ -11,7 +11,6 @@ its first field is drawn; the tables below say where a shorter run or another fi
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 import shutil
 import subprocess
@@ -117,8 +116,8 @@ def page() -> str:
 
 
 def _section(entry: Entry) -> str:
-    cls = Registry().find("equation", entry.equation).cls
-    formula = inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0]
+    described = Registry().find("equation", entry.equation)
+    formula = described.formula or described.text.split("\n\n")[0]
     parameters = ", ".join(f"`{key} = {value}`" for key, value in entry.table["equation"].items() if key != "name")
     lines = [
         f"## {entry.equation}\n",

@@ -18,6 +18,7 @@ from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
 from solver.equations.field import MoreFields
 from solver.equations.system import PeriodicSystem
+from solver.equations.written import Written
 from solver.forcing.base import Forcing
 from solver.initial.base import Initial
 from solver.initial.functions import from_function
@@ -179,11 +180,13 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         raise ConfigError(f"{cls.__module__}: {cls.__name__} has parameters: it must be a @dataclass(frozen=True)")
     more = inspect.getattr_static(cls, "fields", None)
     has_more = isinstance(more, MoreFields)
+    text, formula = inspect.cleandoc(cls.__doc__ or ""), _formula(cls)
     return Entry(
         name=name,
         load=lambda: cls,
         place=_place(cls),
-        text=inspect.cleandoc(cls.__doc__ or ""),
+        text=text if text != formula else "",
+        formula=formula,
         parameters=parameters,
         fields={name: _declared(field) for name, field in dict(getattr(cls, "fields", {})).items()},
         dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
@@ -195,6 +198,12 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         fields_by=more.by if has_more else "",
         further=_declared(more.each) if has_more else None,
     )
+
+
+def _formula(cls: Any) -> str:
+    """The equations of a class that has them as text."""
+    text = cls.fullest_text() if issubclass(cls, Written) else None
+    return text.formula() if text is not None else ""
 
 
 def _declared(field: Any) -> Declared:

@@ -37,6 +37,7 @@ def to_json(entry: Entry) -> dict[str, Any]:
     values = {
         "place": entry.place,
         "text": entry.text,
+        "formula": entry.formula,
         "parameters": {key: _parameter(parameter) for key, parameter in entry.parameters.items()},
         "fields": {name: list(declared) for name, declared in entry.fields.items()},
         "fields_by": entry.fields_by,
@@ -63,6 +64,7 @@ def _entry(name: str, values: dict[str, Any]) -> Entry:
         load=partial(_load, values["place"]),
         place=values["place"],
         text=values["text"],
+        formula=values.get("formula", ""),
         parameters={
             key: Parameter(from_json(parameter["type"]), _default(parameter), parameter["description"])
             for key, parameter in values.get("parameters", {}).items()

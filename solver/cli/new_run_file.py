@@ -36,7 +36,7 @@ def new_run_file(entry: Entry, name: str) -> str:
         f"[grid]{comment}",
         *_lines(grid),
         "",
-        *(f"# {line}".rstrip() for line in _summary(entry.text)),
+        *(f"# {line}".rstrip() for line in _summary(entry)),
         "[equation]",
         f'name = "{name}"',
         *_parameter_lines(entry.parameters, table.get("equation", {})),
@@ -98,10 +98,13 @@ def _source(text: str) -> str:
     return " ".join(source.split()).replace('"', "'") if marker else ""
 
 
-def _summary(text: str) -> list[str]:
-    paragraphs = text.split("\n\n")
-    good = [p for p in paragraphs[1:] if p.startswith("Good values")]
-    return [line for p in [paragraphs[0], *good] for line in textwrap.wrap(" ".join(p.split()), 100)]
+def _summary(entry: Entry) -> list[str]:
+    """The first paragraph of the docstring, the formula a line each, and good values."""
+    first, *others = entry.text.split("\n\n")
+    good = [p for p in others if p.startswith("Good values")]
+    wrapped = [textwrap.wrap(" ".join(p.split()), 100) for p in (first, *good)]
+    formula = [f"    {line}" for line in entry.formula.split("\n") if line]
+    return [*wrapped[0], *formula, *(line for lines in wrapped[1:] for line in lines)]
 
 
 def _parameter_lines(parameters: Mapping[str, Parameter], given: Mapping[str, Any]) -> list[str]:

@@ -60,7 +60,8 @@ def _kinds(schema: dict) -> str:
 
 
 def _class(kind: str, entry: Entry) -> str:
-    text = f"### {entry.name}\n\n{entry.summary or entry.name}\n"
+    text = f"### {entry.name}\n\n{entry.sentence or entry.name}\n"
+    text += f"\n```\n{entry.formula}\n```\n" if entry.formula else ""
     if kind == "equation" and len(entry.fields) > 1:
         text += f"\nFields: {', '.join(f'`{name}`' for name in entry.fields)}.\n"
     rows = [(key, str(parameter), _default(parameter), parameter.description) for key, parameter in _sorted(entry)]

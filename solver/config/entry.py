@@ -27,6 +27,7 @@ class Entry:
         load: returns the class, and imports it if necessary.
         place: its dotted name.
         text: its docstring.
+        formula: for an equation that is written as text, its equations, a line each.
         parameters: the parameters that a run file may set.
         fields: for an equation, the fields that it always has.
         fields_by: for an equation, the parameter that names further fields; empty if there is none.
@@ -55,6 +56,7 @@ class Entry:
     takes: str = ""
     source: Source | None = None
     arguments_in: str = ""
+    formula: str = ""
 
     @property
     def cls(self) -> Any:
@@ -62,9 +64,22 @@ class Entry:
         return self.load()
 
     @property
-    def summary(self) -> str:
+    def sentence(self) -> str:
         """The first line of the docstring; empty if there is none."""
         return self.text.partition("\n")[0].rstrip()
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring, and the formula behind it; empty if there is neither."""
+        formula = ", ".join(self.formula.split("\n"))
+        return f"{self.sentence.rstrip('.')}: {formula}." if self.sentence and formula else self.sentence or formula
+
+    @property
+    def description(self) -> str:
+        """The docstring, with the formula below its first paragraph."""
+        first, gap, rest = self.text.partition("\n\n")
+        formula = "\n".join(f"    {line}" for line in self.formula.split("\n") if line)
+        return "\n\n".join(part for part in (first, formula, rest if gap else "") if part)
 
     def arguments(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the class is called with, of the values of a table."""

@@ -343,7 +343,7 @@ def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]
     """Changes between two resolved run files that a continued run may not make, as lines `key: old → new`.
 
     It may change the end and the limits of `[time]`, `[devices]`, the output schedules and directory, title and
-    reference.
+    reference; and how the text of an equation is set, with other spaces or brackets that mean the same.
     """
     before, after = _physics(old), _physics(new)
     return [
@@ -357,6 +357,16 @@ def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
     flat = {}
     for section in ("grid", "equation", "initial", "forcing", "time", "random"):
         flat.update({f"{section}.{key}": value for key, value in table.get(section, {}).items()})
+    flat.update({f"equation.{key}": value for key, value in _texts(table.get("equation", {})).items()})
     for key in NOT_PHYSICS:
         flat.pop(key, None)
     return flat
+
+
+def _texts(equation: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of an equation that is written as text, the text printed in one way; nothing of others."""
+    if "write" not in equation:
+        return {}
+    from solver.written.canonical import canonical_table  # imports NumPy
+
+    return canonical_table(equation)

@@ -43,9 +43,7 @@ def _text(dimensions: int) -> Text:
 
 
 class Boussinesq(Written):
-    """u_t + ∇·(u u) + f ẑ×u = −∇p + b ẑ + ν∇²u,  b_t + ∇·(u b) = −N² w + κ∇²b,  ∇·u = 0, on a periodic box.
-
-    Hyperviscosity, −ν_h(−∇²)^p u and −κ_h(−∇²)^p b, may stand beside viscosity and diffusion, or for them.
+    """Rotating, stratified flow in the Boussinesq approximation, periodic.
 
     b is the buoyancy, N its frequency, f the Coriolis parameter; ẑ is the last direction. Rotation, stratification,
     pressure and diffusion form one small real matrix per mode, so that inertial and internal gravity waves,
@@ -60,9 +58,9 @@ class Boussinesq(Written):
         diffusivity: κ ≥ 0 of buoyancy [length²/time].
         buoyancy_frequency: N ≥ 0 [1/time].
         rotation: f, the Coriolis parameter, about z [1/time]; 0 in two dimensions.
-        hyperviscosity: ν_h ≥ 0 [length^(2p)/time]; the budget counts it as viscosity.
-        hyperdiffusivity: κ_h ≥ 0 of buoyancy [length^(2p)/time]; the budget counts it as diffusivity.
-        hyper_order: p, one or more, static.
+        hyperviscosity: ν_h ≥ 0 [length^(2q)/time]; the budget counts it as viscosity.
+        hyperdiffusivity: κ_h ≥ 0 of buoyancy [length^(2q)/time]; the budget counts it as diffusivity.
+        hyper_order: q, one or more, static.
 
     Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), chapters 2 and 7.
     """

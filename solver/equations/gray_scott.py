@@ -15,7 +15,7 @@ from solver.written import Text
 
 
 class GrayScott(Written):
-    """u_t = D_u ∇²u − u v² + F (1 − u),  v_t = D_v ∇²v + u v² − (F + k) v, on a periodic box.
+    """The Gray–Scott model of pattern formation, on a periodic box.
 
     Diffusion and first-order decay are the linear part; the rest costs 2 inverse transforms and 1 forward per
     right-hand side, in two exchanges. The product is cubic: two-thirds dealiasing leaves a little aliasing (`one-half`
@@ -41,12 +41,15 @@ class GrayScott(Written):
 
     name: ClassVar[str] = "gray-scott"
     text: ClassVar[Text] = Text(
-        write=("dt(u) = D_u*lap(u) - u*v**2 + F*(1 - u)", "dt(v) = D_v*lap(v) + u*v**2 - (F + k)*v"),
+        write=(
+            "dt(u) = diffusivity_u*lap(u) - u*v**2 + feed*(1 - u)",
+            "dt(v) = diffusivity_v*lap(v) + u*v**2 - (feed + kill)*v",
+        ),
         fields={"u": "scalar", "v": "scalar"},
-        define={"D_u": "diffusivity_u", "D_v": "diffusivity_v", "F": "feed", "k": "kill"},
         units={"u": "concentration", "v": "concentration"},
         energies={},
         series={"mean_u": "u", "mean_v": "v"},
+        symbols={"diffusivity_u": "D_u", "diffusivity_v": "D_v", "feed": "F", "kill": "k"},
     )
     units: ClassVar[dict[str, str]] = {
         "mean_u": "concentration",

@@ -53,16 +53,16 @@ def _text(has_mean_field: bool) -> Text:
             "dissipation": f"hyperviscosity*{u}@fraclap({u}, hyper_order) - viscosity*{u}@lap({u})"
             f" + hyperresistivity*{b}@fraclap({b}, hyper_order) - resistivity*{b}@lap({b})",
         },
-        symbols={u: "u", b: "b", b0: "b_0", d: "d_i", "pressure": "p", "potential": "a", "viscosity": "nu",
+        symbols={u: "u", b: "b", b0: "B_0", d: "d_i", "pressure": "p", "potential": "a", "viscosity": "nu",
                  "resistivity": "eta", "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
         aliased=True,
     )  # fmt: skip
 
 
 class HallMHD(Written):
-    """u_t = −u·∇u + (B₀ + b)·∇b − ∇p + ν∇²u,  b_t = ∇×((u − d_i ∇×b) × (B₀ + b)) + η∇²b,  ∇·u = ∇·b = 0.
+    """Incompressible Hall magnetohydrodynamics, periodic.
 
-    On a periodic box, in Alfvén units: b and B₀ are velocities. The field is frozen into the electrons, which move with
+    Alfvén units: b and B₀ are velocities. The field is frozen into the electrons, which move with
     u − d_i ∇×b; d_i = 0 is magnetohydrodynamics. A constant mean field B₀ couples all six components by one complex
     matrix per mode, so that circularly polarised waves, ω = k·B₀ (√(1 + (d_i k/2)²) ± d_i k/2), whistlers (+) and ion
     cyclotron waves (−), are exact for any step with integrating-factor and exponential steppers. A right-hand side

@@ -49,7 +49,7 @@ def _text(modified: bool) -> Text:
 
 
 class HasegawaWakatani(Written):
-    """ζ_t + {φ, ζ} = α(φ − n) + ν∇²ζ,  n_t + {φ, n} + κ φ_y = α(φ − n) + D∇²n,  ζ = ∇²φ, on a periodic box.
+    """The Hasegawa–Wakatani equations of resistive drift waves, on a periodic box.
 
     φ is the electrostatic potential, v = (−φ_y, φ_x) the drift, so that {φ, f} = v·∇f, and n the fluctuation of the
     density on a background that falls along x. Lengths are in units of the sound radius ρ_s, times, with κ = 1, of

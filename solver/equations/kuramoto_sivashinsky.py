@@ -9,7 +9,7 @@ from solver.written import Text
 
 
 class KuramotoSivashinsky(Written):
-    """u_t = −∇²u − ∇⁴u − ½|∇u|², with the mean of u removed.
+    """The Kuramoto–Sivashinsky equation on a periodic box, with the mean of u removed.
 
     Modes with |k| < 1 grow at the rate k² − k⁴, at most ¼ at |k| = 1/√2; the nonlinearity moves their energy to
     the damped ones. Boxes much longer than 2π√2 are chaotic. The linear part is stiff, up to k_max⁴: take an

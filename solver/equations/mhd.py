@@ -47,21 +47,20 @@ def _text(has_mean_field: bool) -> Text:
             "hyper_order": "scalar",
         },
         energies={"kinetic_energy": f"{u}@{u}/2", "magnetic_energy": f"{b}@{b}/2"},
-        symbols={u: "u", b: "b", b0: "b_0", "pressure": "p", "viscosity": "nu", "resistivity": "eta",
+        symbols={u: "u", b: "b", b0: "B_0", "pressure": "p", "viscosity": "nu", "resistivity": "eta",
                  "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
         aliased=True,
     )  # fmt: skip
 
 
 class MHD(Written):
-    """u_t = −∇·(u u − b b) − ∇p + B₀·∇b + ν∇²u,  b_t = ∇×(u × b) + B₀·∇u + η∇²b,  ∇·u = ∇·b = 0, periodic.
+    """Incompressible magnetohydrodynamics, periodic.
 
     Alfvén units: b and B₀ are velocities. A constant mean field B₀ couples u and b by one matrix per mode, so that
     Alfvén waves ω = ±k·B₀ are exact for any step with integrating-factor and exponential steppers. In 3-D a
     right-hand side costs 6 inverse and 8 forward transforms in two exchanges (4 and 3 in 2-D). Ideal flow conserves
     the energy ½⟨|u|² + |b|²⟩, the cross-helicity ⟨u·b⟩ and, without mean field, in 3-D the magnetic helicity ⟨a·b⟩
-    and in 2-D the mean square ⟨a²⟩ of the potential. Hyperviscosity, −ν_h(−∇²)^p u and −η_h(−∇²)^p b, may stand beside
-    viscosity and resistivity, or for them.
+    and in 2-D the mean square ⟨a²⟩ of the potential.
 
     Good values: ν = η (magnetic Prandtl number 1); the Orszag–Tang vortex at 128², ν = η = 0.01.
 
@@ -70,9 +69,9 @@ class MHD(Written):
         viscosity: ν ≥ 0 [length²/time].
         resistivity: η ≥ 0 [length²/time].
         mean_field: B₀, one number for each direction [length/time]; none if None.
-        hyperviscosity: ν_h ≥ 0 [length^(2p)/time]; series and budget count it as viscosity.
-        hyperresistivity: η_h ≥ 0 [length^(2p)/time]; series and budget count it as resistivity.
-        hyper_order: p, one or more, static.
+        hyperviscosity: ν_h ≥ 0 [length^(2q)/time]; series and budget count it as viscosity.
+        hyperresistivity: η_h ≥ 0 [length^(2q)/time]; series and budget count it as resistivity.
+        hyper_order: q, one or more, static.
 
     Source: Biskamp, Magnetohydrodynamic Turbulence (2003), chapter 2.
     """

@@ -46,14 +46,14 @@ def _text(scalars: tuple[str, ...], has_gradients: bool) -> Text:
 
 
 class NavierStokes(Written):
-    """u_t + ∇·(u u) = −∇p + ν ∇²u, ∇·u = 0, on a periodic box.
+    """Incompressible Navier–Stokes on a periodic box; c stands for passive scalars.
 
     The momentum flux u_i u_j enters without its trace, which only changes the pressure: in 3-D five products
     instead of six, so that a right-hand side costs 3 inverse and 5 forward transforms of real fields in two
     exchanges (2 and 2 in 2-D). With two-thirds dealiasing every retained mode is free of aliasing.
 
-    With passive scalars, c_t + ∇·(u c) = κ∇²c − G·u for each: κ its diffusivity, G the constant gradient of its mean.
-    Each costs one inverse and three forward transforms more (2 in 2-D), in the same two exchanges.
+    Of a passive scalar, κ is the diffusivity and G the constant gradient of the mean. Each scalar costs one inverse
+    and three forward transforms more (2 in 2-D), in the same two exchanges.
 
     Args:
         grid: two or three dimensions, real fields.
@@ -112,6 +112,10 @@ class NavierStokes(Written):
     def texts(cls, dimensions: int) -> list[Text]:
         flows = [(0, False), (1, False), (1, True), (2, False), (2, True)]
         return [_text(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
+
+    @classmethod
+    def fullest_text(cls) -> Text:
+        return _text(("c",), has_gradients=True)
 
     def numbers(self) -> dict[str, Any]:
         gradients = {f"gradient_{i}": gradient for i, gradient in enumerate(self.mean_gradients)}

@@ -19,13 +19,13 @@ from solver.written import Text
 
 
 class Vorticity(Written):
-    """ω_t + u·∇ω + β v = ν∇²ω − μ ω − ν_h (−∇²)^p ω,  u = (−ψ_y, ψ_x),  ω = ∇²ψ, on a periodic box.
+    """Vorticity of two-dimensional incompressible flow on a β-plane, periodic.
 
-    The mean of ω is zero, as it must be in a periodic box, and so is that of u = (u, v). Viscosity, drag,
+    ∇⊥ψ is (−ψ_y, ψ_x). The mean of ω is zero, as it must be in a periodic box, and so is that of u. Viscosity, drag,
     hyperviscosity and β are the linear part: one complex number per mode, so that Rossby waves, σ = −β k_x/|k|², are
     exact for any step with integrating-factor and exponential steppers. Advection is the curl of the momentum flux,
-    u·∇ω = (∂x² − ∂y²)(u v) + ∂x∂y(v² − u²): a right-hand side costs 2 inverse and 2 forward transforms in two
-    exchanges. Ideal flow conserves the energy ½⟨|u|²⟩ and the enstrophy ½⟨ω²⟩.
+    u·∇ω = (∂x² − ∂y²)(u v) + ∂x∂y(v² − u²) with u = (u, v): a right-hand side costs 2 inverse and 2 forward transforms
+    in two exchanges. Ideal flow conserves the energy ½⟨|u|²⟩ and the enstrophy ½⟨ω²⟩.
 
     Good values: ν = 1e-3 for decay from |k| = 6 at 256²; in forced turbulence a hyperviscosity with p = 4 such that
     ν_h k_max^8 is a few times the r.m.s. vorticity, and μ = 0.01 to 0.1 per turnover, to stop the inverse cascade.

@@ -251,6 +251,12 @@ class Written(Equation):
         """The texts that equations of this class have in so many dimensions, of which the library keeps plans."""
         return [cls.text] if isinstance(cls.text, Text) else []
 
+    @classmethod
+    def fullest_text(cls) -> Text | None:
+        """The text that stands for the class where its formula is shown: of several, the one with the most terms."""
+        texts = cls.texts(max(cls.dimensions))
+        return texts[-1] if texts else None
+
     def derivation(self) -> list[tuple[str, str]]:
         return report(self.text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
+from solver.written.notation import LATEX, UNICODE, Notation, number
 from solver.written.tree import (
     Call,
     Comparison,
@@ -25,164 +23,195 @@ from solver.written.tree import (
     Sum,
 )
 
-GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
-    "kappa": "κ", "lambda_": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ",
-    "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω",
-}  # fmt: skip
-RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 ADDED, MULTIPLIED, RAISED_TO, WHOLE = 1, 2, 3, 4  # how tightly a part holds together
-
-
-@dataclass(frozen=True)
-class _Style:
-    """How the parts are written."""
-
-    name: Callable[[str], str]
-    power: Callable[[str, str], str]
-    quotient: Callable[[str, str], str]
-    operators: dict[str, str]
-    call: Callable[[str, str], str]
-    brackets: tuple[str, str]
-    dot: str
-    minus: str
-    component: Callable[[str, str], str]
-
-
-def _plain_name(name: str) -> str:
-    return GREEK.get(name, name)
-
-
-def _latex_name(name: str) -> str:
-    if name in GREEK:
-        return "\\" + name.rstrip("_")
-    return name if len(name) == 1 else rf"\mathrm{{{name}}}".replace("_", r"\_")
-
-
-_UNICODE = _Style(
-    name=_plain_name,
-    power=lambda base, exponent: base + exponent.translate(RAISED) if exponent.isdigit() else f"{base}^{exponent}",
-    quotient=lambda above, below: f"{above}/{below}",
-    operators={"grad": "∇", "div": "∇·", "curl": "∇×", "lap": "∇²", "dx": "∂x ", "dy": "∂y ", "dz": "∂z ", "dt": "∂t ",
-               "inverse_lap": "∇⁻²", "perp": "∇⊥"},
-    call=lambda function, arguments: f"{function}({arguments})",
-    brackets=("(", ")"),
-    dot="·",
-    minus="−",
-    component=lambda whole, direction: f"{whole}_{direction}",
-)  # fmt: skip
-_LATEX = _Style(
-    name=_latex_name,
-    power=lambda base, exponent: f"{base}^{{{exponent}}}",
-    quotient=lambda above, below: rf"\frac{{{above}}}{{{below}}}",
-    operators={"grad": r"\nabla ", "div": r"\nabla\cdot ", "curl": r"\nabla\times ", "lap": r"\nabla^2 ",
-               "dx": r"\partial_x ", "dy": r"\partial_y ", "dz": r"\partial_z ", "dt": r"\partial_t ",
-               "inverse_lap": r"\nabla^{-2} ", "perp": r"\nabla^\perp "},
-    call=lambda function, arguments: rf"\operatorname{{{function}}}\left({arguments}\right)",
-    brackets=(r"\left(", r"\right)"),
-    dot=r"\cdot ",
-    minus="-",
-    component=lambda whole, direction: f"{whole}_{{{direction}}}",
-)  # fmt: skip
+REPEATED = ("lap", "inverse_lap", "dx", "dy", "dz")  # twice, they are printed as a power; others may stand before them
+OPEN = (*REPEATED, "grad", "div", "curl", "perp", "cross", "outer", "dot", "fraclap", "helmholtz")
+REMARKS = {"cause": 1, "explicit": 0}  # and the argument that is printed
 
 
 def unicode(node: Node | Line) -> str:
-    """The expression, or the equation, in Unicode: `∂t u = −(u·∇)u − ∇p + ν ∇²u`."""
-    return _Writer(_UNICODE).whole(node)
+    """The expression, or the equation, in Unicode: `u_t = −u·∇u − ∇p + ν∇²u`."""
+    return _Writer(UNICODE).whole(node)
 
 
 def latex(node: Node | Line) -> str:
     """The expression, or the equation, in LaTeX, without dollar signs."""
-    return _Writer(_LATEX).whole(node)
+    return _Writer(LATEX).whole(node)
 
 
 class _Writer:
-    def __init__(self, style: _Style) -> None:
-        self.style = style
+    def __init__(self, notation: Notation) -> None:
+        self.notation = notation
 
     def whole(self, node: Node | Line) -> str:
         """An equation or an expression."""
         if isinstance(node, Line):
-            return f"{self.part(node.left)[0]} = {self.part(node.right)[0]}"
+            return f"{self.text(node.left)} = {self.text(node.right)}"
+        return self.text(node)
+
+    def text(self, node: Node) -> str:
+        """A part without brackets around it."""
         return self.part(node)[0]
 
     def bound(self, node: Node, tightness: int) -> str:
         """A part, in brackets where it holds together less tightly than is needed."""
         text, own = self.part(node)
-        before, behind = self.style.brackets
-        return text if own >= tightness else f"{before}{text}{behind}"
+        return text if own >= tightness else self.bracketed(text)
+
+    def bracketed(self, text: str) -> str:
+        """A text in brackets."""
+        return self.between(self.notation.brackets, text)
+
+    @staticmethod
+    def between(signs: tuple[str, str], text: str) -> str:
+        """A text with signs around it."""
+        return text.join(signs)
 
     def part(self, node: Node) -> tuple[str, int]:  # noqa: C901 (one case for each kind of node)
         """A node, and how tightly it holds together."""
-        style = self.style
+        notation, node = self.notation, _without_remark(node)
         match node:
             case Number(value):
-                return _number(value), WHOLE if value.imag == 0 and value.real >= 0 else ADDED
+                is_whole = value.real >= 0 if value.imag == 0 else value.real == 0
+                return number(value).replace("-", notation.minus), WHOLE if is_whole else ADDED
             case Name(name):
-                return style.name(name), WHOLE
+                return notation.units.get(name) or notation.name(name), WHOLE
             case Sum(terms):
                 return self.sum(terms), ADDED
             case Negative(of):
-                return style.minus + self.bound(of, MULTIPLIED), ADDED
-            case Product(Derivative() as left, right):
-                return f"{self.bound(left, WHOLE)} {self.bound(right, MULTIPLIED)}", MULTIPLIED
+                return notation.minus + self.bound(of, MULTIPLIED), ADDED
             case Product(left, right):
-                return f"{self.bound(left, MULTIPLIED)} {self.bound(right, MULTIPLIED)}", MULTIPLIED
+                return notation.product(self.closed(left, MULTIPLIED), self.bound(right, MULTIPLIED)), MULTIPLIED
             case Quotient(above, below):
-                return style.quotient(self.bound(above, MULTIPLIED), self.bound(below, RAISED_TO)), MULTIPLIED
+                return self.quotient(above, below), MULTIPLIED
             case Power(base, exponent):
-                return style.power(self.bound(base, WHOLE), self.bound(exponent, WHOLE)), RAISED_TO
-            case Contraction(left, Call("grad", (of,))):
-                advected = f"{self.bound(left, RAISED_TO)}{style.dot}{style.operators['grad'].strip()}"
-                before, behind = style.brackets
-                return f"{before}{advected}{behind}{self.bound(of, RAISED_TO)}", MULTIPLIED
+                return self.power(self.bound(base, WHOLE), exponent), RAISED_TO
             case Contraction(left, right):
-                return f"{self.bound(left, RAISED_TO)}{style.dot}{self.bound(right, RAISED_TO)}", MULTIPLIED
+                return self.beside(left, notation.dot, right), MULTIPLIED
             case Component(of, direction):
-                return style.component(self.bound(of, WHOLE), direction), WHOLE
+                return notation.component(self.bound(of, WHOLE), "z" if direction == "up" else direction), WHOLE
             case Comparison(left, sign, right):
-                return f"{self.part(left)[0]} {sign} {self.part(right)[0]}", ADDED
+                return f"{self.text(left)} {sign} {self.text(right)}", ADDED
             case Entry(name, index):
-                return style.component(style.name(name), "".join("xyz"[i] for i in index)), WHOLE
+                return notation.component(notation.name(name), "".join("xyz"[i] for i in index)), WHOLE
             case Derivative(of, axis):
-                return style.operators[f"d{'xyz'[axis]}"] + self.bound(of, WHOLE), RAISED_TO
+                return self.operator(f"d{'xyz'[axis]}", of), RAISED_TO
             case Solved(of, by):
-                divisor = self.part(by)[0]
-                before, behind = style.brackets
-                return f"{style.power(f'{before}{divisor}{behind}', '−1')} {self.bound(of, WHOLE)}", MULTIPLIED
-            case Slot(holds, number):
-                return style.component(holds[0], str(number)), WHOLE
+                inverse = self.power(self.bracketed(self.text(by)), Number(-1))
+                return notation.product(inverse, self.bound(of, WHOLE)), MULTIPLIED
+            case Slot(holds, slot):
+                return notation.component(holds[0], str(slot)), WHOLE
             case Call():
                 return self.call(node)
         raise TypeError(f"{type(node).__name__} is no part of an expression")
 
     def sum(self, terms: tuple[Node, ...]) -> str:
         """Terms with their signs between them."""
-        text = self.bound(terms[0], ADDED)
-        for term in terms[1:]:
+        notation, text = self.notation, self.bound(terms[0], ADDED)
+        for term in map(_without_remark, terms[1:]):
             is_less = isinstance(term, Negative)
-            sign, term = (self.style.minus, term.of) if isinstance(term, Negative) else ("+", term)
-            text += f" {sign} {self.bound(term, MULTIPLIED if is_less else ADDED)}"
+            added = self.bound(term.of, MULTIPLIED) if isinstance(term, Negative) else self.bound(term, ADDED)
+            if not is_less and added.startswith(notation.minus):
+                is_less, added = True, added.removeprefix(notation.minus)
+            text += f" {notation.minus if is_less else '+'} {added}"
         return text
 
+    def quotient(self, above: Node, below: Node) -> str:
+        """A fraction; what is halved, with ½ before it."""
+        notation = self.notation
+        if notation.quotient is not None:
+            return notation.quotient(self.text(above), self.text(below))
+        if below == Number(2) and notation.half:
+            if above == Number(1):
+                return notation.half
+            if not isinstance(above, Number) or above.value.imag:
+                return notation.product(notation.half, self.bound(above, MULTIPLIED))
+        return f"{self.closed(above, MULTIPLIED)}/{self.bound(below, RAISED_TO)}"
+
+    def power(self, base: str, exponent: Node) -> str:
+        """A power; the exponent holds together if it is not a sum, a product or a quotient."""
+        text, tightness = self.part(exponent)
+        return self.notation.power(base, text, tightness == WHOLE)
+
+    def closed(self, node: Node, tightness: int) -> str:
+        """A left factor, in brackets where an operator in it would act on what follows, too."""
+        text, own = self.part(node)
+        return self.bracketed(text) if own < tightness or _is_open(node) else text
+
+    def beside(self, left: Node, sign: str, right: Node) -> str:
+        """Two vectors with a sign between them; one with such a sign of its own in brackets."""
+        own = ("curl", "div", "cross", "outer")
+        texts = [
+            self.bound(side, WHOLE if isinstance(side, Call) and side.function in own else RAISED_TO)
+            for side in map(_without_remark, (left, right))
+        ]
+        return sign.join(texts)
+
     def call(self, node: Call) -> tuple[str, int]:
-        """An operator before what it acts on; remarks are left out; other functions with their arguments."""
-        style, name, arguments = self.style, node.function, node.arguments
-        if name == "cause":
-            return self.part(arguments[1])
-        if name == "explicit":
-            return self.part(arguments[0])
-        if name in style.operators:
-            return style.operators[name] + self.bound(arguments[0], WHOLE), RAISED_TO
+        """An operator before what it acts on, or a function with its arguments."""
+        notation, name, arguments = self.notation, node.function, node.arguments
+        if name in REPEATED or name in notation.operators:
+            return self.operator(name, arguments[0]), WHOLE if name == "dt" else RAISED_TO
+        if name in ("cross", "outer", "dot"):
+            sign = {"cross": notation.cross, "outer": notation.outer, "dot": notation.dot}[name]
+            return self.beside(arguments[0], sign, arguments[1]), MULTIPLIED
+        if name in ("fraclap", "helmholtz"):
+            return self.of_laplacian(node), RAISED_TO
         if name == "abs":
-            return f"|{self.part(arguments[0])[0]}|", WHOLE
+            return self.between(notation.absolute, self.text(arguments[0])), WHOLE
+        if name == "mean":
+            whole = self.between(notation.mean, self.text(arguments[0]))
+            return notation.component(whole, self.text(arguments[1])) if arguments[1:] else whole, WHOLE
         if name == "conj":
-            return style.power(self.bound(arguments[0], WHOLE), "*"), RAISED_TO
-        return style.call(name, ", ".join(self.part(argument)[0] for argument in arguments)), WHOLE
+            return notation.power(self.bound(arguments[0], WHOLE), "*", True), RAISED_TO
+        if name == "trans":
+            return self.bound(arguments[0], WHOLE) + notation.transposed, RAISED_TO
+        return notation.call(name, ", ".join(map(self.text, arguments))), WHOLE
+
+    def operator(self, name: str, operand: Node) -> str:
+        """An operator before its operand; the same one several times as a power."""
+        notation, operand, times = self.notation, _as_call(operand), 1
+        while name in REPEATED and isinstance(operand, Call) and operand.function == name:
+            operand, times = _as_call(operand.arguments[0]), times + 1
+        if name == "dt" and isinstance(operand, Name) and notation.rate is not None:
+            return notation.rate(notation.name(operand.name))
+        before = notation.repeated(name, times) if name in REPEATED else notation.operators[name]
+        follows = isinstance(operand, Call) and operand.function in REPEATED
+        behind = self.bound(operand, RAISED_TO if follows else WHOLE)
+        return (before.rstrip() if behind.startswith("(") else before) + behind
+
+    def of_laplacian(self, node: Call) -> str:
+        """(−∇²)^s f, or (a − ∇²)⁻¹ f."""
+        notation, (of, argument) = self.notation, node.arguments
+        laplacian = f"{notation.minus}{notation.repeated('lap', 1).rstrip()}"
+        if node.function == "fraclap":
+            operator = self.power(self.bracketed(laplacian), argument)
+        else:
+            shifted = f"{self.text(argument)} {notation.minus} {notation.repeated('lap', 1).rstrip()}"
+            operator = self.power(self.bracketed(shifted), Number(-1))
+        return f"{operator} {self.bound(of, WHOLE)}"
 
 
-def _number(value: complex) -> str:
-    if value.imag == 0:
-        return f"{value.real:.12g}"
-    imaginary = "i" if value.imag == 1 else f"{value.imag:.12g}i"
-    return imaginary if value.real == 0 else f"{value.real:.12g} + {imaginary}"
+def _without_remark(node: Node) -> Node:
+    """What a remark is made of, without the remark."""
+    while isinstance(node, Call) and node.function in REMARKS:
+        node = node.arguments[REMARKS[node.function]]
+    return node
+
+
+def _as_call(node: Node) -> Node:
+    """A node without its remark; a derivative that was written out, as it stands in a text."""
+    node = _without_remark(node)
+    return Call(f"d{'xyz'[node.axis]}", (node.of,)) if isinstance(node, Derivative) else node
+
+
+def _is_open(node: Node) -> bool:
+    """Whether an expression ends with what an operator acts on, or with a vector of a product of two."""
+    match _without_remark(node):
+        case Product(_, right):
+            return _is_open(right)
+        case Call(function):
+            return function in OPEN
+        case Derivative() | Contraction() | Solved():
+            return True
+    return False

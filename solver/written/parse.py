@@ -144,9 +144,9 @@ class _Reader:
         raise place.error("this is no part of the language: + - * / ** @, calls, components and numbers are")
 
     def joined(self, kind: Any, left: Node, right: Node, place: Place) -> Node:
-        """Two factors; a sign of the first, which binds more tightly for Python, is that of the whole."""
+        """Two factors; signs of the first, which bind more tightly for Python, are those of the whole."""
         if isinstance(left, Negative):
-            return Negative(kind(left.of, right, place=place), place=place)
+            return Negative(self.joined(kind, left.of, right, place), place=place)
         return kind(left, right, place=place)  # type: ignore[no-any-return]
 
     def number(self, value: object, place: Place) -> complex:
@@ -169,6 +169,8 @@ class _Reader:
             right = self.node(left.right)
             terms.append(right if isinstance(left.op, ast.Add) else Negative(right, place=right.place))
             left = left.left
+            while isinstance(left, ast.UnaryOp) and isinstance(left.op, ast.UAdd):
+                left = left.operand
         return Sum((self.node(left), *reversed(terms)), place=place)
 
     def call(self, given: ast.Call, place: Place) -> Call:

@@ -9,18 +9,20 @@ from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from solver.written.arranged import Row
+from solver.written.canonical import canonical_table
 from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
 from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, squares_of
 from solver.written.formula import unicode
+from solver.written.kinds import VECTOR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Rate, Unseen, rate
 from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
-from solver.written.system import System, read_system
-from solver.written.tree import Entry, Line, Name, Node, WrittenError
+from solver.written.system import System, insert, read_system
+from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.values import complex_names, is_mixed, refuse_coupling
 from solver.written.vocabulary import Word, nearest
 
@@ -113,31 +115,42 @@ class Text:
 
     @property
     def table(self) -> dict[str, Any]:
-        """What decides its physics, with keys as in a run file."""
+        """What decides its physics, with keys as in a run file; texts are printed in one way."""
         names = ("fields", "unknowns", "define", "means")
         tables = {name: dict(getattr(self, name)) for name in names if getattr(self, name)}
         functions = {name: f"{function.__module__}:{function.__qualname__}" for name, function in self.functions}
-        return {"write": list(self.write), **tables, **({"functions": functions} if functions else {})}
+        named = {"functions": functions} if functions else {}
+        return canonical_table({"write": list(self.write), **tables, **named})
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
-        """The equations as people write them, and below them what defined names stand for."""
-        definitions = (
-            f"{written(Name(name))} = {written(self.shown(read_expression(text, self.words)))}"
-            for name, text in self.define
-        )
+        """The equations as people write them, and below them what the defined names in them stand for."""
         lines = [read_line(text, self.words) for text in self.write]
+        defined = {name: read_expression(text, self.words) for name, text in self.define}
+        used = _used([side for line in lines for side in (line.left, line.right)], defined)
+        definitions = [
+            f"{written(self.shown(Name(name)))} = {written(self.shown(node))}"
+            for name, node in defined.items()
+            if name in used
+        ]
         return "\n".join(
             [*(written(Line(self.shown(line.left), self.shown(line.right), line.text)) for line in lines), *definitions]
         )
 
     def shown(self, node: Node) -> Node:
-        """An expression with its names as they are printed."""
+        """An expression with its names as they are printed, and |v|² for v·v of a vector."""
         printed = dict(self.symbols)
         if isinstance(node, Name):
             return Name(printed.get(node.name, node.name))
         if isinstance(node, Entry):
             return Entry(printed.get(node.name, node.name), node.index)
+        if isinstance(node, Contraction) and node.left == node.right and self._is_vector(node.left):
+            return Power(Call("abs", (self.shown(node.left),)), Number(2))
         return node.map_children(self.shown)
+
+    def _is_vector(self, node: Node) -> bool:
+        system = self.system
+        whole = insert(node, system.definitions)
+        return kind_of(whole, system.kinds, system.dimensions[-1], system.functions) == VECTOR
 
     @property
     def names(self) -> set[str]:
@@ -234,6 +247,12 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
         },
         columns={name: column_of(column, less) for name, column in text.series},
     )
+
+
+def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
+    """The defined names that stand in some expressions, or in what these names stand for."""
+    names = {part.name for node in nodes for part in node.walk() if isinstance(part, Name) and part.name in defined}
+    return names | (_used([defined[name] for name in names], defined) if names else set())
 
 
 def _word(name: str, function: Any) -> Word:

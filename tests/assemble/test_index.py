@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import solver as sw
 from solver.assemble.classes import built_in, entry_of
 from solver.assemble.index import FILE, KINDS, indexed
 from solver.assemble.make_index import index_text
@@ -31,6 +32,33 @@ def _rules(entry):
     return schema, {
         key: (str(parameter), parameter.default, parameter.description) for key, parameter in entry.parameters.items()
     }
+
+
+FORMULAS = {
+    "navier-stokes": "u_t = −u·∇u − ∇p + ν∇²u, c_t = −u·∇c + κ∇²c − G·u, ∇·u = 0.",
+    "mhd": "u_t = −u·∇u + b·∇b + B₀·∇b − ∇p + ν∇²u − ν_h (−∇²)^q u, "
+    "b_t = b·∇u − u·∇b + B₀·∇u + η∇²b − η_h (−∇²)^q b, ∇·u = 0, ∇·b = 0.",
+    "boussinesq": "u_t = −u·∇u − ∇p − f ẑ×u + b ẑ + ν∇²u − ν_h (−∇²)^q u, "
+    "b_t = −u·∇b − N² u_z + κ∇²b − κ_h (−∇²)^q b, ∇·u = 0.",
+    "vorticity": "ω_t = −u·∇ω − β u_y + ν∇²ω − μ ω − ν_h (−∇²)^p ω, ψ = ∇⁻²ω, u = ∇⊥ψ.",
+    "gray-scott": "u_t = D_u ∇²u − u v² + F (1 − u), v_t = D_v ∇²v + u v² − (F + k) v.",
+    "kuramoto-sivashinsky": "u_t = −∇²u − ∇⁴u − ½|∇u|².",
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_formula_of_a_text_is_shown_beside_its_docstring(name):
+    entry = indexed("equation")[name]
+    assert entry.summary.endswith(": " + FORMULAS[name])
+    assert "=" not in entry.sentence
+    lines = [f"    {line}" for line in FORMULAS[name].rstrip(".").split(", ")]
+    assert entry.description.split("\n\n")[1].split("\n") == lines
+
+
+def test_a_class_whose_docstring_is_its_formula_shows_it_once():
+    entry = entry_of("burgers", sw.write("dt(u) = -u*dx(u) + nu*lap(u)", {"u": "scalar"}))
+    assert entry.summary == "u_t = −u ∂x u + ν∇²u"
+    assert entry.description == "    u_t = −u ∂x u + ν∇²u"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -81,7 +81,7 @@ def test_what_is_no_equation_is_refused_before_anything_runs(case, changes, mess
     assert message in str(raised.value)
 
 
-def test_a_run_keeps_its_plan_and_goes_on_with_the_same_bits(case, tmp_path, monkeypatch):
+def test_a_run_keeps_its_plan_and_goes_on_with_the_same_bits(case, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = case()
     assert main(["run", str(path), "time.step=0.1", "output.directory=whole"]) == 0
@@ -93,9 +93,15 @@ def test_a_run_keeps_its_plan_and_goes_on_with_the_same_bits(case, tmp_path, mon
     whole, parts = (read_series(tmp_path / name / "series.csv") for name in ("whole", "parts"))
     for name in ("kinetic", "flux", "cfl"):
         assert jnp.array_equal(whole[name][-1], parts[name][-1]), name
+    spaced = [line.replace("*", " * ").replace("(", "( ").replace("=", "  =") for line in TABLE["equation"]["write"]]
+    assert main(["resume", "parts", "time.end=0.4", f"equation.write={json.dumps(spaced)}"]) == 0
+    again = ["time.step=0.1", "output.directory=parts", "time.end=0.4", "--resume"]
+    assert main(["run", str(case(write=spaced)), *again]) == 0
     other = [line.replace("nu*lap(u)", "2*nu*lap(u)") for line in TABLE["equation"]["write"]]
     assert main(["resume", "parts", "time.end=0.5", f"equation.write={json.dumps(other)}"]) != 0
-    assert main(["run", str(case(write=other)), "time.step=0.1", "output.directory=parts", "time.end=0.5"]) != 0
+    assert "other physics (equation.write" in capsys.readouterr().err
+    assert main(["run", str(case(write=other)), *again]) != 0
+    assert "other physics (equation.write" in capsys.readouterr().err
 
 
 def test_a_plan_that_cannot_be_read_is_said(case, tmp_path, monkeypatch, capsys):
@@ -115,7 +121,7 @@ def test_a_script_that_goes_on_with_another_text_is_refused(tmp_path):
         return sw.run(equation, stepper, start, end=end, step=0.1, directory=tmp_path / "run", **options)
 
     run("dt(u) = -u*dx(u) + nu*lap(u)", 0.2)
-    run("dt(u) = -u*dx(u) + nu*lap(u)", 0.3, resume=True)
+    run("dt( u )=-(u*dx(u))+nu * lap(u)", 0.3, resume=True)
     with pytest.raises(ConfigError, match=r"equation\.write"):
         run("dt(u) = -2*u*dx(u) + nu*lap(u)", 0.4, resume=True)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solver.written import WrittenError, latex, read_expression, read_line, read_system, unicode
+from solver.written import Text, WrittenError, latex, read_expression, read_line, read_system, unicode
 from solver.written.degrees import degree
 from solver.written.tree import Call, Contraction, Name, Negative, Number, Product, Sum
 
@@ -93,21 +93,44 @@ def test_degrees(text, found):
 @pytest.mark.parametrize(
     ("text", "plain", "page"),
     [
-        ("dt(u) = -u@grad(u) - grad(p) + nu*lap(u)", "∂t u = −(u·∇)u − ∇p + ν ∇²u",
-         r"\partial_t u = -\left(u\cdot \nabla\right)u - \nabla p + \nu \nabla^2 u"),
+        ("dt(u) = -u@grad(u) - grad(p) + nu*lap(u)", "u_t = −u·∇u − ∇p + ν∇²u",
+         r"\partial_t u = -u\cdot \nabla u - \nabla p + \nu \nabla^{2} u"),
         ("div(u) = 0", "∇·u = 0", r"\nabla\cdot u = 0"),
-        ("dt(a) = a - (1 + 2j)*abs(a)**2*a", "∂t a = a − (1 + 2i) |a|² a", None),
-        ("dt(b) = a*(b - c)/(d*e)", "∂t b = a (b − c)/(d e)", None),
-        ("dt(b) = -(b + c)", "∂t b = −(b + c)", None),
-        ("dt(b) = a - (b - c)", "∂t b = a − (b − c)", None),
-        ("dt(b) = lap(b + c)", "∂t b = ∇²(b + c)", None),
-        ("dt(b) = b**(-2)", "∂t b = b^(−2)", None),
-        ("dt(b) = (a*b)**2", "∂t b = (a b)²", None),
-        ("dt(b) = cause(drag, -mu*b) + explicit(b)", "∂t b = −μ b + b", None),
-        ("dt(b) = where(b < 0, b, c)", "∂t b = where(b < 0, b, c)", None),
-        ("dt(b) = conj(b)*u.up", "∂t b = b^* u_up", None),
+        ("dt(lap(b) - b) = dt(dye) - a*b", "∂t(∇²b − b) = ∂t dye − a b", None),
+        ("dt(a) = a - (1 + 2j)*abs(a)**2*a", "a_t = a − (1 + 2i)|a|² a", None),
+        ("dt(a) = 1j/2*lap(a) + 3/2*a", "a_t = ½ i∇²a + 3/2 a",
+         r"\partial_t a = \frac{i}{2} \nabla^{2} a + \frac{3}{2} a"),
+        ("dt(b) = a*(b - c)/(d*e)", "b_t = a (b − c)/(d e)", r"\partial_t b = \frac{a \left(b - c\right)}{d e}"),
+        ("dt(b) = -(b + c)", "b_t = −(b + c)", None),
+        ("dt(b) = a - (b - c)", "b_t = a − (b − c)", None),
+        ("dt(b) = lap(b + c)/2", "b_t = ½∇²(b + c)", None),
+        ("dt(b) = b**(-2) + b**a + b**(a + 1)", "b_t = b⁻² + b^a + b^(a + 1)", None),
+        ("dt(b) = (a*b)**2", "b_t = (a b)²", None),
+        ("dt(b) = lap(b)*c + (u@grad(b))*c + lap(b)/c", "b_t = (∇²b) c + (u·∇b) c + (∇²b)/c", None),
+        ("dt(b) = lap(lap(lap(b))) - dx(dx(dx(b))) + dx(dy(b))", "b_t = ∇⁶b − ∂x³ b + ∂x ∂y b",
+         r"\partial_t b = \nabla^{6} b - \partial_x^3 b + \partial_x \partial_y b"),
+        ("dt(b) = -nu_h*fraclap(b, s) + fraclap(b, -1/2) + helmholtz(b, k_0**2)",
+         "b_t = −ν_h (−∇²)^s b + (−∇²)^−½ b + (k₀² − ∇²)⁻¹ b",
+         r"\partial_t b = -\nu_{h} \left(-\nabla^{2}\right)^{s} b + \left(-\nabla^{2}\right)^{-\frac{1}{2}} b"
+         r" + \left(k_{0}^{2} - \nabla^{2}\right)^{-1} b"),
+        ("dt(u) = f*cross(ez, u) + cross(curl(b), b) + b*up", "u_t = f ẑ×u + (∇×b)×b + b ẑ", None),
+        ("dt(b) = cause(drag, -mu*b) + explicit(b)", "b_t = −μ b + b", None),
+        ("dt(b) = b + cause(drag, -mu*b + c)", "b_t = b − μ b + c", None),
+        ("dt(b) = mean(b*c) + mean(b, x)*trans(a)@u", "b_t = ⟨b c⟩ + (⟨b⟩_x aᵀ)·u", None),
+        ("dt(b) = where(b < 0, b, c)", "b_t = where(b < 0, b, c)", None),
+        ("dt(b) = conj(b)*u.up", "b_t = b^* u_z", None),
     ],
 )  # fmt: skip
 def test_formulas(text, plain, page):
     assert unicode(read_line(text)) == plain
     assert page is None or latex(read_line(text)) == page
+
+
+def test_formulas_have_names_as_they_are_printed_and_squares_of_vectors():
+    text = Text(
+        ["dt(velocity) = -grad(b)*(velocity@velocity + w@w)", "dt(b) = grad(b)@grad(b)/2 + velocity@grad(b)"],
+        {"velocity": "vector", "b": "scalar"}, define={"w": "curl(velocity)"}, symbols={"velocity": "u"},
+    )  # fmt: skip
+    assert text.formula().split("\n") == ["u_t = −(∇b) (|u|² + |w|²)", "b_t = ½|∇b|² + u·∇b", "w = ∇×u"]
+    matrices = Text(["dt(s) = -s@s"], {"s": "tensor"})
+    assert matrices.formula() == "s_t = −s·s"

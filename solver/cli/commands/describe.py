@@ -56,7 +56,7 @@ def _text(kind: str, entry: Entry) -> str:
     lines = [f"{kind} {entry.name}  ({entry.place})", ""]
     if entry.source is not None:
         lines[0] = f"{kind} {entry.name}  ({entry.source.path})"
-    lines += [entry.text, ""]
+    lines += [entry.description, ""]
     if kind == "equation":
         lines += ["fields:", *(f"  {n}: a {f.rank} [{f.units}]" for n, f in entry.fields.items()), ""]
     if entry.parameters:
