@@ -235,7 +235,7 @@ class _Balance:
     """Asks whether linear changes of the fields change a quadratic form.
 
     With i k as a real D the fields of a mode and its opposite are independent, so that the form changes unless
-    S(D) + S(−D)ᵀ vanishes, S the form with the change in one place.
+    S(D) + S(−D)ᴴ vanishes, S the form with the change in one place.
     """
 
     def __init__(self, squares: Sequence[Square], less: Reduced) -> None:
@@ -255,7 +255,7 @@ class _Balance:
         """The plainest operator that changes the form as a cause does; None if the cause does not change it."""
         parts, plain = self._parts(by.projected), self._parts(by.plain)
         size = max(float(np.abs(part).max()) for part in (*parts, *plain))
-        is_zero = lambda first, second: np.abs(first + np.swapaxes(second, 1, 2)).max() <= CANCELS * size  # noqa: E731
+        is_zero = lambda one, other: np.abs(one + np.swapaxes(other, 1, 2).conj()).max() <= CANCELS * size  # noqa: E731
         if is_zero(*parts):
             return None
         return by.plain if is_zero(*(a - b for a, b in zip(parts, plain, strict=True))) else by.projected

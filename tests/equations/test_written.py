@@ -235,6 +235,39 @@ def test_causes_that_change_nothing_are_left_out():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("lines", "fields", "changed"),
+    [
+        ("dt(a) = 1j*lap(a) - dx(a) + 2j*a", {"a": "wavefunction"}, False),
+        ("dt(a) = 1j*dx(a)", {"a": "wavefunction"}, True),  # i times i k is real
+        ("dt(a) = (1 + 2j)*lap(a)", {"a": "wavefunction"}, True),
+        (["dt(a) = 1j*dx(b)", "dt(b) = -1j*dx(a)"], {"a": "wavefunction", "b": "wavefunction"}, False),
+        (["dt(a) = 1j*dx(b)", "dt(b) = 1j*dx(a)"], {"a": "wavefunction", "b": "wavefunction"}, True),
+        ("dt(a) = dx(a) + dx(dx(dx(a)))", {"a": "scalar"}, False),
+        (["dt(a) = b", "dt(b) = -a"], {"a": "scalar", "b": "scalar"}, False),
+    ],
+)
+def test_linear_terms_that_change_no_energy_have_no_column(lines, fields, changed):
+    square = " + ".join(f"abs({name})**2/2" for name in fields)
+    if "scalar" in fields.values():
+        square = " + ".join(f"{name}**2/2" for name in fields)
+    equation = write(lines, fields, energies={"both": square})(sw.Grid((8, 8), mesh=sw.device_mesh([0])))
+    rng = np.random.default_rng(1)
+    values = {}
+    for name, of in equation.values_at_points().items():
+        imaginary = 1j * rng.normal(size=of.shape) if np.issubdtype(of.dtype, complex) else 0
+        values[name] = jnp.asarray(rng.normal(size=of.shape) + imaginary, of.dtype)
+    state = equation.from_physical(values)
+    change = jax.jvp(equation.energies, (state,), (equation.linear().apply(state),))[1]["both"]
+    size = equation.energies(state)["both"]
+    assert bool(abs(change) > 1e-3 * size) is changed
+    assert ("both_from_linear" in equation.budget_columns()) is changed
+    if changed:
+        zeros = jax.tree.map(jnp.zeros_like, state)
+        found = equation.budget(state, Changes(equation.linear().apply(state), zeros, {}))["both"]["linear"]
+        np.testing.assert_allclose(found, change, rtol=1e-12)
+
+
 def test_columns_are_the_means_that_the_text_says():
     equation, fields = stratified()
     row, values = equation.series(fields, 0.01), equation.to_physical(fields)
