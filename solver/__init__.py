@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
     from solver.reading import open_run as open_run
     from solver.steppers import State as State, initial_state as initial_state
+    from solver.written import Text as Text
     from solver.written.expressions import (
         cause as cause,
         cross as cross,

@@ -26,13 +26,15 @@ from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, max_over_points
 from solver.grid import Grid, Storage
 from solver.operators import Fields, LinearOperator, Rotation
+from solver.written import Text
 
 
 class Equation(PeriodicSystem):
     """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
     A subclass gives `name`, `fields`, `linear`, and `nonlinear` and `rate` or `nonlinear_and_rate` alone; the rest has
-    defaults. Its parameters are annotated attributes, as in a dataclass.
+    defaults. Its parameters are annotated attributes, as in a dataclass. One that has a `text` (`sw.Text`) needs
+    nothing else: all is derived from that, parameters too; see `Written`.
 
     Class attributes:
         keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
@@ -49,12 +51,17 @@ class Equation(PeriodicSystem):
 
     keeps_constraints: ClassVar[bool] = False
     budgeted: ClassVar[Mapping[str, str] | None] = None
+    of_a_text: ClassVar[type[Equation]]  # `Written`, whose module needs this one
 
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
 
     def __init_subclass__(cls, **options: Any) -> None:
+        if isinstance(vars(cls).get("text"), Text) and Equation.of_a_text not in cls.__mro__:
+            cls.__bases__ = tuple(Equation.of_a_text if base is Equation else base for base in cls.__bases__)
+            cls.__init_subclass__(**options)
+            return
         super().__init_subclass__(**options)
         if {"nonlinear", "nonlinear_and_rate"} & vars(cls).keys() and "keeps_constraints" not in vars(cls):
             cls.keeps_constraints = False  # what a parent's N keeps, another N need not

@@ -39,8 +39,9 @@ FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep 
 class Written(Equation):
     """An equation whose class has a `text`; linear part, transforms and right-hand side are derived from it.
 
-    Every parameter that stands in the text is an attribute, as in other equations; see `numbers`. A text that depends
-    on the equation is a property, and the class has its `fields` and `dimensions` beside it.
+    Every parameter that stands in the text is an attribute, as in other equations; see `numbers`. Those of a text that
+    the class does not declare are added. A text that depends on the equation is a property, and the class has its
+    `fields` and `dimensions` beside it. A subclass of `Equation` with a `text` becomes one of this class.
 
     Class attributes:
         text: the equations, as `solver.written.text.Text`.
@@ -52,6 +53,8 @@ class Written(Equation):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if isinstance(vars(cls).get("text"), Text):
+            _declare_parameters(cls)
+            cls.__doc__ = cls.__doc__ or cls.text.formula()
             if not getattr(cls, "fields", None):
                 cls.fields = declared_fields(cls.text)
             cls.dimensions = dimensions_of(cls.text)
@@ -500,21 +503,21 @@ def write(
 @cache
 def class_of(text: Text) -> type[Written]:
     """The class of a text."""
-    system = text.system
-    taken = {*vars(Written), *dir(Written), "grid"}
-    for name in (*system.parameters, *system.fields):
-        if name in taken and name in system.parameters:
+    return type("WrittenEquation", (Written,), {"__module__": __name__, "name": "written", "text": text})
+
+
+def _declare_parameters(cls: type[Written]) -> None:
+    """Annotate the parameters of the text that a class leaves out, before those that it has."""
+    own, ranks = vars(cls).get("__annotations__", {}), cls.text.system.parameters
+    parents = cls.__mro__[1 : cls.__mro__.index(Written)]
+    declared = {name for base in parents for name in vars(base).get("__annotations__", {})}
+    made = {name for name in ranks if isinstance(getattr(cls, name, None), property)}
+    left_out = [name for name in ranks if name not in {*own, *declared, *made}]
+    for name in left_out:
+        if name in {*dir(Written), *Written.__dataclass_fields__}:
             raise WrittenError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
     kinds = {"scalar": ArrayLike, "wavefunction": ArrayLike}
-    annotations = {name: kinds.get(rank, Sequence[float]) for name, rank in system.parameters.items()}
-    attributes = {
-        "__annotations__": annotations,
-        "__module__": __name__,
-        "__doc__": text.formula(),
-        "name": "written",
-        "text": text,
-    }
-    return type("WrittenEquation", (Written,), attributes)
+    cls.__annotations__ = {**{name: kinds.get(ranks[name], Sequence[float]) for name in left_out}, **own}
 
 
 def dimensions_of(text: Text) -> tuple[int, ...]:
@@ -544,3 +547,6 @@ def declared_fields(text: Text) -> dict[str, Field]:
         name: Field(rank, text.units_of(name), name in solenoidal, name in zero_mean, components.get(name))
         for name, rank in system.fields.items()
     }
+
+
+Equation.of_a_text = Written

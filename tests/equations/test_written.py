@@ -121,6 +121,26 @@ def test_the_same_text_is_the_same_class():
     assert again is not write("dt(u) = -u*dx(u)/2 + nu*lap(u)", {"u": "scalar"})
 
 
+class Dragged(sw.Equation):
+    text = sw.Text(
+        write=["dt(u) = -u@grad(u) - grad(p) + nu*lap(u) - drag*u", "div(u) = 0"],
+        fields={"u": "vector"},
+        unknowns={"p": "scalar"},
+    )
+    drag = 0.5
+
+
+def test_a_class_attribute_is_a_text_too():
+    made = write(Dragged.text.write, dict(Dragged.text.fields), unknowns={"p": "scalar"})
+    grid = sw.Grid((16, 16), mesh=sw.device_mesh([0]))
+    own, same = Dragged(grid, nu=0.1), made(grid, nu=0.1, drag=0.5)
+    fields = own.from_physical({"u": jnp.asarray(np.random.default_rng(3).normal(size=(2, 16, 16)))})
+    np.testing.assert_array_equal(own.nonlinear(fields, 0.0)["u"], same.nonlinear(fields, 0.0)["u"])
+    np.testing.assert_array_equal(own.linear().entries["u"], same.linear().entries["u"])
+    assert jax.tree.leaves(own) == [0.1, 0.5]
+    assert Dragged.__doc__ == made.__doc__
+
+
 def test_a_parameter_is_a_leaf():
     """∂/∂ν of the energy after one step, by differentiation and by differences."""
     grid = sw.Grid((16, 16), mesh=sw.device_mesh(range(2)))
@@ -150,6 +170,8 @@ def test_coordinates_and_time():
 def test_a_name_that_equations_have_is_no_parameter():
     with pytest.raises(ValueError, match="'forcing'"):
         write("dt(u) = forcing*lap(u)", {"u": "scalar"})
+    with pytest.raises(ValueError, match="'grid'"):
+        write("dt(u) = grid*lap(u)", {"u": "scalar"})
 
 
 # ---- rates ----------------------------------------------------------------------------------------------------------
