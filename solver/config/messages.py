@@ -93,6 +93,8 @@ def _inside(hint: Any, key: Any) -> Any:
         return _inside(arguments[0], key)
     if origin in (typing.Union, types.UnionType):
         return next((entry for option in arguments if (entry := _inside(option, key)) is not None), None)
+    if origin is dict:
+        return arguments[1]
     return arguments[0] if origin is tuple and isinstance(key, int) else None
 
 

@@ -200,6 +200,7 @@ Names = Annotated[dict[str, str], "a table of texts by name"]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 Numbers = Annotated[tuple[float, ...], Field(strict=False)]
 Rows = Annotated[tuple[Numbers, ...], Field(strict=False)]
+Parameter = Annotated[float | Numbers | Rows, "a finite number, a list or rows of them"]
 
 
 class WrittenEquation(Section):
@@ -228,7 +229,7 @@ class WrittenEquation(Section):
     plan: Literal["fewest transforms", "as written"] = Field(
         "fewest transforms", description="how the transforms are found"
     )
-    parameters: Annotated[dict[str, float | Numbers | Rows], "a table of numbers by name"] = Field(
+    parameters: Annotated[dict[str, Parameter], "a table of numbers by name"] = Field(
         {}, description="the numbers that stand in the text, by name; a list for a vector, a list of rows for a tensor"
     )
 

@@ -82,8 +82,13 @@ def check_pointwise(
         traced, results = trace(sides)
         traced_on_others, _ = trace(unusual_sides[1 : d + 1])
     except (TypeError, ValueError) as error:
+        how = "is not pointwise: it fails on fields of other sides"
+        try:
+            trace(points)
+        except (TypeError, ValueError):
+            how = "fails"
         raise ValueError(
-            f"{fn.name} is not pointwise: it fails on fields of other sides ({' '.join(str(error).split())[:160]}); "
+            f"{fn.name} {how} ({' '.join(str(error).split())[:160]}); "
             "a function of the values at each point is needed, which takes arrays over points through at_points"
         ) from error
     _refuse_constants(fn.name, traced.jaxpr)

@@ -296,6 +296,12 @@ def test_values_from_outside_are_refused_with_the_way_to_pass_them(make_grid):
     with pytest.raises(ValueError, match=r"with_trap is not pointwise: it fails on fields of other sides .* at_points"):
         transform.pointwise(with_trap, u_hat)
 
+    def undecided(u):
+        return u if u > 0 else -u
+
+    with pytest.raises(ValueError, match=r"undecided fails \(The truth value .* at each point is needed"):
+        transform.pointwise(undecided, u_hat)
+
 
 # ---- the largest value beside them ------------------------------------------------------------------------------
 
