@@ -59,7 +59,7 @@ class Equation(PeriodicSystem):
 
     def __init_subclass__(cls, **options: Any) -> None:
         if isinstance(vars(cls).get("text"), Text) and Equation.of_a_text not in cls.__mro__:
-            cls.__bases__ = tuple(Equation.of_a_text if base is Equation else base for base in cls.__bases__)
+            cls.__bases__ = (*(base for base in cls.__bases__ if base is not Equation), Equation.of_a_text)
             cls.__init_subclass__(**options)
             return
         super().__init_subclass__(**options)

@@ -508,16 +508,16 @@ def class_of(text: Text) -> type[Written]:
 
 def _declare_parameters(cls: type[Written]) -> None:
     """Annotate the parameters of the text that a class leaves out, before those that it has."""
-    own, ranks = vars(cls).get("__annotations__", {}), cls.text.system.parameters
-    parents = cls.__mro__[1 : cls.__mro__.index(Written)]
-    declared = {name for base in parents for name in vars(base).get("__annotations__", {})}
-    made = {name for name in ranks if isinstance(getattr(cls, name, None), property)}
-    left_out = [name for name in ranks if name not in {*own, *declared, *made}]
+    ranks, own_bases = cls.text.system.parameters, cls.__mro__[: cls.__mro__.index(Written)]
+    declared = {name for base in own_bases for name in vars(base).get("__annotations__", {})}
+    declared |= {name for name in ranks if isinstance(getattr(cls, name, None), property)}
+    left_out = [name for name in ranks if name not in declared]
     for name in left_out:
         if name in {*dir(Written), *Written.__dataclass_fields__}:
             raise WrittenError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
     kinds = {"scalar": ArrayLike, "wavefunction": ArrayLike}
-    cls.__annotations__ = {**{name: kinds.get(ranks[name], Sequence[float]) for name in left_out}, **own}
+    added = {name: kinds.get(ranks[name], Sequence[float]) for name in left_out}
+    cls.__annotations__ = {**added, **vars(cls).get("__annotations__", {})}
 
 
 def dimensions_of(text: Text) -> tuple[int, ...]:

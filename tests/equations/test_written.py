@@ -141,6 +141,19 @@ def test_a_class_attribute_is_a_text_too():
     assert Dragged.__doc__ == made.__doc__
 
 
+def test_a_parent_may_lie_between_a_text_and_equation():
+    class Named(sw.Equation):
+        nu: float
+        name = "named"
+
+    class Heat(Named):
+        text = sw.Text(write="dt(u) = nu*lap(u) - drag*u", fields={"u": "scalar"})
+
+    heat = Heat(sw.Grid((16,), mesh=sw.device_mesh([0])), nu=0.1, drag=2.0)
+    assert heat.name == "named"
+    np.testing.assert_allclose(heat.linear().entries["u"][:2], [-2.0, -2.1], rtol=1e-15)
+
+
 def test_a_parameter_is_a_leaf():
     """∂/∂ν of the energy after one step, by differentiation and by differences."""
     grid = sw.Grid((16, 16), mesh=sw.device_mesh(range(2)))
