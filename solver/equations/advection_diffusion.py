@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,16 +11,44 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation
 from solver.equations.field import Field
 from solver.equations.mhd import Vector
-from solver.equations.system import require
-from solver.operators import Diagonal, Fields
+from solver.equations.written import Written
+from solver.operators import Fields
+from solver.written import Text
 
 
-class AdvectionDiffusion(Equation):
-    """c_t + (U + v)·∇c = κ∇²c with constant U and cells v = A(sin ax cos by, −(a/b) cos ax sin by), periodic.
+@cache
+def _text(has_wind: bool, has_cells: bool) -> Text:
+    """The equation, with or without a constant wind and cells of flow."""
+    wind = " - velocity@grad(c)" if has_wind else ""
+    cells = " - dx(v_x*c) - dy(v_y*c)" if has_cells else ""
+    speeds = {"v_x": "cell_speed*sin(a*x)*cos(b*y)", "v_y": "-cell_speed*a/b*cos(a*x)*sin(b*y)"}
+    return Text(
+        write=f"dt(c) = diffusivity*lap(c){wind}{cells}",
+        fields={"c": "scalar"},
+        define=speeds if has_cells else {},
+        parameters={
+            "diffusivity": "scalar",
+            **({"velocity": "vector"} if has_wind else {}),
+            **(dict.fromkeys(["cell_speed", "a", "b"], "scalar") if has_cells else {}),
+        },
+        energies={},
+        series={
+            "mean": "c",
+            "variance": "(c - mean(c))**2",
+            "dissipation": "2*diffusivity*grad(c)@grad(c)",
+            "min_c": "min(c)",
+            "max_c": "max(c)",
+        },
+        conserved=["mean"],
+        limits={"diffusivity": ">= 0"},
+        symbols={"velocity": "U", "cell_speed": "A", "diffusivity": "kappa"},
+    )
+
+
+class AdvectionDiffusion(Written):
+    """A scalar that a constant wind U and cells of flow carry and that diffuses, on a periodic box.
 
     U and κ are the linear part: without cells every step is exact and no transform is needed. With cells, a = 2πn/L_x
     and b = 2πn/L_y, a right-hand side costs one inverse transform and 2 forward; v is made of vectors along x and y,
@@ -54,9 +83,6 @@ class AdvectionDiffusion(Equation):
     }
 
     def __check_init__(self) -> None:
-        require("diffusivity", self.diffusivity, "zero or more", least=0)
-        require("velocity", self.velocity, "finite numbers")
-        require("cell_speed", self.cell_speed, "a finite number")
         if self.velocity is not None and np.shape(self.velocity) != (self.grid.dimensions,):
             raise ValueError(f"velocity {self.velocity}: {self.grid.dimensions} numbers are needed")
         if self.cell_speed is None:
@@ -67,60 +93,28 @@ class AdvectionDiffusion(Equation):
         if not 1 <= self.cell_periods <= most:
             raise ValueError(f"cell_periods {self.cell_periods}: this grid resolves 1 to {most}")
 
-    def linear(self) -> Diagonal:
-        diffusion = -self.diffusivity * self.grid.k_squared()
-        if self.velocity is None:
-            return Diagonal({"c": diffusion})
-        k = self.grid.derivative_wavenumbers()
-        return Diagonal({"c": diffusion - 1j * sum(u * k_i for u, k_i in zip(self.velocity, k, strict=True))})
+    @property
+    def text(self) -> Text:  # type: ignore[override]
+        """The equation, with wind and cells if there are any."""
+        return _text(self.velocity is not None, self.cell_speed is not None)
 
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−∇·(v c)."""
-        if self.cell_speed is None:
-            return {"c": jnp.zeros_like(fields["c"])}
-        a, b = self._cell_wavenumbers()
-        x, y = self.grid.coordinates()[:2]
-        waves = {"x": (jnp.sin(a * x), jnp.cos(a * x)), "y": (jnp.sin(b * y), jnp.cos(b * y))}
-        speeds = (self.cell_speed, -self.cell_speed * (a / b))
-        flux = self.transform.pointwise(_flux, fields["c"], speeds, waves)
-        kx, ky = self.grid.derivative_wavenumbers()[:2]
-        return {"c": -1j * (kx * flux[:1] + ky * flux[1:])}
+    @classmethod
+    def texts(cls, dimensions: int) -> list[Text]:
+        return [_text(wind, cells) for wind in (False, True) for cells in (False, True)[: 1 + (dimensions > 1)]]
+
+    def numbers(self) -> dict[str, Any]:
+        given = {"diffusivity": self.diffusivity, "velocity": self.velocity, "cell_speed": self.cell_speed}
+        a, b = (self.cell_periods * k for k in (*self.grid.fundamental, 0.0)[:2])
+        cells = {} if self.cell_speed is None else {"a": a, "b": b}
+        return {**{name: value for name, value in given.items() if value is not None}, **cells}
 
     def rate(self, fields: Fields) -> Array:
-        """Σ_i max|U_i + v_i|/Δx_i [1/time], of the wind and the cells."""
+        """Σ_i max|U_i + v_i|/Δx_i [1/time], of the wind and the cells: wherever they are, and whatever c is."""
         speeds = [jnp.zeros((), self.grid.dtype)] * self.grid.dimensions
         if self.velocity is not None:
             speeds = [abs(jnp.asarray(u)) for u in self.velocity]
         if self.cell_speed is not None:
-            a, b = self._cell_wavenumbers()
             largest = abs(jnp.asarray(self.cell_speed))
-            speeds = [speeds[0] + largest, speeds[1] + largest * (a / b), *speeds[2:]]
+            across = largest * self.grid.fundamental[0] / self.grid.fundamental[1]
+            speeds = [speeds[0] + largest, speeds[1] + across, *speeds[2:]]
         return jnp.asarray(sum(u / dx for u, dx in zip(speeds, self.grid.spacing, strict=True)))
-
-    def conserved(self, fields: Fields) -> dict[str, Array]:
-        return {"mean": jnp.mean(self.transform.inverse(fields["c"]))}
-
-    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
-        return {"mean": jnp.mean(jnp.abs(self.transform.inverse(fields["c"])))}
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        """Variance, dissipation, extremes and CFL number: the variance falls at the rate of dissipation, 2κ⟨|∇c|²⟩."""
-        c = self.transform.inverse(fields["c"])
-        slope = weighted_mean_square(fields["c"], self.grid.k_squared(), self.grid)
-        return {
-            "variance": mean_square(fields["c"], self.grid) - jnp.mean(c) ** 2,
-            "dissipation": 2 * self.diffusivity * slope,
-            "min_c": jnp.min(c),
-            "max_c": jnp.max(c),
-            "cfl": dt * self.rate(fields),
-        }
-
-    def _cell_wavenumbers(self) -> tuple[float, float]:
-        """Wavenumbers a and b of the cells [1/length]."""
-        return self.cell_periods * self.grid.fundamental[0], self.cell_periods * self.grid.fundamental[1]
-
-
-def _flux(c: Array, speeds: tuple[Array, Array], waves: dict[str, tuple[Array, Array]]) -> Array:
-    """v c, along x and y."""
-    (sin_x, cos_x), (sin_y, cos_y) = waves["x"], waves["y"]
-    return jnp.concatenate([speeds[0] * sin_x * cos_y * c, speeds[1] * cos_x * sin_y * c])

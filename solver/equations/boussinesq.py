@@ -10,13 +10,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product, mean_square
 from solver.equations.damping import require_damping
 from solver.equations.field import Field
-from solver.equations.navier_stokes import mean_enstrophy
 from solver.equations.system import require
 from solver.equations.written import Written
-from solver.operators import Fields, divergence
+from solver.operators import Fields
 from solver.written import Text
 
 
@@ -35,6 +33,12 @@ def _text(dimensions: int) -> Text:
         fields={"velocity": "vector", "buoyancy": "scalar"},
         unknowns={"pressure": "scalar"},
         energies={"kinetic_energy": "velocity@velocity/2", "buoyancy_variance": "buoyancy*buoyancy"},
+        series={
+            "enstrophy": "-(velocity@lap(velocity) + div(velocity)**2)/2",
+            "buoyancy_flux": "velocity.up*buoyancy",
+            "max_divergence": "max(abs(div(velocity)))",
+        },
+        limits=dict.fromkeys(["viscosity", "diffusivity", "buoyancy_frequency"], ">= 0"),
         symbols={"velocity": "u", "buoyancy": "b", "pressure": "p", "rotation": "f", "buoyancy_frequency": "N",
                  "viscosity": "nu", "diffusivity": "kappa", "hyperviscosity": "nu_h", "hyperdiffusivity": "kappa_h",
                  "hyper_order": "q"},
@@ -90,8 +94,6 @@ class Boussinesq(Written):
     }
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "diffusivity", "buoyancy_frequency"):
-            require(name, getattr(self, name), "zero or more", least=0)
         require_damping(
             self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperdiffusivity=self.hyperdiffusivity
         )
@@ -113,32 +115,18 @@ class Boussinesq(Written):
         squared = jnp.asarray(self.buoyancy_frequency) ** 2
         weight = 1 / jnp.where(squared > 0, squared, 1)
         return {
-            "kinetic": {"velocity": fields["velocity"]},
-            "potential": {"buoyancy": weight * fields["buoyancy"]},
+            "kinetic_energy": {"velocity": fields["velocity"]},
+            "potential_energy": {"buoyancy": weight * fields["buoyancy"]},
         }
 
     def invariant_units(self) -> dict[str, str]:
-        return {"kinetic": "length^2/time^2", "potential": "length^2/time^2"}
+        return {"kinetic_energy": "length^2/time^2", "potential_energy": "length^2/time^2"}
 
     def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
         """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""
         return {"exchange": (fields["velocity"][-1], fields["buoyancy"][0])}
 
-    def _buoyancy_flux(self, fields: Fields) -> Array:
-        return mean_product(fields["velocity"][-1], fields["buoyancy"][0], self.grid)
-
     def error_scales(self, sizes: Fields) -> Fields:
         """Buoyancy and velocity count alike in energy: errors of b are relative to ‖b‖ or N‖u‖, whichever is larger."""
         driven = self.buoyancy_frequency * sizes["velocity"]
         return {**sizes, "buoyancy": jnp.maximum(sizes["buoyancy"], driven)}
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        u_hat, b_hat = fields["velocity"], fields["buoyancy"]
-        return {
-            "kinetic_energy": 0.5 * mean_square(u_hat, self.grid),
-            "buoyancy_variance": mean_square(b_hat, self.grid),
-            "enstrophy": mean_enstrophy(u_hat, self.grid),
-            "buoyancy_flux": self._buoyancy_flux(fields),
-            "max_divergence": jnp.max(jnp.abs(self.transform.inverse(divergence(u_hat, self.grid)))),
-            "cfl": dt * self.rate(fields),
-        }

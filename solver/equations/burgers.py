@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate, crossings
-from solver.equations.field import Field
-from solver.equations.system import require
-from solver.operators import Diagonal, Fields, curl, gradient
+from solver.equations.written import Written
+from solver.operators import Fields
+from solver.written import Text
 
 
-class Burgers(Equation):
-    """u_t + (u·∇)u = ν∇²u, on a periodic box.
+class Burgers(Written):
+    """Burgers' equation, on a periodic box.
 
     Diffusion is the linear part. In one dimension the nonlinearity is ½(u²)_x: one inverse transform and one forward
     per right-hand side. In 2-D and 3-D it is ∇½|u|² + ω×u with ω = ∇×u: 3 inverse and 3 forward transforms in 2-D, 6
@@ -38,8 +35,18 @@ class Burgers(Equation):
     viscosity: ArrayLike
 
     name: ClassVar[str] = "burgers"
+    text: ClassVar[Text] = Text(
+        write="dt(velocity) = -velocity@grad(velocity) + cause(viscosity, viscosity*lap(velocity))",
+        fields={"velocity": "vector"},
+        units={"velocity": "length/time"},
+        energies={"energy": "velocity@velocity/2"},
+        series={"momentum": "velocity.x", "dissipation": "-viscosity*velocity@lap(velocity)"},
+        conserved=["momentum"],
+        limits={"viscosity": ">= 0"},
+        symbols={"velocity": "u", "viscosity": "nu"},
+        aliased=True,
+    )
     spectrum_laws: ClassVar[dict[int, float]] = {2: 2.0, 3: 2.0}
-    fields: ClassVar[dict[str, Field]] = {"velocity": Field("vector", "length/time")}
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
         "dissipation": "length^2/time^3",
@@ -47,81 +54,22 @@ class Burgers(Equation):
         "cfl": "1",
     }
 
-    def __check_init__(self) -> None:
-        require("viscosity", self.viscosity, "zero or more", least=0)
-
-    def linear(self) -> Diagonal:
-        return Diagonal({"velocity": -self.viscosity * self.grid.k_squared()})
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−½∂x u² in one dimension, −∇½|u|² − ω×u in more."""
-        return self._changes(self._products(fields, None))
-
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        products, rate = self._products(fields, _crossings)
-        return self._changes(products), rate
-
-    def _products(self, fields: Fields, largest: Any) -> Any:
-        u_hat, spacing = fields["velocity"], np.asarray(self.grid.spacing)
-        if self.grid.dimensions == 1:
-            return self.transform.pointwise(_half_square, u_hat, spacing, largest=largest)
-        q = jnp.concatenate([u_hat, curl(u_hat, self.grid)])
-        return self.transform.pointwise(_head_and_vortex_force, q, spacing, largest=largest)
-
-    def _changes(self, products: Array) -> Fields:
-        slope = -gradient(products[0], self.grid)
-        return {"velocity": slope if self.grid.dimensions == 1 else slope - products[1:]}
-
-    def rate(self, fields: Fields) -> Array:
-        return advection_rate(self.transform.inverse(fields["velocity"]), self.grid)
-
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """The momentum ⟨u⟩, in one dimension."""
-        if self.grid.dimensions > 1:
-            return {}
-        return {"momentum": jnp.mean(self.transform.inverse(fields["velocity"]))}
+        return super().conserved(fields) if self.grid.dimensions == 1 else {}
 
     def conserved_scales(self, fields: Fields) -> dict[str, Array]:
-        if self.grid.dimensions > 1:
-            return {}
-        return {"momentum": jnp.mean(jnp.abs(self.transform.inverse(fields["velocity"])))}
+        return super().conserved_scales(fields) if self.grid.dimensions == 1 else {}
 
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        u_hat = fields["velocity"]
-        u = self.transform.inverse(u_hat)
-        return {
-            "energy": 0.5 * mean_square(u_hat, self.grid),
-            "dissipation": self.viscosity * weighted_mean_square(u_hat, self.grid.k_squared(), self.grid),
-            "kmax_delta": self.grid.k_max * self._thinnest_shock(u),
-            "cfl": dt * advection_rate(u, self.grid),
-        }
-
-    def _thinnest_shock(self, u: Array) -> Array:
-        """Thickness δ = 2ν/U of a shock across the whole range 2U of a component."""
+    def columns(self, fields: Fields) -> dict[str, Array]:
+        """With k_max δ, δ = 2ν/U the thickness of a shock across the whole range 2U of a component."""
+        u = self.transform.inverse(fields["velocity"])
         space = tuple(range(1, u.ndim))
         jump = jnp.max(jnp.max(u, axis=space) - jnp.min(u, axis=space))
-        return jnp.where(jump > 0, 4 * self.viscosity / jnp.where(jump > 0, jump, 1), jnp.inf)
+        thinnest = jnp.where(jump > 0, 4 * self.viscosity / jnp.where(jump > 0, jump, 1), jnp.inf)
+        return {**super().columns(fields), "kmax_delta": self.grid.k_max * thinnest}
 
     def warnings(self, row: dict[str, float]) -> list[str]:
         if row["kmax_delta"] < 2:
             return [f"k_max·δ = {row['kmax_delta']:.2f} is below 2: the strongest shock would not be resolved"]
         return []
-
-
-def _crossings(q: Array, spacing: Array) -> Array:
-    return crossings(q[: len(spacing)], spacing)
-
-
-def _half_square(u: Array, spacing: Array) -> Array:
-    """½u²."""
-    return 0.5 * u * u
-
-
-def _head_and_vortex_force(q: Array, spacing: Array) -> Array:
-    """½|u|² and ω×u, from (u, ω) stacked."""
-    d = 2 if len(q) == 3 else 3
-    u, w = q[:d], q[d:]
-    head = 0.5 * jnp.sum(u * u, axis=0)
-    if d == 2:
-        return jnp.stack([head, -w[0] * u[1], w[0] * u[0]])
-    return jnp.stack([head, w[1] * u[2] - w[2] * u[1], w[2] * u[0] - w[0] * u[2], w[0] * u[1] - w[1] * u[0]])

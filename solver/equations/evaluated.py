@@ -296,6 +296,9 @@ class _Point:
                 return self.value(left) * self.value(right)
             case Quotient(above, below):
                 return self.value(above) / self.value(below)
+            case Power(Call("abs", (of,)), Number(exponent)) if exponent == 2:
+                value = self.value(of)
+                return jnp.real(value) ** 2 + jnp.imag(value) ** 2 if jnp.iscomplexobj(value) else value * value
             case Power(base, Number(exponent)) if exponent.imag == 0:
                 whole = exponent.real == int(exponent.real)
                 return self.value(base) ** (int(exponent.real) if whole else exponent.real)

@@ -8,16 +8,13 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
-from solver.equations.base import Equation
-from solver.equations.field import Field
-from solver.equations.system import require
-from solver.fft import max_over_points
-from solver.operators import Diagonal, Fields
+from solver.equations.written import Written
+from solver.operators import Fields
+from solver.written import Text
 
 
-class ComplexGinzburgLandau(Equation):
-    """A_t = A + (1 + iα)∇²A − (1 + iβ)|A|²A, on a periodic box.
+class ComplexGinzburgLandau(Written):
+    """The complex Ginzburg–Landau equation, on a periodic box.
 
     A is the complex amplitude of waves just above the onset of an oscillation; lengths and times are in units in which
     its growth rate and diffusivity are 1. Growth, diffusion and dispersion are the linear part, complex; the rest costs
@@ -40,32 +37,20 @@ class ComplexGinzburgLandau(Equation):
     nonlinear_dispersion: ArrayLike = 1.5
 
     name: ClassVar[str] = "complex-ginzburg-landau"
-    fields: ClassVar[dict[str, Field]] = {"amplitude": Field("wavefunction", "1")}
+    text: ClassVar[Text] = Text(
+        write="dt(amplitude) = amplitude + (1 + 1j*linear_dispersion)*lap(amplitude)"
+        " - (1 + 1j*nonlinear_dispersion)*abs(amplitude)**2*amplitude",
+        fields={"amplitude": "wavefunction"},
+        energies={},
+        series={
+            "mean_square": "abs(amplitude)**2",
+            "min_modulus": "min(abs(amplitude))",
+            "max_modulus": "max(abs(amplitude))",
+        },
+        rate="abs(amplitude)**2*sqrt(1 + nonlinear_dispersion**2)",
+        symbols={"amplitude": "A", "linear_dispersion": "alpha", "nonlinear_dispersion": "beta"},
+    )
     units: ClassVar[dict[str, str]] = {"mean_square": "1", "min_modulus": "1", "max_modulus": "1", "cfl": "1"}
-
-    def __check_init__(self) -> None:
-        for name in ("linear_dispersion", "nonlinear_dispersion"):
-            require(name, getattr(self, name), "a finite number")
-
-    def linear(self) -> Diagonal:
-        return Diagonal({"amplitude": 1 - (1 + 1j * self.linear_dispersion) * self.grid.k_squared()})
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−(1 + iβ)|A|²A."""
-        return {"amplitude": self.transform.pointwise(_saturation, fields["amplitude"], self.nonlinear_dispersion)}
-
-    def rate(self, fields: Fields) -> Array:
-        """Fastest reaction, max(|A|²) |1 + iβ|."""
-        return self._fastest(self.transform.inverse(fields["amplitude"]))
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        a = self.transform.inverse(fields["amplitude"])
-        return {
-            "mean_square": mean_square(fields["amplitude"], self.grid),
-            "min_modulus": jnp.min(jnp.abs(a)),
-            "max_modulus": jnp.max(jnp.abs(a)),
-            "cfl": dt * self._fastest(a),
-        }
 
     def snapshot(self, fields: Fields) -> dict[str, Array]:
         """Real and imaginary part, and the modulus, which is 0 in the core of a spiral."""
@@ -73,16 +58,3 @@ class ComplexGinzburgLandau(Equation):
 
     def snapshot_units(self) -> dict[str, str]:
         return {**super().snapshot_units(), "modulus": "1"}
-
-    def _fastest(self, a: Array) -> Array:
-        return max_over_points(_square(a)) * jnp.sqrt(1 + jnp.asarray(self.nonlinear_dispersion) ** 2)
-
-
-def _saturation(a: Array, beta: Array) -> Array:
-    """−(1 + iβ)|A|²A."""
-    return -(1 + 1j * beta) * _square(a) * a
-
-
-def _square(a: Array) -> Array:
-    """|A|²."""
-    return a.real**2 + a.imag**2

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.equations.system import require
 from solver.equations.written import Written
-from solver.operators import Fields
 from solver.written import Text
 
 
@@ -48,7 +44,8 @@ class GrayScott(Written):
         fields={"u": "scalar", "v": "scalar"},
         units={"u": "concentration", "v": "concentration"},
         energies={},
-        series={"mean_u": "u", "mean_v": "v"},
+        series={"mean_u": "u", "mean_v": "v", "max_v": "max(v)"},
+        limits={"diffusivity_u": ">= 0", "diffusivity_v": ">= 0", "feed": ">= 0", "kill": ">= 0"},
         symbols={"diffusivity_u": "D_u", "diffusivity_v": "D_v", "feed": "F", "kill": "k"},
     )
     units: ClassVar[dict[str, str]] = {
@@ -57,15 +54,6 @@ class GrayScott(Written):
         "max_v": "concentration",
         "cfl": "1",
     }
-
-    def __check_init__(self) -> None:
-        for name in ("diffusivity_u", "diffusivity_v", "feed", "kill"):
-            require(name, getattr(self, name), "zero or more", least=0)
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        columns = super().series(fields, dt)
-        columns["max_v"] = jnp.max(self.transform.inverse(fields["v"]))
-        return {name: columns[name] for name in self.units}
 
     def rate_of_linear(self) -> ArrayLike:
         return self.feed + self.kill

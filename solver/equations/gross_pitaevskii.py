@@ -81,8 +81,8 @@ class GrossPitaevskii(SchroedingerEquation):
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
-        """The spectrum of half the mass: half the mass in each shell."""
-        return {"wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid)}
+        """The mass in each shell."""
+        return {"mass": 2 * shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid)}
 
     def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
         """Terms of the virial relation 2K − 2E_trap + d E_int = 0.

@@ -11,9 +11,7 @@ from jax.typing import ArrayLike
 from solver.equations.damping import require_damping
 from solver.equations.field import Field
 from solver.equations.mhd import Vector, alfven_rate, require_mean_field
-from solver.equations.system import require
 from solver.equations.written import Written
-from solver.operators import Fields, curl
 from solver.written import Text
 from solver.written.components import plus, times
 from solver.written.parse import read_expression
@@ -53,6 +51,13 @@ def _text(has_mean_field: bool) -> Text:
             "dissipation": f"hyperviscosity*{u}@fraclap({u}, hyper_order) - viscosity*{u}@lap({u})"
             f" + hyperresistivity*{b}@fraclap({b}, hyper_order) - resistivity*{b}@lap({b})",
         },
+        invariants={
+            "energy": f"({u}@{u} + {b}@{b})/2",
+            "magnetic_helicity": f"potential@{b}",
+            "ion_helicity": f"(potential + {d}*{u})@({b} + {d}*curl({u}))",
+        },
+        spectra=["kinetic_energy", "magnetic_energy"],
+        limits=dict.fromkeys(["viscosity", "resistivity", d], ">= 0"),
         symbols={u: "u", b: "b", b0: "B_0", d: "d_i", "pressure": "p", "potential": "a", "viscosity": "nu",
                  "resistivity": "eta", "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
         aliased=True,
@@ -116,8 +121,6 @@ class HallMHD(Written):
     }
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "resistivity", "ion_inertial_length"):
-            require(name, getattr(self, name), "zero or more", least=0)
         require_damping(
             self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperresistivity=self.hyperresistivity
         )
@@ -144,17 +147,3 @@ class HallMHD(Written):
     def rate_of_linear(self) -> ArrayLike:
         """Of the Alfvén waves along the mean field."""
         return alfven_rate(self.mean_field, self.grid)
-
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """½⟨|u|² + |b|²⟩, ⟨a·b⟩ and ⟨(a + d_i u)·(b + d_i ∇×u)⟩; the nonlinear term conserves all three."""
-        u_hat, b_hat, grid = fields["velocity"], fields["magnetic_field"], self.grid
-        d = self.ion_inertial_length
-        potential = grid.inverse_k_squared() * curl(b_hat, grid)
-        return {
-            "energy": dict(fields),
-            "magnetic_helicity": {"magnetic_field": 2 * potential},
-            "ion_helicity": {
-                "velocity": 2 * d * (b_hat + d * curl(u_hat, grid)),
-                "magnetic_field": 2 * (potential + d * u_hat),
-            },
-        }

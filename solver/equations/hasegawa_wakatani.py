@@ -7,15 +7,10 @@ from typing import ClassVar
 
 import equinox as eqx
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.diagnostics import shell_spectrum
 from solver.equations.damping import require_damping
 from solver.equations.field import Field
-from solver.equations.system import require
-from solver.equations.vorticity import stream_velocity
 from solver.equations.written import Written
-from solver.operators import Fields
 from solver.written import Text
 
 
@@ -41,6 +36,9 @@ def _text(modified: bool) -> Text:
             "particle_flux": "-density_gradient*density*dy(phi)",
             "resistive_dissipation": f"adiabaticity*({coupled})**2",
         },
+        spectra=["kinetic_energy"],
+        vectors={"velocity": "v"},
+        limits={"adiabaticity": ">= 0", "viscosity": ">= 0", "diffusivity": ">= 0"},
         symbols={"vorticity": "zeta", "density": "n", "adiabaticity": "alpha", "density_gradient": "kappa",
                  "viscosity": "nu", "diffusivity": "D", "hyperviscosity": "nu_h", "hyperdiffusivity": "D_h",
                  "hyper_order": "p"},
@@ -100,9 +98,6 @@ class HasegawaWakatani(Written):
     )  # fmt: skip
 
     def __check_init__(self) -> None:
-        for name in ("adiabaticity", "viscosity", "diffusivity"):
-            require(name, getattr(self, name), "zero or more", least=0)
-        require("density_gradient", self.density_gradient, "a finite number")
         require_damping(
             self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperdiffusivity=self.hyperdiffusivity
         )
@@ -115,19 +110,3 @@ class HasegawaWakatani(Written):
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
         return [_text(modified=False), _text(modified=True)]
-
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """½⟨|∇φ|² + n²⟩ and ½⟨(n − ζ)²⟩."""
-        zeta_hat, n_hat = fields["vorticity"], fields["density"]
-        return {
-            "energy": {"vorticity": self.grid.inverse_k_squared() * zeta_hat, "density": n_hat},
-            "potential_enstrophy": {"vorticity": zeta_hat - n_hat, "density": n_hat - zeta_hat},
-        }
-
-    def vectors(self, fields: Fields) -> Fields:
-        return {"velocity": stream_velocity(-fields["vorticity"][0] * self.grid.inverse_k_squared(), self.grid)}
-
-    def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Kinetic energy ½|∇φ|² and ½n² over shells."""
-        parts = {"kinetic_energy": self.vectors(fields)["velocity"], "density": fields["density"]}
-        return {name: shell_spectrum(part, self.grid) for name, part in parts.items()}

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.diagnostics import mean_square
-from solver.equations.system import require
-from solver.equations.waves import WaveEquation
-from solver.fft import max_over_points
-from solver.operators import Fields
+from solver.equations.written import Written
+from solver.written import Text
 
 
-class KleinGordon(WaveEquation):
-    """φ_tt = c²∇²φ − m²φ − λφ³, on a periodic box.
+class KleinGordon(Written):
+    """The Klein–Gordon equation with a cubic force, on a periodic box.
 
     Held as φ and π = φ_t. Waves are one matrix per mode, so that ω² = c²k² + m² is exact for any step with
     integrating-factor and exponential steppers; λφ³ costs one inverse transform and one forward per right-hand side. It
@@ -35,30 +30,24 @@ class KleinGordon(WaveEquation):
     Source: Strauss & Vazquez, J. Comput. Phys. 28 (1978) 271.
     """
 
+    wave_speed: ArrayLike = 1.0
+    mass: ArrayLike = 1.0
     coupling: ArrayLike = 0.0
 
     name: ClassVar[str] = "klein-gordon"
+    text: ClassVar[Text] = Text(
+        write=["dt(phi) = rate_of_phi", "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi - coupling*phi**3"],
+        fields={"phi": "scalar", "rate_of_phi": "scalar"},
+        units={"phi": "phi", "rate_of_phi": "phi/time"},
+        energies={},
+        series={
+            "energy": "rate_of_phi**2/2 + wave_speed**2*grad(phi)@grad(phi)/2 + mass**2*phi**2/2 + coupling*phi**4/4",
+            "mean_square": "phi**2",
+            "max_phi": "max(abs(phi))",
+        },
+        conserved=["energy"],
+        rate="sqrt(mass**2 + 3*abs(coupling)*phi**2)",
+        limits={"wave_speed": ">= 0", "mass": ">= 0"},
+        symbols={"rate_of_phi": "pi_", "wave_speed": "c", "mass": "m", "coupling": "lambda_"},
+    )
     units: ClassVar[dict[str, str]] = {"energy": "phi^2/time^2", "mean_square": "phi^2", "max_phi": "phi", "cfl": "1"}
-
-    def __check_init__(self) -> None:
-        require("wave_speed", self.wave_speed, "zero or more", least=0)
-        require("mass", self.mass, "zero or more", least=0)
-        require("coupling", self.coupling, "a finite number")
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """0 and −λφ³."""
-        cube = self.transform.pointwise(_cube, fields["phi"])
-        return {"phi": jnp.zeros_like(cube), "rate_of_phi": -self.coupling * cube}
-
-    def _held(self, fields: Fields, phi: Array) -> Array:
-        """Potential energy without slopes, ½m²⟨φ²⟩ + ¼λ⟨φ⁴⟩."""
-        return 0.5 * self.mass**2 * mean_square(fields["phi"], self.grid) + 0.25 * self.coupling * jnp.mean(phi**4)
-
-    def _fastest(self, phi: Array) -> Array:
-        """Largest frequency of a uniform oscillation, √(m² + 3|λ| max φ²)."""
-        return jnp.sqrt(self.mass**2 + 3 * jnp.abs(self.coupling) * max_over_points(phi * phi))
-
-
-def _cube(phi: Array) -> Array:
-    """φ³."""
-    return phi * phi * phi

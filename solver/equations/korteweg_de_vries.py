@@ -5,20 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation, advection_rate
-from solver.equations.field import Field
-from solver.equations.system import require
-from solver.grid import Grid
-from solver.operators import Diagonal, Fields, gradient
+from solver.equations.written import Written
+from solver.written import Text
 
 
-class KortewegDeVries(Equation):
-    """u_t + a u u_x + b u_xxx = 0, on a periodic line.
+class KortewegDeVries(Written):
+    """The Korteweg–de Vries equation, on a periodic line.
 
     Dispersion is the linear part, imaginary and up to b k_max³: exact with integrating-factor and exponential
     steppers. The nonlinearity is ½a(u²)_x: one inverse transform and one forward per right-hand side, free of aliasing
@@ -40,7 +34,20 @@ class KortewegDeVries(Equation):
     dispersion: ArrayLike = 1.0
 
     name: ClassVar[str] = "korteweg-de-vries"
-    fields: ClassVar[dict[str, Field]] = {"u": Field(units="u")}
+    text: ClassVar[Text] = Text(
+        write="dt(u) = -nonlinearity*u*dx(u) - dispersion*dx(dx(dx(u)))",
+        fields={"u": "scalar"},
+        units={"u": "u"},
+        energies={},
+        series={
+            "mass": "u",
+            "momentum": "u**2/2",
+            "energy": "dispersion*dx(u)**2/2 - nonlinearity*u**3/6",
+            "max_u": "max(u)",
+        },
+        conserved=["mass", "momentum", "energy"],
+        symbols={"nonlinearity": "a", "dispersion": "b"},
+    )
     dimensions: ClassVar[tuple[int, ...]] = (1,)
     units: ClassVar[dict[str, str]] = {
         "mass": "u",
@@ -50,44 +57,9 @@ class KortewegDeVries(Equation):
         "cfl": "1",
     }
 
-    def __check_init__(self) -> None:
-        require("nonlinearity", self.nonlinearity, "a finite number")
-        require("dispersion", self.dispersion, "a finite number")
 
-    def linear(self) -> Diagonal:
-        return Diagonal({"u": self.dispersion * _minus_third_derivative(self.grid)})
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−½a ∂x u²."""
-        square = self.transform.pointwise(_square, fields["u"])
-        return {"u": -0.5 * self.nonlinearity * gradient(square[0], self.grid)}
-
-    def rate(self, fields: Fields) -> Array:
-        """Rate of the advection at speed a·u; dispersion is exact."""
-        return advection_rate(self.nonlinearity * self.transform.inverse(fields["u"]), self.grid)
-
-    def conserved(self, fields: Fields) -> dict[str, Array]:
-        return self._integrals(fields["u"], self.transform.inverse(fields["u"]))
-
-    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
-        return {"mass": jnp.mean(jnp.abs(self.transform.inverse(fields["u"])))}
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        u = self.transform.inverse(fields["u"])
-        fastest = advection_rate(self.nonlinearity * u, self.grid)
-        return {**self._integrals(fields["u"], u), "max_u": jnp.max(u), "cfl": dt * fastest}
-
-    def _integrals(self, u_hat: Array, u: Array) -> dict[str, Array]:
-        bending = self.dispersion * weighted_mean_square(u_hat, self.grid.k_squared(), self.grid)
-        return {
-            "mass": jnp.mean(u),
-            "momentum": 0.5 * mean_square(u_hat, self.grid),
-            "energy": 0.5 * bending - self.nonlinearity * jnp.mean(u**3) / 6,
-        }
-
-
-class ModifiedKortewegDeVries(Equation):
-    """u_t + 6σ u² u_x + u_xxx = 0 with σ = ±1, on a periodic line.
+class ModifiedKortewegDeVries(Written):
+    """The modified Korteweg–de Vries equation, on a periodic line; σ = ±1.
 
     Dispersion is the linear part, as in Korteweg–de Vries. The nonlinearity is 2σ(u³)_x: one inverse transform and one
     forward per right-hand side. It is cubic: two-thirds dealiasing leaves a little aliasing (`one-half` none), so the
@@ -107,7 +79,15 @@ class ModifiedKortewegDeVries(Equation):
     sign: int = eqx.field(static=True, default=1)
 
     name: ClassVar[str] = "modified-korteweg-de-vries"
-    fields: ClassVar[dict[str, Field]] = {"u": Field(units="u")}
+    text: ClassVar[Text] = Text(
+        write="dt(u) = -2*sign*dx(u**3) - dx(dx(dx(u)))",
+        fields={"u": "scalar"},
+        units={"u": "u"},
+        energies={},
+        series={"mass": "u", "momentum": "u**2/2", "energy": "dx(u)**2/2 - sign*u**4/2", "max_u": "max(u)"},
+        conserved=["mass", "momentum", "energy"],
+        symbols={"sign": "sigma"},
+    )
     dimensions: ClassVar[tuple[int, ...]] = (1,)
     units: ClassVar[dict[str, str]] = {
         "mass": "u",
@@ -120,52 +100,3 @@ class ModifiedKortewegDeVries(Equation):
     def __check_init__(self) -> None:
         if self.sign not in (1, -1):
             raise ValueError(f"sign {self.sign}: 1 (focusing) or -1 (defocusing) is needed")
-
-    def linear(self) -> Diagonal:
-        return Diagonal({"u": _minus_third_derivative(self.grid)})
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−2σ ∂x u³."""
-        cube = self.transform.pointwise(_cube, fields["u"])
-        return {"u": -2 * self.sign * gradient(cube[0], self.grid)}
-
-    def rate(self, fields: Fields) -> Array:
-        """Rate of the advection at speed 6u²; dispersion is exact."""
-        return advection_rate(6 * self.transform.inverse(fields["u"]) ** 2, self.grid)
-
-    def conserved(self, fields: Fields) -> dict[str, Array]:
-        return self._integrals(fields["u"], self.transform.inverse(fields["u"]))
-
-    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
-        return {"mass": jnp.mean(jnp.abs(self.transform.inverse(fields["u"])))}
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        u = self.transform.inverse(fields["u"])
-        return {
-            **self._integrals(fields["u"], u),
-            "max_u": jnp.max(u),
-            "cfl": dt * advection_rate(6 * u * u, self.grid),
-        }
-
-    def _integrals(self, u_hat: Array, u: Array) -> dict[str, Array]:
-        bending = weighted_mean_square(u_hat, self.grid.k_squared(), self.grid)
-        return {
-            "mass": jnp.mean(u),
-            "momentum": 0.5 * mean_square(u_hat, self.grid),
-            "energy": 0.5 * (bending - self.sign * jnp.mean(u**4)),
-        }
-
-
-def _minus_third_derivative(grid: Grid) -> Array:
-    """Minus the third derivative of each mode: −(ik)³ = ik³."""
-    return 1j * jnp.asarray(grid.derivative_wavenumbers()[0]) ** 3
-
-
-def _square(u: Array) -> Array:
-    """u²."""
-    return u * u
-
-
-def _cube(u: Array) -> Array:
-    """u³."""
-    return u * u * u

@@ -12,24 +12,32 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product, mean_square, weighted_mean_square
-from solver.equations.budget import Budget, Changes, dissipation
-from solver.equations.damping import damping, require_damping
+from solver.diagnostics import mean_product, weighted_mean_square
+from solver.equations.budget import Budget, Changes
+from solver.equations.damping import require_damping
 from solver.equations.field import Field
 from solver.equations.system import require
 from solver.equations.written import Written
 from solver.grid import Grid
-from solver.operators import Fields, curl, divergence
+from solver.operators import Fields, curl
 from solver.written import Text
 
 Vector: TypeAlias = Sequence[float] | Array
 
 
 @cache
-def _text(has_mean_field: bool) -> Text:
-    """The equations, with or without a mean field."""
+def _text(dimensions: int, has_mean_field: bool) -> Text:
+    """The equations, with or without a mean field.
+
+    Without one N conserves the last invariant: in 3-D the helicity ⟨a·b⟩ with b = ∇×a, in 2-D ⟨a²⟩ with b = ∇×(a ẑ).
+    """
     u, b, b0 = "velocity", "magnetic_field", "mean_field"
     tension, stretching = (f" + {b0}@grad({b})", f" + {b0}@grad({u})") if has_mean_field else ("", "")
+    third = (
+        {"magnetic_helicity": f"-inverse_lap(curl({b}))@{b}"}
+        if dimensions == 3
+        else {"squared_potential": f"-inverse_lap({b})@{b}"}
+    )
     return Text(
         write=[
             f"dt({u}) = -{u}@grad({u}) + {b}@grad({b}){tension} - grad(pressure)"
@@ -47,6 +55,14 @@ def _text(has_mean_field: bool) -> Text:
             "hyper_order": "scalar",
         },
         energies={"kinetic_energy": f"{u}@{u}/2", "magnetic_energy": f"{b}@{b}/2"},
+        series={
+            "cross_helicity": f"{u}@{b}",
+            "dissipation": f"hyperviscosity*{u}@fraclap({u}, hyper_order) - viscosity*{u}@lap({u})"
+            f" + hyperresistivity*{b}@fraclap({b}, hyper_order) - resistivity*{b}@lap({b})",
+            "max_divergence": f"max(max(abs(div({u})), abs(div({b}))))",
+        },
+        invariants={"energy": f"({u}@{u} + {b}@{b})/2", "cross_helicity": f"{u}@{b}", **third},
+        limits=dict.fromkeys(["viscosity", "resistivity"], ">= 0"),
         symbols={u: "u", b: "b", b0: "B_0", "pressure": "p", "viscosity": "nu", "resistivity": "eta",
                  "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
         aliased=True,
@@ -100,8 +116,6 @@ class MHD(Written):
     }
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "resistivity"):
-            require(name, getattr(self, name), "zero or more", least=0)
         require_damping(
             self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperresistivity=self.hyperresistivity
         )
@@ -110,30 +124,15 @@ class MHD(Written):
     @property
     def text(self) -> Text:  # type: ignore[override]
         """The equations, with a mean field if there is one."""
-        return _text(self.mean_field is not None)
+        return _text(self.grid.dimensions, self.mean_field is not None)
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
-        return [_text(has_mean_field=False), _text(has_mean_field=True)]
+        return [_text(dimensions, has_mean_field) for has_mean_field in (False, True)]
 
     def rate_of_linear(self) -> ArrayLike:
         """Of the Alfvén waves along the mean field."""
         return alfven_rate(self.mean_field, self.grid)
-
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """½⟨|u|² + |b|²⟩, ⟨u·b⟩ and, in 3-D, ⟨a·b⟩ with b = ∇×a; in 2-D ⟨a²⟩ with b = ∇×(a ẑ).
-
-        The nonlinear term conserves the last one where the field b has no mean.
-        """
-        u_hat, b_hat = fields["velocity"], fields["magnetic_field"]
-        turned = curl(b_hat, self.grid) if self.grid.dimensions == 3 else b_hat
-        potential = 2 * self.grid.inverse_k_squared() * turned
-        third = "magnetic_helicity" if self.grid.dimensions == 3 else "squared_potential"
-        return {
-            "energy": dict(fields),
-            "cross_helicity": {"velocity": b_hat, "magnetic_field": u_hat},
-            third: {"magnetic_field": potential},
-        }
 
     def invariant_units(self) -> dict[str, str]:
         energy = "length^2/time^2"
@@ -148,26 +147,6 @@ class MHD(Written):
             others = {cause: power for cause, power in causes.items() if cause not in ("linear", "nonlinear")}
             budget[energy] = {**others, "exchange": inner}
         return budget
-
-    def _damping(self) -> dict[str, Array]:
-        """Rate at which each mode of velocity and magnetic field is damped [1/time]."""
-        return {
-            "velocity": damping(self.viscosity, self.hyperviscosity, self.hyper_order, self.grid),
-            "magnetic_field": damping(self.resistivity, self.hyperresistivity, self.hyper_order, self.grid),
-        }
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        grid = self.grid
-        u_hat, b_hat = fields["velocity"], fields["magnetic_field"]
-        spread = jnp.stack([divergence(u_hat, grid), divergence(b_hat, grid)])
-        return {
-            "kinetic_energy": 0.5 * mean_square(u_hat, grid),
-            "magnetic_energy": 0.5 * mean_square(b_hat, grid),
-            "cross_helicity": mean_product(u_hat, b_hat, grid),
-            "dissipation": sum(dissipation(fields, self._damping(), grid).values()),
-            "max_divergence": jnp.max(jnp.abs(self.transform.inverse(spread))),
-            "cfl": dt * self.rate(fields),
-        }
 
 
 def require_mean_field(mean_field: Any, grid: Grid) -> None:

@@ -11,12 +11,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, shell_spectrum, weighted_mean_square
+from solver.diagnostics import weighted_mean_square
 from solver.equations.field import Field, MoreFields
 from solver.equations.system import require
 from solver.equations.written import Written
-from solver.grid import Grid
-from solver.operators import Fields, components, curl, divergence
+from solver.operators import Fields
 from solver.written import Text
 
 
@@ -25,8 +24,10 @@ def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
 
 
 @cache
-def _text(scalars: tuple[str, ...], has_gradients: bool) -> Text:
+def _text(dimensions: int, scalars: tuple[str, ...], has_gradients: bool) -> Text:
     """The equations with these passive scalars; parameters of each are numbered."""
+    energies = {"energy": "velocity@velocity/2", **{f"{name}_variance": f"{name}*{name}" for name in scalars}}
+    second = {"helicity": "velocity@curl(velocity)"} if dimensions == 3 else {"enstrophy": "curl(velocity)**2/2"}
     lines = ["dt(velocity) = -velocity@grad(velocity) - grad(pressure) + cause(viscosity, viscosity*lap(velocity))"]
     parameters, symbols = {"viscosity": "scalar"}, {"velocity": "u", "pressure": "p", "viscosity": "nu"}
     for i, name in enumerate(scalars):
@@ -39,7 +40,14 @@ def _text(scalars: tuple[str, ...], has_gradients: bool) -> Text:
         fields={"velocity": "vector", **dict.fromkeys(scalars, "scalar")},
         unknowns={"pressure": "scalar"},
         parameters=parameters,
-        energies={"energy": "velocity@velocity/2", **{f"{name}_variance": f"{name}*{name}" for name in scalars}},
+        energies=energies,
+        series={
+            "enstrophy": "-(velocity@lap(velocity) + div(velocity)**2)/2",
+            "dissipation": "2*viscosity*enstrophy",
+            "max_divergence": "max(abs(div(velocity)))",
+        },
+        invariants={**energies, **second},
+        limits={"viscosity": ">= 0"},
         symbols=symbols,
         aliased=True,
     )
@@ -87,7 +95,6 @@ class NavierStokes(Written):
     }
 
     def __check_init__(self) -> None:
-        require("viscosity", self.viscosity, "zero or more", least=0)
         require("diffusivities", self.diffusivities, "zero or more", least=0)
         require("mean_gradients", self.mean_gradients, "finite numbers")
         count, d = len(self.scalars), self.grid.dimensions
@@ -106,51 +113,33 @@ class NavierStokes(Written):
     @property
     def text(self) -> Text:  # type: ignore[override]
         """The equations, with those of the passive scalars."""
-        return _text(self.scalars, bool(self.mean_gradients))
+        return _text(self.grid.dimensions, self.scalars, bool(self.mean_gradients))
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
         flows = [(0, False), (1, False), (1, True), (2, False), (2, True)]
-        return [_text(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
+        return [_text(dimensions, tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
 
     @classmethod
     def fullest_text(cls) -> Text:
-        return _text(("c",), has_gradients=True)
+        return _text(3, ("c",), has_gradients=True)
 
     def numbers(self) -> dict[str, Any]:
         gradients = {f"gradient_{i}": gradient for i, gradient in enumerate(self.mean_gradients)}
         diffusivities = {f"diffusivity_{i}": diffusivity for i, diffusivity in enumerate(self.diffusivities)}
         return {"viscosity": self.viscosity, **diffusivities, **gradients}
 
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """½⟨|u|²⟩; in 3-D the helicity ⟨u·ω⟩, in 2-D the enstrophy ½⟨ω²⟩; ⟨c²⟩ of each scalar."""
-        of_velocity = flow_invariants(fields["velocity"], self.grid)
-        return {**of_velocity, **{f"{name}_variance": {name: 2 * fields[name]} for name in self.scalars}}
-
     def invariant_units(self) -> dict[str, str]:
         return {**self.series_units(), "helicity": "length/time^2"}
 
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        u_hat = fields["velocity"]
-        enstrophy = mean_enstrophy(u_hat, self.grid)
-        dissipation = 2 * self.viscosity * enstrophy
-        return {
-            "energy": 0.5 * mean_square(u_hat, self.grid),
-            "enstrophy": enstrophy,
-            "dissipation": dissipation,
-            "max_divergence": jnp.max(jnp.abs(self.transform.inverse(divergence(u_hat, self.grid)))),
-            "cfl": dt * self.rate(fields),
-            "kmax_eta": self.grid.k_max * self._smallest_eddy(u_hat, dissipation),
-            **{f"{name}_variance": mean_square(fields[name], self.grid) for name in self.scalars},
-        }
+    def columns(self, fields: Fields) -> dict[str, Array]:
+        """With k_max η, η the smallest eddies."""
+        columns = super().columns(fields)
+        smallest = self._smallest_eddy(fields["velocity"], columns["dissipation"])
+        return {**columns, "kmax_eta": self.grid.k_max * smallest}
 
     def series_units(self) -> dict[str, str]:
         return {**self.units, **{f"{name}_variance": "1" for name in self.scalars}}
-
-    def spectra(self, fields: Fields) -> dict[str, Array]:
-        """½|û|² of the velocity, |ĉ|² of each scalar: their sums are the energy and the variances."""
-        variances = {f"{name}_variance": 2 * shell_spectrum(fields[name], self.grid) for name in self.scalars}
-        return {"energy": shell_spectrum(fields["velocity"], self.grid), **variances}
 
     def _smallest_eddy(self, u_hat: Array, dissipation: Array) -> Array:
         """η: Kolmogorov's (ν³/ε)^¼ in 3-D; in 2-D (ν³/χ)^(1/6) of the cascade of enstrophy, χ = ν⟨|∇ω|²⟩."""
@@ -164,31 +153,6 @@ class NavierStokes(Written):
         if self.viscosity > 0 and row["kmax_eta"] < 1:
             return [f"k_max·η = {row['kmax_eta']:.2f} is below 1: the smallest eddies are not resolved"]
         return []
-
-
-def flow_invariants(u_hat: Array, grid: Grid) -> dict[str, Fields]:
-    """Energy, and helicity in 3-D or enstrophy in 2-D, of a solenoidal velocity: see `Equation.invariants`."""
-    energy: dict[str, Fields] = {"energy": {"velocity": u_hat}}
-    if grid.dimensions == 3:
-        return {**energy, "helicity": {"velocity": 2 * curl(u_hat, grid)}}
-    return {**energy, "enstrophy": {"velocity": grid.k_squared() * u_hat}}
-
-
-def mean_enstrophy(u_hat: Array, grid: Grid) -> Array:
-    """½⟨|∇×u|²⟩ = ½ Σ (|k|²|û|² − |k·û|²). All-reduces only."""
-    k2 = sum(k * k for k in map(jnp.asarray, grid.derivative_wavenumbers()))
-    compressible = mean_square(divergence(u_hat, grid), grid)
-    return 0.5 * (weighted_mean_square(u_hat, k2, grid) - compressible)
-
-
-def trace_free_flux(u: Array) -> Array:
-    """u_i u_j − δ_ij u_d u_d (d the last direction): xx, xy in 2-D; xx, yy, xy, xz, yz in 3-D."""
-    if len(u) == 2:
-        x, y = components(u)
-        return jnp.stack([x * x - y * y, x * y])
-    x, y, z = components(u)
-    last = z * z
-    return jnp.stack([x * x - last, y * y - last, x * y, x * z, y * z])
 
 
 def kolmogorov_length(viscosity: ArrayLike, dissipation: Array) -> Array:

@@ -67,10 +67,10 @@ class SchroedingerPoisson(SchroedingerEquation):
         }
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Spectra of half the mass, and of half the mean square of the density's fluctuations."""
+        """Spectra of the mass, and of half the mean square of the density's fluctuations."""
         density_hat = self._of_density.forward(density(fields["wavefunction"]))
         return {
-            "wavefunction": shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid),
+            "mass": 2 * shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid),
             "density": shell_spectrum(density_hat, self.grid.as_real),
         }
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.equations.system import require
-from solver.equations.waves import WaveEquation
-from solver.operators import Fields
+from solver.equations.written import Written
+from solver.written import Text
 
 
-class SineGordon(WaveEquation):
-    """φ_tt = c²∇²φ − m² sin φ, on a periodic box.
+class SineGordon(Written):
+    """The sine-Gordon equation, on a periodic box.
 
     Held as φ and π = φ_t. Small waves, ω² = c²k² + m², are the linear part, one matrix per mode, exact for any step
     with integrating-factor and exponential steppers; m²(φ − sin φ) costs one inverse transform and one forward per
@@ -34,31 +31,24 @@ class SineGordon(WaveEquation):
     (1973) 1443.
     """
 
+    wave_speed: ArrayLike = 1.0
+    mass: ArrayLike = 1.0
+
     name: ClassVar[str] = "sine-gordon"
+    text: ClassVar[Text] = Text(
+        write=["dt(phi) = rate_of_phi", "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi + mass**2*excess"],
+        fields={"phi": "scalar", "rate_of_phi": "scalar"},
+        define={"excess": "explicit(phi) - sin(phi)"},
+        units={"phi": "1", "rate_of_phi": "1/time"},
+        energies={},
+        series={
+            "energy": "rate_of_phi**2/2 + wave_speed**2*grad(phi)@grad(phi)/2 + mass**2*(1 - cos(phi))",
+            "mean_square": "phi**2",
+            "max_phi": "max(abs(phi))",
+        },
+        conserved=["energy"],
+        rate="mass",
+        limits={"wave_speed": "> 0", "mass": "> 0"},
+        symbols={"rate_of_phi": "pi_", "wave_speed": "c", "mass": "m", "excess": "s"},
+    )
     units: ClassVar[dict[str, str]] = {"energy": "1/time^2", "mean_square": "1", "max_phi": "1", "cfl": "1"}
-
-    def __check_init__(self) -> None:
-        for name in ("wave_speed", "mass"):
-            require(name, getattr(self, name), "a positive number", above=0)
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """0 and m²(φ − sin φ)."""
-        excess = self.transform.pointwise(_excess, fields["phi"])
-        return {"phi": jnp.zeros_like(excess), "rate_of_phi": self.mass**2 * excess}
-
-    def rate(self, fields: Fields) -> Array:
-        """m, the frequency of a uniform oscillation; waves are exact."""
-        return self._fastest(fields["phi"])
-
-    def _held(self, fields: Fields, phi: Array) -> Array:
-        """Potential energy without slopes, m²⟨1 − cos φ⟩."""
-        return self.mass**2 * jnp.mean(1 - jnp.cos(phi))
-
-    def _fastest(self, phi: Array) -> Array:
-        """Largest frequency of a uniform oscillation: m, whatever the field."""
-        return jnp.asarray(self.mass, self.grid.dtype)
-
-
-def _excess(phi: Array) -> Array:
-    """φ − sin φ."""
-    return phi - jnp.sin(phi)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.diagnostics import mean_square, weighted_mean_square
-from solver.equations.base import Equation
-from solver.equations.field import Field
-from solver.equations.system import require
-from solver.fft import max_over_points
-from solver.operators import Diagonal, Fields
+from solver.equations.written import Written
+from solver.written import Text
 
 
-class SwiftHohenberg(Equation):
-    """u_t = r u − (q₀² + ∇²)² u + g u² − u³, on a periodic box.
+class SwiftHohenberg(Written):
+    """The Swift–Hohenberg equation of pattern formation, on a periodic box.
 
     Modes grow at the rate r − (q₀² − k²)², the linear part, so that a pattern of wavelength 2π/q₀ appears for r > 0:
     stripes of amplitude √(4r/3) for g = 0 and small r, hexagons for larger g. Its free energy ⟨−½r u² + ½((q₀² + ∇²)u)²
@@ -42,49 +36,24 @@ class SwiftHohenberg(Equation):
     quadratic: ArrayLike = 0.0
 
     name: ClassVar[str] = "swift-hohenberg"
-    fields: ClassVar[dict[str, Field]] = {"u": Field(units="1/time^(1/2)")}
+    text: ClassVar[Text] = Text(
+        write="dt(u) = growth*u - pattern_wavenumber**2*mismatch - lap(mismatch) + quadratic*u**2 - u**3",
+        fields={"u": "scalar"},
+        define={"mismatch": "pattern_wavenumber**2*u + lap(u)"},
+        units={"u": "1/time^(1/2)"},
+        energies={},
+        series={
+            "mean_square": "u**2",
+            "max_u": "max(u)",
+            "free_energy": "mismatch**2/2 - growth*u**2/2 - quadratic*u**3/3 + u**4/4",
+        },
+        rate="abs(growth) + abs(2*quadratic*u - 3*u**2)",
+        limits={"pattern_wavenumber": ">= 0"},
+        symbols={"growth": "r", "pattern_wavenumber": "q_0", "quadratic": "g", "mismatch": "w"},
+    )
     units: ClassVar[dict[str, str]] = {
         "mean_square": "1/time",
         "max_u": "1/time^(1/2)",
         "free_energy": "1/time^2",
         "cfl": "1",
     }
-
-    def __check_init__(self) -> None:
-        require("growth", self.growth, "a finite number")
-        require("pattern_wavenumber", self.pattern_wavenumber, "zero or more", least=0)
-        require("quadratic", self.quadratic, "a finite number")
-
-    def linear(self) -> Diagonal:
-        return Diagonal({"u": self.growth - self._mismatch()})
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """g u² − u³."""
-        return {"u": self.transform.pointwise(_reaction, fields["u"], self.quadratic)}
-
-    def rate(self, fields: Fields) -> Array:
-        """Fastest reaction, |r| + max|2g u − 3u²|."""
-        return self._fastest(self.transform.inverse(fields["u"]))
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        u_hat = fields["u"]
-        u, square = self.transform.inverse(u_hat), mean_square(u_hat, self.grid)
-        quadratic = 0.5 * weighted_mean_square(u_hat, self._mismatch(), self.grid) - 0.5 * self.growth * square
-        return {
-            "mean_square": square,
-            "max_u": jnp.max(u),
-            "free_energy": quadratic - self.quadratic * jnp.mean(u**3) / 3 + 0.25 * jnp.mean(u**4),
-            "cfl": dt * self._fastest(u),
-        }
-
-    def _mismatch(self) -> Array:
-        """(q₀² − k²)²."""
-        return (self.pattern_wavenumber**2 - self.grid.k_squared()) ** 2
-
-    def _fastest(self, u: Array) -> Array:
-        return jnp.abs(self.growth) + max_over_points(jnp.abs(2 * self.quadratic * u - 3 * u * u))
-
-
-def _reaction(u: Array, quadratic: Array) -> Array:
-    """g u² − u³."""
-    return u * u * (quadratic - u)

@@ -244,6 +244,11 @@ class PeriodicSystem(eqx.Module):
             for column, name in zip(self._energies(), self.fields, strict=True)
         }
 
+    def spectra_of_fields(self) -> dict[str, str]:
+        """Field by name of each spectrum that is ½|û|² of one; none where `spectra` is an equation's own."""
+        own = type(self).spectra is not PeriodicSystem.spectra
+        return {} if own else dict(zip(self._energies(), self.fields, strict=True))
+
     def _energies(self) -> list[str]:
         return ["energy"] if len(self.fields) == 1 else [f"{name}_energy" for name in self.fields]
 

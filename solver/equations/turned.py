@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
-
 
 @dataclass(frozen=True)
 class Turned:
@@ -49,6 +47,12 @@ class Turned:
 
     __radd__ = __add__
 
+    def __sub__(self, other: Any) -> Turned:
+        return self + -Turned.of(other)
+
+    def __rsub__(self, other: Any) -> Turned:
+        return -self + other
+
     def __neg__(self) -> Turned:
         return Turned(-self.value, self.by_i, self.scale)
 
@@ -77,7 +81,7 @@ class Turned:
         return Turned.of(other) ** self
 
     def __abs__(self) -> Turned:
-        return Turned(jnp.abs(self.scaled().value))
+        return Turned(abs(self.scaled().value))
 
     def scaled(self) -> Turned:
         """The same with its scale multiplied in."""

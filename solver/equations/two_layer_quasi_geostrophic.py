@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.diagnostics import mean_product, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.base import Equation, crossings
-from solver.equations.budget import Budget, Changes
-from solver.equations.damping import hyper_damping, require_damping
-from solver.equations.field import Field
-from solver.equations.navier_stokes import trace_free_flux
-from solver.equations.system import require
-from solver.equations.vorticity import flux_curl, stream_velocity
-from solver.fft import max_over_points
-from solver.operators import Fields, Matrix
+from solver.equations.damping import require_damping
+from solver.equations.written import Written
+from solver.written import Text
 
 
-class TwoLayerQuasiGeostrophic(Equation):
-    """∂_t q_i + J(ψ_i, q_i) ± U ∂_x q_i + (β ± k_d² U) ∂_x ψ_i = −δ_i2 r ∇²ψ_2 − ν_h (−∇²)^p q_i, on a periodic box.
+class TwoLayerQuasiGeostrophic(Written):
+    """Two layers of quasi-geostrophic flow under a mean shear, on a periodic box.
 
     q_1 = ∇²ψ_1 + ½k_d²(ψ_2 − ψ_1) and q_2 = ∇²ψ_2 + ½k_d²(ψ_1 − ψ_2) are the potential vorticities of two layers of
     equal depth, which flow with +U (the upper one) and −U in the mean. Shear, β, drag and hyperviscosity form one
@@ -56,12 +46,42 @@ class TwoLayerQuasiGeostrophic(Equation):
     hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "two-layer-quasi-geostrophic"
-    fields: ClassVar[dict[str, Field]] = {
-        "upper_pv": Field(units="1/time", zero_mean=True),
-        "lower_pv": Field(units="1/time", zero_mean=True),
-    }
-    keeps_constraints: ClassVar[bool] = True
-    dimensions: ClassVar[tuple[int, ...]] = (2,)
+    text: ClassVar[Text] = Text(
+        write=[
+            "dt(upper_pv) = -u_1@grad(upper_pv) - cause(hyperviscosity, hyperviscosity*fraclap(upper_pv, hyper_order))"
+            " - cause(shear, shear*dx(upper_pv) + (beta + deformation_wavenumber**2*shear)*dx(psi_1))",
+            "dt(lower_pv) = -u_2@grad(lower_pv) - cause(hyperviscosity, hyperviscosity*fraclap(lower_pv, hyper_order))"
+            " + cause(shear, shear*dx(lower_pv) - (beta - deformation_wavenumber**2*shear)*dx(psi_2))"
+            " - cause(drag, drag*lap(psi_2))",
+            "lap(psi_1) + deformation_wavenumber**2/2*(psi_2 - psi_1) = upper_pv",
+            "lap(psi_2) + deformation_wavenumber**2/2*(psi_1 - psi_2) = lower_pv",
+        ],
+        fields={"upper_pv": "scalar", "lower_pv": "scalar"},
+        unknowns={"psi_1": "scalar", "psi_2": "scalar"},
+        define={"u_1": "perp(psi_1)", "u_2": "perp(psi_2)"},
+        units={"upper_pv": "1/time", "lower_pv": "1/time"},
+        means={"upper_pv": 0, "lower_pv": 0},
+        energies={
+            "energy": "-(psi_1*upper_pv + psi_2*lower_pv)/4",
+        },
+        series={
+            "kinetic_energy": "(u_1@u_1 + u_2@u_2)/4",
+            "available_energy": "deformation_wavenumber**2/8*(psi_1 - psi_2)**2",
+            "upper_enstrophy": "upper_pv**2/2",
+            "lower_enstrophy": "lower_pv**2/2",
+        },
+        invariants={
+            "energy": "-(psi_1*upper_pv + psi_2*lower_pv)/4",
+            "upper_enstrophy": "upper_pv**2/2",
+            "lower_enstrophy": "lower_pv**2/2",
+        },
+        spectra=["kinetic_energy"],
+        vectors={"upper_velocity": "u_1", "lower_velocity": "u_2"},
+        limits={"deformation_wavenumber": "> 0", "drag": ">= 0"},
+        symbols={"upper_pv": "q_1", "lower_pv": "q_2", "deformation_wavenumber": "k_d", "shear": "U", "drag": "r",
+                 "hyperviscosity": "nu_h", "hyper_order": "p"},
+        aliased=True,
+    )  # fmt: skip
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0}
     units: ClassVar[dict[str, str]] = {
         "energy": "length^2/time^2",
@@ -73,126 +93,4 @@ class TwoLayerQuasiGeostrophic(Equation):
     }
 
     def __check_init__(self) -> None:
-        require("deformation_wavenumber", self.deformation_wavenumber, "a positive number", above=0)
-        require("drag", self.drag, "zero or more", least=0)
-        for name in ("shear", "beta"):
-            require(name, getattr(self, name), "a finite number")
         require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)
-
-    def linear(self) -> Matrix:
-        k2 = self.grid.k_squared()
-        kx = jnp.asarray(self.grid.derivative_wavenumbers()[0])
-        own, other = self._inversion()
-        steepened = self.deformation_wavenumber**2 * self.shear
-        upper, lower = -1j * kx * (self.beta + steepened), -1j * kx * (self.beta - steepened) + self.drag * k2
-        carried, lost = -1j * kx * self.shear, -self._damping()
-        rows = [
-            [upper * own + carried + lost, upper * other],
-            [lower * other, lower * own - carried + lost],
-        ]
-        return Matrix(jnp.stack([jnp.stack(row) for row in rows]), tuple(self.fields))
-
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """−J(ψ_i, q_i) = −J(ψ_i, ∇²ψ_i) ∓ ½k_d² J(ψ_1, ψ_2)."""
-        return self._changes(self._products(fields, None))
-
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        products, rate = self._products(fields, _crossings)
-        return self._changes(products), rate
-
-    def _products(self, fields: Fields, largest: Any) -> Any:
-        spacing = np.asarray(self.grid.spacing)
-        return self.transform.pointwise(_products, self._velocities(fields), spacing, largest=largest)
-
-    def _changes(self, products: Array) -> Fields:
-        exchange = 0.5 * self.deformation_wavenumber**2 * products[4]
-        upper, lower = flux_curl(products[:2], self.grid), flux_curl(products[2:4], self.grid)
-        return {"upper_pv": -(upper + exchange)[None], "lower_pv": -(lower - exchange)[None]}
-
-    def energies(self, fields: Fields) -> dict[str, Array]:
-        kinetic, available = self._energies_of(fields)
-        return {"energy": kinetic + available}
-
-    def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Changes of the energy, −½ Σ ⟨ψ_i · change_i⟩, by shear of the mean flow, drag, hyperviscosity and forcing."""
-        psi = self._stream_functions(fields)
-        k2 = self.grid.k_squared()
-        drag = -0.5 * self.drag * weighted_mean_square(psi[1], k2, self.grid)
-        q = self.join(fields)
-        hyper = 0.5 * mean_product(psi, self._damping() * q, self.grid)
-        given = -0.5 * mean_product(psi, self.join(changes.linear), self.grid)
-        forced = [-0.5 * mean_product(psi[i], changes.forcing[n][0], self.grid) for i, n in self._forced(changes)]
-        causes = {"shear": given - drag - hyper, "drag": drag, "hyperviscosity": hyper}
-        return {"energy": {**causes, "forcing": sum(forced[1:], start=forced[0])} if forced else causes}
-
-    def _damping(self) -> Array:
-        """Rate at which hyperviscosity damps each mode [1/time]."""
-        return hyper_damping(self.hyperviscosity, self.hyper_order, self.grid)
-
-    def _forced(self, changes: Changes) -> list[tuple[int, str]]:
-        return [(i, name) for i, name in enumerate(self.fields) if name in changes.forcing]
-
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """The energy −¼ Σ⟨ψ_i q_i⟩, and ½⟨q_i²⟩ of each layer."""
-        psi = self._stream_functions(fields)
-        return {
-            "energy": {name: -0.5 * psi[i : i + 1] for i, name in enumerate(self.fields)},
-            "upper_enstrophy": {"upper_pv": fields["upper_pv"]},
-            "lower_enstrophy": {"lower_pv": fields["lower_pv"]},
-        }
-
-    def vectors(self, fields: Fields) -> Fields:
-        u = self._velocities(fields)
-        return {"upper_velocity": u[:2], "lower_velocity": u[2:]}
-
-    def rate(self, fields: Fields) -> Array:
-        """Rate of the fastest flow in either layer, without the mean flow, which is exact."""
-        spacing = jnp.asarray(self.grid.spacing, self.grid.dtype)
-        return max_over_points(_crossings(self.transform.inverse(self._velocities(fields)), spacing))
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        kinetic, available = self._energies_of(fields)
-        return {
-            "energy": kinetic + available,
-            "kinetic_energy": kinetic,
-            "available_energy": available,
-            "upper_enstrophy": 0.5 * mean_square(fields["upper_pv"], self.grid),
-            "lower_enstrophy": 0.5 * mean_square(fields["lower_pv"], self.grid),
-            "cfl": dt * self.rate(fields),
-        }
-
-    def spectra(self, fields: Fields) -> dict[str, Array]:
-        """The spectrum of the kinetic energy, mean of both layers."""
-        return {"kinetic_energy": 0.5 * shell_spectrum(self._velocities(fields), self.grid)}
-
-    def _inversion(self) -> tuple[Array, Array]:
-        """ψ_i = own · q_i + other · q_j, with zero means."""
-        k2, stretching = self.grid.k_squared(), 0.5 * self.deformation_wavenumber**2
-        inverse = -self.grid.inverse_k_squared() / (k2 + 2 * stretching)
-        return (k2 + stretching) * inverse, stretching * inverse
-
-    def _stream_functions(self, fields: Fields) -> Array:
-        own, other = self._inversion()
-        q = self.join(fields)
-        return own * q + other * q[::-1]
-
-    def _velocities(self, fields: Fields) -> Array:
-        """Coefficients of (u, v) of the upper layer, and of the lower one."""
-        psi = self._stream_functions(fields)
-        return jnp.concatenate([stream_velocity(psi_hat, self.grid) for psi_hat in psi])
-
-    def _energies_of(self, fields: Fields) -> tuple[Array, Array]:
-        """¼⟨|∇ψ_1|² + |∇ψ_2|²⟩ and ⅛k_d²⟨(ψ_1 − ψ_2)²⟩."""
-        psi = self._stream_functions(fields)
-        kinetic = 0.25 * weighted_mean_square(psi, self.grid.k_squared(), self.grid)
-        return kinetic, 0.125 * self.deformation_wavenumber**2 * mean_square(psi[0] - psi[1], self.grid)
-
-
-def _crossings(u: Array, spacing: Array) -> Array:
-    return jnp.maximum(crossings(u[:2], spacing), crossings(u[2:], spacing))
-
-
-def _products(u: Array, spacing: Array) -> Array:
-    """u² − v² and u v of both layers, and J(ψ_1, ψ_2) = u_1 v_2 − v_1 u_2."""
-    exchange = u[0] * u[3] - u[1] * u[2]
-    return jnp.concatenate([trace_free_flux(u[:2]), trace_free_flux(u[2:]), exchange[None]])

@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
-from solver.diagnostics import shell_spectrum
 from solver.equations.damping import require_damping
-from solver.equations.system import require
 from solver.equations.written import Written
-from solver.grid import Grid
-from solver.operators import Fields
 from solver.written import Text
 
 
@@ -58,6 +52,8 @@ class Vorticity(Written):
         means={"vorticity": 0},
         energies={"energy": "-psi*vorticity/2", "enstrophy": "vorticity*vorticity/2"},
         series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
+        vectors={"velocity": "u"},
+        limits={"viscosity": ">= 0", "drag": ">= 0"},
         symbols={"vorticity": "omega", "viscosity": "nu", "drag": "mu", "hyperviscosity": "nu_h", "hyper_order": "p"},
         aliased=True,
     )
@@ -70,42 +66,4 @@ class Vorticity(Written):
     }
 
     def __check_init__(self) -> None:
-        for name in ("viscosity", "drag"):
-            require(name, getattr(self, name), "zero or more", least=0)
-        require("beta", self.beta, "a finite number")
         require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)
-
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """½⟨|u|²⟩ and ½⟨ω²⟩."""
-        return {name: {"vorticity": weight * fields["vorticity"]} for name, weight in self._weights().items()}
-
-    def vectors(self, fields: Fields) -> Fields:
-        return {"velocity": self._velocity(fields)}
-
-    def spectra(self, fields: Fields) -> dict[str, Array]:
-        return {
-            "energy": shell_spectrum(self._velocity(fields), self.grid),
-            "enstrophy": shell_spectrum(fields["vorticity"], self.grid),
-        }
-
-    def _weights(self) -> dict[str, Array]:
-        """Weight of |ω̂|² in twice each conserved quantity."""
-        return {"energy": self.grid.inverse_k_squared(), "enstrophy": jnp.ones_like(self.grid.k_squared())}
-
-    def _velocity(self, fields: Fields) -> Array:
-        """Coefficients of (u, v)."""
-        return stream_velocity(-fields["vorticity"][0] * self.grid.inverse_k_squared(), self.grid)
-
-
-def stream_velocity(psi_hat: Array, grid: Grid) -> Array:
-    """(−ψ_y, ψ_x) of a stream function, coefficients both."""
-    kx, ky = grid.derivative_wavenumbers()
-    turned = 1j * psi_hat
-    return jnp.stack([-ky * turned, kx * turned])
-
-
-def flux_curl(flux_hat: Array, grid: Grid) -> Array:
-    """∇×(∇·(u u)) = (∂x² − ∂y²)(u v) + ∂x∂y(v² − u²) = u·∇ω, from what `trace_free_flux` gives: u² − v² and u v."""
-    kx, ky = map(jnp.asarray, grid.derivative_wavenumbers())
-    difference, product = flux_hat
-    return kx * ky * difference - (kx * kx - ky * ky) * product

@@ -11,32 +11,35 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product, weighted_mean_square
 from solver.equations.base import Equation
-from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
 from solver.equations.manifold import without_mean
+from solver.equations.reported import Reported, whole
+from solver.equations.system import require
 from solver.equations.turned import Turned
 from solver.fft import Transform, max_over_points
 from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
-from solver.written.energies import Square
-from solver.written.linear import coefficient
 from solver.written.matrices import Linear, without_divergence
 from solver.written.plan import Plan
 from solver.written.rates import Rate, Unseen
 from solver.written.report import report
-from solver.written.text import Column, Text, Worked, keep_plan, without_unknowns
+from solver.written.text import Text, Worked, keep_plan, without_unknowns
 from solver.written.tree import Entry, Name, Node, Quotient, Slot, WrittenError
 from solver.written.values import complex_names, forms
 
+LIMITS: dict[str, tuple[str, dict[str, float]]] = {
+    ">= 0": ("zero or more", {"least": 0}),
+    "> 0": ("a positive number", {"above": 0}),
+    "": ("a finite number", {}),
+}
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
 
 
-class Written(Equation):
+class Written(Reported):
     """An equation whose class has a `text`; linear part, transforms and right-hand side are derived from it.
 
     Every parameter that stands in the text is an attribute, as in other equations; see `numbers`. Those of a text that
@@ -57,7 +60,14 @@ class Written(Equation):
             cls.__doc__ = cls.__doc__ or cls.text.formula()
             if not getattr(cls, "fields", None):
                 cls.fields = declared_fields(cls.text)
-            cls.dimensions = dimensions_of(cls.text)
+            if "dimensions" not in vars(cls):
+                cls.dimensions = dimensions_of(cls.text)
+
+    def __check_init__(self) -> None:
+        limits = dict(self.text.limits)
+        for name, value in self.numbers().items():
+            words, options = LIMITS[limits.get(name, "")]
+            require(name, value, words, **options)
 
     @property
     def worked(self) -> Worked:
@@ -86,14 +96,14 @@ class Written(Equation):
             return Diagonal({name: self._diagonal(name, linear, modes) for name in names})
         scalars = [scalar for name in names for scalar in self._scalars(name)]
         keys: Sequence[Any] = names if linear.couples == "fields" else scalars
-        entry = lambda pair: jnp.asarray(_whole(modes.value(linear.symbols.get(pair, ZERO))))  # noqa: E731
+        entry = lambda pair: jnp.asarray(whole(modes.value(linear.symbols.get(pair, ZERO))))  # noqa: E731
         rows = [jnp.stack([jnp.broadcast_to(entry((row, column)), shape) for column in keys]) for row in keys]
         return Matrix(jnp.stack(rows), names, "fields" if linear.couples == "fields" else "components")
 
     def _diagonal(self, name: str, linear: Linear, modes: GridModes) -> Array:
         """The entries of a field, one for all components where they are the same."""
         symbols = [linear.symbols.get((scalar, scalar), ZERO) for scalar in self._scalars(name)]
-        values = {symbol: _whole(modes.value(symbol)) for symbol in symbols}
+        values = {symbol: whole(modes.value(symbol)) for symbol in symbols}
         entries = [jnp.asarray(v, None if jnp.iscomplexobj(v) else self.grid.dtype) for v in map(values.get, symbols)]
         if len(values) == 1:
             return entries[0]
@@ -107,7 +117,7 @@ class Written(Equation):
         changes = self._coefficients(change)
         for (row, column), symbol in linear.between(self.worked.less.scalars).items():
             own = now.of(column)
-            changes[row] = changes[row] + _whole(own.modes.value(symbol) * Turned(own.coefficients[column]))
+            changes[row] = changes[row] + whole(own.modes.value(symbol) * Turned(own.coefficients[column]))
         return self._rows_of(changes, 0.0)
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
@@ -263,124 +273,6 @@ class Written(Equation):
     def derivation(self) -> list[tuple[str, str]]:
         return report(self.text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
 
-    # ---- energies and series ------------------------------------------------------------------------------------
-
-    def energies(self, fields: Fields) -> dict[str, Array]:
-        rows = self._rows(fields)
-        return {name: self._form(energy.squares, rows, rows) for name, energy in self.worked.energies.items()}
-
-    def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
-        now, zeros = self._rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
-        nonlinear, forced = (self._rows({**zeros, **change}) for change in (changes.nonlinear, changes.forcing))
-        budget: dict[str, dict[str, Array]] = {}
-        for name, energy in self.worked.energies.items():
-            power = lambda rows: self._power(energy.squares, now, rows)  # noqa: B023, E731
-            by_cause = lambda of: {label: self._caused(energy.squares, cause, now) for label, cause in of.items()}  # noqa: B023, E731
-            inside, outside = by_cause(energy.causes), by_cause(energy.outside)
-            budget[name] = {label: inside.get(label, 0) + outside.get(label, 0) for label in {**inside, **outside}}
-            if energy.linear is not None:
-                budget[name]["linear"] = self._caused(energy.squares, energy.linear, now)
-            if energy.nonlinear:
-                budget[name]["nonlinear"] = power(nonlinear) - sum(outside.values())
-            if any(self._holds(square, changes.forcing) for square in energy.squares):
-                budget[name]["forcing"] = power(forced)
-        return budget
-
-    @staticmethod
-    def _holds(square: Square, names: Mapping[str, Any]) -> bool:
-        """Whether a term of a quadratic form holds any of these fields."""
-        parts = [part for side in (square.left, square.right) for part in side.walk()]
-        return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
-
-    def _caused(self, squares: Sequence[Square], cause: Linear, fields: Rows) -> Array:
-        """What a linear cause adds to a quadratic form per time.
-
-        Between two scalars that is one weighted sum over the modes; a sum for all components of a field whose weights
-        are equal.
-        """
-        couplings: dict[tuple[Any, ...], list[tuple[Node, Node]]] = {}
-        others = []
-        scalars = self.worked.less.scalars
-        symbols = cause.between(scalars)
-        for square in squares:
-            parts = {part for side in (square.left, square.right) for part in side.walk()}
-            held = [scalar for scalar in scalars if scalar in parts]
-            if len(held) > 1:
-                others.append(square)
-                continue
-            sides = (square.number, coefficient(square.left, held[0]), coefficient(square.right, held[0]))
-            for pair in ((held[0], scalar) for scalar in scalars if (held[0], scalar) in symbols):
-                key = (*map(named, pair), pair[0] == pair[1], *sides, symbols[pair])
-                couplings.setdefault(key, []).append(pair)
-        total = self._power(others, fields, self._applied(cause, dict(fields.fields or {}))) if others else 0
-        for (name, _, alone, *weights), pairs in couplings.items():
-            own = fields.of(pairs[0][0])
-            number, left, right, rate = (_whole(own.modes.value(symbol)) for symbol in weights)
-            weight = 2 * jnp.real(number) * jnp.real(jnp.conj(left) * right) * rate
-            if alone:
-                is_whole = tuple(row for row, _ in pairs) == self._scalars(name)
-                hats = self._field(name, fields) if is_whole else jnp.stack([own.coefficients[row] for row, _ in pairs])
-                total = total + weighted_mean_square(hats, jnp.real(weight), own.modes.grid)
-            else:
-                values = [(own.coefficients[row], weight * own.coefficients[column]) for row, column in pairs]
-                total = total + sum(mean_product(*pair, own.modes.grid) for pair in values)
-        return total
-
-    def _power(self, squares: Sequence[Square], fields: Rows, change: Rows) -> Array:
-        """What a change of the fields adds to a quadratic form per time."""
-        twice = [square for square in squares if square.left == square.right]
-        others = [square for square in squares if square.left != square.right]
-        return (
-            2 * self._form(twice, fields, change)
-            + self._form(others, fields, change)
-            + self._form(others, change, fields)
-        )
-
-    def _form(self, squares: Sequence[Square], left: Rows, right: Rows) -> Any:
-        """A quadratic form, its two factors from two sets of fields. All-reduces only; one for a whole field."""
-        total, others = jnp.zeros((), self.grid.dtype), list(squares)
-        grid_of = lambda node: left.of(node).modes.grid  # noqa: E731
-        number = lambda square: jnp.real(_whole(left.modes.value(square.number)))  # noqa: E731
-        for name in self.fields:
-            scalars = self._scalars(name)
-            own = [square for square in others if square.left == square.right and square.left in scalars]
-            if len(own) == len(scalars) and len({square.number for square in own}) == 1:
-                product = mean_product(self._field(name, left), self._field(name, right), self.grid_of(name))
-                total = total + number(own[0]) * product
-                others = [square for square in others if square not in own]
-        for square in others:
-            sides = left.of(square.left).whole(square.left), right.of(square.right).whole(square.right)
-            product = mean_product(*sides, grid_of(square.left))
-            total = total + number(square) * product
-        return total
-
-    def _field(self, name: str, rows: Rows) -> Array:
-        """All components of a field."""
-        if rows.fields is not None:
-            return rows.fields[name]
-        return jnp.stack([rows.of(scalar).whole(scalar) for scalar in self._scalars(name)])
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        columns = {name: self._column(column, fields) for name, column in self.worked.columns.items()}
-        rate = {"cfl": dt * self.rate(fields)} if self.has_rate else {}
-        return {**self.energies(fields), **columns, **rate}
-
-    def _column(self, column: Column, fields: Fields) -> Array:
-        """The mean of a further column."""
-        if isinstance(column, tuple):
-            rows = self._rows(fields)
-            return self._form(column, rows, rows)
-        rows, _ = self._carried_out(column, fields, 0.0)
-        return rows.mean(column.rows[""])
-
-    def series_units(self) -> dict[str, str]:
-        if self.units:
-            return dict(self.units)
-        known = super().series_units() if self.text.energies is None else {}
-        names = [*self.worked.energies, *self.worked.columns, *(["cfl"] if self.has_rate else [])]
-        return {name: known.get(name, "1") for name in names}
-
     def _rows(self, fields: Fields, t: ArrayLike = 0.0) -> Rows:
         return self._rows_of(self._coefficients(fields), t, fields)
 
@@ -394,8 +286,8 @@ class Written(Equation):
 
     def _by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
         """Fields from an expression for each scalar."""
-        whole = lambda name, scalar: rows.of_kind(self.fields[name].real).whole(nodes[scalar])  # noqa: E731
-        return {name: jnp.stack([whole(name, s) for s in self._scalars(name)]) for name in self.fields}
+        of = lambda name, scalar: rows.of_kind(self.fields[name].real).whole(nodes[scalar])  # noqa: E731
+        return {name: jnp.stack([of(name, s) for s in self._scalars(name)]) for name in self.fields}
 
     def _coefficients(self, fields: Fields) -> dict[Node, Array]:
         """Coefficients of each scalar of the fields."""
@@ -434,10 +326,6 @@ class Written(Equation):
     def numbers(self) -> dict[str, Any]:
         """The parameters of the text by name: attributes of the equation by default."""
         return {name: getattr(self, name) for name in self.text.system.parameters}
-
-
-def _whole(value: Any) -> Any:
-    return value.whole if hasattr(value, "whole") else value
 
 
 def write(

@@ -20,7 +20,7 @@ from solver.pictures import Recorded, View, save, spectra_figure
 
 @dataclass(frozen=True)
 class Spectra(Records):
-    """The equation's shell spectra: half the mean square in each shell |k| ∈ [k − Δk/2, k + Δk/2).
+    """The equation's shell spectra: of each energy and invariant its part in each shell |k| ∈ [k − Δk/2, k + Δk/2).
 
     One all-reduce of the shells for each spectrum.
     """
@@ -57,17 +57,14 @@ class Spectra(Records):
 
 def _about(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, str]:
     """Description of each spectrum."""
-    if type(equation).spectra is PeriodicSystem.spectra:  # one spectrum of each field, under any name
-        return {name: _half(field) for name, field in zip(names, equation.fields, strict=True)}
-    summed = equation.series_units()
+    of_fields, summed = equation.spectra_of_fields(), equation.series_units()
+    whole = {True: "that of the series", False: "its mean over the box"}
     return {
-        name: f"{name} in each shell: the sum of all shells is that of the series" if name in summed else _half(name)
+        name: f"half the mean square of {of_fields[name]} in each shell"
+        if name in of_fields
+        else f"{name} in each shell: the sum of all shells is {whole[name in summed]}"
         for name in names
     }
-
-
-def _half(name: str) -> str:
-    return f"half the mean square of {name} in each shell"
 
 
 def _law_of(name: str, energy: float) -> float:

@@ -54,16 +54,16 @@ class Energy:
     nonlinear: bool
 
 
-def expression(text: str, system: System, dimensions: int) -> Node:
+def expression(node: Node, system: System, dimensions: int, order: int = 0) -> Node:
     """An expression beside the equations, with definitions written out.
 
     Raises:
-        WrittenError: as `read_expression`; anything but a scalar.
+        WrittenError: another order than that of scalars (0) or of vectors (1).
     """
-    node = insert(read_expression(text, system.functions), system.definitions)
+    node = insert(node, system.definitions)
     kind = kind_of(node, system.kinds, dimensions, system.functions)
-    if kind.order:
-        raise node.place.error(f"{kind}: a scalar is needed")
+    if kind.order != order:
+        raise node.place.error(f"{kind}: a {('scalar', 'vector')[order]} is needed")
     for part in node.walk():
         if part == Name("t"):
             raise part.place.error("t beside the equations: energies and columns are functions of the fields alone")
@@ -72,8 +72,27 @@ def expression(text: str, system: System, dimensions: int) -> Node:
 
 def scalar_of(text: str, less: Reduced) -> Node:
     """An expression beside the equations, in components of the fields alone."""
-    node = expression(text, less.system, less.dimensions)
+    return in_scalars(read_expression(text, less.system.functions), less)
+
+
+def in_scalars(node: Node, less: Reduced) -> Node:
+    """The same of an expression that is read already."""
+    node = expression(node, less.system, less.dimensions)
     return replaced(written_out(node, less.system.kinds, less.dimensions).scalar, less.diagnosed)
+
+
+def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
+    """The components of a vector beside the equations, linear in the fields.
+
+    Raises:
+        WrittenError: it is not.
+    """
+    node = expression(read_expression(text, less.system.functions), less.system, less.dimensions, order=1)
+    entries = written_out(node, less.system.kinds, less.dimensions).entries
+    parts = tuple(replaced(entries.get((axis,), ZERO), less.diagnosed) for axis in range(less.dimensions))
+    if any(degree(part, set(less.system.fields)) > 1 for part in parts):
+        raise node.place.error("a product of fields: a vector that is linear in them is needed")
+    return parts
 
 
 # ---- quadratic forms ------------------------------------------------------------------------------------------------

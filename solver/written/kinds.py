@@ -19,7 +19,7 @@ from solver.written.tree import (
     Quotient,
     Sum,
 )
-from solver.written.vocabulary import CONSTANTS, COORDINATES, DIRECTIONS, POINTWISE, UNIT_VECTORS, nearest
+from solver.written.vocabulary import CONSTANTS, COORDINATES, DIRECTIONS, EXTREMES, POINTWISE, UNIT_VECTORS, nearest
 
 ORDERS = ("a scalar", "a vector", "a tensor")
 RANKS = {
@@ -206,7 +206,9 @@ class _Checker:
             return self.alike(tuple(values), "chosen beside")
         kinds = [self.scalar(argument, f"an argument of {name}") for argument in arguments]
         is_complex = any(kind.is_complex for kind in kinds)
-        if name in ("min", "max") and is_complex:
+        if name in EXTREMES and len(arguments) == 1:
+            raise node.place.error(f"{name}(f) over the box is for columns of the series alone: {name}(f, g) is needed")
+        if name in EXTREMES and is_complex:
             raise node.place.error(f"{name} of complex numbers, which have no order")
         return Kind(0, is_complex and name != "abs")
 

@@ -45,11 +45,17 @@ class Plan(Generic[Row]):
         return max(below, default=0) + (1 if slot.holds == "product" else 0)
 
     def levels(self) -> list[tuple[list[int], list[int]]]:
-        """The numbers of inner fields and of products that can be transformed together, one level after another."""
-        inner = [self.level(Slot("inner", i)) for i in range(len(self.inner))]
+        """The numbers of inner fields and of products that can be transformed together, one level after another.
+
+        An inner field that products of two levels hold is taken to the points for each of them.
+        """
         products = [self.level(Slot("product", i)) for i in range(len(self.products))]
-        of_level = lambda levels, wanted: [i for i, level in enumerate(levels) if level == wanted]  # noqa: E731
-        return [(of_level(inner, n), of_level(products, n + 1)) for n in range(max(products, default=0))]
+        levels = []
+        for n in range(max(products, default=0)):
+            of_level = [i for i, level in enumerate(products) if level == n + 1]
+            slots = {part for i in of_level for part in self.products[i].walk() if isinstance(part, Slot)}
+            levels.append((sorted(slot.number for slot in slots), of_level))
+        return levels
 
 
 def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Collection[str] = ()) -> Plan[Row]:

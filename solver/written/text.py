@@ -6,13 +6,14 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from solver.written.arranged import Row
 from solver.written.canonical import canonical_table
+from solver.written.columns import Column, Part, column_of, sizes_of, values_of
 from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
-from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, squares_of
+from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, vector_of
 from solver.written.formula import unicode
 from solver.written.kinds import VECTOR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
@@ -22,7 +23,7 @@ from solver.written.rates import Rate, Unseen, rate
 from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert, read_system
-from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
+from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, Slot, WrittenError
 from solver.written.values import complex_names, is_mixed, refuse_coupling
 from solver.written.vocabulary import Word, nearest
 
@@ -35,10 +36,10 @@ PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
 MOST_ARGUMENTS = 16  # of a function that takes any number
 TABLES = (
     "fields", "unknowns", "define", "parameters", "units", "means", "components", "functions", "energies", "series",
-    "symbols",
+    "invariants", "vectors", "symbols", "limits",
 )  # fmt: skip
 
-Column: TypeAlias = "tuple[Square, ...] | Plan[str]"
+LIMITS = (">= 0", "> 0")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,15 @@ class Text:
         functions: of the user's, by name: each of numbers at a point, with one number there.
         energies: what is quadratic in the fields and has a budget, as the text of its density by name; ½|u|² of each
             field if None.
-        series: further columns of the series, by name: texts whose means over the box are reported.
+        series: further columns of the series, by name: texts whose means over the box are reported, or what is made
+            of `mean(f)`, `max(f)`, `min(f)` and columns before them.
+        invariants: what is quadratic in the fields and moves between scales, as energies; those if None.
+        vectors: further vectors that diagnostics are asked for, as the velocity of a stream function: texts by name.
+        spectra: columns that are quadratic in the fields, whose spectra are of interest beside those of energies and
+            invariants.
+        conserved: columns without whose drift since the start the series is not complete.
+        rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
+        limits: of parameters, by name: `>= 0` or `> 0`.
         symbols: how names are printed, as `u` for `velocity`.
         plan: how the transforms are found, a key of `PLANS`. The fewest need other forms of products of two, so that
             aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
@@ -79,6 +88,12 @@ class Text:
     functions: Any = ()
     energies: Any = None
     series: Any = ()
+    invariants: Any = None
+    vectors: Any = ()
+    spectra: Sequence[str] = ()
+    conserved: Sequence[str] = ()
+    rate: str = ""
+    limits: Any = ()
     symbols: Any = ()
     plan: str = "fewest transforms"
     aliased: bool = False
@@ -97,8 +112,22 @@ class Text:
         for name, value in self.means:
             if not isinstance(value, str) and value != 0:
                 raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may stand in the text")
+        for name in ("conserved", "spectra"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        self._check_beside()
         if self.plan not in PLANS:
             raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
+
+    def _check_beside(self) -> None:
+        """Refuse what is conserved or has a spectrum and is no column, and limits that are none."""
+        columns = [name for name, _ in [*(self.energies or ()), *self.series]]
+        for table in ("conserved", "spectra"):
+            for name in getattr(self, table):
+                if self.energies is not None and name not in columns:
+                    raise WrittenError(f"{table} of {name!r}{nearest(name, columns)}")
+        for name, limit in self.limits:
+            if limit not in LIMITS:
+                raise WrittenError(f"limits of {name!r}: {limit!r}; {' or '.join(map(repr, LIMITS))} is needed")
 
     @cached_property
     def system(self) -> System:
@@ -190,7 +219,11 @@ class Worked:
         changes: N of each scalar of the fields, in the products of the plan.
         rate: what a CFL number needs.
         energies: quadratic forms and what changes them, by name.
-        columns: further columns of the series: quadratic forms, or plans of which the mean is reported.
+        columns: further columns of the series.
+        invariants: quadratic forms that move between scales, by name.
+        spectra: quadratic forms whose spectra are of interest, by name.
+        vectors: components of further vectors, by name.
+        sizes: of conserved quantities that may cancel to zero, by name; see `sizes_of`.
     """
 
     less: Reduced
@@ -200,6 +233,10 @@ class Worked:
     rate: Rate | Unseen
     energies: Mapping[str, Energy]
     columns: Mapping[str, Column]
+    invariants: Mapping[str, tuple[Square, ...]]
+    spectra: Mapping[str, tuple[Square, ...]]
+    vectors: Mapping[str, tuple[Node, ...]]
+    sizes: Mapping[str, tuple[Part, ...]]
 
     @property
     def plan_to_keep(self) -> str:
@@ -230,23 +267,56 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     refuse_broken_constraints(less)
     plan = PLANS[plan_name](less)
     changes = less.changes(plan.rows)
-    densities = default_energies(text.system, dimensions) if text.energies is None else text.energies
+    densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
     linear, causes = linear_operator(less), causes_of(less)
     if text.is_mixed:
         refuse_coupling(linear, less)
-    forms = {name: quadratic_form(density, less) for name, density in densities}
+    forms = {name: quadratic_form(density, less) for name, density in densities.items()}
+    columns: dict[str, Column] = {}
+    for name, column in text.series:
+        columns[name] = column_of(column, less, {*densities, *columns})
+    of_columns = {**densities, **dict(text.series)}
+    sizes = {name: sizes_of(of_columns[name], less, of_columns) for name in text.conserved}
+    invariants = forms
+    if text.invariants is not None:
+        invariants = {name: quadratic_form(density, less) for name, density in text.invariants}
     return Worked(
         less=less,
         linear=linear,
         plan=plan,
         changes=changes,
-        rate=rate(less, plan, changes),
+        rate=_given_rate(text.rate, less, plan) if text.rate else rate(less, plan, changes),
         energies={
             name: energy(form, less, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less)))
             for name, form in forms.items()
         },
-        columns={name: column_of(column, less) for name, column in text.series},
+        columns=columns,
+        invariants=invariants,
+        spectra={**forms, **{name: quadratic_form(of_columns[name], less) for name in text.spectra}, **invariants},
+        vectors={name: vector_of(vector, less) for name, vector in text.vectors},
+        sizes={name: parts for name, parts in sizes.items() if parts},
     )
+
+
+def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
+    """The rate that stands beside the equations, in inner fields of the plan."""
+    values = values_of(scalar_of(text, less), less)
+    if len(plan.levels()) > 1:
+        raise read_expression(text, less.system.functions).place.error(
+            "a rate beside products that stand inside an operator inside a product: such texts have none"
+        )
+    missing = [node for node in values.inner if node not in plan.inner]
+    if missing:
+        raise read_expression(text, less.system.functions).place.error(
+            f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points"
+        )
+
+    def in_plan(node: Node) -> Node:
+        if isinstance(node, Slot):
+            return Slot("inner", plan.inner.index(values.inner[node.number]))
+        return node.map_children(in_plan)
+
+    return Rate(None, in_plan(values.node), {})
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
@@ -267,13 +337,6 @@ def _word(name: str, function: Any) -> Word:
     least = sum(p.default is p.empty for p in by_place)
     most = MOST_ARGUMENTS if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
     return Word(f"{name}({', '.join(p.name for p in by_place)})", max(least, 1), most)
-
-
-def column_of(text: str, less: Reduced) -> Column:
-    """A column of the series: without transforms where it is a quadratic form."""
-    node = scalar_of(text, less)
-    squares = squares_of(node, less)
-    return plan_as_written({"": node}, less.system.fields, _apart(less)) if squares is None else squares
 
 
 def _apart(less: Reduced) -> Collection[str]:

@@ -53,9 +53,10 @@ ALGEBRA = {
 POINTWISE = {
     **{name: Word(f"{name}(f)") for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs")},
     "where": Word("where(a < b, f, g)", 3, 3),
-    "min": Word("min(f, g)", 2, 2),
-    "max": Word("max(f, g)", 2, 2),
+    "min": Word("min(f, g)", 1, 2),
+    "max": Word("max(f, g)", 1, 2),
 }
+EXTREMES = ("min", "max")  # over the box, of one argument
 REMARKS = {
     "dt": Word("dt(f), on the left of an equation"),
     "explicit": Word("explicit(term)"),

@@ -18,16 +18,25 @@ SMALL = {1: [64], 2: [24, 26], 3: [12, 14, 16]}
 COLUMNS = {
     "advection-diffusion": ["variance", "dissipation", "mean_drift"],
     "allen-cahn": ["free_energy"],
+    "brusselator": ["max_u"],
     "burgers": ["energy", "kmax_delta"],
     "cahn-hilliard": ["free_energy", "domain_size", "mass_drift"],
+    "fisher-kpp": ["mean_u"],
     "ginzburg-landau": ["mean_square", "min_modulus"],
     "hall-mhd": ["energy_from_resistivity", "ion_helicity"],
+    "hasegawa-mima": ["energy_from_hyperviscosity", "zonal_energy"],
     "hasegawa-wakatani": ["particle_flux", "energy_from_coupling", "zonal_energy"],
+    "isothermal-flow": ["mass_drift", "max_mach"],
+    "keller-segel": ["max_cells"],
     "klein-gordon": ["energy", "energy_drift"],
     "korteweg-de-vries": ["momentum_drift", "energy_drift"],
     "modified-korteweg-de-vries": ["momentum_drift", "energy_drift"],
+    "oldroyd-b": ["elastic_energy"],
+    "phase-field-crystal": ["free_energy", "mean_psi_drift"],
+    "shallow-water": ["energy", "volume_drift"],
     "sine-gordon": ["energy_drift"],
     "swift-hohenberg": ["free_energy"],
+    "zakharov": ["mass_drift", "energy_drift"],
 }
 
 

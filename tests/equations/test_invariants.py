@@ -43,8 +43,8 @@ pytestmark = pytest.mark.slow
 
 # what the nonlinear term conserves where no product is aliased
 CONSERVED = {
-    ("boussinesq", 2): ["kinetic", "potential"],
-    ("boussinesq", 3): ["kinetic", "potential"],
+    ("boussinesq", 2): ["kinetic_energy", "potential_energy"],
+    ("boussinesq", 3): ["kinetic_energy", "potential_energy"],
     ("burgers", 1): ["energy"],
     ("hall-mhd", 3): ["energy", "magnetic_helicity", "ion_helicity"],
     ("hasegawa-wakatani", 2): ["energy", "potential_enstrophy"],

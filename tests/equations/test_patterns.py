@@ -212,7 +212,7 @@ def test_one_transform_each_way(make_grid, name):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda g: AllenCahn(g, 0.0), "wall_width 0.0: a positive length"),
+        (lambda g: AllenCahn(g, 0.0), "wall_width 0.0: a positive number"),
         (lambda g: CahnHilliard(g, gradient_energy=-1.0), "gradient_energy -1.0: a positive number"),
         (lambda g: SwiftHohenberg(g, growth=np.inf), "growth inf: a finite number"),
         (lambda g: ComplexGinzburgLandau(g, np.nan), "linear_dispersion nan: a finite number"),

@@ -121,7 +121,7 @@ def test_series_and_spectra_add_up(make_grid):
     assert row["energy"] == pytest.approx(row["kinetic_energy"] + row["potential_energy"])
     assert row["potential_energy"] < 0 < row["kinetic_energy"]
     spectra = jax.jit(equation.spectra)(state.field)
-    assert float(2 * spectra["wavefunction"].sum()) == pytest.approx(row["mass"])
+    assert float(spectra["mass"].sum()) == pytest.approx(row["mass"])
     density = np.abs(np.asarray(state.field["wavefunction"])) ** 2
     assert float(2 * spectra["density"].sum()) == pytest.approx(np.mean(density**2))
 

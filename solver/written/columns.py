@@ -1,0 +1,173 @@
+"""Columns of the series that a text declares: means over the box, extremes, and what is made of these."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from solver.written.degrees import degree
+from solver.written.elimination import Reduced
+from solver.written.energies import Square, in_scalars, scalar_of, squares_of
+from solver.written.kinds import kind_of
+from solver.written.parse import read_expression
+from solver.written.plan import Plan, plan_as_written
+from solver.written.tree import (
+    Call,
+    Comparison,
+    Entry,
+    Name,
+    Negative,
+    Node,
+    Power,
+    Product,
+    Quotient,
+    Slot,
+    Sum,
+)
+from solver.written.values import complex_names, is_mixed
+from solver.written.vocabulary import EXTREMES, POINTWISE
+
+Mean: TypeAlias = "tuple[Square, ...] | Plan[str]"  # without transforms where it is a quadratic form
+
+
+@dataclass(frozen=True)
+class Values:
+    """A function of the fields at each point.
+
+    Args:
+        inner: what is taken to the points, linear in the fields.
+        node: the function, in slots of these, parameters and coordinates.
+    """
+
+    inner: tuple[Node, ...]
+    node: Node
+
+
+@dataclass(frozen=True)
+class Part:
+    """One number that a column is made of.
+
+    Args:
+        of: what is reduced.
+        by: `mean`, `max` or `min` over the box.
+    """
+
+    of: Mean | Values
+    by: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the series.
+
+    Args:
+        node: what is made of the parts, in slots of them, parameters, and names of columns before this one.
+        parts: numbers for the whole box.
+    """
+
+    node: Node
+    parts: tuple[Part, ...]
+
+
+def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
+    """A column from its text: the mean of a density, or what is made of means, extremes and other columns.
+
+    Args:
+        text: a density; or an expression without fields outside of `mean(f)`, `max(f)` and `min(f)`.
+        less: the system without its unknowns.
+        others: columns whose names may stand in it.
+
+    Raises:
+        WrittenError: fields outside of these, or an extreme of what is known mode by mode only.
+    """
+    whole = read_expression(text, less.system.functions)
+    if not any(_is_extreme(part) or (isinstance(part, Name) and part.name in others) for part in whole.walk()):
+        return Column(Slot("part", 0), (Part(_mean(scalar_of(text, less), less), "mean"),))
+    parts: list[Part] = []
+
+    def without_parts(node: Node) -> Node:
+        if not (_is_extreme(node) or (isinstance(node, Call) and node.function == "mean")):
+            return node.map_children(without_parts)
+        assert isinstance(node, Call)
+        density = in_scalars(node.arguments[0], less)
+        parts.append(
+            Part(_mean(density, less), "mean")
+            if node.function == "mean"
+            else Part(values_of(density, less), node.function)
+        )
+        return Slot("part", len(parts) - 1)
+
+    made = without_parts(whole)
+    system = less.system
+    for part in made.walk():
+        if isinstance(part, Name | Entry) and part.name not in others:
+            if part.name in {*system.fields, *system.unknowns, *system.definitions}:
+                raise part.place.error(f"{part.name!r} beside max, min or another column: mean({part.name}) is needed")
+            kind_of(part, system.kinds, less.dimensions, system.functions)
+    return Column(made, tuple(parts))
+
+
+def values_of(node: Node, less: Reduced) -> Values:
+    """An expression in components of the fields as a function at the points.
+
+    Raises:
+        WrittenError: a derivative of a product stands in it.
+    """
+    fields, inner = set(less.system.fields), list[Node]()
+    functions = {*POINTWISE, "conj", "real", "imag", "cause", *less.system.functions}
+
+    def at_points(part: Node) -> Node:
+        if not degree(part, fields):
+            return part
+        is_function = isinstance(part, Call) and part.function in functions
+        if is_function or isinstance(part, Comparison | Sum | Product | Quotient | Power | Negative):
+            return part.map_children(at_points)
+        if degree(part, fields) != 1:
+            raise part.place.error("a derivative of products at the points: only those of fields are known")
+        if part not in inner:
+            inner.append(part)
+        return Slot("inner", inner.index(part))
+
+    made = at_points(node)
+    return Values(tuple(inner), made)
+
+
+def sizes_of(text: str, less: Reduced, others: Mapping[str, str]) -> tuple[Part, ...]:
+    """What a mean would be if nothing in it cancelled: the sum of these; none for what cannot cancel.
+
+    Each term of the density counts with its modulus: a squared term as it is, others at each point.
+
+    Args:
+        text: of a column.
+        less: the system without its unknowns.
+        others: texts of columns whose names may stand in it.
+    """
+    density = in_scalars(_without_columns(read_expression(text, less.system.functions), less, others), less)
+    parts = []
+    for term in density.terms if isinstance(density, Sum) else (density,):
+        squares = squares_of(term, less)
+        if squares is not None and all(square.left == square.right for square in squares):
+            parts.append(Part(squares, "mean"))
+        else:
+            values = values_of(term, less)
+            parts.append(Part(Values(values.inner, Call("abs", (values.node,))), "mean"))
+    return () if len(parts) == 1 and isinstance(parts[0].of, tuple) else tuple(parts)
+
+
+def _without_columns(node: Node, less: Reduced, others: Mapping[str, str]) -> Node:
+    """An expression with the texts of other columns in place of their names."""
+    if isinstance(node, Name) and node.name in others:
+        return _without_columns(read_expression(others[node.name], less.system.functions), less, others)
+    return node.map_children(lambda child: _without_columns(child, less, others))
+
+
+def _is_extreme(node: Node) -> bool:
+    return isinstance(node, Call) and node.function in EXTREMES and len(node.arguments) == 1
+
+
+def _mean(density: Node, less: Reduced) -> Mean:
+    """A mean over the box."""
+    squares = squares_of(density, less)
+    apart = complex_names(less.system) if is_mixed(less.system) else ()
+    return plan_as_written({"": density}, less.system.fields, apart) if squares is None else squares
