@@ -38,6 +38,12 @@ def written_entry(
             functions=functions,
             energies=section.energies,
             series=section.series,
+            invariants=section.invariants,
+            spectra=section.spectra,
+            vectors=section.vectors,
+            conserved=section.conserved,
+            rate=section.rate,
+            limits=section.limits,
             plan=section.plan,
         )
         system = text.system

@@ -225,7 +225,18 @@ class WrittenEquation(Section):
     energies: Names | None = Field(
         None, description="densities that are quadratic in the fields, whose budgets are kept"
     )
-    series: Names = Field({}, description="further columns of series.csv: what is averaged over the box")
+    series: Names = Field(
+        {},
+        description="further columns of series.csv: what is averaged over the box, or made of max(f), min(f), mean(f)",
+    )
+    invariants: Names | None = Field(
+        None, description="densities that are quadratic in the fields and move between scales; the energies by default"
+    )
+    spectra: Texts = Field((), description="columns that are quadratic in the fields and have a spectrum too")
+    vectors: Names = Field({}, description="vectors linear in the fields, whose scales and structure are of interest")
+    conserved: Texts = Field((), description="columns whose drift since the start series.csv has too")
+    rate: str = Field("", description="what the CFL number is the largest of [1/time], where the text does not tell it")
+    limits: Names = Field({}, description="of parameters, by name: '>= 0' or '> 0'")
     plan: Literal["fewest transforms", "as written"] = Field(
         "fewest transforms", description="how the transforms are found"
     )

@@ -340,6 +340,12 @@ def write(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     energies: Mapping[str, str] | None = None,
     series: Mapping[str, str] | None = None,
+    invariants: Mapping[str, str] | None = None,
+    spectra: Sequence[str] = (),
+    vectors: Mapping[str, str] | None = None,
+    conserved: Sequence[str] = (),
+    rate: str = "",
+    limits: Mapping[str, str] | None = None,
     plan: str = "fewest transforms",
 ) -> type[Written]:
     """A class of equations from text.
@@ -359,7 +365,14 @@ def write(
         functions: of your own, by name, written with `jax.numpy`: of numbers at a point, with one number there. Terms
             with them are evaluated as written, and tell no CFL number.
         energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
-        series: further columns of the series, by name: what is averaged over the box.
+        series: further columns of the series, by name: what is averaged over the box, or made of `max(f)`, `min(f)`,
+            `mean(f)` and columns before it.
+        invariants: densities that are quadratic in the fields and move between scales; the energies by default.
+        spectra: columns that are quadratic in the fields and have a spectrum, as energies and invariants have.
+        vectors: further vectors that diagnostics are asked for, linear in the fields, by name.
+        conserved: columns whose drift since the start the series has too.
+        rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
+        limits: of parameters, by name: `>= 0` or `> 0`.
         plan: `fewest transforms`, or `as written` for those that stand in the text.
 
     Returns:
@@ -383,6 +396,12 @@ def write(
             functions=functions or {},
             energies=energies,
             series=series or {},
+            invariants=invariants,
+            spectra=spectra,
+            vectors=vectors or {},
+            conserved=conserved,
+            rate=rate,
+            limits=limits or {},
             plan=plan,
         )
     )

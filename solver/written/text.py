@@ -263,6 +263,9 @@ def without_unknowns(text: Text, dimensions: int) -> Reduced:
 @cache
 def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     less = without_unknowns(text, dimensions)
+    for name, _ in text.limits:
+        if name not in less.system.parameters:
+            raise WrittenError(f"limits of {name!r}{nearest(name, less.system.parameters)}")
     without_divergence(less)  # refuses constraints that it does not know
     refuse_broken_constraints(less)
     plan = PLANS[plan_name](less)

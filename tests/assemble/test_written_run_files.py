@@ -2,8 +2,10 @@
 
 import json
 
+import h5py
 import jax.numpy as jnp
 import jsonschema
+import numpy as np
 import pytest
 import tomli_w
 
@@ -71,6 +73,18 @@ def test_what_a_run_file_says_is_the_equation(case):
         ({"series": {"e": "b**c"}}, "unknown name 'c'"),
         ({"means": {"c": 0}}, "units, means and components of 'c'"),
         ({"means": {"b": 1.0}}, "where 0 is needed"),
+        ({"write": ["dt(u) = -u@grad(u) + g*max(b)", "dt(b) = 0*b"]}, "max(f) over the box is for columns"),
+        ({"series": {"e": "b*max(b)"}}, "'b' beside max, min or another column: mean(b) is needed"),
+        ({"series": {"e": "max(div(u*b))"}}, "a derivative of products at the points"),
+        ({"series": {"e": "later*2", "later": "b*b"}}, "unknown name 'later'"),
+        ({"invariants": {"e": "b**3"}}, "an energy is quadratic"),
+        ({"vectors": {"w": "b*u"}}, "a product of fields"),
+        ({"vectors": {"w": "b"}}, "a vector is needed"),
+        ({"conserved": ["enstrophy"]}, "conserved of 'enstrophy'; known are flux, kinetic"),
+        ({"spectra": ["fluks"]}, "spectra of 'fluks'; did you mean 'flux'?"),
+        ({"limits": {"nu": "positive"}}, "limits of 'nu': 'positive'; '>= 0' or '> 0' is needed"),
+        ({"limits": {"mu": "> 0"}}, "limits of 'mu'"),
+        ({"rate": "abs(b)*dx(b)"}, "in the rate, which the right-hand side does not take to the points"),
         ({"plan": "fast"}, "equation.plan = 'fast'"),
         ({"forms": {}}, "equation.forms: unknown key"),
         ({"fields": {"u": "vector", "b": "wavefunction"}}, "complex, in the equation of the real field 'u'"),
@@ -103,6 +117,31 @@ def test_a_run_keeps_its_plan_and_goes_on_with_the_same_bits(case, tmp_path, mon
     assert "other physics (equation.write" in capsys.readouterr().err
     assert main(["run", str(case(write=other)), *again]) != 0
     assert "other physics (equation.write" in capsys.readouterr().err
+
+
+def test_what_stands_beside_the_equations(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    beside = {
+        "series": {"flux": "u.up*b", "top": "max(b)", "range": "top - min(b)", "mean_b": "b"},
+        "invariants": {"kinetic": "u@u/2", "heat": "b*b"},
+        "spectra": ["flux"],
+        "conserved": ["mean_b"],
+        "rate": "abs(b) + 2",
+        "limits": {"nu": ">= 0"},
+    }
+    path = case(**beside)
+    short = ["time.step=0.01", "time.end=0.02", "output.spectra={}", "output.directory=run"]
+    assert main(["run", str(path), *short, "initial.b.background=0.5"]) == 0
+    row = read_series(tmp_path / "run" / "series.csv")
+    assert (row["top"][0], row["range"][0]) == pytest.approx((1.5, 1.0), abs=1e-2)
+    assert row["cfl"][0] == pytest.approx((row["top"][0] + 2) * 0.01, rel=1e-9)
+    assert abs(row["mean_b_drift"][-1]) < 1e-12
+    with h5py.File(tmp_path / "run" / "spectra.h5") as file:
+        for name in ("kinetic", "flux"):
+            assert np.sum(file[name][0]) == pytest.approx(row[name][0], abs=1e-14)
+        assert "heat" in file
+    assert main(["run", str(path), "equation.parameters.nu=-1.0"]) != 0
+    assert "nu -1.0: zero or more is needed" in capsys.readouterr().err
 
 
 def test_a_plan_that_cannot_be_read_is_said(case, tmp_path, monkeypatch, capsys):
