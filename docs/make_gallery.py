@@ -38,6 +38,7 @@ INSTANTS = 120  # snapshots of a run in one dimension
 CASE = {"navier-stokes": "kelvin-helmholtz"}  # where an equation has several; its first one otherwise
 SHORTER = {
     "gray-scott": ["grid.shape=[192,192]", "time.end=5000"],
+    "isothermal-flow": ["grid.shape=[48,48,48]", "time.end=10.0"],
     "kuramoto-sivashinsky": ["grid.shape=[192,192]", "time.end=60.0"],
     "schroedinger-poisson": ["grid.shape=[48,48,48]", "time.end=20.0"],
 }
@@ -49,6 +50,7 @@ FIELD = {
     "mhd": "magnetic_field",
     "navier-stokes": "dye",
     "schroedinger-poisson": "density",
+    "shallow-water": "height",
 }
 CUT = {"boussinesq": 1}  # axis across a plane in three dimensions; the last one otherwise
 

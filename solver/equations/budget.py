@@ -9,8 +9,6 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import weighted_mean_square
-from solver.grid import Grid
 from solver.operators import Fields
 
 BUDGET = "budget"  # beside the fields, in what a stepper moves
@@ -43,11 +41,6 @@ def imbalance(energy: str, start: float, now: float, integrals: Mapping[str, Any
     causes = [float(value) for name, value in integrals.items() if name.startswith(f"{energy}_from_")]
     largest = max(map(abs, [start, now, *causes]))
     return (now - start - sum(causes)) / (largest or 1.0)
-
-
-def dissipation(fields: Fields, damping: Mapping[str, Array], grid: Grid) -> dict[str, Array]:
-    """Rate at which ½⟨|u|²⟩ of each field is lost to a damping of its modes [energy/time]."""
-    return {name: weighted_mean_square(fields[name], rate, grid) for name, rate in damping.items()}
 
 
 def stacked(budget: Mapping[str, Any]) -> Array:

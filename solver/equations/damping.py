@@ -8,26 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
 from solver.equations.system import require
 from solver.grid import Grid
 
 HOW = '; jax.config.update("jax_enable_x64", True), and a grid of precision float32 can'
-
-
-def hyper_damping(coefficient: ArrayLike, order: int, grid: Grid) -> Array:
-    """ν_h |k|^(2p) on every stored mode [1/time].
-
-    Formed as ν_h K^(2p) · (|k|/K)^(2p), K the largest |k|: single precision holds no |k|^(2p) above 3e38.
-    """
-    relative = grid.k_squared() / grid.k_corner**2
-    return coefficient * grid.k_corner ** (2 * order) * relative**order
-
-
-def damping(coefficient: ArrayLike, hyper_coefficient: ArrayLike, order: int, grid: Grid) -> Array:
-    """ν |k|² + ν_h |k|^(2p) on every stored mode [1/time]."""
-    return coefficient * grid.k_squared() + hyper_damping(hyper_coefficient, order, grid)
 
 
 def require_damping(grid: Grid, order: int, **coefficients: ArrayLike) -> None:

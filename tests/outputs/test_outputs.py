@@ -33,7 +33,7 @@ def rows(count, shells=20):
 @pytest.mark.parametrize(
     ("make", "shape", "laws"),
     [
-        (lambda grid: sw.equations.NavierStokes(grid, 0.1), (8, 8, 8), {"energy": 5 / 3}),
+        (lambda grid: sw.equations.NavierStokes(grid, 0.1), (8, 8, 8), {"energy": 5 / 3, "helicity": 5 / 3}),
         (lambda grid: sw.equations.Vorticity(grid, 0.1), (8, 8), {"energy": 3.0, "enstrophy": 1.0}),
         (lambda grid: sw.equations.Burgers(grid, 0.1), (8,), {"energy": None}),
     ],

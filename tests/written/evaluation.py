@@ -194,6 +194,8 @@ class _Work:
         self.inverse = self.forward = 0
         for inner, products in plan.levels():
             for i in inner:
+                if Slot("inner", i) in self.done:  # for a level before
+                    continue
                 self.done[Slot("inner", i)] = box.points(self.term(plan.inner[i]))
                 self.inverse += 1
             for i in products:
