@@ -19,8 +19,10 @@ OF_SMALL_GRIDS = {
     ("boussinesq", 2): ["equation.rotation=0.0"],
     ("navier-stokes", 2): ["initial={ name = 'random-phase' }"],
     ("nonlinear-schroedinger", 2): ["grid.dealias=two-thirds"],
+    ("oldroyd-b", 2): ["initial.velocity={ name = 'random-phase' }"],
     ("schroedinger-poisson", 2): ["initial={ name = 'gaussian' }"],
     ("vorticity", 2): ["forcing.low=1.5", "forcing.high=3.5"],
+    ("zakharov", 2): ["grid.dealias=two-thirds"],
 }
 
 

@@ -64,6 +64,7 @@ class Written(Reported):
                 cls.dimensions = dimensions_of(cls.text)
 
     def __check_init__(self) -> None:
+        _ = self.text.system  # refuses a text that cannot be read
         limits = dict(self.text.limits)
         for name, value in self.numbers().items():
             words, options = LIMITS[limits.get(name, "")]

@@ -101,3 +101,9 @@ def test_a_run_file_with_scalars(tmp_path):
         assemble.read_run_file(path, ["equation.diffusivities=[]"])
     with pytest.raises(ConfigError, match=r"scalars.*names are needed that differ"):
         assemble.read_run_file(path, ["equation.scalars=['dye', 'dye']", "equation.diffusivities=[1, 1]"])
+
+
+def test_a_scalar_called_as_a_word_of_the_language_is_refused_at_once():
+    grid = sw.Grid((8, 10), mesh=sw.device_mesh([0]))
+    with pytest.raises(ValueError, match="field 'x': the name has a meaning of its own"):
+        sw.equations.NavierStokes(grid, viscosity=0.1, scalars=("x",), diffusivities=(0.1,))

@@ -18,6 +18,8 @@ from solver.loop import BlowUp
 class Gain(sw.forcing.Forcing):
     """Adds to every mode what grows by e in a fifth of a time unit, whether transforms see the mode or not."""
 
+    ranks = ("vector", "scalar", "symmetric tensor")
+
     def force(self, state, u_hat, grid):
         return 5.0 * u_hat
 
