@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         fraclap as fraclap,
         grad as grad,
         helmholtz as helmholtz,
+        hyper as hyper,
         inverse_lap as inverse_lap,
         lap as lap,
         mean as mean,

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.damping import require_damping
 from solver.equations.field import Field
 from solver.equations.system import require
 from solver.equations.written import Written
@@ -25,9 +24,9 @@ def _text(dimensions: int) -> Text:
     return Text(
         write=[
             f"dt(velocity) = -velocity@grad(velocity) - grad(pressure){turned} + cause(buoyancy, buoyancy*up)"
-            " + cause(viscosity, viscosity*lap(velocity) - hyperviscosity*fraclap(velocity, hyper_order))",
+            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
             "dt(buoyancy) = -velocity@grad(buoyancy) - cause(stratification, buoyancy_frequency**2*velocity.up)"
-            " + cause(diffusivity, diffusivity*lap(buoyancy) - hyperdiffusivity*fraclap(buoyancy, hyper_order))",
+            " + cause(diffusivity, diffusivity*lap(buoyancy) + hyper(buoyancy, hyperdiffusivity, hyper_order))",
             "div(velocity) = 0",
         ],
         fields={"velocity": "vector", "buoyancy": "scalar"},
@@ -38,7 +37,11 @@ def _text(dimensions: int) -> Text:
             "buoyancy_flux": "velocity.up*buoyancy",
             "max_divergence": "max(abs(div(velocity)))",
         },
-        limits=dict.fromkeys(["viscosity", "diffusivity", "buoyancy_frequency"], ">= 0"),
+        limits={
+            **dict.fromkeys(["viscosity", "diffusivity", "hyperviscosity", "hyperdiffusivity"], ">= 0"),
+            "buoyancy_frequency": ">= 0",
+            "hyper_order": ">= 1",
+        },
         symbols={"velocity": "u", "buoyancy": "b", "pressure": "p", "rotation": "f", "buoyancy_frequency": "N",
                  "viscosity": "nu", "diffusivity": "kappa", "hyperviscosity": "nu_h", "hyperdiffusivity": "kappa_h",
                  "hyper_order": "q"},
@@ -94,9 +97,6 @@ class Boussinesq(Written):
     }
 
     def __check_init__(self) -> None:
-        require_damping(
-            self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperdiffusivity=self.hyperdiffusivity
-        )
         require("rotation", self.rotation, "a finite number")
         if self.grid.dimensions == 2 and not (isinstance(self.rotation, int | float) and self.rotation == 0):
             raise ValueError(f"rotation {self.rotation} in two dimensions: 0 is needed, there is no third component")

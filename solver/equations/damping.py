@@ -1,56 +1,80 @@
-"""Viscosity and hyperviscosity: how fast modes are damped, in any order that the precision can hold."""
+"""Powers of the Laplacian in a text: whether the grid's precision can hold the damping of the largest wavenumber."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
-from solver.equations.system import require
+from solver.equations.evaluated import AtPoints
 from solver.grid import Grid
+from solver.written.components import ONE, times
+from solver.written.degrees import degree
+from solver.written.formula import unicode
+from solver.written.system import System
+from solver.written.tree import Call, Name, Negative, Node, Product, Quotient, Sum
 
 HOW = '; jax.config.update("jax_enable_x64", True), and a grid of precision float32 can'
 
 
-def require_damping(grid: Grid, order: int, **coefficients: ArrayLike) -> None:
-    """Refuse orders and coefficients ν_h whose damping the grid's precision cannot hold; traced values pass.
+def require_powers(grid: Grid, system: System, numbers: Mapping[str, Any]) -> None:
+    """Refuse a ν_h (−∇²)^p in a text whose size ν_h K^(2p), K the largest |k|, the grid's precision cannot hold.
+
+    Numbers that are being traced pass.
 
     Raises:
-        ValueError: an order below one, a negative coefficient, or a number that overflows or vanishes; the message
-            names the parameter, its value and what is possible.
+        ValueError: the message names the coefficient, the power and what is possible.
     """
-    require("hyper_order", order, "one or more", least=1)
-    require_power(grid, "hyper_order", order, **coefficients)
+    fields = {*system.fields, *system.unknowns}
+    sides = [side for line in system.lines for side in (line.left, line.right)]
+    for coefficient, power in dict.fromkeys(found for side in sides for found in _powers(side, ONE, fields)):
+        values = [AtPoints((node,), ()).made({}, numbers, None, ())[0] for node in (coefficient, power)]
+        if not any(isinstance(value, jax.core.Tracer) for value in values):
+            value, exponent = (float(np.max(np.abs(value))) for value in values)
+            _require(grid, _said(coefficient, numbers), _said(power, numbers), value, exponent)
 
 
-def require_power(grid: Grid, name: str, order: ArrayLike, **coefficients: ArrayLike) -> None:
-    """As `require_damping`, for a power p of k² that is called `name` and need not be whole; traced values pass.
-
-    Raises:
-        ValueError: a negative coefficient, or a number that overflows or vanishes.
-    """
-    for coefficient, value in coefficients.items():
-        require(coefficient, value, "zero or more", least=0)
-    if isinstance(order, jax.core.Tracer):
-        return
+def _require(grid: Grid, coefficient: str, power: str, value: float, exponent: float) -> None:
     numbers = np.finfo(jnp.result_type(float))  # in which ν_h and K^(2p) are held
-    power = 2 * float(np.max(order)) * math.log(grid.k_corner)
-    if abs(power) > math.log(float(numbers.max)):
+    logarithm = 2 * exponent * math.log(grid.k_corner)
+    if abs(logarithm) > math.log(float(numbers.max)):
         raise ValueError(
-            f"{name} {order}: {numbers.dtype} cannot hold |k|^{2 * order} of the largest |k| = {grid.k_corner:.4g}"
+            f"{power}: {numbers.dtype} cannot hold |k|^{2 * exponent:g} of the largest |k| = {grid.k_corner:.4g}"
             + (HOW if numbers.dtype == np.float32 else "")
         )
-    possible = float(np.finfo(grid.dtype).max) * math.exp(-power)
-    for coefficient, value in coefficients.items():
-        for entry in jax.tree.leaves(value):
-            given = 0.0 if isinstance(entry, jax.core.Tracer) else np.asarray(entry, float)
-            if np.any(given > possible):
-                raise ValueError(
-                    f"{coefficient} {value} with {name} {order}: at most {possible:.3g} is needed, or {grid.precision} "
-                    f"cannot hold the damping of the largest |k| = {grid.k_corner:.4g}"
-                )
-            if np.any((given > 0) & (given < float(numbers.tiny))):
-                raise ValueError(f"{coefficient} {value}: {numbers.dtype} cannot hold it" + HOW)
+    possible = float(np.finfo(grid.dtype).max) * math.exp(-logarithm)
+    if value > possible:
+        raise ValueError(
+            f"{coefficient} with {power}: at most {possible:.3g} is needed, or {grid.precision} cannot hold the "
+            f"damping of the largest |k| = {grid.k_corner:.4g}"
+        )
+    if 0 < value < float(numbers.tiny):
+        raise ValueError(f"{coefficient}: {numbers.dtype} cannot hold it" + HOW)
+
+
+def _said(node: Node, numbers: Mapping[str, Any]) -> str:
+    """A constant as an error message names it: a parameter with its value."""
+    return f"{node.name} {numbers[node.name]}" if isinstance(node, Name) and node.name in numbers else unicode(node)
+
+
+def _powers(node: Node, coefficient: Node, fields: set[str]) -> Iterator[tuple[Node, Node]]:
+    """Each power of the Laplacian in an expression, and the constant that stands before it."""
+    is_constant = lambda part: degree(part, fields) == 0  # noqa: E731
+    match node:
+        case Call("fraclap", (_, power)) if is_constant(power):
+            yield coefficient, power
+        case Product(left, right) if is_constant(left) or is_constant(right):
+            number, rest = (left, right) if is_constant(left) else (right, left)
+            yield from _powers(rest, times(number, coefficient), fields)
+        case Quotient(above, below) if is_constant(below):
+            yield from _powers(above, Quotient(coefficient, below), fields)
+        case Sum() | Negative() | Call("cause" | "explicit"):
+            for child in node.children:
+                yield from _powers(child, coefficient, fields)
+        case _:
+            for child in node.children:
+                yield from _powers(child, ONE, fields)

@@ -8,7 +8,6 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.damping import require_damping
 from solver.equations.field import Field
 from solver.equations.mhd import Vector, alfven_rate, require_mean_field
 from solver.equations.written import Written
@@ -27,9 +26,9 @@ def _text(has_mean_field: bool) -> Text:
     return Text(
         write=[
             f"dt({u}) = -{u}@grad({u}) + {total}@grad({b}) - grad(pressure)"
-            f" + cause(viscosity, viscosity*lap({u}) - hyperviscosity*fraclap({u}, hyper_order))",
+            f" + cause(viscosity, viscosity*lap({u}) + hyper({u}, hyperviscosity, hyper_order))",
             f"dt({b}) = curl(cross({u} - {d}*curl({b}), {total}))"
-            f" + cause(resistivity, resistivity*lap({b}) - hyperresistivity*fraclap({b}, hyper_order))",
+            f" + cause(resistivity, resistivity*lap({b}) + hyper({b}, hyperresistivity, hyper_order))",
             f"div({u}) = 0",
             f"div({b}) = 0",
         ],
@@ -57,7 +56,10 @@ def _text(has_mean_field: bool) -> Text:
             "ion_helicity": f"(potential + {d}*{u})@({b} + {d}*curl({u}))",
         },
         spectra=["kinetic_energy", "magnetic_energy"],
-        limits=dict.fromkeys(["viscosity", "resistivity", d], ">= 0"),
+        limits={
+            **dict.fromkeys(["viscosity", "resistivity", d, "hyperviscosity", "hyperresistivity"], ">= 0"),
+            "hyper_order": ">= 1",
+        },
         symbols={u: "u", b: "b", b0: "B_0", d: "d_i", "pressure": "p", "potential": "a", "viscosity": "nu",
                  "resistivity": "eta", "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
         aliased=True,
@@ -121,9 +123,6 @@ class HallMHD(Written):
     }
 
     def __check_init__(self) -> None:
-        require_damping(
-            self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperresistivity=self.hyperresistivity
-        )
         require_mean_field(self.mean_field, self.grid)
 
     @property

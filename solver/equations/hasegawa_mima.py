@@ -7,7 +7,6 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.damping import require_damping
 from solver.equations.written import Written
 from solver.written import Text
 
@@ -41,7 +40,7 @@ class HasegawaMima(Written):
     name: ClassVar[str] = "hasegawa-mima"
     text: ClassVar[Text] = Text(
         write="dt(q) = -v@grad(q) + density_gradient*dy(phi) + cause(viscosity, viscosity*lap(q))"
-        " - cause(hyperviscosity, hyperviscosity*fraclap(q, hyper_order))",
+        " + cause(hyperviscosity, hyper(q, hyperviscosity, hyper_order))",
         fields={"q": "scalar"},
         define={"phi": "-helmholtz(q, 1)", "v": "perp(phi)"},
         means={"q": 0},
@@ -49,13 +48,10 @@ class HasegawaMima(Written):
         series={"kinetic_energy": "v@v/2", "zonal_energy": "dx(mean(phi, y))**2/2"},
         spectra=["kinetic_energy"],
         vectors={"velocity": "v"},
-        limits={"viscosity": ">= 0"},
+        limits={"viscosity": ">= 0", "hyperviscosity": ">= 0", "hyper_order": ">= 1"},
         symbols={"density_gradient": "kappa", "viscosity": "nu", "hyperviscosity": "nu_h", "hyper_order": "p"},
         aliased=True,
     )
     units: ClassVar[dict[str, str]] = dict.fromkeys(
         ("energy", "potential_enstrophy", "kinetic_energy", "zonal_energy", "cfl"), "1"
     )
-
-    def __check_init__(self) -> None:
-        require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)

@@ -8,7 +8,6 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.damping import require_damping
 from solver.equations.field import Field
 from solver.equations.written import Written
 from solver.written import Text
@@ -21,10 +20,10 @@ def _text(modified: bool) -> Text:
     return Text(
         write=[
             f"dt(vorticity) = -v@grad(vorticity) + cause(coupling, adiabaticity*({coupled}))"
-            " + cause(viscosity, viscosity*lap(vorticity) - hyperviscosity*fraclap(vorticity, hyper_order))",
+            " + cause(viscosity, viscosity*lap(vorticity) + hyper(vorticity, hyperviscosity, hyper_order))",
             "dt(density) = -v@grad(density) - cause(gradient, density_gradient*dy(phi))"
             f" + cause(coupling, adiabaticity*({coupled}))"
-            " + cause(diffusivity, diffusivity*lap(density) - hyperdiffusivity*fraclap(density, hyper_order))",
+            " + cause(diffusivity, diffusivity*lap(density) + hyper(density, hyperdiffusivity, hyper_order))",
         ],
         fields={"vorticity": "scalar", "density": "scalar"},
         define={"phi": "inverse_lap(vorticity)", "v": "perp(phi)"},
@@ -38,7 +37,10 @@ def _text(modified: bool) -> Text:
         },
         spectra=["kinetic_energy"],
         vectors={"velocity": "v"},
-        limits={"adiabaticity": ">= 0", "viscosity": ">= 0", "diffusivity": ">= 0"},
+        limits={
+            **dict.fromkeys(["adiabaticity", "viscosity", "diffusivity", "hyperviscosity", "hyperdiffusivity"], ">= 0"),
+            "hyper_order": ">= 1",
+        },
         symbols={"vorticity": "zeta", "density": "n", "adiabaticity": "alpha", "density_gradient": "kappa",
                  "viscosity": "nu", "diffusivity": "D", "hyperviscosity": "nu_h", "hyperdiffusivity": "D_h",
                  "hyper_order": "p"},
@@ -96,11 +98,6 @@ class HasegawaWakatani(Written):
         ("energy", "potential_enstrophy", "kinetic_energy", "zonal_energy", "particle_flux", "resistive_dissipation",
          "cfl"), "1",
     )  # fmt: skip
-
-    def __check_init__(self) -> None:
-        require_damping(
-            self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperdiffusivity=self.hyperdiffusivity
-        )
 
     @property
     def text(self) -> Text:  # type: ignore[override]

@@ -14,7 +14,6 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_product, weighted_mean_square
 from solver.equations.budget import Budget, Changes
-from solver.equations.damping import require_damping
 from solver.equations.field import Field
 from solver.equations.system import require
 from solver.equations.written import Written
@@ -41,9 +40,9 @@ def _text(dimensions: int, has_mean_field: bool) -> Text:
     return Text(
         write=[
             f"dt({u}) = -{u}@grad({u}) + {b}@grad({b}){tension} - grad(pressure)"
-            f" + cause(viscosity, viscosity*lap({u}) - hyperviscosity*fraclap({u}, hyper_order))",
+            f" + cause(viscosity, viscosity*lap({u}) + hyper({u}, hyperviscosity, hyper_order))",
             f"dt({b}) = {b}@grad({u}) - {u}@grad({b}){stretching}"
-            f" + cause(resistivity, resistivity*lap({b}) - hyperresistivity*fraclap({b}, hyper_order))",
+            f" + cause(resistivity, resistivity*lap({b}) + hyper({b}, hyperresistivity, hyper_order))",
             f"div({u}) = 0",
             f"div({b}) = 0",
         ],
@@ -62,7 +61,10 @@ def _text(dimensions: int, has_mean_field: bool) -> Text:
             "max_divergence": f"max(max(abs(div({u})), abs(div({b}))))",
         },
         invariants={"energy": f"({u}@{u} + {b}@{b})/2", "cross_helicity": f"{u}@{b}", **third},
-        limits=dict.fromkeys(["viscosity", "resistivity"], ">= 0"),
+        limits={
+            **dict.fromkeys(["viscosity", "resistivity", "hyperviscosity", "hyperresistivity"], ">= 0"),
+            "hyper_order": ">= 1",
+        },
         symbols={u: "u", b: "b", b0: "B_0", "pressure": "p", "viscosity": "nu", "resistivity": "eta",
                  "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
         aliased=True,
@@ -116,9 +118,6 @@ class MHD(Written):
     }
 
     def __check_init__(self) -> None:
-        require_damping(
-            self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity, hyperresistivity=self.hyperresistivity
-        )
         require_mean_field(self.mean_field, self.grid)
 
     @property

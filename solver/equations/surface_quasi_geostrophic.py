@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.damping import require_power
 from solver.equations.written import Written
 from solver.written import Text
 
@@ -39,14 +38,14 @@ class SurfaceQuasiGeostrophic(Written):
 
     name: ClassVar[str] = "surface-quasi-geostrophic"
     text: ClassVar[Text] = Text(
-        write="dt(buoyancy) = -u@grad(buoyancy) - cause(diffusion, diffusivity*fraclap(buoyancy, exponent))",
+        write="dt(buoyancy) = -u@grad(buoyancy) + cause(diffusion, hyper(buoyancy, diffusivity, exponent))",
         fields={"buoyancy": "scalar"},
         define={"psi": "fraclap(buoyancy, -1/2)", "u": "perp(psi)"},
         units={"buoyancy": "length/time"},
         energies={"variance": "buoyancy*buoyancy/2", "energy": "psi*buoyancy/2"},
         series={"max_slope": "sqrt(max(grad(buoyancy)@grad(buoyancy)))"},
         vectors={"velocity": "u"},
-        limits={"exponent": "> 0"},
+        limits={"diffusivity": ">= 0", "exponent": "> 0"},
         symbols={"buoyancy": "theta", "diffusivity": "kappa", "exponent": "alpha"},
         aliased=True,
     )
@@ -57,6 +56,3 @@ class SurfaceQuasiGeostrophic(Written):
         "max_slope": "1/time",
         "cfl": "1",
     }
-
-    def __check_init__(self) -> None:
-        require_power(self.grid, "exponent", self.exponent, diffusivity=self.diffusivity)

@@ -7,7 +7,6 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.damping import require_damping
 from solver.equations.written import Written
 from solver.written import Text
 
@@ -48,9 +47,9 @@ class TwoLayerQuasiGeostrophic(Written):
     name: ClassVar[str] = "two-layer-quasi-geostrophic"
     text: ClassVar[Text] = Text(
         write=[
-            "dt(upper_pv) = -u_1@grad(upper_pv) - cause(hyperviscosity, hyperviscosity*fraclap(upper_pv, hyper_order))"
+            "dt(upper_pv) = -u_1@grad(upper_pv) + cause(hyperviscosity, hyper(upper_pv, hyperviscosity, hyper_order))"
             " - cause(shear, shear*dx(upper_pv) + (beta + deformation_wavenumber**2*shear)*dx(psi_1))",
-            "dt(lower_pv) = -u_2@grad(lower_pv) - cause(hyperviscosity, hyperviscosity*fraclap(lower_pv, hyper_order))"
+            "dt(lower_pv) = -u_2@grad(lower_pv) + cause(hyperviscosity, hyper(lower_pv, hyperviscosity, hyper_order))"
             " + cause(shear, shear*dx(lower_pv) - (beta - deformation_wavenumber**2*shear)*dx(psi_2))"
             " - cause(drag, drag*lap(psi_2))",
             "lap(psi_1) + deformation_wavenumber**2/2*(psi_2 - psi_1) = upper_pv",
@@ -77,7 +76,7 @@ class TwoLayerQuasiGeostrophic(Written):
         },
         spectra=["kinetic_energy"],
         vectors={"upper_velocity": "u_1", "lower_velocity": "u_2"},
-        limits={"deformation_wavenumber": "> 0", "drag": ">= 0"},
+        limits={"deformation_wavenumber": "> 0", "drag": ">= 0", "hyperviscosity": ">= 0", "hyper_order": ">= 1"},
         symbols={"upper_pv": "q_1", "lower_pv": "q_2", "deformation_wavenumber": "k_d", "shear": "U", "drag": "r",
                  "hyperviscosity": "nu_h", "hyper_order": "p"},
         aliased=True,
@@ -91,6 +90,3 @@ class TwoLayerQuasiGeostrophic(Written):
         "lower_enstrophy": "1/time^2",
         "cfl": "1",
     }
-
-    def __check_init__(self) -> None:
-        require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)

@@ -7,7 +7,6 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.damping import require_damping
 from solver.equations.written import Written
 from solver.written import Text
 
@@ -45,7 +44,7 @@ class Vorticity(Written):
     name: ClassVar[str] = "vorticity"
     text: ClassVar[Text] = Text(
         write="dt(vorticity) = -u@grad(vorticity) - beta*u.y + cause(viscosity, viscosity*lap(vorticity))"
-        " - cause(drag, drag*vorticity) - cause(hyperviscosity, hyperviscosity*fraclap(vorticity, hyper_order))",
+        " - cause(drag, drag*vorticity) + cause(hyperviscosity, hyper(vorticity, hyperviscosity, hyper_order))",
         fields={"vorticity": "scalar"},
         define={"psi": "inverse_lap(vorticity)", "u": "perp(psi)"},
         units={"vorticity": "1/time"},
@@ -53,7 +52,7 @@ class Vorticity(Written):
         energies={"energy": "-psi*vorticity/2", "enstrophy": "vorticity*vorticity/2"},
         series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
         vectors={"velocity": "u"},
-        limits={"viscosity": ">= 0", "drag": ">= 0"},
+        limits={"viscosity": ">= 0", "drag": ">= 0", "hyperviscosity": ">= 0", "hyper_order": ">= 1"},
         symbols={"vorticity": "omega", "viscosity": "nu", "drag": "mu", "hyperviscosity": "nu_h", "hyper_order": "p"},
         aliased=True,
     )
@@ -64,6 +63,3 @@ class Vorticity(Written):
         "palinstrophy": "1/(length*time)^2",
         "cfl": "1",
     }
-
-    def __check_init__(self) -> None:
-        require_damping(self.grid, self.hyper_order, hyperviscosity=self.hyperviscosity)

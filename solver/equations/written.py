@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import Equation
+from solver.equations.damping import require_powers
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.field import Field
 from solver.equations.manifold import without_mean
@@ -34,6 +35,7 @@ from solver.written.values import complex_names, forms
 LIMITS: dict[str, tuple[str, dict[str, float]]] = {
     ">= 0": ("zero or more", {"least": 0}),
     "> 0": ("a positive number", {"above": 0}),
+    ">= 1": ("one or more", {"least": 1}),
     "": ("a finite number", {}),
 }
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
@@ -69,6 +71,7 @@ class Written(Reported):
         for name, value in self.numbers().items():
             words, options = LIMITS[limits.get(name, "")]
             require(name, value, words, **options)
+        require_powers(self.grid, self.text.system, self.numbers())
 
     @property
     def worked(self) -> Worked:
@@ -373,7 +376,7 @@ def write(
         vectors: further vectors that diagnostics are asked for, linear in the fields, by name.
         conserved: columns whose drift since the start the series has too.
         rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
-        limits: of parameters, by name: `>= 0` or `> 0`.
+        limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
         plan: `fewest transforms`, or `as written` for those that stand in the text.
 
     Returns:

@@ -27,9 +27,10 @@ from solver.written.tree import (
     Power,
     Product,
     Quotient,
+    Solved,
     Sum,
 )
-from solver.written.vocabulary import DIRECTIONS, UNIT_VECTORS
+from solver.written.vocabulary import COORDINATES, DIRECTIONS, UNIT_VECTORS
 
 Index: TypeAlias = tuple[int, ...]
 
@@ -223,6 +224,12 @@ class _Writer:
             return self.chosen(node)
         if hasattr(self, f"_{name}"):
             return getattr(self, f"_{name}")(*map(self.all, arguments))  # type: ignore[no-any-return]
+        if name in ("lap", "inverse_lap") and arguments[1:]:
+            axes = [COORDINATES[axis.name] for axis in arguments[1:] if isinstance(axis, Name)]
+            second = lambda node: plus(derivative(derivative(node, axis), axis) for axis in axes)  # noqa: E731
+            symbol = plus(Derivative(Derivative(ONE, axis), axis) for axis in axes)
+            by = second if name == "lap" else lambda entry: ZERO if entry == ZERO else Solved(entry, symbol)
+            return self.all(arguments[0]).each(by)
         if name in ("dx", "dy", "dz"):
             return self.all(arguments[0]).each(lambda entry: derivative(entry, "xyz".index(name[1])))
         others = arguments[1:] if name == "mean" else tuple(self.all(other).scalar for other in arguments[1:])
@@ -254,7 +261,8 @@ class _Writer:
         return Components(1, {(i,): turned((i + 1) % 3, (i + 2) % 3) for i in self.axes})
 
     def _perp(self, of: Components) -> Components:
-        return Components(1, {(0,): minus(derivative(of.scalar, 1)), (1,): derivative(of.scalar, 0)})
+        turned = (minus(derivative(of.scalar, 1)), derivative(of.scalar, 0), ZERO)
+        return Components(1, {(i,): turned[i] for i in self.axes})
 
     def _dot(self, left: Components, right: Components) -> Components:
         return self.contracted(left, right)

@@ -21,7 +21,7 @@ from solver.written.tree import (
     Solved,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES, POINTWISE, WORDS
+from solver.written.vocabulary import ALONG, COORDINATES, POINTWISE, WORDS
 
 MULTIPLIED = ("dot", "cross", "outer")
 
@@ -70,10 +70,10 @@ def is_scalar_of(node: Node, fields: Collection[str]) -> bool:
 
 
 def _expressions(call: Call) -> tuple[Node, ...]:
-    """The arguments of a call that are expressions: not the name of a cause, nor the axis of a mean."""
+    """The arguments of a call that are expressions: not the name of a cause, nor the axes of a mean."""
     if call.function == "cause":
         return call.arguments[1:]
-    return call.arguments[:1] if call.function == "mean" else call.arguments
+    return call.arguments[:1] if call.function in ALONG else call.arguments
 
 
 def _of_power(base: float, exponent: Node) -> float:

@@ -99,6 +99,6 @@ def _operator(name: str) -> Callable[..., Expression]:
 
 dt, grad, div, curl, lap = map(_operator, ("dt", "grad", "div", "curl", "lap"))
 dx, dy, dz, perp, cross = map(_operator, ("dx", "dy", "dz", "perp", "cross"))
-inverse_lap, fraclap, helmholtz = map(_operator, ("inverse_lap", "fraclap", "helmholtz"))
+inverse_lap, fraclap, helmholtz, hyper = map(_operator, ("inverse_lap", "fraclap", "helmholtz", "hyper"))
 outer, trans = map(_operator, ("outer", "trans"))
 mean, cause, explicit = map(_operator, ("mean", "cause", "explicit"))

@@ -150,6 +150,10 @@ class _Writer:
     def call(self, node: Call) -> tuple[str, int]:
         """An operator before what it acts on, or a function with its arguments."""
         notation, name, arguments = self.notation, node.function, node.arguments
+        if name in ("lap", "inverse_lap") and arguments[1:]:
+            axes = "".join(map(self.text, arguments[1:]))
+            laplacian = notation.component(notation.repeated(name, 1).rstrip(), axes)
+            return notation.product(laplacian, self.bound(arguments[0], WHOLE)), RAISED_TO
         if name in REPEATED or name in notation.operators:
             return self.operator(name, arguments[0]), WHOLE if name == "dt" else RAISED_TO
         if name in ("cross", "outer", "dot"):
@@ -176,6 +180,8 @@ class _Writer:
         if name == "dt" and isinstance(operand, Name) and notation.rate is not None:
             return notation.rate(notation.name(operand.name))
         before = notation.repeated(name, times) if name in REPEATED else notation.operators[name]
+        if operand == Number(1):  # a symbol: what acts on each mode
+            return before.rstrip()
         follows = isinstance(operand, Call) and operand.function in REPEATED
         behind = self.bound(operand, RAISED_TO if follows else WHOLE)
         return (before.rstrip() if behind.startswith("(") else before) + behind

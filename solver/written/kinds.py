@@ -19,7 +19,16 @@ from solver.written.tree import (
     Quotient,
     Sum,
 )
-from solver.written.vocabulary import CONSTANTS, COORDINATES, DIRECTIONS, EXTREMES, POINTWISE, UNIT_VECTORS, nearest
+from solver.written.vocabulary import (
+    ALONG,
+    CONSTANTS,
+    COORDINATES,
+    DIRECTIONS,
+    EXTREMES,
+    POINTWISE,
+    UNIT_VECTORS,
+    nearest,
+)
 
 ORDERS = ("a scalar", "a vector", "a tensor")
 RANKS = {
@@ -175,8 +184,8 @@ class _Checker:
             return Kind(0, any(kind.is_complex for kind in kinds))
         if name in ("dx", "dy", "dz") and "xyz".index(name[1]) >= self.dimensions:
             raise node.place.error(f"{name} in {self.dimensions} dimensions: there is no such axis")
-        if name == "mean" and len(arguments) == 2:
-            self.axis(arguments[1])
+        if name in ALONG:
+            self.axes(name, arguments[1:])
         if name == "cause":
             return self.kind(arguments[1])
         if name in SAME:
@@ -188,11 +197,13 @@ class _Checker:
             return self.pointwise(node)
         return getattr(self, f"_{name}")(node, *map(self.kind, arguments))  # type: ignore[no-any-return]
 
-    def axis(self, node: Node) -> None:
-        """The second argument of `mean`."""
-        name = node.name if isinstance(node, Name) else ""
-        if COORDINATES.get(name, 3) >= self.dimensions:
-            raise node.place.error(f"mean along {name}: one of {', '.join('xyz'[: self.dimensions])} is needed")
+    def axes(self, function: str, nodes: tuple[Node, ...]) -> None:
+        """The arguments of an operator that name axes: each once."""
+        for i, node in enumerate(nodes):
+            name = node.name if isinstance(node, Name) else ""
+            if COORDINATES.get(name, 3) >= self.dimensions or node in nodes[:i]:
+                known = ", ".join("xyz"[: self.dimensions])
+                raise node.place.error(f"{function} along {name}: one of {known} is needed, each once")
 
     def pointwise(self, node: Call) -> Kind:
         """Of a function of numbers, applied at each point."""
@@ -228,8 +239,8 @@ class _Checker:
         return Kind(1 if self.dimensions == 3 else 0, of.is_complex)
 
     def _perp(self, node: Call, of: Kind) -> Kind:
-        if self.dimensions != 2 or of.order:
-            raise node.place.error(f"perp of {of} in {self.dimensions} dimensions: a scalar in two is needed")
+        if self.dimensions == 1 or of.order:
+            raise node.place.error(f"perp of {of} in {self.dimensions} dimensions: a scalar in two or three is needed")
         return Kind(1, of.is_complex)
 
     def _dot(self, node: Call, left: Kind, right: Kind) -> Kind:

@@ -25,7 +25,7 @@ from solver.written.tree import (
     Quotient,
     Sum,
 )
-from solver.written.vocabulary import DIRECTIONS, WORDS, Word, nearest
+from solver.written.vocabulary import ALONG, DIRECTIONS, WORDS, Word, nearest
 
 MOST_CHARACTERS = 4000
 DEEPEST = 60  # brackets within each other
@@ -173,7 +173,7 @@ class _Reader:
                 left = left.operand
         return Sum((self.node(left), *reversed(terms)), place=place)
 
-    def call(self, given: ast.Call, place: Place) -> Call:
+    def call(self, given: ast.Call, place: Place) -> Node:
         """A call of a word by its name; raises WrittenError where there is none, or with other arguments."""
         if not isinstance(given.func, ast.Name):
             raise place.error("only operators and functions are called, by their names")
@@ -189,8 +189,11 @@ class _Reader:
             condition = self.comparison(given.args[0])
             return Call(name, (condition, *map(self.node, given.args[1:])), place=place)
         arguments = tuple(map(self.node, given.args))
-        if name in ("cause", "mean") and not all(isinstance(node, Name) for node in self.names_in(name, arguments)):
-            needed = "cause(name, term)" if name == "cause" else "mean(f) or mean(f, x)"
+        if name == "hyper":
+            of, number, power = arguments
+            return Negative(Product(number, Call("fraclap", (of, power), place=place), place=place), place=place)
+        if name in ("cause", *ALONG) and not all(isinstance(node, Name) for node in self.names_in(name, arguments)):
+            needed = "cause(name, term)" if name == "cause" else f"{name}(f) or {name}(f, x)"
             raise place.error(f"{needed} is needed, with a name")
         return Call(name, arguments, place=place)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from solver.written.plan import Plan
 from solver.written.slopes import NoSlope, slope
 from solver.written.symbols import RandomModes
 from solver.written.tree import Call, Entry, Name, Node, Number, Slot
+
+Entries: TypeAlias = dict[tuple[float, tuple[Node, Node]], Node]  # by the order in k, and by row and column
 
 LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
 
@@ -103,7 +105,7 @@ class _Linearised:
 
     def rate(self) -> Rate | Unseen:
         """Speeds where there are any, else rates of reaction."""
-        matrices = [self.matrix(axis) for axis in range(self.less.dimensions)]
+        matrices = balanced([self.matrix(axis) for axis in range(self.less.dimensions)], self.less.scalars)
         orders = sorted({order for entries in matrices for order, _ in entries})
         if any(order > 1 for order in orders):
             return Unseen(f"terms outside L act on a wavenumber k as k^{max(orders):g}")
@@ -120,7 +122,7 @@ class _Linearised:
         names = {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
         return {name: value for name, value in self.coefficients.items() if name in names}
 
-    def matrix(self, axis: int) -> dict[tuple[float, tuple[Node, Node]], Node]:
+    def matrix(self, axis: int) -> Entries:
         """What disturbances of each scalar along an axis do to each scalar, by the order of the wavenumber."""
         entries: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
         onto = self._projector(axis)
@@ -185,7 +187,27 @@ class AlongAxis(RandomModes):
         self.slopes[axis] = size
 
 
-def _of_order(order: float, entries: Mapping[tuple[float, tuple[Node, Node]], Node]) -> dict[tuple[Node, Node], Node]:
+def balanced(matrices: Sequence[Entries], scalars: Sequence[Node]) -> list[Entries]:
+    """The same with each scalar measured in a power of k, so that no order is above one, where there are such powers.
+
+    Eigenvalues do not depend on them. A stream function that drives a vorticity as k³, and is driven by it as 1/k, is
+    carried as by speeds.
+    """
+    found = [entry for entries in matrices for entry in entries]
+    powers = dict.fromkeys(scalars, 0.0)
+    for _ in range(len(scalars) + 1):
+        before = dict(powers)
+        for order, (row, column) in found:
+            powers[row] = max(powers[row], powers[column] + order - 1)
+        if powers == before:
+            break
+    else:
+        return list(matrices)
+    shifted = lambda order, row, column: order + powers[column] - powers[row]  # noqa: E731
+    return [{(shifted(order, *pair), pair): node for (order, pair), node in entries.items()} for entries in matrices]
+
+
+def _of_order(order: float, entries: Entries) -> dict[tuple[Node, Node], Node]:
     return {pair: node for (its, pair), node in entries.items() if its == order}
 
 

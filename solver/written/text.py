@@ -39,7 +39,7 @@ TABLES = (
     "invariants", "vectors", "symbols", "limits",
 )  # fmt: skip
 
-LIMITS = (">= 0", "> 0")
+LIMITS = (">= 0", "> 0", ">= 1")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Text:
             invariants.
         conserved: columns without whose drift since the start the series is not complete.
         rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
-        limits: of parameters, by name: `>= 0` or `> 0`.
+        limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
         symbols: how names are printed, as `u` for `velocity`.
         plan: how the transforms are found, a key of `PLANS`. The fewest need other forms of products of two, so that
             aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
@@ -127,7 +127,7 @@ class Text:
                     raise WrittenError(f"{table} of {name!r}{nearest(name, columns)}")
         for name, limit in self.limits:
             if limit not in LIMITS:
-                raise WrittenError(f"limits of {name!r}: {limit!r}; {' or '.join(map(repr, LIMITS))} is needed")
+                raise WrittenError(f"limits of {name!r}: {limit!r}; one of {', '.join(map(repr, LIMITS))} is needed")
 
     @cached_property
     def system(self) -> System:

@@ -30,12 +30,13 @@ DERIVATIVES = {
     "grad": Word("grad(f): ∂_i f"),
     "div": Word("div(u): ∂_i u_i"),
     "curl": Word("curl(u)"),
-    "lap": Word("lap(f): ∇²f"),
+    "lap": Word("lap(f), or lap(f, x, y) along these axes", 1, 3),
     "dx": Word("dx(f)"),
     "dy": Word("dy(f)"),
     "dz": Word("dz(f)"),
-    "inverse_lap": Word("inverse_lap(f): g with ∇²g = f"),
+    "inverse_lap": Word("inverse_lap(f): g with ∇²g = f, or inverse_lap(f, x, y)", 1, 3),
     "fraclap": Word("fraclap(f, s): (−∇²)^s f", 2, 2),
+    "hyper": Word("hyper(f, nu, p): −ν(−∇²)^p f", 3, 3),
     "helmholtz": Word("helmholtz(f, a): g with (a − ∇²)g = f", 2, 2),
 }
 ALGEBRA = {
@@ -63,6 +64,7 @@ REMARKS = {
     "cause": Word("cause(name, term)", 2, 2),
     "integ": Word("integ(p), in a gauge: integ(p) = 0"),
 }
+ALONG = ("mean", "lap", "inverse_lap")  # may name the axes that they act along
 OPERATORS = ("lap", "inverse_lap", "fraclap", "helmholtz", "mean")  # act on each mode by itself, as derivatives do
 WORDS = {**DERIVATIVES, **ALGEBRA, **POINTWISE, **REMARKS}
 

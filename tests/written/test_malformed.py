@@ -72,7 +72,11 @@ def refused(text, start, message, *, rest=(REST,), fields=FLOW, **more):
         ("dt(u) = u.w*u", "u.w", "no component .w"),
         # calls
         ("dt(u) = lap()", "lap()", "lap with 0 arguments"),
-        ("dt(u) = lap(u, u)", "lap(u, u)", "lap with 2 arguments"),
+        ("dt(u) = grad(u, u)", "grad(u, u)", "grad with 2 arguments"),
+        ("dt(u) = lap(u, b0)", "b0", "lap along b0: one of x, y, z is needed, each once"),
+        ("dt(u) = inverse_lap(u, x, x)", "x)", "inverse_lap along x: one of x, y, z is needed, each once"),
+        ("dt(u) = lap(u, 2)", "lap(u, 2)", "lap(f) or lap(f, x) is needed, with a name"),
+        ("dt(u) = hyper(u, nu)", "hyper(u, nu)", "hyper with 2 arguments: hyper(f, nu, p)"),
         ("dt(u) = lap(f=u)", "=u)", "a second ="),
         ("dt(u) = lap(**u)", "lap(**u)", "arguments by position"),
         ("dt(u) = lap(*u)", "lap(*u)", "arguments by position"),

@@ -59,8 +59,10 @@ def test_definitions_are_written_out():
         ("dy(b)", (2, 3)),
         ("b*z", (3,)),
         ("b*cross(b*up, grad(b))", (2,)),
-        ("b*perp(b).x", (2,)),
+        ("b*perp(b).x", (2, 3)),
         ("curl(perp(b))", (2,)),
+        ("lap(b, x, y)", (2, 3)),
+        ("inverse_lap(b, z)", (3,)),
     ],
 )
 def test_the_dimensions_in_which_all_fits(text, dimensions):
