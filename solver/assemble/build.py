@@ -15,7 +15,7 @@ from jaxtyping import Array
 from solver.assemble.branch import kept_start, with_time
 from solver.assemble.devices import abstract_mesh, method_of
 from solver.config import Config, ConfigError, Named, seconds
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.grid import Grid
 from solver.initial.base import Initial
 from solver.io import RunDirectory
@@ -48,12 +48,12 @@ class Assembly:
         )
 
     @cached_property
-    def equation(self) -> PeriodicSystem:
+    def equation(self) -> Reporting:
         """The equation of `[equation]`, with its forcings."""
         also: dict[str, Any] = {"method": method_of(self.config)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
-        equation: PeriodicSystem = self.config.equation.make(self.grid, **also)
+        equation: Reporting = self.config.equation.make(self.grid, **also)
         return equation
 
     @cached_property

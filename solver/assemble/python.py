@@ -11,7 +11,7 @@ import tomli_w
 from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.outputs.base import Output
@@ -42,7 +42,7 @@ class StoppedEarly(SystemExit):
 
 
 def run(
-    equation: PeriodicSystem,
+    equation: Reporting,
     stepper: Stepper,
     state: State,
     *,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from solver.cluster import machine_memory
+from solver.equations.system import PeriodicSystem
+from solver.equations.written import Written
 from solver.io.files import in_words
 from solver.plan import Plan
 
@@ -25,8 +26,9 @@ def plan_lines(plan: Plan) -> list[str]:
     ]
 
 
-def derivation_lines(derived: Sequence[tuple[str, str]]) -> list[str]:
-    """What was derived from the text of an equation."""
+def derivation_lines(equation: PeriodicSystem) -> list[str]:
+    """What was derived from the text of an equation; nothing of one without a text."""
+    derived = equation.derivation() if isinstance(equation, Written) else []
     heads = [f"# {heading}:" if heading else "#" for heading, _ in derived]
     return [f"{head:<16}{line}" for head, (_, line) in zip(heads, derived, strict=True)]
 

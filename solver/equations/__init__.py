@@ -6,6 +6,7 @@ from solver.discovery import public_class, public_names
 from solver.equations.base import Equation as Equation, SplitEquation as SplitEquation, advection_rate as advection_rate
 from solver.equations.field import Field as Field
 from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity
+from solver.equations.reporting import Reporting as Reporting
 from solver.equations.system import PeriodicSystem as PeriodicSystem, require as require
 from solver.equations.written import Written as Written, write as write
 

@@ -22,6 +22,7 @@ from solver.diagnostics import mean_product, mean_square
 from solver.equations.budget import BUDGET, Budget, Changes, columns
 from solver.equations.driven import Driven
 from solver.equations.field import Field
+from solver.equations.reporting import Reporting
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, max_over_points
 from solver.grid import Grid, Storage
@@ -29,18 +30,16 @@ from solver.operators import Fields, LinearOperator, Rotation
 from solver.written import Text
 
 
-class Equation(PeriodicSystem):
+class Equation(Reporting):
     """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
-    A subclass gives `name`, `fields`, `linear`, and `nonlinear` and `rate` or `nonlinear_and_rate` alone; the rest has
-    defaults. Its parameters are annotated attributes, as in a dataclass. One that has a `text` (`sw.Text`) needs
-    nothing else: all is derived from that, parameters too; see `Written`.
+    A subclass gives `name`, `fields`, `linear`, `nonlinear` and `rate`; the rest has defaults. Its parameters are
+    annotated attributes, as in a dataclass. One that has a `text` (`sw.Text`) needs nothing else: all is derived from
+    that, parameters too; see `Written`.
 
     Class attributes:
         keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
             so. If not, it is made so wherever steppers use it. False again in a subclass with another N.
-        budgeted: series column → field, for the columns ½⟨|u|²⟩ whose budget the run keeps; by default all of the
-            default series, and none of a series of the equation's own.
 
     Args:
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
@@ -50,7 +49,6 @@ class Equation(PeriodicSystem):
     """
 
     keeps_constraints: ClassVar[bool] = False
-    budgeted: ClassVar[Mapping[str, str] | None] = None
     of_a_text: ClassVar[type[Equation]]  # `Written`, whose module needs this one
 
     forcing: Any = eqx.field(default=None, kw_only=True)
@@ -63,9 +61,8 @@ class Equation(PeriodicSystem):
             cls.__init_subclass__(**options)
             return
         super().__init_subclass__(**options)
-        if {"nonlinear", "nonlinear_and_rate"} & vars(cls).keys() and "keeps_constraints" not in vars(cls):
+        if "nonlinear" in vars(cls) and "keeps_constraints" not in vars(cls):
             cls.keeps_constraints = False  # what a parent's N keeps, another N need not
-        _settle_what_counts(cls)
 
     def __check_init__(self) -> None:
         object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
@@ -100,16 +97,18 @@ class Equation(PeriodicSystem):
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is)."""
 
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+    def change_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
         """N(u, t) and the rate of one state, as step control by a CFL number asks for them.
 
-        Override it where one transform of the fields to the points serves both; `nonlinear` and `rate` may then be left
-        out. A subclass that overrides only `nonlinear` or only `rate` does not inherit it.
+        An equation of a text has both from the same transforms; not to be overridden.
         """
         return self.nonlinear(fields, t), self.rate(fields)
 
     def energies(self, fields: Fields) -> dict[str, Array]:
-        """Quadratic quantities whose budget the run keeps, by column of the series: ½⟨|u|²⟩ by default."""
+        """Quadratic quantities whose budget the run keeps, by column of the series.
+
+        By default ½⟨|u|²⟩ of each field, and none with a series of the equation's own.
+        """
         whole = lambda name: self.counted(name, fields[name], 0.5)  # noqa: E731
         return {column: 0.5 * mean_square(whole(name), self.grid_of(name)) for column, name in self._budgeted()}
 
@@ -136,33 +135,9 @@ class Equation(PeriodicSystem):
         """The entry `forcing` of a field's budget; empty for a field without forcing."""
         return {"forcing": self.power(fields, changes.forcing, name)} if name in changes.forcing else {}
 
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """Quadratic quantities Q = ½⟨u · g⟩ whose transfer between scales is of interest, by name: the g of each.
-
-        g = M u by field name, coefficients, with M Hermitian and diagonal in k: a change c of the fields changes Q by
-        ⟨g · c⟩, and its shell spectrum by the sum of Re(ĝ* ĉ) over the shell. Fields that Q does not contain are left
-        out. By default ½⟨|u|²⟩ of each field. No communication.
-        """
-        names = zip(self._energies(), self.fields, strict=True)
-        return {column: {name: self.counted(name, fields[name])} for column, name in names}
-
-    def invariant_units(self) -> dict[str, str]:
-        """Units of the `invariants`, as far as they are known."""
-        squares = zip(self._energies(), self.fields.values(), strict=True)
-        return {**{name: f"({field.units})^2" for name, field in squares}, **self.series_units()}
-
-    def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
-        """Pairs of scalars a, b by name whose co-spectrum is what the linear part moves from one invariant to another.
-
-        None by default. No communication.
-        """
-        return {}
-
     def _budgeted(self) -> list[tuple[str, str]]:
         """Column and field of each energy that has a budget."""
-        if self.budgeted is not None:
-            return list(self.budgeted.items())
-        return [] if self.units else list(zip(self._energies(), self.fields, strict=True))
+        return [] if self.units else list(zip(self.energy_names(), self.fields, strict=True))
 
     def budget_columns(self) -> tuple[str, ...]:
         if not self.energy_budget:
@@ -219,7 +194,7 @@ class Equation(PeriodicSystem):
             raise ValueError(f"{_who(self)}: rate() gives shape {list(rate.shape)}; one number [1/time] is needed")
 
 
-class SplitEquation(PeriodicSystem):
+class SplitEquation(Reporting):
     """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points; one field, `wavefunction`.
 
     Every mode is kept: truncation would lose mass.
@@ -267,26 +242,6 @@ def advection_rate(velocity: Array, grid: Grid) -> Array:
 def crossings(velocity: Array | Sequence[Array], spacing: Array | np.ndarray) -> Array:
     """Σ_i |u_i|/Δx_i at each point [1/time]: for `largest` of `Transform.pointwise`, with Δx as its parameters."""
     return sum(jnp.abs(u) / dx for u, dx in zip(velocity, spacing, strict=True))
-
-
-def _settle_what_counts(cls: type[Equation]) -> None:
-    """Make `nonlinear`, `rate` and `nonlinear_and_rate` of a class agree: the definition nearest to the class counts.
-
-    A class that gives both at once has each of them from there; one that gives `nonlinear` or `rate` alone, below a
-    class that gives both at once, has both at once from the two.
-    """
-    depth = lambda name: next(i for i, base in enumerate(cls.__mro__) if name in vars(base))  # noqa: E731
-    together, apart = depth("nonlinear_and_rate"), vars(Equation)["nonlinear_and_rate"]
-    if vars(cls.__mro__[together])["nonlinear_and_rate"] is apart:
-        return
-    if together > min(depth("nonlinear"), depth("rate")):
-        cls.nonlinear_and_rate = apart  # type: ignore[method-assign]
-        return
-    both = cls.nonlinear_and_rate  # this one, whatever a subclass makes of it
-    if together < depth("nonlinear"):
-        cls.nonlinear = lambda self, fields, t: both(self, fields, t)[0]  # type: ignore[assignment, method-assign]
-    if together < depth("rate"):
-        cls.rate = lambda self, fields: both(self, fields, 0.0)[1]  # type: ignore[arg-type, assignment, method-assign]
 
 
 def _who(equation: PeriodicSystem) -> str:

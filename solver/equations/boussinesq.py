@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,8 +19,9 @@ from solver.written import Text
 
 @cache
 def _text(dimensions: int) -> Text:
-    """The equations; in a vertical plane nothing turns."""
+    """The equations; in a vertical plane nothing turns. `per_n2` is 1/N², and 1 where N = 0."""
     turned = " - rotation*cross(ez, velocity)" if dimensions == 3 else ""
+    along = "velocity.x**2 + velocity.y**2" if dimensions == 3 else "velocity.x**2"
     return Text(
         write=[
             f"dt(velocity) = -velocity@grad(velocity) - grad(pressure){turned} + cause(buoyancy, buoyancy*up)"
@@ -31,12 +32,20 @@ def _text(dimensions: int) -> Text:
         ],
         fields={"velocity": "vector", "buoyancy": "scalar"},
         unknowns={"pressure": "scalar"},
-        energies={"kinetic_energy": "velocity@velocity/2", "buoyancy_variance": "buoyancy*buoyancy"},
+        energies={"kinetic_energy": "velocity@velocity/2", "potential_energy": "per_n2*buoyancy*buoyancy/2"},
         series={
+            "energy": "kinetic_energy + buoyancy_frequency**2*per_n2*potential_energy",
             "enstrophy": "-(velocity@lap(velocity) + div(velocity)**2)/2",
+            "dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
             "buoyancy_flux": "velocity.up*buoyancy",
+            "froude": f"where(dissipation > 0, dissipation/(buoyancy_frequency*mean({along})), 0)",
+            "buoyancy_reynolds": "where(dissipation > 0, dissipation/(viscosity*buoyancy_frequency**2), 0)",
             "max_divergence": "max(abs(div(velocity)))",
         },
+        parameters=dict.fromkeys(
+            ["viscosity", "diffusivity", "buoyancy_frequency", "hyperviscosity", "hyperdiffusivity", "hyper_order",
+             "per_n2", *(["rotation"] if turned else [])], "scalar",
+        ),
         limits={
             **dict.fromkeys(["viscosity", "diffusivity", "hyperviscosity", "hyperdiffusivity"], ">= 0"),
             "buoyancy_frequency": ">= 0",
@@ -57,6 +66,10 @@ class Boussinesq(Written):
     ω² = (N² k_h² + f² k_z²)/k², are exact for any step with integrating-factor and exponential steppers. In 3-D a
     right-hand side costs 4 inverse and 8 forward transforms in two exchanges (3 and 4 in 2-D).
 
+    The potential energy is ½⟨b²⟩/N²; where N = 0 there is none, and the column has ½⟨b²⟩, which `energy` leaves out. ε
+    is what viscosity takes from the kinetic energy. `froude` is the turbulent Froude number ε/(N⟨|u_h|²⟩), u_h the
+    horizontal velocity, and `buoyancy_reynolds` is ε/(νN²).
+
     Good values: N/f from 1 to 100; a Froude number U/(N L) of 0.01 to 0.1 for strong stratification.
 
     Args:
@@ -69,7 +82,8 @@ class Boussinesq(Written):
         hyperdiffusivity: κ_h ≥ 0 of buoyancy [length^(2q)/time]; the budget counts it as diffusivity.
         hyper_order: q, one or more, static.
 
-    Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), chapters 2 and 7.
+    Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), chapters 2 and 7; Brethouwer, Billant, Lindborg &
+    Chomaz, J. Fluid Mech. 585 (2007) 343 (Froude and buoyancy Reynolds numbers).
     """
 
     viscosity: ArrayLike
@@ -88,10 +102,12 @@ class Boussinesq(Written):
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
     units: ClassVar[dict[str, str]] = {
-        "kinetic_energy": "length^2/time^2",
-        "buoyancy_variance": "length^2/time^4",
+        **dict.fromkeys(["kinetic_energy", "potential_energy", "energy"], "length^2/time^2"),
         "enstrophy": "1/time^2",
+        "dissipation": "length^2/time^3",
         "buoyancy_flux": "length^2/time^3",
+        "froude": "1",
+        "buoyancy_reynolds": "1",
         "max_divergence": "1/time",
         "cfl": "1",
     }
@@ -110,17 +126,10 @@ class Boussinesq(Written):
     def texts(cls, dimensions: int) -> list[Text]:
         return [_text(dimensions)]
 
-    def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """The kinetic energy ½⟨|u|²⟩ and the potential one ½⟨b²⟩/N², ½⟨b²⟩ where N = 0."""
-        squared = jnp.asarray(self.buoyancy_frequency) ** 2
-        weight = 1 / jnp.where(squared > 0, squared, 1)
-        return {
-            "kinetic_energy": {"velocity": fields["velocity"]},
-            "potential_energy": {"buoyancy": weight * fields["buoyancy"]},
-        }
-
-    def invariant_units(self) -> dict[str, str]:
-        return {"kinetic_energy": "length^2/time^2", "potential_energy": "length^2/time^2"}
+    def numbers(self) -> dict[str, Any]:
+        squared = jnp.asarray(self.buoyancy_frequency, self.grid.dtype) ** 2
+        own = {name: getattr(self, name) for name in self.text.system.parameters if name != "per_n2"}
+        return {**own, "per_n2": 1 / jnp.where(squared > 0, squared, 1)}
 
     def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
         """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.gradients import dissipation_rate, gradient_tensor, q_criterion
+from solver.equations import reporting
 from solver.equations.field import Field
 from solver.operators import Fields, curl
 
@@ -36,7 +37,7 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
     """
     quantities: dict[str, Derived] = {}
     vectors: list[str] = []  # noted while tracing: what `eval_shape` returns is sorted
-    jax.eval_shape(lambda fields: vectors.extend(equation.vectors(fields)), equation.field_shapes())
+    jax.eval_shape(lambda fields: vectors.extend(reporting.vectors(equation, fields)), equation.field_shapes())
     for name in vectors:
         if equation.grid.dimensions > 1:
             quantities |= _of_vector(equation, name)
@@ -48,7 +49,7 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
 
 def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
     transform = equation.transform_of(name) if name in equation.fields else equation.transform
-    hats = lambda fields: equation.vectors(fields)[name]  # noqa: E731
+    hats = lambda fields: reporting.vectors(equation, fields)[name]  # noqa: E731
     units = equation.fields[name].units if name in equation.fields else "length/time"
     rate = "1/time" if units == "length/time" else f"{units}/length"
     quantities = {name: Derived(lambda fields: transform.inverse(hats(fields)), units)}
@@ -60,7 +61,7 @@ def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
         quantities["q_criterion"] = Derived(
             lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2"
         )
-    viscosity = equation.kinematic_viscosity()
+    viscosity = reporting.kinematic_viscosity(equation)
     if viscosity is not None:
         quantities["dissipation"] = Derived(
             lambda fields: dissipation_rate(gradient_tensor(hats(fields), transform), viscosity), "length^2/time^3"

@@ -70,7 +70,7 @@ class Driven(eqx.Module):
         own = without_budget(fields)
         if self.grid.layout.shifts_phase:
             return (), self.equation.rate(own)
-        nonlinear, rate = self.equation.nonlinear_and_rate(own, t)
+        nonlinear, rate = self.equation.change_and_rate(own, t)
         return self._constrained(nonlinear), rate
 
     def first_nonlinear(self) -> Fields:

@@ -116,6 +116,11 @@ class MHD(Written):
         "max_divergence": "1/time",
         "cfl": "1",
     }
+    units_of_invariants: ClassVar[dict[str, str]] = {
+        "energy": "length^2/time^2",
+        "magnetic_helicity": "length^3/time^2",
+        "squared_potential": "length^4/time^2",
+    }
 
     def __check_init__(self) -> None:
         require_mean_field(self.mean_field, self.grid)
@@ -132,11 +137,6 @@ class MHD(Written):
     def rate_of_linear(self) -> ArrayLike:
         """Of the Alfvén waves along the mean field."""
         return alfven_rate(self.mean_field, self.grid)
-
-    def invariant_units(self) -> dict[str, str]:
-        energy = "length^2/time^2"
-        helicities = {"magnetic_helicity": "length^3/time^2", "squared_potential": "length^4/time^2"}
-        return {"energy": energy, "cross_helicity": energy, **helicities}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Changes of the energies by viscosity, resistivity, forcing, and the `exchange` between flow and field."""

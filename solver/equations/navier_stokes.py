@@ -24,16 +24,23 @@ def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
 
 
 @cache
-def _text(dimensions: int, scalars: tuple[str, ...], has_gradients: bool) -> Text:
-    """The equations with these passive scalars; parameters of each are numbered."""
+def _text(dimensions: int, scalars: tuple[str, ...] = (), *, gradients: bool, drag: bool, hyper: bool) -> Text:
+    """The equations with these passive scalars, whose parameters are numbered, and the terms that there are."""
     energies = {"energy": "velocity@velocity/2", **{f"{name}_variance": f"{name}*{name}" for name in scalars}}
     second = {"helicity": "velocity@curl(velocity)"} if dimensions == 3 else {"enstrophy": "curl(velocity)**2/2"}
-    lines = ["dt(velocity) = -velocity@grad(velocity) - grad(pressure) + cause(viscosity, viscosity*lap(velocity))"]
-    parameters, symbols = {"viscosity": "scalar"}, {"velocity": "u", "pressure": "p", "viscosity": "nu"}
+    damping = "viscosity*lap(velocity)" + hyper * " + hyper(velocity, hyperviscosity, hyper_order)"
+    lines = [
+        f"dt(velocity) = -velocity@grad(velocity) - grad(pressure) + cause(viscosity, {damping})"
+        + drag * " - cause(drag, drag*velocity)"
+    ]
+    own = ["viscosity", *(["drag"] if drag else []), *(["hyperviscosity", "hyper_order"] if hyper else [])]
+    parameters = dict.fromkeys(own, "scalar")
+    symbols = {"velocity": "u", "pressure": "p", "viscosity": "nu", "drag": "mu", "hyperviscosity": "nu_h",
+               "hyper_order": "q"}  # fmt: skip
     for i, name in enumerate(scalars):
-        gradient = f" - cause(gradient, explicit(gradient_{i}@velocity))" if has_gradients else ""
+        gradient = f" - cause(gradient, explicit(gradient_{i}@velocity))" if gradients else ""
         lines.append(f"dt({name}) = -velocity@grad({name}) + cause(diffusion, diffusivity_{i}*lap({name})){gradient}")
-        parameters |= {f"diffusivity_{i}": "scalar"} | ({f"gradient_{i}": "vector"} if has_gradients else {})
+        parameters |= {f"diffusivity_{i}": "scalar"} | ({f"gradient_{i}": "vector"} if gradients else {})
         symbols |= {f"diffusivity_{i}": "kappa", f"gradient_{i}": "G"}
     return Text(
         write=[*lines, "div(velocity) = 0"],
@@ -43,11 +50,11 @@ def _text(dimensions: int, scalars: tuple[str, ...], has_gradients: bool) -> Tex
         energies=energies,
         series={
             "enstrophy": "-(velocity@lap(velocity) + div(velocity)**2)/2",
-            "dissipation": "2*viscosity*enstrophy",
+            "dissipation": f"-velocity@({damping})" if hyper else "2*viscosity*enstrophy",
             "max_divergence": "max(abs(div(velocity)))",
         },
         invariants={**energies, **second},
-        limits={"viscosity": ">= 0"},
+        limits={name: ">= 1" if name == "hyper_order" else ">= 0" for name in own},
         symbols=symbols,
         aliased=True,
     )
@@ -60,6 +67,9 @@ class NavierStokes(Written):
     instead of six, so that a right-hand side costs 3 inverse and 5 forward transforms of real fields in two
     exchanges (2 and 2 in 2-D). With two-thirds dealiasing every retained mode is free of aliasing.
 
+    Linear drag, −μu, and hyperviscosity, −ν_h(−∇²)^q u, may stand beside viscosity, or for it; `dissipation` counts
+    hyperviscosity too, and the smallest eddies of `kmax_eta` are those of viscosity alone.
+
     Of a passive scalar, κ is the diffusivity and G the constant gradient of the mean. Each scalar costs one inverse
     and three forward transforms more (2 in 2-D), in the same two exchanges.
 
@@ -69,6 +79,9 @@ class NavierStokes(Written):
         scalars: names of passive scalars; each is a field of its own.
         diffusivities: κ ≥ 0 of each [length²/time].
         mean_gradients: G of each, one number for each direction [1/length]; none if empty.
+        drag: μ ≥ 0 [1/time]; none if None.
+        hyperviscosity: ν_h ≥ 0 [length^(2q)/time]; none if None.
+        hyper_order: q, one or more, static.
 
     Source: Basdevant, J. Comput. Phys. 50 (1983) 209 (fewer transforms); Canuto et al. (2007).
     """
@@ -77,6 +90,9 @@ class NavierStokes(Written):
     scalars: tuple[str, ...] = eqx.field(default=(), static=True, converter=tuple)
     diffusivities: tuple[ArrayLike, ...] = eqx.field(default=(), converter=tuple)
     mean_gradients: tuple[tuple[ArrayLike, ...], ...] = eqx.field(default=(), converter=_nested)
+    drag: ArrayLike | None = None
+    hyperviscosity: ArrayLike | None = None
+    hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "navier-stokes"
     fields: ClassVar[Any] = MoreFields(
@@ -93,6 +109,7 @@ class NavierStokes(Written):
         "cfl": "1",
         "kmax_eta": "1",
     }
+    units_of_invariants: ClassVar[dict[str, str]] = {"helicity": "length/time^2"}
 
     def __check_init__(self) -> None:
         require("diffusivities", self.diffusivities, "zero or more", least=0)
@@ -113,24 +130,26 @@ class NavierStokes(Written):
     @property
     def text(self) -> Text:  # type: ignore[override]
         """The equations, with those of the passive scalars."""
-        return _text(self.grid.dimensions, self.scalars, bool(self.mean_gradients))
+        present = {"drag": self.drag is not None, "hyper": self.hyperviscosity is not None}
+        return _text(self.grid.dimensions, self.scalars, gradients=bool(self.mean_gradients), **present)
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
         flows = [(0, False), (1, False), (1, True), (2, False), (2, True)]
-        return [_text(dimensions, tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
+        named = [(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
+        return [_text(dimensions, names, gradients=has, drag=False, hyper=False) for names, has in named]
 
     @classmethod
     def fullest_text(cls) -> Text:
-        return _text(3, ("c",), has_gradients=True)
+        return _text(3, ("c",), gradients=True, drag=True, hyper=True)
 
     def numbers(self) -> dict[str, Any]:
         gradients = {f"gradient_{i}": gradient for i, gradient in enumerate(self.mean_gradients)}
         diffusivities = {f"diffusivity_{i}": diffusivity for i, diffusivity in enumerate(self.diffusivities)}
-        return {"viscosity": self.viscosity, **diffusivities, **gradients}
-
-    def invariant_units(self) -> dict[str, str]:
-        return {**self.series_units(), "helicity": "length/time^2"}
+        given = {"viscosity": self.viscosity, "drag": self.drag, "hyperviscosity": self.hyperviscosity}
+        present = {name: value for name, value in given.items() if value is not None}
+        order = {} if self.hyperviscosity is None else {"hyper_order": self.hyper_order}
+        return {**present, **order, **diffusivities, **gradients}
 
     def columns(self, fields: Fields) -> dict[str, Array]:
         """With k_max η, η the smallest eddies."""

@@ -14,6 +14,7 @@ from solver.diagnostics import co_spectrum, mean_product, weighted_mean_square
 from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import AtPoints, GridModes, Rows
+from solver.equations.reporting import squares_of_fields, vector_fields
 from solver.operators import Fields
 from solver.written.columns import Column, Part, Values
 from solver.written.elimination import named
@@ -221,7 +222,7 @@ class Reported(Equation):
     def vectors(self, fields: Fields) -> Fields:
         rows = self._rows(fields)
         named = {name: jnp.stack([rows.whole(part) for part in parts]) for name, parts in self.worked.vectors.items()}
-        return {**named, **super().vectors(fields)}
+        return {**named, **vector_fields(self, fields)}
 
     # ---- by scale -----------------------------------------------------------------------------------------------
 
@@ -234,7 +235,7 @@ class Reported(Equation):
 
     def spectra_of_fields(self) -> dict[str, str]:
         default = self.text.energies is None or not self.worked.spectra
-        return dict(zip(self._energies(), self.fields, strict=True)) if default else {}
+        return dict(zip(self.energy_names(), self.fields, strict=True)) if default else {}
 
     def _by_shell(self, squares: Sequence[Square], rows: Rows) -> Array:
         """A quadratic form, shell by shell."""
@@ -249,7 +250,7 @@ class Reported(Equation):
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """What the text declares to move between scales; ⟨(l a)* (r b)⟩ has g = l* r b of a, and r* l a of b."""
         if not self.worked.invariants:
-            return super().invariants(fields)
+            return squares_of_fields(self, fields)
         rows = self._rows(fields)
         return {name: self._conjugate(squares, rows) for name, squares in self.worked.invariants.items()}
 

@@ -1,4 +1,4 @@
-"""What all equations share: named fields, their two forms, forcings, and what is reported about them.
+"""What all equations share: named fields, their two forms, and forcings.
 
 An equation is an immutable pytree: its parameters are leaves, which can be differentiated, batched and changed without
 compiling again; the grid is static. Every field is an array `(component, …)` under its name; a scalar has one.
@@ -19,9 +19,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, shell_spectrum
 from solver.discovery import ClassName
-from solver.equations.derived import Derived, derived_quantities
 from solver.equations.field import Field
 from solver.equations.manifold import on_manifold
 from solver.fft import Method, Transform
@@ -43,9 +41,6 @@ class PeriodicSystem(eqx.Module):
         name: in run files; the class's own name in small letters if it is not given.
         fields: name → `Field`, in the order in which they are stacked for transforms.
         dimensions: numbers of dimensions in space that make sense.
-        units: of each series column, in the order of `series`; derived from the fields for the default series.
-        spectrum_laws: p of the power law E(k) ∝ k^−p that is expected of energy spectra, by the number of dimensions;
-            figures of spectra show k^p E(k) too.
 
     Args:
         grid: where the fields live.
@@ -58,8 +53,6 @@ class PeriodicSystem(eqx.Module):
     name: ClassVar[Any] = ClassName()
     fields: ClassVar[Mapping[str, Field]]
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
-    units: ClassVar[dict[str, str]] = {}
-    spectrum_laws: ClassVar[Mapping[int, float]] = {}
 
     def __check_init__(self) -> None:
         # runs after any `__init__`, a subclass's own too; the one attribute that is not left as it was given
@@ -217,131 +210,6 @@ class PeriodicSystem(eqx.Module):
     def to_manifold(self, fields: Fields) -> Fields:
         """Fields of a state put back onto their manifold. Not to be overridden: see `constrain`."""
         return on_manifold(self.constrain(fields), self.fields, self.grid)
-
-    # ---- what is reported -----------------------------------------------------------------------------------
-
-    def series_units(self) -> dict[str, str]:
-        """Units of each column of `series`, in their order."""
-        if self.units:
-            return dict(self.units)
-        names = {name: f"({field.units})^2" for name, field in zip(self._energies(), self.fields.values(), strict=True)}
-        return {**names, **({"cfl": "1"} if self.has_rate else {})}
-
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
-        hats = self.coefficients(fields)
-        energies = {
-            column: 0.5 * mean_square(self.counted(name, hats[name], 0.5), self.grid_of(name))
-            for column, name in zip(self._energies(), self.fields, strict=True)
-        }
-        return {**energies, **({"cfl": dt * self.rate(fields)} if self.has_rate else {})}
-
-    def spectra(self, fields: Fields) -> dict[str, Array]:
-        """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`."""
-        hats = self.coefficients(fields)
-        return {
-            column: shell_spectrum(self.counted(name, hats[name], 0.5), self.grid_of(name))
-            for column, name in zip(self._energies(), self.fields, strict=True)
-        }
-
-    def spectra_of_fields(self) -> dict[str, str]:
-        """Field by name of each spectrum that is ½|û|² of one; none where `spectra` is an equation's own."""
-        own = type(self).spectra is not PeriodicSystem.spectra
-        return {} if own else dict(zip(self._energies(), self.fields, strict=True))
-
-    def _energies(self) -> list[str]:
-        return ["energy"] if len(self.fields) == 1 else [f"{name}_energy" for name in self.fields]
-
-    def snapshot(self, fields: Fields) -> dict[str, Array]:
-        """Real values at the points by name: scalars `(x, y, z)`, vectors `(component, x, y, z)`.
-
-        By default every field; of a wavefunction its real and imaginary part.
-        """
-        snapshot: dict[str, Array] = {}
-        for name, u in self.to_physical(fields).items():
-            values = u[0] if len(u) == 1 else u
-            if self.fields[name].real:
-                snapshot[name] = values
-            else:
-                snapshot |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
-        return snapshot
-
-    def snapshot_units(self) -> dict[str, str]:
-        """Units of each entry of `snapshot`, as far as they are known."""
-        parts = {True: ("",), False: ("_real", "_imag")}
-        return {f"{name}{part}": field.units for name, field in self.fields.items() for part in parts[field.real]}
-
-    def derived(self) -> dict[str, Derived]:
-        """Further quantities that outputs can write, by name; by default those that its fields' ranks allow."""
-        return derived_quantities(self)
-
-    def conserved(self, fields: Fields) -> dict[str, Array]:
-        """Quantities that the equation conserves; series.csv has their drift since the start."""
-        return {}
-
-    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
-        """Sizes of conserved quantities that may cancel to zero: what they would be if nothing in them cancelled.
-
-        The drift of a quantity is relative to its size, or to its value at the start where that is larger or no size is
-        given. By name, as in `conserved`, for those that need it.
-        """
-        return {}
-
-    def energies(self, fields: Fields) -> dict[str, Array]:
-        """Quadratic quantities whose budget the run keeps; none by default."""
-        return {}
-
-    def budget_columns(self) -> tuple[str, ...]:
-        """Names of the integrals that the run keeps for the budget of `energies`."""
-        return ()
-
-    def warnings(self, row: dict[str, float]) -> list[str]:
-        """Warnings for the user that a row of the series gives reason for."""
-        return []
-
-    def derivation(self) -> list[tuple[str, str]]:
-        """What was derived from the equation's text, as headings and lines; nothing of one without a text."""
-        return []
-
-    def text_table(self) -> dict[str, Any]:
-        """The text of an equation that is written as text, with keys as in a run file; nothing of others."""
-        return {}
-
-    def plan_to_keep(self) -> str:
-        """What a search has found for this equation, for the run to keep; empty where nothing was searched."""
-        return ""
-
-    def keep_plan(self, plan: str) -> None:
-        """Use what a run has kept, and not what was found here. Raises ValueError if it cannot be read."""
-
-    # ---- what diagnostics ask -------------------------------------------------------------------------------
-
-    def vectors(self, fields: Fields) -> Fields:
-        """Coefficients of its vector fields by name, the velocity first; by default those of rank `vector`.
-
-        Structure functions, scales, and densities of gradients and vorticity are worked out for them.
-        """
-        hats = self.coefficients(fields)
-        return {name: hats[name] for name, field in self.fields.items() if field.rank == "vector"}
-
-    def density(self, values: Fields) -> Array | None:
-        """A density `(x, y, z)`, from values at the points: |ψ|² of the first wavefunction, None without one."""
-        for name, psi in values.items():
-            if not self.fields[name].real:
-                return psi[0].real ** 2 + psi[0].imag ** 2
-        return None
-
-    def kinematic_viscosity(self) -> ArrayLike | None:
-        """ν of its velocity [length²/time]; by default its parameter `viscosity`, None if it has none."""
-        return getattr(self, "viscosity", None)
-
-    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
-        """Energies by name with their weights in the virial, the kinetic one (weight 2) first; none by default.
-
-        A state at rest, far from the sides of the box, has Σ weight · energy = 0: under a dilation of the field that
-        keeps its mass each energy goes as length^(−weight).
-        """
-        return {}
 
     @property
     def has_rate(self) -> bool:

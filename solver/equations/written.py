@@ -127,10 +127,10 @@ class Written(Reported):
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         return self._evaluated(fields, t, None)[0]
 
-    def nonlinear_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        largest = self._largest
-        if largest is None:
-            return self._evaluated(fields, t, None)[0], jnp.zeros((), self.grid.dtype)
+    def change_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        largest, own = self._largest, type(self)
+        if largest is None or own.nonlinear is not Written.nonlinear or own.rate is not Written.rate:
+            return super().change_and_rate(fields, t)
         changes, found = self._evaluated(fields, t, largest)
         return changes, found + self.rate_of_linear()
 

@@ -15,6 +15,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations import reporting
 from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
@@ -238,7 +239,7 @@ def _rollout(equation: Any, stepper: Any, state: State, step: Any, steps: int, e
 
 def _new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> dict[str, Any]:
     zeros = {name: jnp.asarray(np.float64(0)) for name in columns}
-    return {"budget": zeros, "energies": equation.energies(fields)}
+    return {"budget": zeros, "energies": reporting.energies(equation, fields)}
 
 
 _integrated = compiled(_integrate, static_argnums=(4, 5))

@@ -13,7 +13,9 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.equations.base import SplitEquation
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.derived import derived_quantities
+from solver.equations.reporting import Reporting
+from solver.equations.system import compiled
 from solver.fft import resample
 from solver.grid import Grid
 from solver.io import COMPONENT, Variable
@@ -38,7 +40,7 @@ class Selection:
     precision: str = "grid"
     coarsen: int = 1
 
-    def check(self, equation: PeriodicSystem, owner: str) -> None:
+    def check(self, equation: Reporting, owner: str) -> None:
         """Check the selection before the run; touches no device.
 
         Raises:
@@ -69,7 +71,7 @@ class Selection:
                     f"{list(points)} is needed, with an axis of components in front or without"
                 )
 
-    def grid(self, equation: PeriodicSystem, owner: str = "output") -> Grid:
+    def grid(self, equation: Reporting, owner: str = "output") -> Grid:
         """The grid of the written values.
 
         Raises:
@@ -83,17 +85,17 @@ class Selection:
         except ValueError as error:
             raise ValueError(f"{owner}.coarsen = {self.coarsen}: {error}") from None
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> dict[str, Array]:
         """Values at the points, by name; traced under `jit`. Costs transforms of the quantities and of `resample`."""
         if self.coarsen > 1:
             equation, fields = self._coarser(equation, fields)
         names = self.names or tuple(jax.eval_shape(equation.snapshot, fields))
-        derived = equation.derived()
+        derived = derived_quantities(equation)
         shown = equation.snapshot(fields) if set(names) - derived.keys() else {}
         values = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
         return values if self.precision == "grid" else {name: v.astype(np.float32) for name, v in values.items()}
 
-    def _coarser(self, equation: PeriodicSystem, fields: Fields) -> tuple[PeriodicSystem, Fields]:
+    def _coarser(self, equation: Reporting, fields: Fields) -> tuple[Reporting, Fields]:
         """The equation and its fields with the modes of the coarser grid."""
         grid = self.grid(equation)
         free: dict[str, Any] = {"forcing": None} if hasattr(equation, "forcing") else {}
@@ -107,17 +109,17 @@ class Selection:
         return coarse, hats
 
 
-def known_quantities(equation: PeriodicSystem) -> list[str]:
+def known_quantities(equation: Reporting) -> list[str]:
     """Names of the quantities of an equation that can be written."""
     shown = jax.eval_shape(lambda fields: equation.snapshot(fields), equation.field_shapes())
-    return list(dict.fromkeys([*shown, *equation.derived()]))
+    return list(dict.fromkeys([*shown, *derived_quantities(equation)]))
 
 
 def variables(
-    equation: PeriodicSystem, selection: Selection, fields: Fields, subgrids: Iterable[Subgrid | None] = (None,)
+    equation: Reporting, selection: Selection, fields: Fields, subgrids: Iterable[Subgrid | None] = (None,)
 ) -> dict[str, Variable]:
     """The variables of a snapshot, one for each quantity and each part of the grid. Collective."""
-    units = {**{name: d.units for name, d in equation.derived().items()}, **equation.snapshot_units()}
+    units = {**{name: d.units for name, d in derived_quantities(equation).items()}, **equation.snapshot_units()}
     made = {}
     for name, values in _values(selection, equation, fields).items():
         labels = component_labels(equation, name, values)
@@ -130,12 +132,12 @@ def variables(
 _values = compiled(lambda selection, equation, fields: selection.values(equation, fields), static_argnums=0)
 
 
-def trace_values(selection: Selection, equation: PeriodicSystem, fields: Any) -> Any:
+def trace_values(selection: Selection, equation: Reporting, fields: Any) -> Any:
     """The traced program that computes a selection's values; `fields` may hold only shapes."""
     return _values.trace(selection, equation, fields)
 
 
-def component_labels(equation: PeriodicSystem, name: str, values: jax.Array) -> tuple[str, ...]:
+def component_labels(equation: Reporting, name: str, values: jax.Array) -> tuple[str, ...]:
     """Labels of a variable's components; none for a scalar `(x, y, z)`."""
     if values.ndim == equation.grid.dimensions:
         return ()

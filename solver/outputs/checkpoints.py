@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from solver.cluster import Agreement
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, other_formats, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run
@@ -58,7 +58,7 @@ class Checkpoints(Output):
         if not _is_multiple(interval, unit):
             raise ValueError(f"keep_every = {interval:g}: a multiple of {name} = {unit:g} is needed")
 
-    def check(self, equation: PeriodicSystem) -> None:
+    def check(self, equation: Reporting) -> None:
         missing = why_not() if self.layout == "shared" else None
         if missing is not None:
             raise ValueError(f"output.checkpoints.layout = 'shared': {missing}")

@@ -11,7 +11,8 @@ from jaxtyping import Array
 
 from solver import diagnostics
 from solver.diagnostics import correlation_distances, longitudinal_and_transverse
-from solver.equations.system import PeriodicSystem
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -31,7 +32,7 @@ class Correlations(Records):
 
     name: ClassVar[str] = "correlations"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         columns: dict[str, Column] = {}
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             columns[f"{prefix}longitudinal"] = Column(("r",), "1", f"of {name} along the separation")
@@ -45,9 +46,9 @@ class Correlations(Records):
             )
         return RecordsLayout({"r": Axis(correlation_distances(equation.grid), "length", "separation")}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
-        vectors, hats = equation.vectors(fields), equation.coefficients(fields)
+        vectors, hats = reporting.vectors(equation, fields), equation.coefficients(fields)
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across, variance = longitudinal_and_transverse(
                 diagnostics.correlations(vectors[name], equation.grid)
@@ -60,5 +61,5 @@ class Correlations(Records):
             columns |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
         return columns
 
-    def _others(self, equation: PeriodicSystem) -> list[str]:
+    def _others(self, equation: Reporting) -> list[str]:
         return [name for name, field in equation.fields.items() if field.rank != "vector"]

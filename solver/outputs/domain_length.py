@@ -9,7 +9,7 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import characteristic_length
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -27,11 +27,11 @@ class DomainLength(Records):
 
     name: ClassVar[str] = "domain-length"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         text = "2 pi over the mean wavenumber of the fluctuations"
         return RecordsLayout({}, {f"{name}_length": Column((), "length", text) for name in equation.fields})
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         return {
             f"{name}_length": characteristic_length(u_hat, equation.grid_of(name))
             for name, u_hat in equation.coefficients(fields).items()

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import shell_flux, shell_spectrum, shell_wavenumbers
 from solver.equations.base import Equation
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -33,7 +33,7 @@ class Elsasser(Records):
 
     name: ClassVar[str] = "elsasser"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         if not isinstance(equation, Equation) or not {"velocity", "magnetic_field"} <= set(equation.fields):
             raise ValueError(
                 f"output elsasser: {equation.name} has the fields {', '.join(equation.fields)}; velocity and "
@@ -47,7 +47,7 @@ class Elsasser(Records):
             columns[f"{name}_flux"] = Column(("k",), rate, f"rate at which N takes that of {z} from all shells up to k")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         assert isinstance(equation, Equation)  # checked in `layout`
         nonlinear, columns = equation.nonlinear(fields, np.zeros((), equation.grid.dtype)), {}
         for name, sign in SIGNS.items():

@@ -12,7 +12,8 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.diagnostics import largest, smallest
-from solver.equations.system import PeriodicSystem
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
@@ -35,7 +36,7 @@ class Extremes(Records):
 
     name: ClassVar[str] = "extremes"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         known = list(jax.eval_shape(lambda fields: _quantities(equation, fields), equation.field_shapes()))
         for name in self.quantities:
             if name not in known:
@@ -48,7 +49,7 @@ class Extremes(Records):
                     columns[f"{name}_{which}_{axis}"] = Column((), "length", f"{axis} of the {text} of {name}")
         return RecordsLayout({}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         columns, quantities = {}, _quantities(equation, fields)
         for name in self.quantities or quantities:
             for which, search in (("max", largest), ("min", smallest)):
@@ -58,19 +59,19 @@ class Extremes(Records):
         return columns
 
 
-def _quantities(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+def _quantities(equation: Reporting, fields: Fields) -> dict[str, Array]:
     """Real values at the points, by name."""
     quantities: dict[str, Array] = {}
     values = equation.to_physical(fields)
     for name, u in values.items():
         if equation.fields[name].real:
             quantities |= dict(zip(equation.component_names(name), u, strict=True))
-    vectors = equation.vectors(fields)
+    vectors = reporting.vectors(equation, fields)
     if vectors and equation.grid.dimensions > 1:
         name, u_hat = next(iter(vectors.items()))
         u = values[name] if name in values else equation.transform.inverse(u_hat)
         omega = equation.transform.inverse(curl(u_hat, equation.grid))
         quantities["speed"] = jnp.sqrt(jnp.sum(u**2, axis=0))
         quantities.setdefault("vorticity", omega[0] if len(omega) == 1 else jnp.sqrt(jnp.sum(omega**2, axis=0)))
-    density = equation.density(values)
+    density = reporting.density(equation, values)
     return quantities if density is None else {**quantities, "density": density}

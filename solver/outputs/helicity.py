@@ -9,7 +9,8 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_wavenumbers
-from solver.equations.system import PeriodicSystem
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
@@ -28,7 +29,7 @@ class Helicity(Records):
 
     name: ClassVar[str] = "helicity"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions != 3:
             raise ValueError(
@@ -42,8 +43,8 @@ class Helicity(Records):
             columns["cross_helicity"] = Column(("k",), "length^2/time^2", "velocity times magnetic field in each shell")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        vectors, grid = equation.vectors(fields), equation.grid
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+        vectors, grid = reporting.vectors(equation, fields), equation.grid
         u_hat = next(iter(vectors.values()))
         columns = {"helicity": co_spectrum(u_hat, curl(u_hat, grid), grid)}
         if "magnetic_field" in vectors:

@@ -12,7 +12,9 @@ from jaxtyping import Array
 from solver import diagnostics
 from solver.config import nearest
 from solver.diagnostics import bin_centres, deviation_density, log_density
-from solver.equations.system import PeriodicSystem, require
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
+from solver.equations.system import require
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -55,7 +57,7 @@ class PDFs(Records):
 
     name: ClassVar[str] = "pdfs"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         require("bins", self.bins, "one or more", least=1)
         if self.bins > MAX_BINS:
             raise ValueError(f"bins {self.bins}: at most {MAX_BINS} are needed; a row keeps them all")
@@ -75,7 +77,7 @@ class PDFs(Records):
         used = {column.axes[0] for column in columns.values() if column.axes}
         return RecordsLayout({name: axis for name, axis in axes.items() if name in used}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         makers = self._makers(equation, fields)
         for name in self._quantities(equation):
@@ -89,7 +91,7 @@ class PDFs(Records):
             columns |= {f"{name}_{what}": value for what, value in numbers}
         return columns
 
-    def _quantities(self, equation: PeriodicSystem) -> list[str]:
+    def _quantities(self, equation: Reporting) -> list[str]:
         """Names of the quantities to be recorded.
 
         Raises:
@@ -105,26 +107,26 @@ class PDFs(Records):
             )
         return list(self.quantities or known)
 
-    def _known(self, equation: PeriodicSystem) -> list[str]:
+    def _known(self, equation: Reporting) -> list[str]:
         names, several = [], equation.grid.dimensions > 1
         vectors = vector_prefixes(equation, self.name, needed=False)
         for prefix in vectors.values():
             names += [f"{prefix}velocity" if not prefix else prefix[:-1], f"{prefix}longitudinal_gradient"]
             names += [f"{prefix}transverse_gradient", f"{prefix}vorticity"] if several else []
             names += [f"{prefix}increment_r{n}" for n in self._separations(equation)]
-            names += ["dissipation"] if not prefix and equation.kinematic_viscosity() is not None else []
+            names += ["dissipation"] if not prefix and reporting.kinematic_viscosity(equation) is not None else []
         names += [name for name, field in equation.fields.items() if field.rank == "scalar" and name not in names]
         return names + (["density"] if has_density(equation) else [])
 
-    def _separations(self, equation: PeriodicSystem) -> list[int]:
+    def _separations(self, equation: Reporting) -> list[int]:
         if self.separations:
             return [int(n) for n in check_separations(self.separations, equation)]
         return [n for n in (1, 4) if n <= max(diagnostics.separations(equation.grid))]
 
-    def _makers(self, equation: PeriodicSystem, fields: Fields) -> dict[str, Callable[[], Array]]:
+    def _makers(self, equation: Reporting, fields: Fields) -> dict[str, Callable[[], Array]]:
         """Functions that compute each quantity at the points; only those that are called are computed."""
         made: dict[str, Callable[[], Array]] = {}
-        vectors = cache(lambda: equation.vectors(fields))
+        vectors = cache(lambda: reporting.vectors(equation, fields))
         for name, field in equation.fields.items():
             if field.rank == "scalar":
                 made[name] = lambda name=name: equation.transform_of(name).inverse(fields[name])  # type: ignore[misc]
@@ -133,11 +135,11 @@ class PDFs(Records):
         made.setdefault("density", lambda: density_of(equation, fields)[None])
         return made
 
-    def _of_vector(self, equation: PeriodicSystem, prefix: str, u_hat: Array) -> dict[str, Callable]:
+    def _of_vector(self, equation: Reporting, prefix: str, u_hat: Array) -> dict[str, Callable]:
         transform = equation.transform
         u = cache(lambda: transform.inverse(u_hat))
         tensor = cache(lambda: diagnostics.gradient_tensor(u_hat, transform))
-        viscosity, solenoidal = equation.kinematic_viscosity(), _is_solenoidal(equation)
+        viscosity, solenoidal = reporting.kinematic_viscosity(equation), _is_solenoidal(equation)
         made: dict[str, Callable] = {
             prefix[:-1] or "velocity": u,
             f"{prefix}longitudinal_gradient": lambda: diagnostics.longitudinal(tensor()),
@@ -151,11 +153,11 @@ class PDFs(Records):
         return made
 
 
-def _axis(quantity: str, equation: PeriodicSystem) -> str:
+def _axis(quantity: str, equation: Reporting) -> str:
     """Its axis; a field may have any sign, whatever its name."""
     return "log10_of_mean" if quantity in POSITIVE and quantity not in equation.fields else "deviation"
 
 
-def _is_solenoidal(equation: PeriodicSystem) -> bool:
+def _is_solenoidal(equation: Reporting) -> bool:
     """Whether the velocity is solenoidal. A velocity that is not a field follows from a stream function, so it is."""
     return "velocity" not in equation.fields or equation.fields["velocity"].solenoidal

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics.points import at_places
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -31,7 +31,7 @@ class Points(Records):
 
     name: ClassVar[str] = "points"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         d = equation.grid.dimensions
         if not self.at or any(len(place) != d for place in self.at):
             raise ValueError(f"output points: at = {[list(p) for p in self.at]}: places of {d} numbers are needed")
@@ -44,7 +44,7 @@ class Points(Records):
                     columns[component + part] = Column(("point",), field.units, f"{component}{part} at each place")
         return RecordsLayout(axes, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         columns = {}
         d, hats = equation.grid.dimensions, equation.coefficients(fields)
         for name, field in equation.fields.items():

@@ -14,7 +14,8 @@ from jaxtyping import Array
 
 from solver.cluster import is_first
 from solver.config import ConfigError
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.reporting import Reporting
+from solver.equations.system import compiled
 from solver.io import TIME, RecordsFile, RecordsLayout, Row, RunDirectory, verify_data
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
@@ -33,7 +34,7 @@ class Records(Output):
     """
 
     @abstractmethod
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         """Axes and columns; touches no device.
 
         Raises:
@@ -41,10 +42,10 @@ class Records(Output):
         """
 
     @abstractmethod
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         """The columns' arrays, the same on every device; a pure function that is traced under `jit`."""
 
-    def check(self, equation: PeriodicSystem) -> None:
+    def check(self, equation: Reporting) -> None:
         try:
             layout = self.layout(equation)
         except ValueError as error:
@@ -69,7 +70,7 @@ class Records(Output):
                     f"{list(layout.shape(name))} is needed"
                 )
 
-    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         return {self.name: _values.trace(self, equation, state.field)}
 
     def resume(self, run: Run) -> None:
@@ -125,6 +126,6 @@ def check_continues(file: RecordsFile, layout: RecordsLayout, name: str) -> None
         )
 
 
-def records_of(output: Records, equation: PeriodicSystem, fields: Fields) -> dict[str, np.ndarray]:
+def records_of(output: Records, equation: Reporting, fields: Fields) -> dict[str, np.ndarray]:
     """The arrays that an output records of a state, on the host. Collective."""
     return {name: np.asarray(values) for name, values in _values(output, equation, fields).items()}

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum, shell_wavenumbers
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.grid import Grid
 from solver.operators import Fields
 
@@ -18,7 +18,7 @@ MIN_SHELLS = 6  # including that of the mean; with fewer there is no tail
 LEVEL = 0.03  # of the largest shell; the tail of a resolved field is far smaller
 
 
-def tails(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+def tails(equation: Reporting, fields: Fields) -> dict[str, Array]:
     """Mean energy of the last tenth of the shells up to k_max over that of the largest shell, by field.
 
     It uses the spectra ½|û|² without the mean, and is 0 for a uniform field, or if the grid has too few shells. Costs

@@ -9,7 +9,8 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import flow_scales
-from solver.equations.system import PeriodicSystem
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -47,14 +48,14 @@ class Scales(Records):
 
     name: ClassVar[str] = "scales"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions == 1:
             raise ValueError("output scales: a flow in one dimension; two or three are needed")
-        viscous = VISCOUS if equation.kinematic_viscosity() is not None else {}
+        viscous = VISCOUS if reporting.kinematic_viscosity(equation) is not None else {}
         texts = {**COLUMNS, **viscous}
         return RecordsLayout({}, {name: Column((), units, text) for name, (units, text) in texts.items()})
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        velocity = next(iter(equation.vectors(fields).values()))
-        return flow_scales(velocity, equation.transform, equation.kinematic_viscosity())
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+        velocity = next(iter(reporting.vectors(equation, fields).values()))
+        return flow_scales(velocity, equation.transform, reporting.kinematic_viscosity(equation))

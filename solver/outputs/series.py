@@ -12,9 +12,11 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
+from solver.equations import reporting
 from solver.equations.budget import imbalance
 from solver.equations.manifold import distances
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.reporting import Reporting
+from solver.equations.system import compiled
 from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series, read_units
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
@@ -46,7 +48,7 @@ class Series(Output):
 
     name: ClassVar[str] = "series"
 
-    def check(self, equation: PeriodicSystem) -> None:
+    def check(self, equation: Reporting) -> None:
         row, conserved, scales, energies, *_ = _traced(equation)
         units, name = equation.series_units(), type(equation).__name__
         if row.keys() != units.keys():
@@ -61,7 +63,7 @@ class Series(Output):
             if value.shape != ():
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
-    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         return {"series": _report.trace(equation, state.field, np.float64(1))}
 
     def begin(self, run: Run) -> None:
@@ -99,7 +101,8 @@ class Series(Output):
             with run.writer.while_waiting():
                 _file(run, conserved, energies, budget).append({**leading, **row, **counted})
         left = strayed(astray, run.equation.grid.dtype)
-        _warn(run, state, [*run.equation.warnings(row), *_open_budgets(missing), *_unresolved(run, ends), *left])
+        own = reporting.warnings(run.equation, row)
+        _warn(run, state, [*own, *_open_budgets(missing), *_unresolved(run, ends), *left])
         stop_if_wrong(astray, int(state.step), float(state.t))
 
     @classmethod
@@ -124,22 +127,22 @@ class Series(Output):
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
-def _reported(equation: PeriodicSystem, fields: Fields, dt: ArrayLike) -> tuple[Any, ...]:
+def _reported(equation: Reporting, fields: Fields, dt: ArrayLike) -> tuple[Any, ...]:
     """A row of the series; conserved quantities and their scales; energies; distances of fields from their declared
     properties; tails of their spectra."""
-    energies = equation.energies(fields) if equation.budget_columns() else {}
+    energies = reporting.energies(equation, fields)
     row, conserved = equation.series(fields, dt), equation.conserved(fields)
     astray = distances(fields, equation.fields, equation.grid)
-    return row, conserved, equation.conserved_scales(fields), energies, astray, tails(equation, fields)
+    return row, conserved, reporting.conserved_scales(equation, fields), energies, astray, tails(equation, fields)
 
 
-def _traced(equation: PeriodicSystem) -> tuple[dict[str, Any], ...]:
+def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
     return jax.eval_shape(lambda fields: _reported(equation, fields, np.float64(1)), equation.field_shapes())
 
 
-def _names(equation: PeriodicSystem) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
+def _names(equation: Reporting) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
     _, conserved, _, energies, *_ = _traced(equation)
-    return conserved, energies, equation.budget_columns()
+    return conserved, energies, reporting.budget_columns(equation)
 
 
 def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesFile:

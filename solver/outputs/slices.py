@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import RunDirectory
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection
@@ -38,7 +38,7 @@ class Slices(StateFiles):
         """The quantities that are written of each state."""
         return Selection(self.fields, self.precision)
 
-    def check(self, equation: PeriodicSystem) -> None:
+    def check(self, equation: Reporting) -> None:
         """
         Raises:
             ValueError: a part does not lie in the box, or is given twice.
@@ -52,7 +52,7 @@ class Slices(StateFiles):
                 which = ", ".join(map(repr, self.at))
                 raise ValueError(f"output.slices.at = [{which}]: {label or 'the whole grid'} is there twice or no part")
 
-    def subgrids(self, equation: PeriodicSystem) -> list[Subgrid]:
+    def subgrids(self, equation: Reporting) -> list[Subgrid]:
         """The parts of the equation's grid."""
         try:
             return [Subgrid.of(text, equation.grid) for text in self.at]

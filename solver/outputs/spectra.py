@@ -11,7 +11,7 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import shell_wavenumbers
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -27,7 +27,7 @@ class Spectra(Records):
 
     name: ClassVar[str] = "spectra"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         k = Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")
         names = jax.eval_shape(lambda fields: equation.spectra(fields), equation.field_shapes())
         law = equation.spectrum_laws.get(equation.grid.dimensions)
@@ -37,7 +37,7 @@ class Spectra(Records):
         }
         return RecordsLayout({"k": k}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         return equation.spectra(fields)
 
     @classmethod
@@ -55,7 +55,7 @@ class Spectra(Records):
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
-def _about(equation: PeriodicSystem, names: Iterable[str]) -> dict[str, str]:
+def _about(equation: Reporting, names: Iterable[str]) -> dict[str, str]:
     """Description of each spectrum."""
     of_fields, summed = equation.spectra_of_fields(), equation.series_units()
     whole = {True: "that of the series", False: "its mean over the box"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
@@ -40,7 +40,7 @@ class StateFiles(Output):
     def selection(self) -> Selection:
         """The quantities that are written of each state."""
 
-    def subgrids(self, equation: PeriodicSystem) -> Sequence[Subgrid | None]:
+    def subgrids(self, equation: Reporting) -> Sequence[Subgrid | None]:
         """The parts of the grid that are written; None means the whole grid."""
         return (None,)
 
@@ -54,10 +54,10 @@ class StateFiles(Output):
         """Paths of the files, in the order of their steps."""
         return list_snapshots(cls.folder(directory))
 
-    def check(self, equation: PeriodicSystem) -> None:
+    def check(self, equation: Reporting) -> None:
         self.selection.check(equation, f"output.{self.name}")
 
-    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         return {self.name: trace_values(self.selection, equation, state.field)}
 
     def write(self, run: Run, state: State) -> None:

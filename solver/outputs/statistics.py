@@ -17,7 +17,7 @@ from solver.cluster import is_first
 from solver.config import ConfigError, nearest
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.grid import Storage
 from solver.io import (
     VARIANCE,
@@ -119,7 +119,7 @@ class Statistics(Output):
             raise ValueError(f"output.statistics.of: {unknown[0]!r} records no arrays against time{close}")
         return {name: given[name] if name in given else ours[name]() for name in self.of}
 
-    def check(self, equation: PeriodicSystem) -> None:
+    def check(self, equation: Reporting) -> None:
         for name, source in self.sources.items():
             source.check(equation)
             taken = [column for column in source.layout(equation).columns if column in OWN]
@@ -140,7 +140,7 @@ class Statistics(Output):
         if not self.after < end:
             raise ValueError(f"output.statistics.after = {self.after}: a time before the end, {end}, is needed")
 
-    def programs(self, equation: PeriodicSystem, state: State) -> dict[str, Any]:
+    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         if not self.fields:
             return {}
         carried, weight = shapes_of_sums(equation, self.fields), np.float64(1)
@@ -149,7 +149,7 @@ class Statistics(Output):
 
     # ---- sums in the state ------------------------------------------------------------------------------------
 
-    def accumulators(self, equation: PeriodicSystem) -> dict[str, Any]:
+    def accumulators(self, equation: Reporting) -> dict[str, Any]:
         sums: dict[str, Any] = {}
         for name, source in self.sources.items():
             layout = source.layout(equation)
@@ -161,12 +161,12 @@ class Statistics(Output):
         counted = {"samples": np.int64(0), "closed": np.bool_(True)}
         return {**nothing, **counted, "records": sums, "fields": no_sums(equation, self.fields)}
 
-    def accumulator_storage(self, equation: PeriodicSystem) -> dict[str, Any]:
+    def accumulator_storage(self, equation: Reporting) -> dict[str, Any]:
         numbers = dict.fromkeys(("since", "last", "weight", "samples", "closed"))
         records = {_key(name, source.layout(equation)): Storage("host") for name, source in self.sources.items()}
         return {**numbers, "records": records, "fields": storage_of_sums(equation, self.fields)}
 
-    def observe(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
+    def observe(self, equation: Reporting, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         t, last = np.float64(state.t), carried["last"]
         closes = end or self.schedule.due(state)
         if not reached(state, self.after) or not (closes or Schedule(every_steps=self.sample_steps).due(state)):
@@ -186,7 +186,7 @@ class Statistics(Output):
             records[key] = _add_records(sums, records_of(source, equation, state.field), weight, total)
         return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
 
-    def _add(self, equation: PeriodicSystem, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
+    def _add(self, equation: Reporting, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
         if not self.fields:
             return {}
         return add_fields(equation, carried["fields"], {name: state.field[name] for name in self.fields}, weight, total)

@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Array
 
 from solver import diagnostics
-from solver.equations.system import PeriodicSystem, require
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
+from solver.equations.system import require
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -37,7 +39,7 @@ class StructureFunctions(Records):
 
     name: ClassVar[str] = "structure-functions"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         require("orders", self.orders, "whole numbers of one or more", least=1)
         if not self.orders:
             raise ValueError("orders []: one whole number or more is needed")
@@ -55,9 +57,9 @@ class StructureFunctions(Records):
             columns[name] = Column(("r", "order"), "", f"<(dc)^p> of {field} over the separation")
         return RecordsLayout(axes, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         steps, columns = self._steps(equation).tolist(), {}
-        vectors = equation.vectors(fields)
+        vectors = reporting.vectors(equation, fields)
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across = diagnostics.structure_functions(vectors[name], steps, self.orders, equation.transform)
             columns[f"{prefix}longitudinal"] = along
@@ -70,17 +72,17 @@ class StructureFunctions(Records):
             columns[name] = diagnostics.scalar_structure_functions(hats[name][1][None], steps, self.orders, transform)
         return columns
 
-    def _scalars(self, equation: PeriodicSystem) -> dict[str, str]:
+    def _scalars(self, equation: Reporting) -> dict[str, str]:
         """Real scalar components and their fields."""
         return {name: field for name, field in components(equation).items() if equation.fields[field].rank == "scalar"}
 
-    def _steps(self, equation: PeriodicSystem) -> np.ndarray:
+    def _steps(self, equation: Reporting) -> np.ndarray:
         if not self.separations:
             return diagnostics.separations(equation.grid)
         return check_separations(self.separations, equation)
 
 
-def check_separations(separations: tuple[int, ...], equation: PeriodicSystem) -> np.ndarray:
+def check_separations(separations: tuple[int, ...], equation: Reporting) -> np.ndarray:
     """Separations in ascending order. Raises ValueError for one below 1 or beyond half of the shortest side."""
     most = diagnostics.longest_separation(equation.grid)
     steps = np.unique(np.asarray(separations, int))

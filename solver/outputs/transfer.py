@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
+from solver.equations import reporting
 from solver.equations.base import Equation
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -36,7 +37,7 @@ class Transfer(Records):
 
     name: ClassVar[str] = "transfer"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         columns: dict[str, Column] = {}
         known = _equation(equation)
         for name, units in _invariants(known).items():
@@ -46,23 +47,23 @@ class Transfer(Records):
                 f"{name}_flux": Column(("k",), per_time, f"rate at which N takes {name} from all shells up to k"),
                 f"{name}_linear": Column(("k",), per_time, f"rate at which L changes the {name} in each shell"),
             }
-        for name in jax.eval_shape(lambda fields: known.exchanges(fields), known.field_shapes()):
+        for name in jax.eval_shape(lambda fields: reporting.exchanges(known, fields), known.field_shapes()):
             columns[name] = Column(("k",), "", f"{name} between invariants by L in each shell")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         known = _equation(equation)
         columns: dict[str, Array] = {}
         nonlinear = known.nonlinear(fields, np.zeros((), known.grid.dtype))
         linear = known.linear().apply(fields)
-        for name, conjugate in known.invariants(fields).items():
+        for name, conjugate in reporting.invariants(known, fields).items():
             transfer = invariant_transfer(known, conjugate, nonlinear)
             columns |= {
                 f"{name}_transfer": transfer,
                 f"{name}_flux": shell_flux(transfer),
                 f"{name}_linear": invariant_transfer(known, conjugate, linear),
             }
-        for name, (a, b) in known.exchanges(fields).items():
+        for name, (a, b) in reporting.exchanges(known, fields).items():
             columns[name] = co_spectrum(a, b, known.grid)
         return columns
 
@@ -78,7 +79,7 @@ def _per_time(units: str) -> str:
     return f"{units[: power.start()]}/time^{int(power[1] or 1) + 1}" if power else f"({units})/time"
 
 
-def _equation(equation: PeriodicSystem) -> Equation:
+def _equation(equation: Reporting) -> Equation:
     if not isinstance(equation, Equation):
         raise ValueError(f"output transfer: {equation.name} is split into T and V; an equation u_t = L u + N is needed")
     return equation
@@ -86,6 +87,6 @@ def _equation(equation: PeriodicSystem) -> Equation:
 
 def _invariants(equation: Equation) -> dict[str, str]:
     """Names and units of the equation's invariants."""
-    units = equation.invariant_units()
-    names = jax.eval_shape(lambda fields: equation.invariants(fields), equation.field_shapes())
+    units = reporting.invariant_units(equation)
+    names = jax.eval_shape(lambda fields: reporting.invariants(equation, fields), equation.field_shapes())
     return {name: units.get(name, "") for name in names}

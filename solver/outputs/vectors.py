@@ -5,20 +5,21 @@ from __future__ import annotations
 import jax
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
 from solver.operators import Fields
 
 AXES = "xyz"
 
 
-def vector_prefixes(equation: PeriodicSystem, output: str, *, needed: bool = True) -> dict[str, str]:
+def vector_prefixes(equation: Reporting, output: str, *, needed: bool = True) -> dict[str, str]:
     """Each vector field with the prefix of its columns' names: empty for the first, which is the velocity.
 
     Raises:
         ValueError: `needed`, and the equation has no vector field.
     """
     names: list[str] = []  # filled while tracing, since `eval_shape` returns sorted names
-    jax.eval_shape(lambda fields: names.extend(equation.vectors(fields)), equation.field_shapes())
+    jax.eval_shape(lambda fields: names.extend(reporting.vectors(equation, fields)), equation.field_shapes())
     if needed and not names:
         raise ValueError(
             f"output {output}: {equation.name} has the fields {', '.join(equation.fields)}; a vector field is needed"
@@ -26,12 +27,12 @@ def vector_prefixes(equation: PeriodicSystem, output: str, *, needed: bool = Tru
     return {name: f"{name}_" if i else "" for i, name in enumerate(names)}
 
 
-def has_density(equation: PeriodicSystem) -> bool:
+def has_density(equation: Reporting) -> bool:
     """Whether the equation has a density."""
-    return jax.eval_shape(lambda values: equation.density(values), equation.values_at_points()) is not None
+    return jax.eval_shape(lambda values: reporting.density(equation, values), equation.values_at_points()) is not None
 
 
-def require_density(equation: PeriodicSystem, output: str) -> None:
+def require_density(equation: Reporting, output: str) -> None:
     """Raises ValueError if the equation has no density."""
     if not has_density(equation):
         raise ValueError(
@@ -40,14 +41,14 @@ def require_density(equation: PeriodicSystem, output: str) -> None:
         )
 
 
-def density_of(equation: PeriodicSystem, fields: Fields) -> Array:
+def density_of(equation: Reporting, fields: Fields) -> Array:
     """The equation's density at the points."""
-    density = equation.density(equation.to_physical(fields))
+    density = reporting.density(equation, equation.to_physical(fields))
     assert density is not None  # checked before the run
     return density
 
 
-def component_coefficients(equation: PeriodicSystem, fields: Fields) -> dict[str, tuple[str, Array]]:
+def component_coefficients(equation: Reporting, fields: Fields) -> dict[str, tuple[str, Array]]:
     """For each component by name, its field and its coefficients."""
     coefficients = {}
     for name, hats in equation.coefficients(fields).items():
@@ -56,6 +57,6 @@ def component_coefficients(equation: PeriodicSystem, fields: Fields) -> dict[str
     return coefficients
 
 
-def components(equation: PeriodicSystem) -> dict[str, str]:
+def components(equation: Reporting) -> dict[str, str]:
     """For each component by name, its field."""
     return {component: name for name in equation.fields for component in equation.component_names(name)}

@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import ratio
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import HasVirial, Reporting
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -29,8 +29,8 @@ class Virial(Records):
 
     name: ClassVar[str] = "virial"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
-        terms = jax.eval_shape(lambda fields: equation.virial_terms(fields), equation.field_shapes())
+    def layout(self, equation: Reporting) -> RecordsLayout:
+        terms = jax.eval_shape(lambda fields: _terms(equation, fields), equation.field_shapes())
         if not terms:
             raise ValueError(
                 f"output virial: {equation.name} in {equation.grid.dimensions} dimensions has no virial; an equation "
@@ -42,9 +42,14 @@ class Virial(Records):
         columns["virial_ratio"] = Column((), "1", "twice the kinetic energy over minus the rest of the virial")
         return RecordsLayout({}, columns)
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
-        terms = equation.virial_terms(fields)
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+        terms = _terms(equation, fields)
         first, *rest = (weight * energy for weight, energy in terms.values())
         others = sum(rest)
         energies = {name: energy for name, (_, energy) in terms.items()}
         return {**energies, "virial": first + others, "virial_ratio": ratio(first, -others)}
+
+
+def _terms(equation: Reporting, fields: Fields) -> dict[str, tuple[float, Array]]:
+    """Energies and their weights; none of an equation without a virial."""
+    return equation.virial_terms(fields) if isinstance(equation, HasVirial) else {}

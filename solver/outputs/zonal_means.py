@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
-from solver.equations.system import PeriodicSystem
+from solver.equations import reporting
+from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -30,7 +31,7 @@ class ZonalMeans(Records):
 
     name: ClassVar[str] = "zonal-means"
 
-    def layout(self, equation: PeriodicSystem) -> RecordsLayout:
+    def layout(self, equation: Reporting) -> RecordsLayout:
         grid = equation.grid
         if grid.dimensions == 1:
             raise ValueError("output zonal-means: one dimension; two or three are needed")
@@ -42,7 +43,7 @@ class ZonalMeans(Records):
             axes, {name: Column(tuple(axes), units, f"{name}, mean over x") for name, units in _units(equation)}
         )
 
-    def values(self, equation: PeriodicSystem, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         values = equation.to_physical(fields)
         for name, u in {**values, **_derived(equation, fields)}.items():
@@ -50,23 +51,23 @@ class ZonalMeans(Records):
                 continue
             means = zonal_mean(u, equation.grid)
             columns |= dict(zip(_component_names(equation, name), means, strict=True))
-        density = equation.density(values)
+        density = reporting.density(equation, values)
         return columns if density is None else {**columns, "density": zonal_mean(density, equation.grid)}
 
 
-def _derived(equation: PeriodicSystem, fields: Fields) -> Fields:
+def _derived(equation: Reporting, fields: Fields) -> Fields:
     """Vector fields at the points that are not fields of the equation."""
-    vectors = {name: u for name, u in equation.vectors(fields).items() if name not in equation.fields}
+    vectors = {name: u for name, u in reporting.vectors(equation, fields).items() if name not in equation.fields}
     return {name: equation.transform.inverse(u_hat) for name, u_hat in vectors.items()}
 
 
-def _component_names(equation: PeriodicSystem, name: str) -> tuple[str, ...]:
+def _component_names(equation: Reporting, name: str) -> tuple[str, ...]:
     if name in equation.fields:
         return equation.component_names(name)
     return tuple(f"{name}_{axis}" for axis in AXES[: equation.grid.dimensions])
 
 
-def _units(equation: PeriodicSystem) -> list[tuple[str, str]]:
+def _units(equation: Reporting) -> list[tuple[str, str]]:
     """Names and units of the columns."""
     units = []
     for name, field in equation.fields.items():

@@ -7,6 +7,7 @@ from pathlib import Path
 from solver.cluster import Agreement, is_first
 from solver.config import ConfigError
 from solver.equations.system import PeriodicSystem
+from solver.equations.written import Written
 from solver.io.files import write_text
 
 PLAN = "plan.json"  # in a run's directory
@@ -20,6 +21,8 @@ def keep_plan(equation: PeriodicSystem, file: Path) -> None:
     Raises:
         ConfigError: the file cannot be read.
     """
+    if not isinstance(equation, Written):
+        return
     found = equation.plan_to_keep()
     has_file = is_first() and bool(found) and file.exists()
     plan = Agreement("plan").tell(file.read_text("utf-8") if has_file else found)

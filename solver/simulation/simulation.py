@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.reporting import Reporting
 from solver.io import RunDirectory
 from solver.loop import StepControl, check_end, evolve
 from solver.simulation.limits import Limits
@@ -35,7 +35,7 @@ class Simulation:
         run_file: the resolved run file, as text.
     """
 
-    equation: PeriodicSystem
+    equation: Reporting
     stepper: Stepper
     control: StepControl
     end: float

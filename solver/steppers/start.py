@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from solver.equations import reporting
 from solver.equations.budget import BUDGET, with_budget
 from solver.equations.system import PeriodicSystem, compiled
 from solver.grid import Storage
@@ -66,7 +67,7 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
     """The entries of a state that depend on its fields. Equation and stepper are checked while this is traced: once."""
     stepper.check(equation)
     equation.check()
-    columns, shapes = equation.budget_columns(), equation.physical_shapes()
+    columns, shapes = reporting.budget_columns(equation), equation.physical_shapes()
     fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
     budget = {name: jnp.asarray(np.float64(0)) for name in columns}
     history = stepper.start(equation, with_budget(fields, budget))
@@ -74,7 +75,7 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
         "field": fields,
         "history": history,
         "conserved": equation.conserved(fields),
-        "energies": equation.energies(fields) if budget else {},
+        "energies": reporting.energies(equation, fields),
         "budget": budget,
     }
     declared = {**_field_storage(equation), **_history_storage(equation, stepper, history)}
@@ -100,7 +101,7 @@ def _field_storage(equation: PeriodicSystem) -> dict[str, Storage]:
 def _history_storage(equation: PeriodicSystem, stepper: Stepper, history: Any) -> dict[str, Storage]:
     """How the arrays of a stepper's history are stored, as the stepper declares it, by path in the state."""
     fields = equation.field_storage()
-    entries = {**fields, BUDGET: HOST} if equation.budget_columns() else fields
+    entries = {**fields, BUDGET: HOST} if reporting.budget_columns(equation) else fields
     declared = stepper.history_storage(entries)
     return declare(f"stepper {stepper.name}", "history_storage", "history", history, declared, equation.grid)
 

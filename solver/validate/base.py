@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import jax
 
 from solver.discovery import concrete_classes
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.reporting import Reporting
+from solver.equations.system import compiled
 from solver.loop import step_control
 from solver.mesh import device_mesh
 from solver.simulation import Simulation
@@ -76,7 +77,7 @@ def mesh_for(points: int) -> Any:
 
 
 def states(
-    equation: PeriodicSystem,
+    equation: Reporting,
     stepper: Stepper,
     start: Any,
     times: list[float],
@@ -101,7 +102,7 @@ def states(
     return reached
 
 
-def series_of(equation: PeriodicSystem, state: State) -> dict[str, float]:
+def series_of(equation: Reporting, state: State) -> dict[str, float]:
     """The values of the equation's series for a state."""
     return {name: float(value) for name, value in _series(equation, state.field).items()}
 

@@ -261,8 +261,7 @@ class _Writer:
         return Components(1, {(i,): turned((i + 1) % 3, (i + 2) % 3) for i in self.axes})
 
     def _perp(self, of: Components) -> Components:
-        turned = (minus(derivative(of.scalar, 1)), derivative(of.scalar, 0), ZERO)
-        return Components(1, {(i,): turned[i] for i in self.axes})
+        return Components(1, {(0,): minus(derivative(of.scalar, 1)), (1,): derivative(of.scalar, 0)})
 
     def _dot(self, left: Components, right: Components) -> Components:
         return self.contracted(left, right)

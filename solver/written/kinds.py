@@ -239,8 +239,8 @@ class _Checker:
         return Kind(1 if self.dimensions == 3 else 0, of.is_complex)
 
     def _perp(self, node: Call, of: Kind) -> Kind:
-        if self.dimensions == 1 or of.order:
-            raise node.place.error(f"perp of {of} in {self.dimensions} dimensions: a scalar in two or three is needed")
+        if self.dimensions != 2 or of.order:
+            raise node.place.error(f"perp of {of} in {self.dimensions} dimensions: a scalar in two is needed")
         return Kind(1, of.is_complex)
 
     def _dot(self, node: Call, left: Kind, right: Kind) -> Kind:

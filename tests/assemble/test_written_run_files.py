@@ -82,7 +82,7 @@ def test_what_a_run_file_says_is_the_equation(case):
         ({"vectors": {"w": "b"}}, "a vector is needed"),
         ({"conserved": ["enstrophy"]}, "conserved of 'enstrophy'; known are flux, kinetic"),
         ({"spectra": ["fluks"]}, "spectra of 'fluks'; did you mean 'flux'?"),
-        ({"limits": {"nu": "positive"}}, "limits of 'nu': 'positive'; '>= 0' or '> 0' is needed"),
+        ({"limits": {"nu": "positive"}}, "limits of 'nu': 'positive'; one of '>= 0', '> 0', '>= 1' is needed"),
         ({"limits": {"mu": "> 0"}}, "limits of 'mu'"),
         ({"rate": "abs(b)*dx(b)"}, "in the rate, which the right-hand side does not take to the points"),
         ({"plan": "fast"}, "equation.plan = 'fast'"),

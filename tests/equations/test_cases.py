@@ -33,6 +33,7 @@ COLUMNS = {
     "modified-korteweg-de-vries": ["momentum_drift", "energy_drift"],
     "oldroyd-b": ["elastic_energy"],
     "phase-field-crystal": ["free_energy", "mean_psi_drift"],
+    "reduced-mhd": ["cross_helicity", "magnetic_energy_from_waves"],
     "shallow-water": ["energy", "volume_drift"],
     "sine-gordon": ["energy_drift"],
     "swift-hohenberg": ["free_energy"],

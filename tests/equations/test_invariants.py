@@ -35,6 +35,7 @@ PARAMETERS = {
     ("hall-mhd", 3): ["equation.mean_field=[0.3, -0.2, 0.1]"],
     ("hasegawa-wakatani", 2): ["equation.adiabaticity=0.7", "equation.viscosity=0.01"],
     ("nonlinear-schroedinger", 1): ["equation.damping=0.1"],
+    ("reduced-mhd", 3): ["equation.hyperviscosity=1e-3"],
     ("two-layer-quasi-geostrophic", 2): ["equation.shear=0.5", "equation.beta=0.2", "equation.drag=0.1"],
     ("vorticity", 2): ["equation.drag=0.1", "equation.beta=2.0", "equation.viscosity=0.01"],
     ("surface-quasi-geostrophic", 2): ["equation.diffusivity=0.1"],
@@ -53,6 +54,7 @@ CONSERVED = {
     ("mhd", 3): ["energy", "cross_helicity", "magnetic_helicity"],
     ("navier-stokes", 2): ["energy", "enstrophy"],
     ("navier-stokes", 3): ["energy", "helicity"],
+    ("reduced-mhd", 3): ["energy", "cross_helicity"],
     ("surface-quasi-geostrophic", 2): ["variance", "energy"],
     ("two-layer-quasi-geostrophic", 2): ["energy", "upper_enstrophy", "lower_enstrophy"],
     ("vorticity", 2): ["energy", "enstrophy"],
@@ -85,7 +87,7 @@ def added(a, b):
     return {name: a[name] + b[name] for name in a}
 
 
-IN_3D = ("mhd", "hall-mhd", "boussinesq")
+IN_3D = ("mhd", "hall-mhd", "boussinesq", "reduced-mhd")
 
 
 @pytest.mark.parametrize(("name", "d"), [case for case in CASES if case[1] < 3 or case[0] in IN_3D])

@@ -166,7 +166,7 @@ def test_a_text_sees_the_rate_of_both_kinds(make_grid):
     fields = sw.initial_state(by_hand, sw.steppers.ETDRK4(), start(grid)).field
     u = by_hand.to_physical(fields)
     assert [str(s) for s in written.field_shapes().values()] == [str(s) for s in by_hand.field_shapes().values()]
-    n, rate = written.nonlinear_and_rate(fields, 0.0)
+    n, rate = written.change_and_rate(fields, 0.0)
     wanted = by_hand.nonlinear(fields, 0.0)
     for name in wanted:
         np.testing.assert_allclose(n[name], wanted[name], atol=1e-15)

@@ -1,4 +1,4 @@
-"""Hall magnetohydrodynamics and Hasegawa–Wakatani: exact waves, independent right-hand sides, limits, budgets."""
+"""Hall and reduced MHD, Hasegawa–Wakatani: exact waves, independent right-hand sides, limits, budgets."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 import solver as sw
-from solver.equations import MHD, HallMHD, HasegawaWakatani
+from solver.equations import MHD, HallMHD, HasegawaWakatani, ReducedMHD
 from solver.equations.budget import Changes
 from solver.equations.manifold import without_mean
 from solver.steppers import ETDRK4, IFRK4
@@ -58,7 +58,7 @@ class Spectral:
 
     def bracket(self, f_hat, g_hat):
         """{f, g} = f_x g_y − f_y g_x."""
-        slopes = lambda h: [self.at_points(1j * k * h) for k in self.k]  # noqa: E731
+        slopes = lambda h: [self.at_points(1j * k * h) for k in self.k[:2]]  # noqa: E731
         (fx, fy), (gx, gy) = slopes(f_hat), slopes(g_hat)
         return self.hat(fx * gy - fy * gx)
 
@@ -273,7 +273,50 @@ def test_flux_and_resistive_dissipation_are_what_changes_the_energies(make_grid,
         np.testing.assert_allclose(sum(budget[energy].values()), derivative, atol=1e-12 * size)
 
 
-# ---- both -----------------------------------------------------------------------------------------------------------
+# ---- reduced magnetohydrodynamics ------------------------------------------------------------------------------------
+
+
+def test_reduced_equations_against_brackets_in_numpy(make_grid):
+    """ω_t = −{φ, ω} + {ψ, j} + B₀ j_z + ν∇⊥²ω, ψ_t = −{φ, ψ} + B₀ φ_z + η∇⊥²ψ, and hyperviscosity, on slabs."""
+    grid = make_grid((14, 12, 10), devices=2, lengths=[7.0, 9.0, 5.0])
+    numbers = {"mean_field": 1.3, "viscosity": 0.02, "resistivity": 0.03, "hyperviscosity": 1e-3}
+    equation = ReducedMHD(grid, **numbers)
+    fields = random_fields(equation)
+    values = {name: np.asarray(v)[0] for name, v in equation.to_physical(fields).items()}
+    s = Spectral(grid)
+    w, psi = s.hat(values["vorticity"]), s.hat(values["flux"])
+    across = s.k[0] ** 2 + s.k[1] ** 2
+    phi, current = -w / np.where(across == 0, np.inf, across), -across * psi
+    damping = lambda number: number * across + 1e-3 * s.k2**2  # noqa: E731
+    expected = {
+        "vorticity": s.bracket(psi, current) - s.bracket(phi, w) + 1.3j * s.k[2] * current - damping(0.02) * w,
+        "flux": -s.bracket(phi, psi) + 1.3j * s.k[2] * phi - damping(0.03) * psi,
+    }
+    for name, computed in whole_change(equation, fields).items():
+        wanted = s.at_points(expected[name])
+        np.testing.assert_allclose(computed[0], wanted, atol=1e-13 * np.abs(wanted).max())
+    row = equation.series(fields, 0.1)
+    half = lambda f: 0.5 * (s.at_points(1j * s.k[0] * f) ** 2 + s.at_points(1j * s.k[1] * f) ** 2).mean()  # noqa: E731
+    np.testing.assert_allclose(row["energy"], half(phi) + half(psi), rtol=1e-12)
+    rate = lambda f: [np.abs(s.at_points(1j * s.k[axis] * f)) for axis in (1, 0)]  # noqa: E731
+    speeds = sum((u + b) / dx for u, b, dx in zip(rate(phi), rate(psi), grid.spacing[:2], strict=True))
+    np.testing.assert_allclose(row["cfl"], 0.1 * (speeds.max() + 1.3 / grid.spacing[2]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4()], ids=lambda stepper: stepper.name)
+def test_alfven_waves_of_the_reduced_equations_are_exact(make_grid, stepper):
+    """φ = cos(k·x − k_z B₀ t) and ψ = −φ run along the mean field, in steps of five periods."""
+    grid = make_grid((8, 10, 12), devices=2)
+    equation = ReducedMHD(grid, mean_field=0.7)
+    phase = lambda t: sw.sample(lambda x, y, z: SMALL * jnp.cos(2 * x + y + 3 * z - 2.1 * t), grid)[None]  # noqa: E731
+    period = 2 * np.pi / 2.1
+    state = after(equation, stepper, {"vorticity": -5 * phase(0), "flux": -phase(0)}, 10.3 * period, step=5 * period)
+    u = equation.to_physical(state.field)
+    np.testing.assert_allclose(u["vorticity"], -5 * phase(10.3 * period), atol=1e-11 * SMALL)
+    np.testing.assert_allclose(u["flux"], -phase(10.3 * period), atol=1e-11 * SMALL)
+
+
+# ---- all ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

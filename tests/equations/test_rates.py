@@ -8,7 +8,7 @@ import pytest
 import solver as sw
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED
-from solver.equations import Equation, SplitEquation
+from solver.equations import Equation, SplitEquation, Written
 from solver.fft.cost import transforms_in
 from solver.loop import FixedStep, KeepCFL, Schedule, trace_advance
 from solver.steppers.start import state_shapes
@@ -48,7 +48,7 @@ def assembled(make_grid, name, d, devices):
 def test_both_are_what_each_is(make_grid, name, d):
     equation, fields = assembled(make_grid, name, d, devices=4 if d > 1 else 1)
     t = np.zeros(())
-    together = jax.jit(lambda fields: equation.nonlinear_and_rate(fields, t))(fields)
+    together = jax.jit(lambda fields: equation.change_and_rate(fields, t))(fields)
     apart = jax.jit(lambda fields: (equation.nonlinear(fields, t), equation.rate(fields)))(fields)
     for computed, expected in zip(jax.tree.leaves(together), jax.tree.leaves(apart), strict=True):
         scale = np.abs(expected).max()
@@ -56,10 +56,10 @@ def test_both_are_what_each_is(make_grid, name, d):
 
 
 def test_which_equations_share_their_transforms():
+    """All but one, whose rate is that of a flow which stands still."""
     classes = {name: entry.cls for name, entry in ENTRIES.items() if issubclass(entry.cls, Equation)}
-    apart = vars(Equation)["nonlinear_and_rate"]
-    alone = {"advection-diffusion"}  # whose rate is that of a flow which stands still
-    assert {name for name, cls in classes.items() if cls.nonlinear_and_rate is not apart} == classes.keys() - alone
+    assert {name for name, cls in classes.items() if cls.rate is not Written.rate} == {"advection-diffusion"}
+    assert {name for name, cls in classes.items() if cls.nonlinear is not Written.nonlinear} == set()
 
 
 FOUND = [REGISTRY.find("stepper", name) for name in REGISTRY.names("stepper")]
@@ -88,35 +88,18 @@ class Slower(sw.equations.NavierStokes):
         return 2 * super().rate(fields)
 
 
-class Together(sw.equations.NavierStokes):
-    """A subclass that gives both at once, and neither by itself."""
-
-    def nonlinear_and_rate(self, fields, t):
-        nonlinear, rate = super().nonlinear_and_rate(fields, t)
-        return {name: 1.5 * n for name, n in nonlinear.items()}, 2 * rate
-
-
-class SlowerStill(Together):
-    """Below a class that gives both at once, another rate."""
-
-    def rate(self, fields):
-        return 2 * super().rate(fields)
-
-
 class Mixed(Slower, Recalled):
     """N of one parent, the rate of the other."""
 
 
-@pytest.mark.parametrize(
-    ("cls", "n", "r"), [(Recalled, 1.5, 1), (Slower, 1, 2), (Together, 1.5, 2), (SlowerStill, 1.5, 4), (Mixed, 1.5, 2)]
-)
+@pytest.mark.parametrize(("cls", "n", "r"), [(Recalled, 1.5, 1), (Slower, 1, 2), (Mixed, 1.5, 2)])
 def test_the_definition_nearest_to_a_class_counts(make_grid, cls, n, r):
     grid, now = make_grid((13, 12), devices=2), np.zeros(())
     equation, plain = cls(grid, 0.1), sw.equations.NavierStokes(grid, 0.1)
     fields = jax.jit(plain.from_physical)({"velocity": np.random.default_rng(0).normal(size=(2, 13, 12))})
     together, rate = jax.jit(lambda fields: equation.at_step().first_and_rate(fields, now))(fields)
     first = plain.nonlinear(fields, now)["velocity"]
-    for computed in (together, equation.nonlinear(fields, now), equation.nonlinear_and_rate(fields, now)[0]):
+    for computed in (together, equation.nonlinear(fields, now)):
         np.testing.assert_allclose(computed["velocity"], n * first, atol=1e-14)
     np.testing.assert_allclose([rate, equation.rate(fields)], r * plain.rate(fields), rtol=1e-14)
 

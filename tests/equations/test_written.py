@@ -200,7 +200,7 @@ def test_the_rate_is_that_of_the_equation_by_hand(name, shape):
         hand = MHD(hand.grid, viscosity=0.1, resistivity=0.2)
         expected = hand.rate(fields)
     np.testing.assert_allclose(text.rate(renamed), expected, rtol=1e-12)
-    _, together = jax.jit(lambda fields: text.nonlinear_and_rate(fields, 0.0))(renamed)
+    _, together = jax.jit(lambda fields: text.change_and_rate(fields, 0.0))(renamed)
     np.testing.assert_allclose(together, expected, rtol=1e-12)
 
 

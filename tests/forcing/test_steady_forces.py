@@ -113,7 +113,7 @@ FIELDS = {
 }  # fmt: skip
 COLUMN = {
     "magnetic field": ("magnetic_energy", 1),
-    "buoyancy": ("buoyancy_variance", 2),
+    "buoyancy": ("potential_energy", 1),
     "dye": ("dye_variance", 2),
 }
 

@@ -15,7 +15,8 @@ from solver.assemble.registry import Registry
 from solver.cli.main import main
 from solver.cli.new_run_file import new_run_file
 from solver.config import load
-from solver.equations import PeriodicSystem, SplitEquation
+from solver.equations import SplitEquation
+from solver.equations.reporting import HasVirial
 from solver.outputs.records import Records, _values
 
 REGISTRY = Registry()
@@ -26,7 +27,7 @@ NEEDS = {  # of an equation; other outputs are told by what they refuse alone
     "helicity": lambda equation: (
         equation.grid.dimensions == 3 and any(field.rank == "vector" for field in equation.fields.values())
     ),
-    "virial": lambda equation: type(equation).virial_terms is not PeriodicSystem.virial_terms,
+    "virial": lambda equation: isinstance(equation, HasVirial),
     "profile": lambda equation: not all(field.real for field in equation.fields.values()),
     **dict.fromkeys(
         ("spectra", "line-spectra", "modes", "domain-length", "extremes", "correlations", "pdfs"), lambda equation: True

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         more = target_report(run, plan, target)
     notes = [f"# source:       {line}" for line in config.imported]
     notes += [f"# run file:     {line}" for line in config.dropped]
-    for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation.derivation())]:
+    for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
         print(line)
     if options.resolved:
         print(f"\n{config.to_toml()}")

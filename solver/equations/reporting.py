@@ -1,0 +1,253 @@
+"""What outputs ask of an equation beside its dynamics.
+
+Every equation has the columns, spectra and snapshots that its fields give; `Reporting` makes them, and an equation may
+give others. What not every equation has is a protocol of one or two methods, and the function behind it gives what
+outputs work with where the equation does not have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.diagnostics import mean_square, shell_spectrum
+from solver.equations.budget import Budget, Changes
+from solver.equations.system import PeriodicSystem
+from solver.operators import Fields
+
+
+class Reporting(PeriodicSystem):
+    """What every equation reports, made from its fields.
+
+    Class attributes:
+        units: of each series column, in the order of `series`; derived from the fields for the default series.
+        spectrum_laws: p of the power law E(k) ∝ k^−p that is expected of energy spectra, by the number of dimensions;
+            figures of spectra show k^p E(k) too.
+    """
+
+    units: ClassVar[dict[str, str]] = {}
+    spectrum_laws: ClassVar[Mapping[int, float]] = {}
+
+    def energy_names(self) -> list[str]:
+        """The column of ½⟨|u|²⟩ of each field."""
+        return ["energy"] if len(self.fields) == 1 else [f"{name}_energy" for name in self.fields]
+
+    def series_units(self) -> dict[str, str]:
+        """Units of each column of `series`, in their order."""
+        if self.units:
+            return dict(self.units)
+        squares = zip(self.energy_names(), self.fields.values(), strict=True)
+        names = {name: f"({field.units})^2" for name, field in squares}
+        return {**names, **({"cfl": "1"} if self.has_rate else {})}
+
+    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
+        """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
+        hats = self.coefficients(fields)
+        energies = {
+            column: 0.5 * mean_square(self.counted(name, hats[name], 0.5), self.grid_of(name))
+            for column, name in zip(self.energy_names(), self.fields, strict=True)
+        }
+        return {**energies, **({"cfl": dt * self.rate(fields)} if self.has_rate else {})}
+
+    def spectra(self, fields: Fields) -> dict[str, Array]:
+        """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`; by default ½|û|² of each field."""
+        hats = self.coefficients(fields)
+        return {
+            column: shell_spectrum(self.counted(name, hats[name], 0.5), self.grid_of(name))
+            for column, name in zip(self.energy_names(), self.fields, strict=True)
+        }
+
+    def spectra_of_fields(self) -> dict[str, str]:
+        """Field by name of each spectrum that is ½|û|² of one; none where `spectra` is an equation's own."""
+        own = type(self).spectra is not Reporting.spectra
+        return {} if own else dict(zip(self.energy_names(), self.fields, strict=True))
+
+    def snapshot(self, fields: Fields) -> dict[str, Array]:
+        """Real values at the points by name: scalars `(x, y, z)`, vectors `(component, x, y, z)`.
+
+        By default every field; of a wavefunction its real and imaginary part.
+        """
+        snapshot: dict[str, Array] = {}
+        for name, u in self.to_physical(fields).items():
+            values = u[0] if len(u) == 1 else u
+            if self.fields[name].real:
+                snapshot[name] = values
+            else:
+                snapshot |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
+        return snapshot
+
+    def snapshot_units(self) -> dict[str, str]:
+        """Units of each entry of `snapshot`, as far as they are known."""
+        parts = {True: ("",), False: ("_real", "_imag")}
+        return {f"{name}{part}": field.units for name, field in self.fields.items() for part in parts[field.real]}
+
+    def conserved(self, fields: Fields) -> dict[str, Array]:
+        """Quantities that the equation conserves; series.csv has their drift since the start. None by default."""
+        return {}
+
+
+# ---- series ---------------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class HasConservedScales(Protocol):
+    """An equation with conserved quantities that may cancel to zero."""
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        """What such quantities would be if nothing in them cancelled, by name, as in `conserved`.
+
+        The drift of a quantity is relative to its size, or to its value at the start where that is larger or no size is
+        given.
+        """
+
+
+def conserved_scales(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+    """Sizes of conserved quantities, for those that need one."""
+    return equation.conserved_scales(fields) if isinstance(equation, HasConservedScales) else {}
+
+
+@runtime_checkable
+class HasWarnings(Protocol):
+    """An equation that knows when a row of its series is a reason to worry."""
+
+    def warnings(self, row: dict[str, float]) -> list[str]:
+        """Warnings for the user that a row of the series gives reason for."""
+
+
+def warnings(equation: PeriodicSystem, row: dict[str, float]) -> list[str]:
+    """Warnings of the equation's own."""
+    return equation.warnings(row) if isinstance(equation, HasWarnings) else []
+
+
+@runtime_checkable
+class HasBudget(Protocol):
+    """An equation with quadratic quantities whose budget a run keeps."""
+
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        """The quantities, by column of the series."""
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """Rates of change of each of the `energies`, by cause; their sum is its time derivative [energy/time]."""
+
+    def budget_columns(self) -> tuple[str, ...]:
+        """Names of the integrals that the run keeps; none where it keeps no budget."""
+
+
+def budget_columns(equation: PeriodicSystem) -> tuple[str, ...]:
+    """Names of the integrals that a run keeps for the budget of energies."""
+    return equation.budget_columns() if isinstance(equation, HasBudget) else ()
+
+
+def energies(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+    """The energies whose budget a run keeps."""
+    return equation.energies(fields) if isinstance(equation, HasBudget) and equation.budget_columns() else {}
+
+
+# ---- fields that diagnostics look at --------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class HasVectors(Protocol):
+    """An equation with vectors that are no fields of it, such as the velocity of a stream function."""
+
+    def vectors(self, fields: Fields) -> Fields:
+        """Coefficients of its vectors by name, the velocity first."""
+
+
+def vectors(equation: PeriodicSystem, fields: Fields) -> Fields:
+    """Coefficients of an equation's vectors by name, the velocity first; by default those of rank `vector`.
+
+    Structure functions, scales, and densities of gradients and vorticity are worked out for them.
+    """
+    return equation.vectors(fields) if isinstance(equation, HasVectors) else vector_fields(equation, fields)
+
+
+def vector_fields(equation: PeriodicSystem, fields: Fields) -> Fields:
+    """Coefficients of an equation's fields of rank `vector`."""
+    hats = equation.coefficients(fields)
+    return {name: hats[name] for name, field in equation.fields.items() if field.rank == "vector"}
+
+
+@runtime_checkable
+class HasDensity(Protocol):
+    """An equation with a density of its own."""
+
+    def density(self, values: Fields) -> Array | None:
+        """A density `(x, y, z)`, from values at the points."""
+
+
+def density(equation: PeriodicSystem, values: Fields) -> Array | None:
+    """A density `(x, y, z)`, from values at the points: |ψ|² of the first wavefunction if it says nothing else."""
+    if isinstance(equation, HasDensity):
+        return equation.density(values)
+    for name, psi in values.items():
+        if not equation.fields[name].real:
+            return psi[0].real ** 2 + psi[0].imag ** 2
+    return None
+
+
+def kinematic_viscosity(equation: PeriodicSystem) -> Any:
+    """ν of an equation's velocity [length²/time]: its parameter `viscosity`, None if it has none."""
+    return getattr(equation, "viscosity", None)
+
+
+# ---- what moves between scales --------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class HasInvariants(Protocol):
+    """An equation with quadratic quantities that move between scales."""
+
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """Quantities Q = ½⟨u · g⟩ whose transfer between scales is of interest, by name: the g of each.
+
+        g = M u by field name, coefficients, with M Hermitian and diagonal in k: a change c of the fields changes Q by
+        ⟨g · c⟩, and its shell spectrum by the sum of Re(ĝ* ĉ) over the shell. Fields that Q does not contain are left
+        out. No communication.
+        """
+
+
+def invariants(equation: Reporting, fields: Fields) -> dict[str, Fields]:
+    """The g of each quantity that moves between scales; ½⟨|u|²⟩ of each field if the equation says nothing else."""
+    return equation.invariants(fields) if isinstance(equation, HasInvariants) else squares_of_fields(equation, fields)
+
+
+def squares_of_fields(equation: Reporting, fields: Fields) -> dict[str, Fields]:
+    """The g of ½⟨|u|²⟩ of each field."""
+    names = zip(equation.energy_names(), equation.fields, strict=True)
+    return {column: {name: equation.counted(name, fields[name])} for column, name in names}
+
+
+def invariant_units(equation: Reporting) -> dict[str, str]:
+    """Units of the quantities that move between scales, as far as they are known."""
+    squares = zip(equation.energy_names(), equation.fields.values(), strict=True)
+    own = getattr(equation, "units_of_invariants", {})
+    return {**{name: f"({field.units})^2" for name, field in squares}, **equation.series_units(), **own}
+
+
+@runtime_checkable
+class HasExchanges(Protocol):
+    """An equation whose linear part moves one invariant into another."""
+
+    def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
+        """Pairs of scalars a, b by name whose co-spectrum is what the linear part moves. No communication."""
+
+
+def exchanges(equation: PeriodicSystem, fields: Fields) -> dict[str, tuple[Array, Array]]:
+    """Pairs of scalars whose co-spectrum is what the linear part moves from one invariant to another."""
+    return equation.exchanges(fields) if isinstance(equation, HasExchanges) else {}
+
+
+@runtime_checkable
+class HasVirial(Protocol):
+    """An equation of matter waves."""
+
+    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+        """Energies by name with their weights in the virial, the kinetic one (weight 2) first.
+
+        A state at rest, far from the sides of the box, has Σ weight · energy = 0: under a dilation of the field that
+        keeps its mass each energy goes as length^(−weight).
+        """
