@@ -1,4 +1,4 @@
-"""Hyperviscosity of Boussinesq and magnetohydrodynamic flow: exact decay, and budgets that close with it."""
+"""Hyperviscosity and drag: exact decay, and budgets that close with it."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from helpers import VELOCITY, series
 
 import solver as sw
 from solver import initial
-from solver.equations import MHD, Boussinesq, SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic, Vorticity
+from solver.equations import MHD, Boussinesq, NavierStokes, SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic, Vorticity
 from solver.equations.budget import imbalance
 from solver.steppers import IFRK4
 
@@ -62,6 +62,40 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
             -integrals["magnetic_energy_from_exchange"], rel=1e-4
         )
         assert series(flow, state)["dissipation"] > 0
+
+
+def test_drag_and_hyperviscosity_of_navier_stokes(make_grid):
+    """Layers decay exactly, the budget closes with a cause for each, and a term that is not given costs nothing."""
+    grid = make_grid((16, 12), devices=2)
+    damped = NavierStokes(grid, 0.02, drag=0.3, **HYPER)
+    layer = sw.sample(lambda x, y: (jnp.cos(2 * y) + 0 * x, 0 * y * x), grid)
+    computed = damped.to_physical(run(damped, layer, 1.0, 0.25, IFRK4()).field)["velocity"]
+    np.testing.assert_allclose(computed, np.exp(-0.02 * 4 - 3e-4 * 4**3 - 0.3) * layer, atol=1e-14)
+    state = run(damped, initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0)), 0.4, 0.01, IFRK4())
+    integrals = {name: float(value) for name, value in state.budget.items()}
+    assert integrals.keys() == {"energy_from_viscosity", "energy_from_drag"}
+    energy = float(damped.energies(state.field)["energy"])
+    assert abs(imbalance("energy", float(state.energies["energy"]), energy, integrals)) < 1e-7
+    assert max(integrals.values()) < -0.03
+    row, plain = series(damped, state), series(NavierStokes(grid, 0.02), state)
+    assert row["dissipation"] > plain["dissipation"] == pytest.approx(2 * 0.02 * plain["enstrophy"], rel=1e-14)
+    assert NavierStokes(grid, 0.02).budget_columns() == ("energy_from_viscosity",)
+    for wrong in ({"drag": -1.0}, {"hyperviscosity": -1.0}):
+        with pytest.raises(ValueError, match=r"-1\.0: zero or more is needed"):
+            NavierStokes(grid, 0.02, **wrong)
+
+
+def test_any_text_has_hyperviscosity_by_a_word(make_grid):
+    """`hyper(u, nu, p)` is −ν(−∇²)^p u; damping that no number holds is refused as in the library's equations."""
+    text = sw.write("dt(u) = hyper(u, nu_h, 3) - drag*u", {"u": "scalar"})
+    grid = make_grid((16, 12), devices=2)
+    wave = sw.sample(lambda x, y: jnp.cos(x + 2 * y), grid)
+    equation = text(grid, nu_h=1e-3, drag=0.2)
+    computed = equation.to_physical(run(equation, wave, 1.0, 0.5, IFRK4()).field)["u"]
+    np.testing.assert_allclose(computed[0], np.exp(-1e-3 * 5**3 - 0.2) * wave, atol=1e-14)
+    single = make_grid((64, 48), devices=2, precision="float32")
+    with pytest.raises(ValueError, match=r"nu_h 1.0 with 16: at most .* is needed, or float32 cannot hold"):
+        sw.write("dt(u) = hyper(u, nu_h, 16)", {"u": "scalar"})(single, nu_h=1.0)
 
 
 @pytest.mark.parametrize("which", KINDS)

@@ -144,6 +144,37 @@ def test_orszag_tang_against_an_independent_solver(make_grid):
         assert np.abs(expected).max() > 0.5
 
 
+@pytest.mark.parametrize("frequency", [1.7, 0.0])
+def test_energies_and_numbers_of_stratified_flow(make_grid, frequency):
+    """Against means over the points; N = 0 has no potential energy to add, and no finite number."""
+    grid = make_grid((12, 10, 14), devices=2)
+    flow = Boussinesq(grid, 0.03, 0.01, buoyancy_frequency=frequency)
+    noise = np.random.default_rng(0)
+    fields = flow.from_physical({n: jnp.asarray(noise.normal(size=s)) for n, s in flow.physical_shapes().items()})
+    u, b = (np.asarray(v) for v in flow.to_physical(fields).values())
+    row = {name: float(value) for name, value in flow.series(fields, 0.1).items()}
+    kinetic, half_square = 0.5 * (u**2).sum(0).mean(), 0.5 * (b**2).mean()
+    potential = half_square / frequency**2 if frequency else half_square
+    gradient = sw.operators.gradient(fields["velocity"], grid)
+    dissipation = 0.03 * sum(float((flow.transform.inverse(g) ** 2).sum(0).mean()) for g in gradient)
+    expected = {
+        "kinetic_energy": kinetic,
+        "potential_energy": potential,
+        "energy": kinetic + (potential if frequency else 0),
+        "dissipation": dissipation,
+        "buoyancy_flux": (u[2] * b[0]).mean(),
+    }
+    for name, value in expected.items():
+        assert row[name] == pytest.approx(value, rel=1e-12), name
+    with np.errstate(divide="ignore"):
+        froude = np.float64(dissipation) / (frequency * (u[:2] ** 2).sum(0).mean())
+        reynolds = np.float64(dissipation) / (0.03 * np.float64(frequency) ** 2)
+    assert row["froude"] == pytest.approx(froude, rel=1e-12)
+    assert row["buoyancy_reynolds"] == pytest.approx(reynolds, rel=1e-12)
+    rest = flow.series({name: jnp.zeros_like(field) for name, field in fields.items()}, 0.1)
+    assert (float(rest["froude"]), float(rest["buoyancy_reynolds"])) == (0.0, 0.0)
+
+
 def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
     grid = make_grid((16, 12, 16), devices=4)
     u = initial.RandomPhase(peak=3.0)(grid, VELOCITY, jax.random.key(0))
