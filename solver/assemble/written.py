@@ -75,7 +75,7 @@ def _rank(value: Any) -> str:
 
 
 def _load(text: Text) -> Any:
-    from solver.equations.written import class_of
+    from solver.equations.write import class_of
 
     try:
         return class_of(text)

@@ -8,7 +8,8 @@ from solver.equations.field import Field as Field
 from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity
 from solver.equations.reporting import Reporting as Reporting
 from solver.equations.system import PeriodicSystem as PeriodicSystem, require as require
-from solver.equations.written import Written as Written, write as write
+from solver.equations.write import write as write
+from solver.equations.written import Written as Written
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -13,8 +12,8 @@ from jaxtyping import Array
 
 from solver.equations.base import Equation
 from solver.equations.damping import require_powers
+from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
 from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
-from solver.equations.field import Field
 from solver.equations.manifold import without_mean
 from solver.equations.reported import Reported, whole
 from solver.equations.system import require
@@ -24,12 +23,12 @@ from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
-from solver.written.matrices import Linear, without_divergence
+from solver.written.matrices import Linear
 from solver.written.plan import Plan
 from solver.written.rates import Rate, Unseen
 from solver.written.report import report
-from solver.written.text import Text, Worked, keep_plan, without_unknowns
-from solver.written.tree import Entry, Name, Node, Quotient, Slot, WrittenError
+from solver.written.text import Text, Worked, keep_plan
+from solver.written.tree import Entry, Name, Node, Quotient, Slot
 from solver.written.values import complex_names, forms
 
 LIMITS: dict[str, tuple[str, dict[str, float]]] = {
@@ -58,7 +57,7 @@ class Written(Reported):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if isinstance(vars(cls).get("text"), Text):
-            _declare_parameters(cls)
+            declare_parameters(cls, Written)
             cls.__doc__ = cls.__doc__ or cls.text.formula()
             if not getattr(cls, "fields", None):
                 cls.fields = declared_fields(cls.text)
@@ -330,134 +329,6 @@ class Written(Reported):
     def numbers(self) -> dict[str, Any]:
         """The parameters of the text by name: attributes of the equation by default."""
         return {name: getattr(self, name) for name in self.text.system.parameters}
-
-
-def write(
-    lines: str | Sequence[str],
-    fields: Mapping[str, str],
-    unknowns: Mapping[str, str] | None = None,
-    define: Mapping[str, str] | None = None,
-    parameters: Mapping[str, str] | Sequence[str] | None = None,
-    units: Mapping[str, str] | None = None,
-    means: Mapping[str, float] | None = None,
-    components: Mapping[str, Sequence[str]] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    energies: Mapping[str, str] | None = None,
-    series: Mapping[str, str] | None = None,
-    invariants: Mapping[str, str] | None = None,
-    spectra: Sequence[str] = (),
-    vectors: Mapping[str, str] | None = None,
-    conserved: Sequence[str] = (),
-    rate: str = "",
-    limits: Mapping[str, str] | None = None,
-    plan: str = "fewest transforms",
-) -> type[Written]:
-    """A class of equations from text.
-
-    `write(["dt(u) = -u*dx(u) + nu*lap(u)"], {"u": "scalar"})(grid, nu=0.1)` is an equation as others are; its
-    parameters are leaves.
-
-    Args:
-        lines: the equations, one `=` in each; see docs/writing.md for the language.
-        fields: rank of each field by name: `scalar`, `vector`, `tensor`, `symmetric tensor` or `wavefunction`.
-        unknowns: the same of what is neither stored nor given a start: pressures, stream functions, potentials.
-        define: what further names stand for.
-        parameters: their names, or rank by name; by default every name that is nothing else is a number.
-        units: of each field, as far as they are known.
-        means: of the fields whose mean is 0 and stays so.
-        components: names of the components of fields, by field; `u_x`, `u_y`, … by default.
-        functions: of your own, by name, written with `jax.numpy`: of numbers at a point, with one number there. Terms
-            with them are evaluated as written, and tell no CFL number.
-        energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
-        series: further columns of the series, by name: what is averaged over the box, or made of `max(f)`, `min(f)`,
-            `mean(f)` and columns before it.
-        invariants: densities that are quadratic in the fields and move between scales; the energies by default.
-        spectra: columns that are quadratic in the fields and have a spectrum, as energies and invariants have.
-        vectors: further vectors that diagnostics are asked for, linear in the fields, by name.
-        conserved: columns whose drift since the start the series has too.
-        rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
-        limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
-        plan: `fewest transforms`, or `as written` for those that stand in the text.
-
-    Returns:
-        A subclass of `Equation`. The same arguments give the same class, so that programs compiled for it are kept.
-
-    Raises:
-        WrittenError: a ValueError: the first thing that is wrong, with its place in the text.
-    """
-    if parameters is not None and not isinstance(parameters, Mapping):
-        parameters = dict.fromkeys(parameters, "scalar")
-    return class_of(
-        Text(
-            write=lines,
-            fields=fields,
-            unknowns=unknowns or {},
-            define=define or {},
-            parameters=parameters,
-            units=units or {},
-            means=means or {},
-            components=components or {},
-            functions=functions or {},
-            energies=energies,
-            series=series or {},
-            invariants=invariants,
-            spectra=spectra,
-            vectors=vectors or {},
-            conserved=conserved,
-            rate=rate,
-            limits=limits or {},
-            plan=plan,
-        )
-    )
-
-
-@cache
-def class_of(text: Text) -> type[Written]:
-    """The class of a text."""
-    return type("WrittenEquation", (Written,), {"__module__": __name__, "name": "written", "text": text})
-
-
-def _declare_parameters(cls: type[Written]) -> None:
-    """Annotate the parameters of the text that a class leaves out, before those that it has."""
-    ranks, own_bases = cls.text.system.parameters, cls.__mro__[: cls.__mro__.index(Written)]
-    declared = {name for base in own_bases for name in vars(base).get("__annotations__", {})}
-    declared |= {name for name in ranks if isinstance(getattr(cls, name, None), property)}
-    left_out = [name for name in ranks if name not in declared]
-    for name in left_out:
-        if name in {*dir(Written), *Written.__dataclass_fields__}:
-            raise WrittenError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
-    kinds = {"scalar": ArrayLike, "wavefunction": ArrayLike}
-    added = {name: kinds.get(ranks[name], Sequence[float]) for name in left_out}
-    cls.__annotations__ = {**added, **vars(cls).get("__annotations__", {})}
-
-
-def dimensions_of(text: Text) -> tuple[int, ...]:
-    """The numbers of dimensions of space in which a text makes sense, and has as many components as are named.
-
-    Raises:
-        WrittenError: there are none.
-    """
-    known = text.system.dimensions
-    for name, given in text.components:
-        own = {d: len(Field(text.system.fields[name]).component_names(name, d)) for d in text.system.dimensions}
-        known = tuple(d for d in known if own[d] == len(given))
-        if not known or len(set(given)) < len(given):
-            needed = " or ".join(f"{count} in {d} dimensions" for d, count in own.items())
-            raise WrittenError(
-                f"components of {name!r}: {', '.join(given)}; {needed} are needed, with names of their own"
-            )
-    return known
-
-
-def declared_fields(text: Text) -> dict[str, Field]:
-    """The fields of a text as an equation declares them: what has no divergence is read off its constraints."""
-    system = text.system
-    solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(without_unknowns(text, d))}
-    zero_mean, components = dict(text.means), dict(text.components)
-    return {
-        name: Field(rank, text.units_of(name), name in solenoidal, name in zero_mean, components.get(name))
-        for name, rank in system.fields.items()
-    }
 
 
 Equation.of_a_text = Written

@@ -16,7 +16,7 @@ from solver.equations import (
     Vorticity,
 )
 from solver.equations.budget import Changes
-from solver.equations.written import write
+from solver.equations.write import write
 
 FLOW = "-u@grad(u) - grad(p) + nu*lap(u)"
 PRESSURE = {"p": "scalar"}
