@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -97,37 +97,27 @@ class Reported(Equation):
         return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
 
     def _caused(self, squares: Sequence[Square], cause: Linear, fields: Rows) -> Array:
-        """What a linear cause adds to a quadratic form per time.
+        """What a linear cause C adds to a quadratic form n⟨(l u)* (r u)⟩ per time.
 
-        Between two scalars that is one weighted sum over the modes; a sum for all components of a field whose weights
-        are equal.
+        That is Σ Re(û_c* K_cb û_b) over pairs of scalars, K made of n, l, r and C: one weighted sum over the modes for
+        each pair, and one for all components of a field whose weights are equal.
         """
-        couplings: dict[tuple[Any, ...], list[tuple[Node, Node]]] = {}
-        others = []
         scalars = self.worked.less.scalars
-        symbols = cause.between(scalars)
-        for square in squares:
-            parts = {part for side in (square.left, square.right) for part in side.walk()}
-            held = [scalar for scalar in scalars if scalar in parts]
-            if len(held) > 1:
-                others.append(square)
+        alone: dict[tuple[Any, ...], list[Node]] = {}
+        total = jnp.zeros((), self.grid.dtype)
+        for (c, b), factors in _weights(squares, cause, scalars).items():
+            if c == b:
+                alone.setdefault((named(c), *factors), []).append(c)
                 continue
-            sides = (square.number, coefficient(square.left, held[0]), coefficient(square.right, held[0]))
-            for pair in ((held[0], scalar) for scalar in scalars if (held[0], scalar) in symbols):
-                key = (*map(named, pair), pair[0] == pair[1], *sides, symbols[pair])
-                couplings.setdefault(key, []).append(pair)
-        total = self._power(others, fields, self._applied(cause, dict(fields.fields or {}))) if others else 0
-        for (name, _, alone, *weights), pairs in couplings.items():
-            own = fields.of(pairs[0][0])
-            number, left, right, rate = (whole(own.modes.value(symbol)) for symbol in weights)
-            weight = 2 * jnp.real(number) * jnp.real(jnp.conj(left) * right) * rate
-            if alone:
-                is_whole = tuple(row for row, _ in pairs) == self._scalars(name)
-                hats = self._field(name, fields) if is_whole else jnp.stack([own.coefficients[row] for row, _ in pairs])
-                total = total + weighted_mean_square(hats, jnp.real(weight), own.modes.grid)
-            else:
-                values = [(own.coefficients[row], weight * own.coefficients[column]) for row, column in pairs]
-                total = total + sum(mean_product(*pair, own.modes.grid) for pair in values)
+            rows = fields.of(c)
+            weight = sum(_product(rows.modes, factor, is_turned) for factor, is_turned in factors)
+            total = total + mean_product(rows.coefficients[c], weight * rows.coefficients[b], rows.modes.grid)
+        for (name, *factors), held in alone.items():
+            rows = fields.of(held[0])
+            weight = jnp.real(sum(_product(rows.modes, factor, is_turned) for factor, is_turned in factors))
+            is_whole = tuple(held) == self._scalars(name)
+            hats = self._field(name, fields) if is_whole else jnp.stack([rows.coefficients[scalar] for scalar in held])
+            total = total + weighted_mean_square(hats, weight, rows.modes.grid)
         return total
 
     def _power(self, squares: Sequence[Square], fields: Rows, change: Rows) -> Array:
@@ -276,3 +266,34 @@ class Reported(Equation):
 def whole(value: Any) -> Any:
     """A symbol's values, from what holds them apart from factors."""
     return value.whole if hasattr(value, "whole") else value
+
+
+Factor: TypeAlias = tuple[Node, Node, Node, Node]  # n, of l or r at the changed scalar, of C, of the other one
+
+
+def _weights(
+    squares: Sequence[Square], cause: Linear, scalars: Sequence[Node]
+) -> dict[tuple[Node, Node], list[tuple[Factor, bool]]]:
+    """The terms of each K_cb: n x_a* C_ac* y_b, with l and r as x and y and the other way round.
+
+    Pairs are in the order of the scalars; a term that belongs to the pair in the other order is turned: its conjugate
+    counts.
+    """
+    weights: dict[tuple[Node, Node], list[tuple[Factor, bool]]] = {}
+    symbols = cause.between(scalars)
+    for square in squares:
+        sides = [{s: coefficient(side, s) for s in scalars if s in side.walk()} for side in (square.left, square.right)]
+        for (a, c), rate in symbols.items():
+            for x, y in (sides, sides[::-1]):
+                for b, other in y.items() if a in x else ():
+                    is_turned = scalars.index(c) > scalars.index(b)
+                    pair = (b, c) if is_turned else (c, b)
+                    weights.setdefault(pair, []).append(((square.number, x[a], rate, other), is_turned))
+    return weights
+
+
+def _product(modes: GridModes, factor: Factor, is_turned: bool) -> Any:
+    """One term of a weight, at each mode."""
+    number, left, rate, right = (whole(modes.value(symbol)) for symbol in factor)
+    product = jnp.real(number) * jnp.conj(left * rate) * right
+    return jnp.conj(product) if is_turned else product
