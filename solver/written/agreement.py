@@ -13,27 +13,14 @@ import numpy as np
 
 from solver.written.arranged import Row
 from solver.written.components import ONE
-from solver.written.degrees import degree
+from solver.written.degrees import degree, is_constant
 from solver.written.elimination import Reduced, replaced
 from solver.written.matrices import Operators, operators
-from solver.written.plan import Plan, is_constant
+from solver.written.plan import Plan
 from solver.written.samples import SampledModes, Samples, draw
-from solver.written.tree import (
-    Call,
-    Derivative,
-    Entry,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Slot,
-    Solved,
-    Sum,
-)
-from solver.written.vocabulary import COORDINATES, OPERATORS
+from solver.written.symbols import outermost
+from solver.written.tree import Entry, Name, Node, Number, Power, Product, Quotient, Slot, Sum
+from solver.written.vocabulary import COORDINATES
 
 Values: TypeAlias = dict[int, Any]  # by the factors that are in, as bits
 
@@ -91,10 +78,12 @@ class Multilinear:
         self.random = np.random.default_rng(5)
         self.slots: dict[Node, Values] = {}
 
-    def value(self, node: Node) -> Values:  # noqa: C901 (one case for each kind of node)
+    def value(self, node: Node) -> Values:
         """The values of an expression."""
         if is_constant(node, self.fields):
             return {0: self.modes[0].value(node)}
+        if (layer := outermost(node, self.fields)) is not None:
+            return {bits: self.modes[bits].value(layer.symbol) * v for bits, v in self.value(layer.of).items()}
         match node:
             case Slot():
                 return self.slot(node)
@@ -103,12 +92,8 @@ class Multilinear:
                 return {1 << i: values[:, place] for i, values in enumerate(self.samples.amplitudes)}
             case Sum(terms):
                 return _added([self.value(term) for term in terms])
-            case Negative(of):
-                return {bits: -v for bits, v in self.value(of).items()}
             case Product(left, right):
                 return _multiplied(self.value(left), self.value(right))
-            case Quotient(above, below) if is_constant(below, self.fields):
-                return {bits: v / self.modes[0].value(below) for bits, v in self.value(above).items()}
             case Quotient(above, below) if above != ONE:
                 return _multiplied(self.value(above), self.value(Quotient(ONE, below)))
             case Power(base, Number(exponent)) if exponent.real > 0 and exponent == int(exponent.real):
@@ -116,19 +101,7 @@ class Multilinear:
                 for _ in range(int(exponent.real) - 1):
                     whole = _multiplied(whole, self.value(base))
                 return whole
-            case Derivative(of, axis):
-                return {bits: self.modes[bits].derivative(axis) * v for bits, v in self.value(of).items()}
-            case Solved(of, by):
-                return self.operated(Solved(ONE, by), of)
-            case Call("cause" | "explicit", arguments):
-                return self.value(arguments[-1])
-            case Call(function, (of, *others)) if function in OPERATORS:
-                return self.operated(Call(function, (ONE, *others)), of)
         return self.function(node)
-
-    def operated(self, symbol: Node, of: Node) -> Values:
-        """An operator on an expression."""
-        return {bits: self.modes[bits].value(symbol) * v for bits, v in self.value(of).items()}
 
     def slot(self, slot: Slot) -> Values:
         """What a slot of the plan stands for."""

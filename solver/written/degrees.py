@@ -18,6 +18,7 @@ from solver.written.tree import (
     Power,
     Product,
     Quotient,
+    Slot,
     Solved,
     Sum,
 )
@@ -52,6 +53,11 @@ def degree(node: Node, fields: Collection[str]) -> float:
         case Call(function, arguments):
             return _of_call(function, [degree(argument, fields) for argument in _expressions(node)], len(arguments))
     return max((degree(child, fields) for child in node.children), default=0)
+
+
+def is_constant(node: Node, fields: Collection[str]) -> bool:
+    """Whether a node is a number for the whole box: without fields, coordinates and products."""
+    return degree(node, fields) == 0 and not holds_place(node) and not any(isinstance(p, Slot) for p in node.walk())
 
 
 def holds_place(node: Node) -> bool:

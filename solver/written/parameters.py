@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from solver.written.components import ONE
-from solver.written.symbols import applied, holds_operator
+from solver.written.symbols import holds_operator, outermost
 from solver.written.terms import Weight, weight_of
 from solver.written.tree import (
     Call,
@@ -106,20 +106,15 @@ def _monomial(symbol: Node) -> tuple[tuple[Node, ...], int] | None:
 
 def apart(symbol: Node) -> tuple[int, Node]:
     """The number of derivatives in an outer symbol, and the operator that is left of it without them."""
+    layer = outermost(symbol, ())
+    if layer is None:
+        return 0, symbol
+    order, rest = apart(layer.of)
     match symbol:
-        case Derivative(of, _):
-            order, rest = apart(of)
+        case Derivative():
             return order + 1, rest
-        case Call("lap", (of,)):
-            order, rest = apart(of)
+        case Call("lap"):
             return order + 2, rest
-        case Call("fraclap", (of, Number(power))) if power.imag == 0 and power.real >= 0 and power.real % 1 == 0:
-            order, rest = apart(of)
+        case Call("fraclap", (_, Number(power))) if power.imag == 0 and power.real >= 0 and power.real % 1 == 0:
             return order + 2 * int(power.real), rest
-        case Call(function, (of, *others)):
-            order, rest = apart(of)
-            return order, applied(Call(function, (ONE, *others)), rest)
-        case Solved(of, by):
-            order, rest = apart(of)
-            return order, applied(Solved(ONE, by), rest)
-    return 0, symbol
+    return order, layer.around(rest)

@@ -18,10 +18,9 @@ import numpy as np
 from solver.written.components import ZERO, minus, plus, times
 from solver.written.degrees import holds_time
 from solver.written.elimination import Reduced
-from solver.written.linear import coefficient
+from solver.written.linear import NoSlope, coefficient
 from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
-from solver.written.slopes import NoSlope, slope
 from solver.written.symbols import RandomModes
 from solver.written.tree import Call, Entry, Name, Node, Number, Slot
 
@@ -97,7 +96,7 @@ class _Linearised:
             (p, i): found
             for p, product in enumerate(plan.products)
             for i, slot in enumerate(slots)
-            if (found := slope(product, slot)) != ZERO
+            if (found := coefficient(product, slot)) != ZERO
         }
         self.outer = {product: self._outer(product) for product in range(len(plan.products))}
 

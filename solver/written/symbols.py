@@ -7,12 +7,13 @@ like others, one applied to another is their product, and their order makes no d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from solver.written.components import ONE, ZERO, minus, plus, times
+from solver.written.degrees import is_constant
 from solver.written.tree import (
     Call,
     Derivative,
@@ -32,6 +33,48 @@ from solver.written.vocabulary import OPERATORS
 VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zero
 
 
+class Layer(NamedTuple):
+    """What stands outermost in an expression and acts on what is below it, mode by mode.
+
+    Args:
+        kind: `constant` of a sign or a number, `operator` of what differs from mode to mode, `remark` of `cause` and
+            `explicit`.
+        of: what is below.
+        around: puts the layer around another expression, as plainly as it can be said.
+    """
+
+    kind: str
+    of: Node
+    around: Callable[[Node], Node]
+
+    @property
+    def symbol(self) -> Node:
+        """What the layer multiplies each mode by."""
+        return ONE if self.kind == "remark" else self.around(ONE)
+
+
+def outermost(node: Node, fields: Collection[str]) -> Layer | None:
+    """The layer that stands outermost in an expression of the named fields; None if there is none."""
+    match node:
+        case Negative(of):
+            return Layer("constant", of, minus)
+        case Product(left, right) if is_constant(left, fields):
+            return Layer("constant", right, lambda part: times(left, part))
+        case Product(left, right) if is_constant(right, fields):
+            return Layer("constant", left, lambda part: times(right, part))
+        case Quotient(above, below) if is_constant(below, fields):
+            return Layer("constant", above, lambda part: Quotient(part, below))
+        case Derivative(of, axis):
+            return Layer("operator", of, lambda part: derivative_of(part, axis))
+        case Solved(of, by):
+            return Layer("operator", of, lambda part: solved(part, by))
+        case Call("cause" | "explicit" as function, (*label, of)):
+            return Layer("remark", of, lambda part: Call(function, (*label, part)))
+        case Call(function, (of, *others)) if function in OPERATORS:
+            return Layer("operator", of, lambda part: Call(function, (part, *others)))
+    return None
+
+
 def applied(symbol: Node, node: Node) -> Node:
     """What the operator of a symbol makes of a node; of another symbol it is the product of both."""
     if ZERO in (symbol, node):
@@ -39,19 +82,10 @@ def applied(symbol: Node, node: Node) -> Node:
     match symbol:
         case Sum(terms):
             return plus(applied(term, node) for term in terms)
-        case Negative(of):
-            return minus(applied(of, node))
-        case Derivative(of, axis):
-            return derivative_of(applied(of, node), axis)
         case Product(left, right):
             return applied(left, applied(right, node))
-        case Quotient(above, below):
-            return Quotient(applied(above, node), below)
-        case Solved(of, by):
-            return solved(applied(of, node), by)
-        case Call(function, (of, *others)) if holds_operator(symbol):
-            return Call(function, (applied(of, node), *others))
-    return times(symbol, node)
+    layer = outermost(symbol, ())
+    return times(symbol, node) if layer is None else layer.around(applied(layer.of, node))
 
 
 def derivative_of(node: Node, axis: int) -> Node:

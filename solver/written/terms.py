@@ -13,20 +13,8 @@ from fractions import Fraction
 from solver.written.components import ONE, times_all
 from solver.written.degrees import degree, holds_place
 from solver.written.plan import Planner
-from solver.written.symbols import applied, derivative_of
-from solver.written.tree import (
-    Call,
-    Derivative,
-    Negative,
-    Node,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Solved,
-    Sum,
-)
-from solver.written.vocabulary import OPERATORS
+from solver.written.symbols import applied, outermost
+from solver.written.tree import Call, Negative, Node, Number, Power, Product, Quotient, Solved, Sum
 
 LARGEST_DENOMINATOR = 48
 
@@ -129,38 +117,17 @@ class _Splitter:
 
     def split(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
         """Take a node apart that stands in a row behind a constant and an operator."""
-        again = lambda part, more=ONE: self.split(row, part, weight, applied(more, outer))  # noqa: E731
         if self.planner.is_spectral(node) or _holds_mean(node):
             self.kept.append((row, times_all([constant(weight), applied(outer, node)])))
-            return
-        match node:
-            case Sum(terms):
-                for term in terms:
-                    again(term)
-            case Negative() | Product() | Quotient() if (parts := self.constant_apart(node)) is not None:
-                self.split(row, parts[1], weight.times(parts[0]), outer)
-            case Derivative(of, axis):
-                again(of, derivative_of(ONE, axis))
-            case Solved(of, by):
-                again(of, Solved(ONE, by))
-            case Call("cause" | "explicit", arguments):
-                again(arguments[-1])
-            case Call(function, (of, *others)) if function in OPERATORS:
-                again(of, Call(function, (ONE, *others)))
-            case _:
-                self.at_points(row, node, weight, outer)
-
-    def constant_apart(self, node: Node) -> tuple[Weight, Node] | None:
-        """The constant that a node is multiplied by, and what is multiplied."""
-        is_constant = self.planner.is_constant
-        match node:
-            case Negative(of):
-                return Weight(-1.0), of
-            case Product(left, right) if is_constant(left) or is_constant(right):
-                return (weight_of(left), right) if is_constant(left) else (weight_of(right), left)
-            case Quotient(above, below) if is_constant(below) and above != ONE:
-                return weight_of(Quotient(ONE, below)), above
-        return None
+        elif isinstance(node, Sum):
+            for term in node.terms:
+                self.split(row, term, weight, outer)
+        elif (layer := outermost(node, self.fields)) is None:
+            self.at_points(row, node, weight, outer)
+        elif layer.kind == "constant":
+            self.split(row, layer.of, weight.times(weight_of(layer.symbol)), outer)
+        else:
+            self.split(row, layer.of, weight, applied(layer.symbol, outer))
 
     def at_points(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
         """What is made at the points: two linear factors where it is so plain."""
@@ -178,9 +145,9 @@ class _Splitter:
                 return [pair for part in parts for pair in part] if all(parts) else []
             case Power(base, Number(value)) if value == 2:
                 return self.multiplied(base, base)
-        if (parts_of := self.constant_apart(node)) is not None:
-            weight, rest = parts_of
-            return [(weight.times(own), factors) for own, factors in self.pairs(rest)]
+        if (layer := outermost(node, self.fields)) is not None and layer.kind == "constant":
+            weight = weight_of(layer.symbol)
+            return [(weight.times(own), factors) for own, factors in self.pairs(layer.of)]
         return self.multiplied(node.left, node.right) if isinstance(node, Product) else []
 
     def multiplied(self, left: Node, right: Node) -> list[tuple[Weight, tuple[Node, Node]]]:
@@ -195,27 +162,19 @@ class _Splitter:
         """Linear expressions without constants, whose weighted sum a node is; none if it is not linear."""
         if not self.is_linear(node):
             return []
-        match node:
-            case Sum(terms):
-                parts = [part for term in terms for part in self.linear(term)]
-                return parts if any(weight.constants for weight, _ in parts) else [(Weight(), node)]
-            case Derivative(of, axis):
-                return self.distributed(node, of, derivative_of(ONE, axis))
-            case Call(function, (of, *others)):
-                return self.distributed(node, of, Call(function, (ONE, *others)))
-        if (apart := self.constant_apart(node)) is not None:
-            return [(apart[0].times(weight), part) for weight, part in self.linear(apart[1])]
-        return [(Weight(), node)]
+        if isinstance(node, Sum):
+            parts = [part for term in node.terms for part in self.linear(term)]
+        elif (layer := outermost(node, self.fields)) is None or isinstance(node, Solved):
+            return [(Weight(), node)]
+        elif layer.kind == "constant":
+            weight = weight_of(layer.symbol)
+            return [(weight.times(own), part) for own, part in self.linear(layer.of)]
+        else:
+            parts = [(own, layer.around(part)) for own, part in self.linear(layer.of)]
+        return parts if any(weight.constants for weight, _ in parts) else [(Weight(), node)]
 
     def is_linear(self, node: Node) -> bool:
         return degree(node, self.fields) == 1 and self.planner.is_spectral(node) and not holds_place(node)
-
-    def distributed(self, node: Node, of: Node, operator: Node) -> list[tuple[Weight, Node]]:
-        """An operator on a sum with constants inside, applied to each term."""
-        parts = self.linear(of)
-        if any(weight.constants for weight, _ in parts):
-            return [(weight, applied(operator, part)) for weight, part in parts]
-        return [(Weight(), node)]
 
 
 def _holds_mean(node: Node) -> bool:
