@@ -6,7 +6,7 @@ Functions at the points that are no polynomials, and coordinates, count as field
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,9 +15,9 @@ from solver.written.arranged import Row
 from solver.written.components import ONE
 from solver.written.degrees import degree, is_constant
 from solver.written.elimination import Reduced, replaced
-from solver.written.matrices import Operators, operators
+from solver.written.matrices import matrices, multiplied
 from solver.written.plan import Plan
-from solver.written.samples import SampledModes, Samples, draw
+from solver.written.samples import Samples, draw
 from solver.written.symbols import outermost
 from solver.written.tree import Entry, Name, Node, Number, Power, Product, Quotient, Slot, Sum
 from solver.written.vocabulary import COORDINATES
@@ -31,24 +31,23 @@ AGREED = 1e-8  # of the largest value
 
 def agrees(less: Reduced, plan: Plan[Row]) -> bool:
     """Whether the rates of change by a plan are those of the text, for fields that meet the constraints."""
-    used = operators(less)
-    for samples in samples_of(less, used):
+    for samples in samples_of(less):
         of_text = Multilinear(less, samples, None)
         of_plan = Multilinear(less, samples, plan, of_text.functions)
-        for bits, at in ((max(samples.modes), samples.at.changes), (0, used.at(of_text.modes[0]).changes)):
+        for bits, at in ((max(samples.modes), samples.at.changes), (0, matrices(less, samples.modes[0]).changes)):
             rows = [(of_text.value(node), of_plan.value(plan.rows[row])) for row, node in less.rest.items()]
             texts, plans = (stacked([pair[side] for pair in rows], bits) for side in range(2))
             size = max(np.abs(texts).max(), np.abs(plans).max(), 1e-300)
-            if np.abs(np.einsum("sij,sj->si", at, texts - plans)).max() > AGREED * size * max(1.0, np.abs(at).max()):
+            if np.abs(multiplied(at, texts - plans)).max() > AGREED * size * max(1.0, np.abs(at).max()):
                 return False
     return True
 
 
-def samples_of(less: Reduced, used: Operators) -> Iterator[Samples]:
+def samples_of(less: Reduced) -> Iterator[Samples]:
     """Samples of one factor, of two, and so on, as many as the right-hand sides multiply."""
     most = max((degree(node, tuple(less.system.fields)) for node in less.rest.values()), default=0)
     for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1):
-        yield draw(used, less.dimensions, SAMPLES, SEED + factors, factors)
+        yield draw(less, SAMPLES, SEED + factors, factors)
 
 
 def stacked(values: Iterable[Values], bits: int) -> np.ndarray:
@@ -70,11 +69,8 @@ class Multilinear:
     def __init__(
         self, less: Reduced, samples: Samples, plan: Plan[Row] | None, functions: dict[Node, Values] | None = None
     ) -> None:
-        self.fields, self.scalars, self.samples, self.plan = less.system.fields, less.scalars, samples, plan
+        self.fields, self.samples, self.modes, self.plan = less.system.fields, samples, samples.modes, plan
         self.functions = {} if functions is None else functions
-        slopes = samples.whole.slopes
-        zero = SampledModes(0 * slopes, samples.whole.numbers, samples.whole.random)
-        self.modes: Mapping[int, SampledModes] = {0: zero, **samples.modes}
         self.random = np.random.default_rng(5)
         self.slots: dict[Node, Values] = {}
 
@@ -88,8 +84,7 @@ class Multilinear:
             case Slot():
                 return self.slot(node)
             case Name(name) | Entry(name, _) if name in self.fields:
-                place = self.scalars.index(node)
-                return {1 << i: values[:, place] for i, values in enumerate(self.samples.amplitudes)}
+                return {bits: modes.values(node) for bits, modes in self.samples.factors.items()}
             case Sum(terms):
                 return _added([self.value(term) for term in terms])
             case Product(left, right):
@@ -120,9 +115,8 @@ class Multilinear:
             assert node.name in COORDINATES
         key = self.in_fields(node)
         if key not in self.functions:
-            count = len(self.samples.amplitudes)
-            drawn: Sequence[np.ndarray] = self.random.normal(size=(count, SAMPLES))
-            self.functions[key] = {1 << i: values for i, values in enumerate(drawn)}
+            drawn = self.random.normal(size=(len(self.samples.factors), SAMPLES))
+            self.functions[key] = dict(zip(self.samples.factors, drawn, strict=True))
         return self.functions[key]
 
     def in_fields(self, node: Node) -> Node:

@@ -11,11 +11,12 @@ from solver.written.components import plus
 from solver.written.degrees import degree
 from solver.written.elimination import Reduced
 from solver.written.energies import Square
-from solver.written.matrices import operators
-from solver.written.samples import Forms, SampledModes, Samples
+from solver.written.matrices import matrices, multiplied
+from solver.written.samples import Samples, samples_at
+from solver.written.symbols import random_slopes
 from solver.written.tree import Call, Node, Sum
 
-PAIRS = ((0b011, 2), (0b101, 1), (0b110, 0))  # two modes that are multiplied, and the third one
+PAIRS = ((0b011, 0b100), (0b101, 0b010), (0b110, 0b001))  # two modes that are multiplied, and the third one
 CANCELS = 1e-9  # of the size of what cancels
 
 
@@ -26,11 +27,11 @@ def refuse_broken_constraints(less: Reduced) -> None:
         WrittenError: it does, for fields of a few modes drawn at random.
     """
     rows = list(less.constraint_rows)
-    for samples in samples_of(less, operators(less)) if rows else ():
+    for samples in samples_of(less) if rows else ():
         values = Multilinear(less, samples, None)
         right = stacked(map(values.value, less.rest.values()), max(samples.modes))
-        change = np.einsum("sij,sj->si", samples.at.changes, right)
-        broken = np.abs(np.einsum("sij,sj->si", samples.at.constraints, change)).max(axis=0)
+        change = multiplied(samples.at.changes, right)
+        broken = np.abs(multiplied(samples.at.constraints, change)).max(axis=0)
         for row, error in zip(rows, broken, strict=True):
             if error > AGREED * max(np.abs(change).max(), 1e-300):
                 place = less.system.lines[row[0]].left.place
@@ -45,16 +46,15 @@ def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
     rest = {row: _without_causes(node, fields) for row, node in less.rest.items()}
     if any(degree(node, fields) not in (0, 2) for node in rest.values()):
         return False
-    samples, used = _triads(less), operators(less)
+    samples = _triads(less)
     values, total, size = Multilinear(less, samples, None), 0.0, 0.0
     for bits, third in PAIRS:
-        rows = stacked(map(values.value, rest.values()), bits)
-        change = np.einsum("sij,sj->si", used.at(samples.modes[bits]).changes, rows)
-        sides = (samples.modes[bits], change), (samples.modes[1 << third], samples.amplitudes[third])
+        modes = samples.modes[bits]
+        change = multiplied(matrices(less, modes).changes, stacked(map(values.value, rest.values()), bits))
+        sides = modes.holding(less.scalars, change), samples.modes[third]
         for square in squares:
-            number = np.asarray(samples.whole.value(square.number))
             for left, right in (sides, sides[::-1]):
-                part = number * _form(square.left, less, *left) * _form(square.right, less, *right)
+                part = samples.whole.value(square.number) * left.value(square.left) * right.value(square.right)
                 total, size = total + part, size + np.abs(part)
     return bool(np.abs(total).max() <= CANCELS * max(np.max(size), 1e-300))
 
@@ -71,20 +71,7 @@ def _is_named(term: Node) -> bool:
 
 def _triads(less: Reduced) -> Samples:
     """Three modes whose wavevectors add up to zero, with amplitudes that meet the constraints."""
-    random, d = np.random.default_rng(13), less.dimensions
-    slopes = random.uniform(0.5, 1.5, (3, d, SAMPLES)) * random.choice([-1, 1], (3, d, SAMPLES))
+    random = np.random.default_rng(13)
+    slopes = random_slopes(random, 3, less.dimensions, SAMPLES)
     slopes[2] = -slopes[0] - slopes[1]
-    numbers: dict[object, object] = {}
-    sums = {bits: sum(slopes[i] for i in range(3) if bits >> i & 1) for bits in range(1, 8)}
-    modes = {bits: SampledModes(np.asarray(of), numbers, random) for bits, of in sums.items()}
-    used, amplitudes = operators(less), []
-    for i in range(3):
-        free = random.normal(size=(SAMPLES, len(less.scalars)))
-        amplitudes.append(np.einsum("sij,sj->si", used.at(modes[1 << i]).projector, free))
-    return Samples(modes, amplitudes, used.at(modes[7]))
-
-
-def _form(node: Node, less: Reduced, modes: SampledModes, amplitudes: np.ndarray) -> np.ndarray:
-    """A linear expression of amplitudes."""
-    of_fields = Forms.of([node], less.scalars, tuple(less.system.fields)).matrix(modes)
-    return np.asarray(np.einsum("sij,sj->si", of_fields, amplitudes)[:, 0])
+    return samples_at(less, slopes, random)

@@ -13,7 +13,7 @@ from solver.written.components import derivative, minus, plus
 from solver.written.degrees import is_scalar_of
 from solver.written.elimination import Reduced, named
 from solver.written.parameters import Lengths
-from solver.written.samples import Forms, Samples
+from solver.written.samples import Samples
 from solver.written.tree import Call, Derivative, Entry, Negative, Node, Product, Quotient, Solved, Sum
 
 EQUAL = 1e-7  # of the largest value, below which values are rounding
@@ -71,17 +71,17 @@ def dictionary(
         of: as how many derivatives parameters count.
     """
     nodes = list(dict.fromkeys([*given, *_made_from(less, [*factors, *given])]))
-    measured = _measured(less, nodes, given, samples, of)
+    found = measured(less, nodes, given, samples, of)
     shapes: dict[str, list[int]] = {}
-    for i, (inner, _) in enumerate(measured):
+    for i, (inner, _) in enumerate(found):
         if not inner.is_given:
             shapes.setdefault(_shape(inner.node), []).append(i)
-    blocks = _without_repeats(list(shapes.values()), [values for _, values in measured])
-    kept = [i for i, (inner, _) in enumerate(measured) if inner.is_given] + [i for block in blocks for i in block]
+    blocks = _without_repeats(list(shapes.values()), [values for _, values in found])
+    kept = [i for i, (inner, _) in enumerate(found) if inner.is_given] + [i for block in blocks for i in block]
     place = {i: n for n, i in enumerate(kept)}
     if sum(map(len, blocks)) <= SINGLE:
         blocks = [[i] for block in blocks for i in block]
-    return Dictionary(tuple(measured[i][0] for i in kept), tuple(tuple(place[i] for i in block) for block in blocks))
+    return Dictionary(tuple(found[i][0] for i in kept), tuple(tuple(place[i] for i in block) for block in blocks))
 
 
 # ---- nodes ----------------------------------------------------------------------------------------------------------
@@ -156,23 +156,22 @@ def _index(slope: Derivative) -> tuple[int, ...]:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _measured(
+def measured(
     less: Reduced, nodes: Sequence[Node], given: Collection[Node], samples: Samples, lengths: Lengths
 ) -> list[tuple[Inner, np.ndarray]]:
     """Order and groups of each expression that does not vanish, and its values."""
-    forms = Forms.of(nodes, less.scalars, tuple(less.system.fields))
     groups = groups_of(samples.at.projector)
-    modes, amplitudes = samples.modes[1], samples.amplitudes[0]
-    matrix = np.abs(forms.matrix(samples.whole)).max(0)  # draws all parameters
-    at = lambda scale: np.einsum("sij,sj->si", forms.matrix(modes.scaled(scale, lengths)), amplitudes)  # noqa: E731
-    values, scales = at(1.0), [(at(scale), at(2 * scale)) for scale in (1.0, FAR)]
+    modes = samples.factors[1]
+    at = lambda modes: np.reshape([modes.values(node) for node in nodes], (-1, modes.count)).T  # noqa: E731
+    values = at(modes)  # draws all parameters
+    scales = [[at(modes.scaled(scale, lengths)) for scale in (own, 2 * own)] for own in (1.0, FAR)]
     moving = np.any(modes.slopes != 0, axis=0)
     found = []
     for i, node in enumerate(nodes):
         if np.abs(values[:, i]).max() < EQUAL and node not in given:
             continue
         (order, is_homogeneous), (far, _) = (_growth(*(each[moving, i] for each in pair)) for pair in scales)
-        of = tuple(sorted({groups[j] for j in np.flatnonzero(matrix[i] > EQUAL)}))
+        of = tuple(sorted({group for group, scalar in zip(groups, less.scalars, strict=True) if scalar in node.walk()}))
         found.append((Inner(node, order if is_homogeneous else far, is_homogeneous, of, node in given), values[:, i]))
     return found
 

@@ -12,9 +12,9 @@ from solver.written.degrees import degree
 from solver.written.elimination import Reduced, Symbols, replaced, rows_of
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
-from solver.written.matrices import Linear, linear_operator, operators
+from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
-from solver.written.symbols import RandomModes, vanishes
+from solver.written.symbols import RandomModes, random_modes, vanishes
 from solver.written.system import System, insert
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
@@ -184,7 +184,7 @@ class Causes:
 
 def causes_of(less: Reduced) -> Causes:
     """The causes that a text names, and what is left of L."""
-    labels, modes = _labels(less.right.values()), RandomModes(less.dimensions)
+    labels, modes = _labels(less.right.values()), random_modes(less.dimensions)
     inside, outside = ({label: _caused(label, less, kept) for label in labels} for kept in (False, True))
     left = dict(less.linear)
     for caused in inside.values():
@@ -259,16 +259,16 @@ class _Balance:
 
     def __init__(self, squares: Sequence[Square], less: Reduced) -> None:
         self.scalars = less.scalars
-        modes, used = RandomModes(less.dimensions, count=4 * len(less.scalars), seed=5), operators(less)
+        modes = random_modes(less.dimensions, count=4 * len(less.scalars), seed=5)
         self.sides = []
         for at, other in ((modes, modes.opposite()), (modes.opposite(), modes)):
             form = np.zeros(())
             for square in squares:
-                number = np.asarray(at.value(square.number))
+                number = at.values(square.number)[:, None, None]
                 for left, right in ((square.left, square.right), (square.right, square.left)):
                     form = form + number * _row(left, less, other)[:, :, None] * _row(right, less, at)[:, None, :]
-            whole = np.swapaxes(used.at(other).projector, 1, 2) @ form
-            self.sides.append((at, whole, used.at(at).projector))
+            whole = np.swapaxes(matrices(less, other).projector, 1, 2) @ form
+            self.sides.append((at, whole, matrices(less, at).projector))
 
     def change(self, by: Cause) -> Linear | None:
         """The plainest operator that changes the form as a cause does; None if the cause does not change it."""
@@ -286,5 +286,4 @@ class _Balance:
 
 def _row(node: Node, less: Reduced, modes: RandomModes) -> np.ndarray:
     """Symbols of a linear expression `(mode, scalar)`."""
-    count = np.size(modes.derivative(0))
-    return np.stack([np.broadcast_to(modes.value(coefficient(node, s)), count) for s in less.scalars], axis=1)
+    return np.stack([modes.values(coefficient(node, scalar)) for scalar in less.scalars], axis=1)

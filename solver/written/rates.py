@@ -21,7 +21,7 @@ from solver.written.elimination import Reduced
 from solver.written.linear import NoSlope, coefficient
 from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
-from solver.written.symbols import RandomModes
+from solver.written.symbols import RandomModes, random_modes
 from solver.written.tree import Call, Entry, Name, Node, Number, Slot
 
 LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
@@ -149,13 +149,13 @@ class _Linearised:
 
     def _projector(self, axis: int) -> np.ndarray:
         """Onto what meets the constraints, for a wavenumber along an axis."""
-        modes = AlongAxis(self.less.dimensions, axis)
+        modes = along_axis(self.less.dimensions, axis)
         found = projector(matrix(self.less.constraints, list(self.less.constraint_rows), self.less.scalars, modes))[0]
         return np.where(np.abs(found) < 1e-12, 0, np.round(found, 12))
 
     def _leading(self, outer: Node, inner: Node, axis: int) -> Iterator[tuple[float, Node]]:
         """The order of the wavenumber in a product of symbols, and the number before it."""
-        at = [AlongAxis(self.less.dimensions, axis, LARGE * factor) for factor in (1, 2)]
+        at = [along_axis(self.less.dimensions, axis, LARGE * factor) for factor in (1, 2)]
         values = [np.asarray(modes.value(outer) * modes.value(inner)).item() for modes in at]
         if values[0] == 0 or abs(values[0]) < 1e-300:
             return
@@ -169,19 +169,11 @@ class _Linearised:
             yield order, Number(complex(round(number.real, 12), round(number.imag, 12)))
 
 
-class AlongAxis(RandomModes):
-    """One mode, whose wavenumber points along an axis.
-
-    Args:
-        dimensions: of space.
-        axis: along which the mode points.
-        size: of its wavenumber.
-    """
-
-    def __init__(self, dimensions: int, axis: int, size: float = LARGE) -> None:
-        super().__init__(dimensions, count=1)
-        self.slopes[:] = 0
-        self.slopes[axis] = size
+def along_axis(dimensions: int, axis: int, size: float = LARGE) -> RandomModes:
+    """One mode, whose wavenumber of some size points along an axis."""
+    modes = random_modes(dimensions, 1, constant_along=range(dimensions))
+    modes.slopes[axis] = size
+    return modes
 
 
 def _of_order(order: float, entries: Mapping[tuple[float, tuple[Node, Node]], Node]) -> dict[tuple[Node, Node], Node]:

@@ -7,8 +7,8 @@ like others, one applied to another is their product, and their order makes no d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from solver.written.tree import (
     Sum,
 )
 from solver.written.vocabulary import OPERATORS
+
+Numbers: TypeAlias = dict[tuple[str, tuple[int, ...]], Any]
 
 VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zero
 
@@ -197,6 +199,12 @@ class Modes(ABC):
         return self.function(symbol.function, *map(self.value, symbol.arguments))
 
 
+def key_of(scalar: Node) -> tuple[str, tuple[int, ...]]:
+    """The name and the index of a scalar that has a name."""
+    assert isinstance(scalar, Name | Entry)
+    return scalar.name, scalar.index if isinstance(scalar, Entry) else ()
+
+
 def mean_axes(node: Call) -> tuple[int, ...]:
     """The axes that a mean is taken over; empty for all."""
     return tuple("xyz".index(axis.name) for axis in node.arguments[1:] if isinstance(axis, Name))
@@ -208,25 +216,36 @@ class RandomModes(Modes):
     ∂ stands for a real number instead of i k: an identity that holds for the ones holds for the others.
 
     Args:
-        dimensions: of space.
-        count: how many modes.
-        seed: of the numbers.
-        constant_along: axes along which all modes are constant.
+        slopes: what ∂ stands for `(axis, mode)`.
+        random: draws parameters.
+        numbers: parameters that were drawn already `(mode,)`, by name and index; new ones are put in.
+        amplitudes: of scalars of the fields `(mode,)`, by name and index: what linear expressions are worked out with.
     """
 
-    def __init__(self, dimensions: int, count: int = 5, seed: int = 0, constant_along: Iterable[int] = ()) -> None:
-        self.random = np.random.default_rng(seed)
-        self.slopes = self.random.uniform(0.5, 1.5, (dimensions, count)) * self.random.choice(
-            [-1, 1], (dimensions, count)
-        )
-        self.slopes[list(constant_along)] = 0
-        self.numbers: dict[tuple[str, tuple[int, ...]], Any] = {}
+    def __init__(
+        self, slopes: np.ndarray, random: np.random.Generator, numbers: Numbers, amplitudes: Numbers | None = None
+    ) -> None:
+        self.slopes, self.random, self.numbers, self.amplitudes = slopes, random, numbers, amplitudes or {}
+
+    @property
+    def count(self) -> int:
+        """How many modes there are."""
+        return self.slopes.shape[1]
 
     def opposite(self) -> RandomModes:
         """The modes of opposite wavenumbers, with the same parameters."""
-        other = RandomModes(*self.slopes.shape)
-        other.slopes, other.numbers, other.random = -self.slopes, self.numbers, self.random
-        return other
+        return RandomModes(-self.slopes, self.random, self.numbers)
+
+    def scaled(self, factor: float, lengths: Mapping[Any, float]) -> RandomModes:
+        """The same with all wavenumbers multiplied, and with parameters that count as so many derivatives."""
+        numbers = {key: value * factor ** lengths.get(key, 0.0) for key, value in self.numbers.items()}
+        return RandomModes(factor * self.slopes, self.random, numbers, self.amplitudes)
+
+    def holding(self, scalars: Sequence[Node], values: np.ndarray) -> RandomModes:
+        """The same with amplitudes `(mode, scalar)` of scalars of the fields."""
+        return RandomModes(
+            self.slopes, self.random, self.numbers, dict(zip(map(key_of, scalars), values.T, strict=True))
+        )
 
     def derivative(self, axis: int) -> Any:
         return self.slopes[axis]
@@ -247,9 +266,15 @@ class RandomModes(Modes):
         return np.all(chosen == 0, axis=0) * 1.0
 
     def number(self, name: str, index: tuple[int, ...]) -> Any:
+        if (name, index) in self.amplitudes:
+            return self.amplitudes[name, index]
         if (name, index) not in self.numbers:
-            self.numbers[name, index] = self.random.uniform(0.5, 1.5)
+            self.numbers[name, index] = self.random.uniform(0.5, 1.5, self.count)
         return self.numbers[name, index]
+
+    def values(self, node: Node) -> np.ndarray:
+        """What a symbol is at each mode, as an array of all modes."""
+        return np.broadcast_to(self.value(node), self.count)
 
     def function(self, name: str, *arguments: Any) -> Any:
         return getattr(np, name)(*arguments)
@@ -257,6 +282,19 @@ class RandomModes(Modes):
     def divided(self, above: Any, below: Any, size: Any) -> Any:
         vanishes = np.abs(below) <= VANISHES * size
         return np.where(vanishes, 0, above / np.where(vanishes, 1, below))
+
+
+def random_slopes(random: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers of order one, of either sign."""
+    return random.uniform(0.5, 1.5, shape) * random.choice([-1, 1], shape)
+
+
+def random_modes(dimensions: int, count: int = 5, seed: int = 0, constant_along: Iterable[int] = ()) -> RandomModes:
+    """Modes drawn at random; all of them are constant along some axes, if such are given."""
+    random = np.random.default_rng(seed)
+    slopes = random_slopes(random, dimensions, count)
+    slopes[list(constant_along)] = 0
+    return RandomModes(slopes, random, {})
 
 
 def vanishes(symbol: Node, modes: Modes) -> bool:

@@ -1,4 +1,4 @@
-"""Right-hand sides, taken apart into terms: number · constants · operator(what is made at the points).
+"""Right-hand sides, taken apart into terms: number · constants · symbol(what is made at the points).
 
 A term that multiplies two fields, with operators before and after, may be written in another way: a search for a plan
 does that. What is made at the points by any other term stays as it is written.
@@ -6,15 +6,20 @@ does that. What is made at the points by any other term stays as it is written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from solver.written.components import ONE, times_all
 from solver.written.degrees import degree, holds_place
 from solver.written.plan import Planner
-from solver.written.symbols import applied, outermost
+from solver.written.symbols import RandomModes, applied, outermost
 from solver.written.tree import Call, Negative, Node, Number, Power, Product, Quotient, Solved, Sum
+
+Made: TypeAlias = "tuple[Any, Any] | Node"
 
 LARGEST_DENOMINATOR = 48
 
@@ -38,19 +43,37 @@ class Weight:
 
 @dataclass(frozen=True)
 class Term:
-    """weight · outer(factor · factor …) in one row.
+    """weight · symbol(what is made at the points) in one row.
 
     Args:
         row: of the right-hand sides, by its place.
         weight: a constant.
-        outer: the symbol of what acts on each mode of the product.
-        factors: two linear expressions; or one, which is whatever is made at the points.
+        symbol: of what acts on each mode.
+        made: at the points: a product of two linear expressions, or of two inner fields by their places in a
+            dictionary; or whatever is written there.
     """
 
     row: int
     weight: Weight
-    outer: Node
-    factors: tuple[Node, ...]
+    symbol: Node
+    made: Made
+
+    @property
+    def key(self) -> tuple[Made, tuple[Node, ...]]:
+        """What is made, with the constants before it."""
+        return self.made, self.weight.constants
+
+
+def acting(terms: Iterable[Term], modes: RandomModes, with_constants: bool) -> list[np.ndarray]:
+    """What stands before what is made in each term, but for its number: at each mode, with constants if need be."""
+    known: dict[Any, np.ndarray] = {}
+    found = []
+    for term in terms:
+        key = term.symbol, term.weight.constants if with_constants else ()
+        if key not in known:
+            known[key] = modes.values(term.symbol) * modes.values(constant(Weight(1.0, key[1])))
+        found.append(known[key])
+    return found
 
 
 @dataclass(frozen=True)
@@ -115,27 +138,27 @@ class _Splitter:
         self.others: list[Term] = []
         self.kept: list[tuple[int, Node]] = []
 
-    def split(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
+    def split(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
         """Take a node apart that stands in a row behind a constant and an operator."""
         if self.planner.is_spectral(node) or _holds_mean(node):
-            self.kept.append((row, times_all([constant(weight), applied(outer, node)])))
+            self.kept.append((row, times_all([constant(weight), applied(symbol, node)])))
         elif isinstance(node, Sum):
             for term in node.terms:
-                self.split(row, term, weight, outer)
+                self.split(row, term, weight, symbol)
         elif (layer := outermost(node, self.fields)) is None:
-            self.at_points(row, node, weight, outer)
+            self.at_points(row, node, weight, symbol)
         elif layer.kind == "constant":
-            self.split(row, layer.of, weight.times(weight_of(layer.symbol)), outer)
+            self.split(row, layer.of, weight.times(weight_of(layer.symbol)), symbol)
         else:
-            self.split(row, layer.of, weight, applied(layer.symbol, outer))
+            self.split(row, layer.of, weight, applied(layer.symbol, symbol))
 
-    def at_points(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
+    def at_points(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
         """What is made at the points: two linear factors where it is so plain."""
         pairs = self.pairs(without_remarks(node)) if degree(node, self.fields) == 2 else []
         for own, factors in pairs:
-            self.quadratic.append(Term(row, weight.times(own), outer, factors))
+            self.quadratic.append(Term(row, weight.times(own), symbol, factors))
         if not pairs:
-            self.others.append(Term(row, weight, outer, (node,)))
+            self.others.append(Term(row, weight, symbol, node))
 
     def pairs(self, node: Node) -> list[tuple[Weight, tuple[Node, Node]]]:
         """The products of two linear factors that a node is the sum of; none if it is no such sum."""
