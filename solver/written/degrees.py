@@ -5,23 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from solver.written.tree import (
-    Call,
-    Component,
-    Contraction,
-    Derivative,
-    Entry,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Slot,
-    Solved,
-    Sum,
-)
+from solver.written.tree import Call, Contraction, Entry, Name, Node, Number, Power, Product, Quotient, Slot
 from solver.written.vocabulary import COORDINATES, POINTWISE, WORDS
 
 MULTIPLIED = ("dot", "cross", "outer")
@@ -34,24 +18,16 @@ def degree(node: Node, fields: Collection[str]) -> float:
         A whole number; infinity for what is no polynomial in the fields, such as `sin(u)` and `1/u`.
     """
     match node:
-        case Number():
-            return 0
         case Name(name) | Entry(name, _):
             return 1 if name in fields else 0
-        case Derivative(of, _) | Solved(of, _):
-            return degree(of, fields)
-        case Sum(terms):
-            return max(degree(term, fields) for term in terms)
-        case Negative(of) | Component(of, _):
-            return degree(of, fields)
         case Product(left, right) | Contraction(left, right):
             return degree(left, fields) + degree(right, fields)
         case Quotient(above, below):
             return degree(above, fields) if degree(below, fields) == 0 else math.inf
         case Power(base, exponent):
             return _of_power(degree(base, fields), exponent)
-        case Call(function, arguments):
-            return _of_call(function, [degree(argument, fields) for argument in _expressions(node)], len(arguments))
+        case Call(function):
+            return _of_call(function, [degree(argument, fields) for argument in _expressions(node)])
     return max((degree(child, fields) for child in node.children), default=0)
 
 
@@ -91,7 +67,7 @@ def _of_power(base: float, exponent: Node) -> float:
     return math.inf
 
 
-def _of_call(function: str, degrees: list[float], count: int) -> float:
+def _of_call(function: str, degrees: list[float]) -> float:
     if function in MULTIPLIED:
         return sum(degrees)
     if function not in WORDS:  # the user's own: of any form, and never worked out mode by mode

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from solver.written.components import derivative, minus, plus
+from solver.written.components import derivative, written_out
 from solver.written.degrees import is_scalar_of
 from solver.written.elimination import Reduced, named
 from solver.written.parameters import Lengths
 from solver.written.samples import Samples
-from solver.written.tree import Call, Derivative, Entry, Negative, Node, Product, Quotient, Solved, Sum
+from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Solved, Sum
 
 EQUAL = 1e-7  # of the largest value, below which values are rounding
 FAR = 2.0**8  # times wavenumbers of order one; beyond, differences of large terms are rounding
@@ -95,8 +95,7 @@ def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
     diagnosed = [node for node in less.diagnosed.values() if any(node in factor.walk() for factor in factors)]
     names = dict.fromkeys(named(part) for node in found for part in node.walk() if is_scalar_of(part, fields))
     bases = [node for node in [*found, *diagnosed] if not _is_derivative(node)]
-    scalars = {name: [scalar for scalar in less.scalars if named(scalar) == name] for name in names}
-    of_fields = [node for name in names for node in _derivatives(scalars[name], range(less.dimensions))]
+    of_fields = [node for name in names for node in _derivatives(name, less)]
     of_bases = [derivative(node, axis) for node in bases for axis in range(less.dimensions)]
     return [*of_fields, *diagnosed, *found, *of_bases]
 
@@ -115,42 +114,26 @@ def _is_derivative(node: Node) -> bool:
     return all(map(_is_derivative, node.terms)) if isinstance(node, Sum) else isinstance(node, Derivative)
 
 
-def _derivatives(scalars: Sequence[Node], axes: range) -> list[Node]:
-    """A field, its curl and divergence, its gradient and its Laplacian."""
-    nodes = list(scalars)
-    if len(scalars) == len(axes) > 1 and all(isinstance(scalar, Entry) for scalar in scalars):
-        turned = lambda a, b: plus((derivative(scalars[b], a), minus(derivative(scalars[a], b))))  # noqa: E731
-        nodes += [turned(0, 1)] if len(axes) == 2 else [turned((i + 1) % 3, (i + 2) % 3) for i in axes]
-        nodes.append(plus(derivative(scalar, axis) for scalar, axis in zip(scalars, axes, strict=True)))
-    nodes += [derivative(scalar, axis) for scalar in scalars for axis in axes]
-    return nodes + [Call("lap", (scalar,)) for scalar in scalars]
+def _derivatives(name: str, less: Reduced) -> list[Node]:
+    """A field, its curl and divergence, its gradient and its Laplacian, in components."""
+    kinds, field = less.system.kinds, Name(name)
+    entries = lambda whole: list(written_out(whole, kinds, less.dimensions).entries.values())  # noqa: E731
+    words = ("curl", "div") if kinds[name].order == 1 and less.dimensions > 1 else ()
+    turned = [node for word in words for node in entries(Call(word, (field,)))]
+    slopes = [derivative(scalar, axis) for scalar in entries(field) for axis in range(less.dimensions)]
+    return [*entries(field), *turned, *slopes, *entries(Call("lap", (field,)))]
 
 
 def _shape(node: Node) -> str:
-    """What is equal for components of one thing: the expression without signs, indices and axes."""
+    """What is equal for components of one thing: the expression without its sign, indices and axes."""
 
     def blank(part: Node) -> Node:
-        if isinstance(part, Negative):
-            return blank(part.of)
         part = part.map_children(blank)
         if isinstance(part, Derivative):
             return replace(part, axis=0)
         return replace(part, index=()) if isinstance(part, Entry) else part
 
-    return repr(blank(node)) + " divergence" * _is_divergence(node)
-
-
-def _is_divergence(node: Node) -> bool:
-    """Whether a node is the sum of ∂_i of components i: without its indices it would look as those of a curl."""
-    if not isinstance(node, Sum):
-        return False
-    slopes = [term for term in node.terms if isinstance(term, Derivative) and isinstance(term.of, Entry)]
-    return len(slopes) == len(node.terms) and all(_index(term) == (term.axis,) for term in slopes)
-
-
-def _index(slope: Derivative) -> tuple[int, ...]:
-    """The index of the component that a derivative is of."""
-    return slope.of.index if isinstance(slope.of, Entry) else ()
+    return repr(blank(node.of if isinstance(node, Negative) else node))
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------

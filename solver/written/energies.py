@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from solver.written.parse import read_expression
 from solver.written.symbols import RandomModes, random_modes, vanishes
 from solver.written.system import System, insert
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
+
+Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
 
 CANCELS = 1e-9  # of the size of what cancels
 
@@ -165,58 +168,43 @@ def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, .
 # ---- what changes an energy -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Cause:
-    """Linear terms as an operator: with what keeps the constraints beside them, and as they stand."""
+def causes_of(less: Reduced) -> tuple[Causes, Causes]:
+    """The linear terms of a text by the names of their causes: those in L, the rest of it without a name, and others.
 
-    projected: Linear
-    plain: Linear
-
-
-@dataclass(frozen=True)
-class Causes:
-    """The linear terms of a text: those in L and those kept out of it, by the names of their causes; the rest of L."""
-
-    inside: Mapping[str, Cause]
-    outside: Mapping[str, Cause]
-    others: Cause
-
-
-def causes_of(less: Reduced) -> Causes:
-    """The causes that a text names, and what is left of L."""
+    Each is an operator with what keeps the constraints beside it, and one as it stands.
+    """
     labels, modes = _labels(less.right.values()), random_modes(less.dimensions)
     inside, outside = ({label: _caused(label, less, kept) for label in labels} for kept in (False, True))
     left = dict(less.linear)
     for caused in inside.values():
         for key, symbol in caused.items():
             left[key] = plus((left.get(key, ZERO), minus(symbol)))
-    left = {key: symbol for key, symbol in left.items() if not vanishes(symbol, modes)}
-    each = [{label: _operators(symbols, less) for label, symbols in of.items()} for of in (inside, outside)]
-    return Causes(each[0], each[1], _operators(left, less))
+    inside[""] = {key: symbol for key, symbol in left.items() if not vanishes(symbol, modes)}
+    of_inside, of_outside = ({label: _operators(of[label], less) for label in of} for of in (inside, outside))
+    return of_inside, of_outside
 
 
-def _operators(symbols: Symbols, less: Reduced) -> Cause:
+def _operators(symbols: Symbols, less: Reduced) -> tuple[Linear, Linear]:
     rows = rows_of(symbols, less.right)
     plain = linear_part(less.without_mass(rows), set(less.system.fields)).symbols
     couples = "nothing" if all(row == column for row, column in plain) else "components"
-    return Cause(linear_operator(less, rows), Linear(plain, couples))
+    return linear_operator(less, rows), Linear(plain, couples)
 
 
-def energy(squares: tuple[Square, ...], less: Reduced, causes: Causes, nonlinear: bool) -> Energy:
+def energy(squares: tuple[Square, ...], less: Reduced, causes: tuple[Causes, Causes], nonlinear: bool) -> Energy:
     """What changes a quadratic form.
 
     Args:
         squares: its terms.
         less: the system without its unknowns.
-        causes: the linear terms, by the names of their causes.
+        causes: the linear terms, as `causes_of` gives them.
         nonlinear: whether N changes it.
     """
     balance = _Balance(squares, less)
-    inside, outside, others = (
-        {label: found for label, cause in of.items() if (found := balance.change(cause))}
-        for of in (causes.inside, causes.outside, {"": causes.others})
+    inside, outside = (
+        {label: found for label, of in each.items() if (found := balance.change(*of))} for each in causes
     )
-    return Energy(squares, inside, outside, others.get(""), nonlinear)
+    return Energy(squares, inside, outside, inside.pop("", None), nonlinear)
 
 
 def _labels(nodes: Collection[Node]) -> list[str]:
@@ -270,14 +258,14 @@ class _Balance:
             whole = np.swapaxes(matrices(less, other).projector, 1, 2) @ form
             self.sides.append((at, whole, matrices(less, at).projector))
 
-    def change(self, by: Cause) -> Linear | None:
+    def change(self, projected: Linear, plain: Linear) -> Linear | None:
         """The plainest operator that changes the form as a cause does; None if the cause does not change it."""
-        parts, plain = self._parts(by.projected), self._parts(by.plain)
-        size = max(float(np.abs(part).max()) for part in (*parts, *plain))
+        parts, of_plain = self._parts(projected), self._parts(plain)
+        size = max(float(np.abs(part).max()) for part in (*parts, *of_plain))
         is_zero = lambda one, other: np.abs(one + np.swapaxes(other, 1, 2).conj()).max() <= CANCELS * size  # noqa: E731
         if is_zero(*parts):
             return None
-        return by.plain if is_zero(*(a - b for a, b in zip(parts, plain, strict=True))) else by.projected
+        return plain if is_zero(*(a - b for a, b in zip(parts, of_plain, strict=True))) else projected
 
     def _parts(self, by: Linear) -> list[np.ndarray]:
         """The form with the change in one place, for modes and their opposites."""

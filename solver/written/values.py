@@ -49,34 +49,25 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
         rows: what is made of the products, each with whether it belongs to a complex field.
         names: whose values are complex.
     """
-    values = _Values(plan, names)
-    complex_inner = frozenset(i for i in range(len(plan.inner)) if values.is_complex(Slot("inner", i)))
-    users = [*rows, *((i in complex_inner, node) for i, node in enumerate(plan.inner))]
-    needed = lambda kind: frozenset(  # noqa: E731
-        part.number
-        for its, node in users
-        for part in node.walk()
-        if its is kind and isinstance(part, Slot) and part.holds == "product"
-    )
-    return Forms(complex_inner, {kind: needed(kind) for kind in (False, True)})
+    slots = {"inner": plan.inner, "product": plan.products}
 
-
-class _Values:
-    def __init__(self, plan: Plan[Any], names: Collection[str]) -> None:
-        self.plan, self.names = plan, names
-
-    def is_complex(self, node: Node) -> bool:
-        """Whether the values of a node may be complex."""
+    def is_complex(node: Node) -> bool:
         match node:
             case Number(value):
                 return value.imag != 0
             case Name(name) | Entry(name, _):
-                return name in self.names
+                return name in names
             case Slot(holds, number):
-                return self.is_complex((self.plan.inner if holds == "inner" else self.plan.products)[number])
+                return is_complex(slots[holds][number])
             case Call(function, _) if function in MADE_REAL:
                 return False
-        return any(map(self.is_complex, node.children))
+        return any(map(is_complex, node.children))
+
+    complex_inner = frozenset(i for i, node in enumerate(plan.inner) if is_complex(node))
+    needed: dict[bool, set[int]] = {False: set(), True: set()}
+    for kind, node in [*rows, *((i in complex_inner, node) for i, node in enumerate(plan.inner))]:
+        needed[kind] |= {part.number for part in node.walk() if isinstance(part, Slot) and part.holds == "product"}
+    return Forms(complex_inner, {kind: frozenset(numbers) for kind, numbers in needed.items()})
 
 
 def refuse_coupling(linear: Linear, less: Reduced) -> None:
