@@ -121,7 +121,7 @@ class Multilinear:
 
     def in_fields(self, node: Node) -> Node:
         """An expression with what its slots stand for, in one form."""
-        slots = {part: self.in_fields(self.held(part)) for part in node.walk() if isinstance(part, Slot)}
+        slots = {slot: self.in_fields(self.held(slot)) for slot in node.slots}
         return replaced(node, slots)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ from solver.written.energies import Square
 from solver.written.matrices import matrices, multiplied
 from solver.written.samples import Samples, samples_at
 from solver.written.symbols import random_slopes
-from solver.written.tree import Call, Node, Sum
+from solver.written.tree import Node, Sum
 
 PAIRS = ((0b011, 0b100), (0b101, 0b010), (0b110, 0b001))  # two modes that are multiplied, and the third one
 CANCELS = 1e-9  # of the size of what cancels
@@ -62,11 +62,7 @@ def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
 def _without_causes(node: Node, fields: tuple[str, ...]) -> Node:
     """A right-hand side without the terms of degree one whose cause is named: a budget has them on their own."""
     terms = node.terms if isinstance(node, Sum) else (node,)
-    return plus(term for term in terms if not (degree(term, fields) == 1 and _is_named(term)))
-
-
-def _is_named(term: Node) -> bool:
-    return any(isinstance(part, Call) and part.function == "cause" for part in term.walk())
+    return plus(term for term in terms if not (degree(term, fields) == 1 and term.calls("cause")))
 
 
 def _triads(less: Reduced) -> Samples:

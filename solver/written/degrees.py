@@ -5,8 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from solver.written.tree import Call, Contraction, Entry, Name, Node, Number, Power, Product, Quotient, Slot
-from solver.written.vocabulary import COORDINATES, POINTWISE, WORDS
+from solver.written.tree import (
+    Call,
+    Contraction,
+    Derivative,
+    Entry,
+    Name,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Solved,
+)
+from solver.written.vocabulary import COORDINATES, OPERATORS, POINTWISE, WORDS
 
 MULTIPLIED = ("dot", "cross", "outer")
 
@@ -32,18 +44,23 @@ def degree(node: Node, fields: Collection[str]) -> float:
 
 
 def is_constant(node: Node, fields: Collection[str]) -> bool:
-    """Whether a node is a number for the whole box: without fields, coordinates and products."""
-    return degree(node, fields) == 0 and not holds_place(node) and not any(isinstance(p, Slot) for p in node.walk())
+    """Whether a node is a number for the whole box: without fields, coordinates, products and operators on modes."""
+    return degree(node, fields) == 0 and not (holds_place(node) or node.slots or holds_operator(node))
+
+
+def holds_operator(node: Node) -> bool:
+    """Whether anything in a node acts on modes."""
+    return bool(node.calls(*OPERATORS)) or any(isinstance(part, Derivative | Solved) for part in node.walk())
 
 
 def holds_place(node: Node) -> bool:
     """Whether a coordinate stands in an expression."""
-    return any(isinstance(part, Name) and part.name in COORDINATES for part in node.walk())
+    return not node.names.isdisjoint(COORDINATES)
 
 
 def holds_time(node: Node) -> bool:
     """Whether the time stands in an expression."""
-    return any(part == Name("t") for part in node.walk())
+    return "t" in node.names
 
 
 def is_scalar_of(node: Node, fields: Collection[str]) -> bool:

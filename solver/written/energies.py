@@ -154,8 +154,8 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
 
 def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
     """Whether a product of real fields, or a squared modulus, and no product of complex ones without conjugation."""
-    names = {part.name for side in (left, right) for part in side.walk() if isinstance(part, Name)}
-    is_complex = any(less.system.kinds[name].is_complex for name in names if name in less.system.kinds)
+    kinds = less.system.kinds
+    is_complex = any(name in kinds and kinds[name].is_complex for name in left.names | right.names)
     return not is_complex or (isinstance(base, Call) and base.function == "abs")
 
 
@@ -209,12 +209,8 @@ def energy(squares: tuple[Square, ...], less: Reduced, causes: tuple[Causes, Cau
 
 def _labels(nodes: Collection[Node]) -> list[str]:
     """The names of causes, in the order in which they stand."""
-    found: dict[str, None] = {}
-    for node in nodes:
-        for part in node.walk():
-            if isinstance(part, Call) and part.function == "cause" and isinstance(part.arguments[0], Name):
-                found[part.arguments[0].name] = None
-    return list(found)
+    labels = [call.arguments[0] for node in nodes for call in node.calls("cause")]
+    return list(dict.fromkeys(label.name for label in labels if isinstance(label, Name)))
 
 
 def _caused(label: str, less: Reduced, outside: bool) -> Symbols:

@@ -206,8 +206,7 @@ def _reason(term: Node, fields: Collection[str]) -> str:
     """Why a term of degree one is not in the linear part; empty for a term of another degree."""
     if degree(term, fields) != 1:
         return ""
-    parts = list(term.walk())
-    if any(isinstance(part, Call) and part.function == "explicit" for part in parts):
+    if term.calls("explicit"):
         return "explicit"
     if holds_place(term):
         return "its coefficient depends on the place"

@@ -189,14 +189,11 @@ class _Reader:
             condition = self.comparison(given.args[0])
             return Call(name, (condition, *map(self.node, given.args[1:])), place=place)
         arguments = tuple(map(self.node, given.args))
-        if name in ("cause", "mean") and not all(isinstance(node, Name) for node in self.names_in(name, arguments)):
+        named = {"cause": arguments[:1], "mean": arguments[1:]}.get(name, ())
+        if not all(isinstance(node, Name) for node in named):
             needed = "cause(name, term)" if name == "cause" else "mean(f) or mean(f, x)"
             raise place.error(f"{needed} is needed, with a name")
         return Call(name, arguments, place=place)
-
-    def names_in(self, function: str, arguments: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Those arguments that must be bare names."""
-        return arguments[:1] if function == "cause" else arguments[1:]
 
     def comparison(self, given: ast.expr) -> Comparison:
         """The condition of a `where`."""

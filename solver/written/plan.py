@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from solver.written.components import minus, plus
 from solver.written.degrees import is_constant, is_scalar_of
 from solver.written.symbols import outermost
-from solver.written.tree import Entry, Name, Negative, Node, Slot, Sum
+from solver.written.tree import Negative, Node, Slot, Sum
 
 Row = TypeVar("Row")
 
@@ -41,7 +41,7 @@ class Plan(Generic[Row]):
     def level(self, slot: Slot) -> int:
         """0 of an inner field that needs no product; products are one level above their inner fields."""
         node = (self.inner if slot.holds == "inner" else self.products)[slot.number]
-        below = [self.level(part) for part in node.walk() if isinstance(part, Slot)]
+        below = [self.level(part) for part in node.slots]
         return max(below, default=0) + (1 if slot.holds == "product" else 0)
 
     def levels(self) -> list[tuple[list[int], list[int]]]:
@@ -53,7 +53,7 @@ class Plan(Generic[Row]):
         levels = []
         for n in range(max(products, default=0)):
             of_level = [i for i, level in enumerate(products) if level == n + 1]
-            slots = {part for i in of_level for part in self.products[i].walk() if isinstance(part, Slot)}
+            slots = {slot for i in of_level for slot in self.products[i].slots}
             levels.append((sorted(slot.number for slot in slots), of_level))
         return levels
 
@@ -136,7 +136,7 @@ class Planner:
 
     def is_apart(self, node: Node) -> bool:
         """Whether a node holds a field that stands apart."""
-        return any(isinstance(part, Name | Entry) and part.name in self.apart for part in node.walk())
+        return not node.names.isdisjoint(self.apart)
 
     def varying(self, terms: tuple[Node, ...]) -> Node:
         """The terms of a sum that are no constants."""

@@ -22,7 +22,7 @@ from solver.written.linear import NoSlope, coefficient
 from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
 from solver.written.symbols import RandomModes, random_modes
-from solver.written.tree import Call, Entry, Name, Node, Number, Slot
+from solver.written.tree import Call, Name, Node, Number, Slot
 
 LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
 
@@ -116,7 +116,7 @@ class _Linearised:
         return Rate(None, reaction, self._used([reaction]))
 
     def _used(self, nodes: Sequence[Node]) -> dict[str, Coefficient]:
-        names = {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
+        names = set().union(*(node.names for node in nodes))
         return {name: value for name, value in self.coefficients.items() if name in names}
 
     def matrix(self, axis: int) -> dict[tuple[float, tuple[Node, Node]], Node]:
@@ -160,7 +160,7 @@ class _Linearised:
         if values[0] == 0 or abs(values[0]) < 1e-300:
             return
         order = round(12 * math.log2(abs(values[1] / values[0]))) / 12
-        if any(isinstance(part, Name | Entry) for symbol in (outer, inner) for part in symbol.walk()):
+        if outer.names | inner.names:
             name = f"coefficient {len(self.coefficients)}"
             self.coefficients[name] = Coefficient(outer, inner, axis, order)
             yield order, Name(name)

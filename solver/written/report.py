@@ -15,7 +15,7 @@ from solver.written.plan import Plan
 from solver.written.rates import Unseen
 from solver.written.system import insert
 from solver.written.text import PLANS, Text, Worked
-from solver.written.tree import Call, Line, Negative, Node, Slot, Sum
+from solver.written.tree import Line, Negative, Node, Sum
 
 COUPLED = {
     "nothing": "a number for each mode",
@@ -66,8 +66,7 @@ def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -
 
 def _shown(node: Node, plan: Plan[Row]) -> Node:
     """An expression with inner fields and products in place of their numbers."""
-    held = [part for part in node.walk() if isinstance(part, Slot)]
-    of = {slot: (plan.inner if slot.holds == "inner" else plan.products)[slot.number] for slot in held}
+    of = {slot: (plan.inner if slot.holds == "inner" else plan.products)[slot.number] for slot in node.slots}
     return replaced(node, {slot: _shown(inner, plan) for slot, inner in of.items()})
 
 
@@ -90,10 +89,6 @@ def _of_line(line: Line) -> list[Node]:
     """The terms of a line that stand beside a rate of change, as they would on the right."""
     sides = [(line.left, -1), (line.right, 1)]
     terms = [(term, sign) for side, sign in sides for term in (side.terms if isinstance(side, Sum) else (side,))]
-    holds_rate = any(_is_rate(part) for term, _ in terms for part in term.walk())
-    others = [(term, sign) for term, sign in terms if not any(map(_is_rate, term.walk()))]
+    holds_rate = any(term.calls("dt") for term, _ in terms)
+    others = [(term, sign) for term, sign in terms if not term.calls("dt")]
     return [term if sign > 0 else Negative(term) for term, sign in others] if holds_rate else []
-
-
-def _is_rate(node: Node) -> bool:
-    return isinstance(node, Call) and node.function == "dt"

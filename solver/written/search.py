@@ -70,7 +70,7 @@ class _Planned:
     def plans(self) -> Iterator[Plan[Row]]:
         """The best plans that are found: with the products that dimensional analysis allows, then with all."""
         factors = list(dict.fromkeys(node for term in self.terms.quadratic for node in term.made))  # type: ignore[union-attr]
-        given = [node for node in self.planner.inner if not any(isinstance(part, Slot) for part in node.walk())]
+        given = [node for node in self.planner.inner if not node.slots]
         samples = draw(self.less, 120, SEED)
         forward = Forward(self.less, MODES)
         known = lengths(factors)

@@ -108,14 +108,6 @@ def solved(node: Node, by: Node) -> Node:
     return Call("inverse_lap", (node,)) if by == Call("lap", (ONE,)) else Solved(node, by)
 
 
-def holds_operator(node: Node) -> bool:
-    """Whether anything in a node acts on modes."""
-    return any(
-        isinstance(part, Derivative | Solved) or (isinstance(part, Call) and part.function in OPERATORS)
-        for part in node.walk()
-    )
-
-
 class Modes(ABC):
     """The modes that symbols are worked out on, and the numbers of a system."""
 

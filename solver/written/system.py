@@ -106,13 +106,12 @@ def without_gauges(lines: Sequence[Line], unknowns: Mapping[str, str]) -> tuple[
     """
     gauges = [line for line in lines if _is_gauge(line, unknowns)]
     others = [line for line in lines if line not in gauges]
-    for part in (part for line in others for side in (line.left, line.right) for part in side.walk()):
-        if isinstance(part, Call) and part.function == "integ":
-            raise part.place.error("integ stands in a gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
+    for part in (part for side in _sides(others) for part in side.calls("integ")):
+        raise part.place.error("integ stands in a gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
     if not gauges:
         return others, dict(unknowns)
     gauged = {name.name for line in gauges for name in _names(line.left)}
-    moving = {name.name for line in others if _rates(line.left) for side in _sides([line]) for name in _names(side)}
+    moving = {name.name for line in others if line.left.calls("dt") for side in _sides([line]) for name in _names(side)}
     constants = [name for name in unknowns if name not in gauged | moving]
     if len(constants) > len(gauges):
         raise WrittenError(f"{', '.join(constants)}: one gauge is needed for each, such as integ(p) = 0")
@@ -238,18 +237,14 @@ def _first_complex(line: Line, kinds: Mapping[str, Kind], dimensions: int) -> Pl
 # ---- rates of change ----------------------------------------------------------------------------------------------
 
 
-def _rates(node: Node) -> list[Call]:
-    return [below for below in node.walk() if isinstance(below, Call) and below.function == "dt"]
-
-
 def _refuse_rates(node: Node, where: str) -> None:
-    for rate in _rates(node):
+    for rate in node.calls("dt"):
         raise rate.place.error(f"dt stands {where}")
 
 
 def _changed(line: Line, fields: Mapping[str, str]) -> set[str]:
     """The fields whose rates of change a line holds."""
-    inside = [name for rate in _rates(line.left) for name in _names(rate)]
+    inside = [name for rate in line.left.calls("dt") for name in _names(rate)]
     return {name.name for name in inside if name.name in fields}
 
 
@@ -276,7 +271,7 @@ def _check_rates(system: System) -> None:
 
 def _check_left(line: Line, system: System) -> None:
     """What a dt on the left holds: fields, no unknowns, and no other dt."""
-    for rate in _rates(line.left):
+    for rate in line.left.calls("dt"):
         _refuse_rates(rate.arguments[0], "once, not within another dt")
         names = _names(rate)
         for name in names:

@@ -140,7 +140,7 @@ class _Splitter:
 
     def split(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
         """Take a node apart that stands in a row behind a constant and an operator."""
-        if self.planner.is_spectral(node) or _holds_mean(node):
+        if self.planner.is_spectral(node) or node.calls("mean"):
             self.kept.append((row, times_all([constant(weight), applied(symbol, node)])))
         elif isinstance(node, Sum):
             for term in node.terms:
@@ -198,10 +198,6 @@ class _Splitter:
 
     def is_linear(self, node: Node) -> bool:
         return degree(node, self.fields) == 1 and self.planner.is_spectral(node) and not holds_place(node)
-
-
-def _holds_mean(node: Node) -> bool:
-    return any(isinstance(part, Call) and part.function == "mean" for part in node.walk())
 
 
 def without_remarks(node: Node) -> Node:

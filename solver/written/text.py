@@ -186,7 +186,7 @@ class Text:
         """All names that stand in the text."""
         lines = [side for line in self.system.lines for side in (line.left, line.right)]
         nodes = [*lines, *self.system.definitions.values()]
-        return {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
+        return set().union(*(node.names for node in nodes))
 
     def units_of(self, field: str) -> str:
         """Units of a field, `1` where none are given."""
@@ -324,7 +324,7 @@ def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
     """The defined names that stand in some expressions, or in what these names stand for."""
-    names = {part.name for node in nodes for part in node.walk() if isinstance(part, Name) and part.name in defined}
+    names = set().union(*(node.names for node in nodes)) & defined.keys()
     return names | (_used([defined[name] for name in names], defined) if names else set())
 
 

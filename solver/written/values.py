@@ -66,7 +66,7 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
     complex_inner = frozenset(i for i, node in enumerate(plan.inner) if is_complex(node))
     needed: dict[bool, set[int]] = {False: set(), True: set()}
     for kind, node in [*rows, *((i in complex_inner, node) for i, node in enumerate(plan.inner))]:
-        needed[kind] |= {part.number for part in node.walk() if isinstance(part, Slot) and part.holds == "product"}
+        needed[kind] |= {slot.number for slot in node.slots if slot.holds == "product"}
     return Forms(complex_inner, {kind: frozenset(numbers) for kind, numbers in needed.items()})
 
 
