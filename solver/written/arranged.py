@@ -35,10 +35,6 @@ class Arranged:
 def arranged(system: System, dimensions: int) -> Arranged:
     """Move every term of a system to its side.
 
-    Args:
-        system: that was read.
-        dimensions: of space, one of the system's.
-
     Raises:
         WrittenError: a rate of change that does not stand where each mode can be solved by itself.
     """

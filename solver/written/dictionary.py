@@ -61,14 +61,9 @@ class Dictionary:
 def dictionary(
     less: Reduced, factors: Sequence[Node], given: Sequence[Node], samples: Samples, of: Lengths
 ) -> Dictionary:
-    """Collect the inner fields.
+    """The inner fields of linear expressions: factors of products of two, and those that other terms need in any case.
 
-    Args:
-        less: the system.
-        factors: linear expressions that stand in products of two.
-        given: linear expressions that other terms take to the points.
-        samples: of modes.
-        of: as how many derivatives parameters count.
+    Parameters count as so many derivatives `of` a length.
     """
     nodes = list(dict.fromkeys([*given, *_made_from(less, [*factors, *given])]))
     found = measured(less, nodes, given, samples, of)

@@ -192,14 +192,7 @@ def _operators(symbols: Symbols, less: Reduced) -> tuple[Linear, Linear]:
 
 
 def energy(squares: tuple[Square, ...], less: Reduced, causes: tuple[Causes, Causes], nonlinear: bool) -> Energy:
-    """What changes a quadratic form.
-
-    Args:
-        squares: its terms.
-        less: the system without its unknowns.
-        causes: the linear terms, as `causes_of` gives them.
-        nonlinear: whether N changes it.
-    """
+    """What changes a quadratic form: linear terms, as `causes_of` gives them, and N, where it is nonlinear."""
     balance = _Balance(squares, less)
     inside, outside = (
         {label: found for label, of in each.items() if (found := balance.change(*of))} for each in causes

@@ -51,12 +51,7 @@ class Combination:
 
 
 class Forward:
-    """Works out ranks at one set of random modes.
-
-    Args:
-        less: the system.
-        count: how many modes.
-    """
+    """Works out ranks at one set of random modes."""
 
     def __init__(self, less: Reduced, count: int) -> None:
         samples = draw(less, count, SEED)

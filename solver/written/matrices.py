@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from solver.written.arranged import Row
-from solver.written.components import ONE, ZERO, minus, plus, times
+from solver.written.components import ZERO, plus, times
 from solver.written.elimination import Reduced, Symbols, named
 from solver.written.linear import linear_part
-from solver.written.symbols import Modes, RandomModes, applied, derivative_of, key_of, random_modes, vanishes
+from solver.written.symbols import Modes, RandomModes, applied, key_of, random_modes, vanishes
 from solver.written.tree import Node, Number, WrittenError
 
 PINV = 1e-9  # singular values below this share of the largest count as zero
@@ -93,7 +93,7 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
 
     Args:
         less: the system.
-        rows: linear right-hand sides; those of the system by default.
+        rows: other linear right-hand sides than those of the system.
 
     Raises:
         WrittenError: a constraint that the linear part breaks, and that no unknown keeps.
@@ -171,8 +171,6 @@ def _is_divergence(of_row: Mapping[Node, Node], less: Reduced) -> bool:
     """Whether a constraint is ∇·u = 0, but for a factor."""
     if len({named(scalar) for scalar in of_row}) > 1 or len(of_row) != less.dimensions or less.dimensions == 1:
         return False
-    slopes, modes = [applied(of_row[s], ONE) for s in less.scalars if s in of_row], random_modes(less.dimensions)
-    crossed = (
-        plus((derivative_of(slope, 0), minus(derivative_of(slopes[0], axis)))) for axis, slope in enumerate(slopes)
-    )
-    return all(vanishes(symbol, modes) for symbol in crossed)  # as i k is
+    modes = random_modes(less.dimensions)
+    symbols = np.array([modes.values(of_row[scalar]) for scalar in less.scalars if scalar in of_row])
+    return _is_zero(symbols * modes.slopes[0] - symbols[0] * modes.slopes)  # as i k is

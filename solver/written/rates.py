@@ -68,13 +68,7 @@ class Unseen:
 
 
 def rate(less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
-    """The rate of N.
-
-    Args:
-        less: the system without its unknowns.
-        plan: of N.
-        changes: N of each scalar, in the plan's products.
-    """
+    """The rate of N, whose changes of each scalar are given in the products of its plan."""
     if not plan.products:
         return Rate(None, ZERO, {})
     if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):

@@ -25,13 +25,7 @@ COUPLED = {
 
 
 def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]:
-    """Headings and what stands beside them, a line each.
-
-    Args:
-        text: of the equation.
-        worked: what was derived from it.
-        dimensions: of space.
-    """
+    """What was worked out from a text for so many dimensions: headings and what stands beside them, a line each."""
     inside, outside = _terms(text, worked.less)
     lines = [("equation", line) for line in text.formula().split("\n")]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))

@@ -41,13 +41,9 @@ class Samples:
 
 
 def draw(less: Reduced, count: int, seed: int, factors: int = 2) -> Samples:
-    """Random samples. In a tenth of them one wavevector is zero, in another tenth their sum: inverses are zero there.
+    """Samples of fields that are multiplied, drawn at random.
 
-    Args:
-        less: the system.
-        count: how many samples.
-        seed: of the numbers.
-        factors: how many fields are multiplied.
+    In a tenth of them one wavevector is zero, in another tenth their sum: inverses are zero there.
     """
     random = np.random.default_rng(seed)
     slopes, tenth = random_slopes(random, factors, less.dimensions, count), max(2, count // 10)

@@ -21,7 +21,7 @@ from solver.written.plan import Plan, Planner, plan_as_written
 from solver.written.samples import draw
 from solver.written.sets import SetSearch
 from solver.written.symbols import applied
-from solver.written.terms import Term, Weight, constant, terms_of
+from solver.written.terms import Term, Terms, Weight, constant
 from solver.written.tree import Negative, Node, Slot, Sum
 
 SEED = 1
@@ -52,7 +52,7 @@ class _Planned:
 
     def __init__(self, less: Reduced) -> None:
         self.less, self.rows = less, list(less.rest)
-        self.terms = terms_of(list(less.rest.values()), less.system.fields)
+        self.terms = Terms(list(less.rest.values()), less.system.fields)
         self.planner = Planner(less.system.fields)
         self.kept = [(row, self.planner.in_modes(node)) for row, node in self.terms.kept]
         self.written = [self._as_written(term) for term in self.terms.others]

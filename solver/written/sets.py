@@ -39,14 +39,7 @@ class Found:
 
 
 class SetSearch:
-    """Searches for the best set.
-
-    Args:
-        choice: the inner fields.
-        problems: what their products have to meet.
-        forward: counts forward transforms.
-        written: terms that stay as they are.
-    """
+    """Searches for the best set of inner fields; terms that are written stay as they are."""
 
     def __init__(
         self, choice: Dictionary, problems: Sequence[Problem], forward: Forward, written: Sequence[Term]

@@ -76,34 +76,6 @@ def acting(terms: Iterable[Term], modes: RandomModes, with_constants: bool) -> l
     return found
 
 
-@dataclass(frozen=True)
-class Terms:
-    """All terms of right-hand sides.
-
-    Args:
-        quadratic: those of two linear factors.
-        others: those that are made at the points as they are written.
-        kept: what is worked out mode by mode, by row, and what only stands where it is written.
-    """
-
-    quadratic: tuple[Term, ...]
-    others: tuple[Term, ...]
-    kept: tuple[tuple[int, Node], ...]
-
-
-def terms_of(rows: Sequence[Node], fields: Collection[str]) -> Terms:
-    """Take right-hand sides apart.
-
-    Args:
-        rows: written out in components.
-        fields: names of what they are functions of.
-    """
-    splitter = _Splitter(fields)
-    for row, node in enumerate(rows):
-        splitter.split(row, node, Weight(), ONE)
-    return Terms(tuple(splitter.quadratic), tuple(splitter.others), tuple(splitter.kept))
-
-
 def constant(weight: Weight) -> Node:
     """A weight as an expression."""
     return times_all([Number(weight.number), *weight.constants])
@@ -131,12 +103,20 @@ def weight_of(node: Node) -> Weight:
     return Weight(1.0, (node,))
 
 
-class _Splitter:
-    def __init__(self, fields: Collection[str]) -> None:
+class Terms:
+    """All terms of right-hand sides that are written out in components.
+
+    `quadratic` holds those of two linear factors, `others` those that are made at the points as they are written, and
+    `kept`, by row, what is worked out mode by mode or only stands where it is written.
+    """
+
+    def __init__(self, rows: Sequence[Node], fields: Collection[str]) -> None:
         self.fields, self.planner = fields, Planner(fields)
         self.quadratic: list[Term] = []
         self.others: list[Term] = []
         self.kept: list[tuple[int, Node]] = []
+        for row, node in enumerate(rows):
+            self.split(row, node, Weight(), ONE)
 
     def split(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
         """Take a node apart that stands in a row behind a constant and an operator."""
