@@ -289,8 +289,8 @@ def eliminated(
     for (row, column), symbol in matrix.items():
         if not vanishes(symbol, modes):
             rows[row][column] = symbol
-    solved_rows: list[tuple[Row, Node]] = []
-    while open_rows := [row for row in rows if rows[row] and row not in dict(solved_rows)]:
+    pivots: dict[Row, Node] = {}
+    while open_rows := [row for row in rows if rows[row] and row not in pivots]:
         row = min(open_rows, key=lambda row: len(rows[row]))
         column = min(
             rows[row], key=lambda column: (sum(column in entries for entries in rows.values()), columns.index(column))
@@ -299,12 +299,12 @@ def eliminated(
         for other in open_rows:
             if other != row and column in rows[other]:
                 _subtract(rows, right, row, other, column, modes)
-        solved_rows.append((row, column))
+        pivots[row] = column
     values: dict[Node, Node] = {}
-    for row, column in reversed(solved_rows):
+    for row, column in reversed(pivots.items()):
         others = [applied(symbol, values.get(c, c)) for c, symbol in rows[row].items() if c != column]
         values[column] = solved(plus((right[row], *map(minus, others))), rows[row][column])
-    rest = {row: right[row] for row in rows if row not in dict(solved_rows) and right[row] != ZERO}
+    rest = {row: right[row] for row in rows if row not in pivots and right[row] != ZERO}
     return Elimination(values, rest, [column for column in columns if column not in values])
 
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from solver.written.components import minus, plus
 from solver.written.degrees import is_constant, is_scalar_of
+from solver.written.elimination import replaced
 from solver.written.symbols import outermost
 from solver.written.tree import Negative, Node, Slot, Sum
 
@@ -38,10 +39,17 @@ class Plan(Generic[Row]):
         """Numbers of inverse and of forward transforms of one scalar."""
         return len(self.inner), len(self.products)
 
+    def held(self, slot: Slot) -> Node:
+        """What a slot stands for."""
+        return (self.inner if slot.holds == "inner" else self.products)[slot.number]
+
+    def without_slots(self, node: Node) -> Node:
+        """An expression with what its slots stand for in place of them."""
+        return replaced(node, {slot: self.without_slots(self.held(slot)) for slot in node.slots})
+
     def level(self, slot: Slot) -> int:
         """0 of an inner field that needs no product; products are one level above their inner fields."""
-        node = (self.inner if slot.holds == "inner" else self.products)[slot.number]
-        below = [self.level(part) for part in node.slots]
+        below = [self.level(part) for part in self.held(slot).slots]
         return max(below, default=0) + (1 if slot.holds == "product" else 0)
 
     def levels(self) -> list[tuple[list[int], list[int]]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
 from solver.written.symbols import RandomModes, random_modes
 from solver.written.tree import Call, Name, Node, Number, Slot
+
+Entries: TypeAlias = dict[tuple[Node, Node], Node]  # of a matrix, by row and column
 
 LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
 
@@ -97,34 +99,36 @@ class _Linearised:
     def rate(self) -> Rate | Unseen:
         """Speeds where there are any, else rates of reaction."""
         matrices = [self.matrix(axis) for axis in range(self.less.dimensions)]
-        orders = sorted({order for entries in matrices for order, _ in entries})
-        if any(order > 1 for order in orders):
-            return Unseen(f"terms outside L act on a wavenumber k as k^{max(orders):g}")
-        leading = 1 if 1 in orders else 0
-        if leading == 1:
-            speeds = [radius(_of_order(1, entries), self.less.scalars) for entries in matrices]
+        order = max((order for entries in matrices for order in entries), default=0.0)
+        if order > 1:
+            return Unseen(f"terms outside L act on a wavenumber k as k^{order:g}")
+        if any(1 in entries for entries in matrices):
+            speeds = [radius(entries.get(1, {}), self.less.scalars) for entries in matrices]
             return Rate(tuple(speeds), None, self._used(speeds))
-        if any(0 < order < 1 for order in orders):
+        if order > 0:
             return Unseen("terms outside L act on a wavenumber k as a fraction of its power")
-        reaction = _largest_sum(_of_order(0, matrices[0]), self.less.scalars)
+        reaction = _largest_sum(matrices[0].get(0, {}), self.less.scalars)
         return Rate(None, reaction, self._used([reaction]))
 
     def _used(self, nodes: Sequence[Node]) -> dict[str, Coefficient]:
         names = set().union(*(node.names for node in nodes))
         return {name: value for name, value in self.coefficients.items() if name in names}
 
-    def matrix(self, axis: int) -> dict[tuple[float, tuple[Node, Node]], Node]:
+    def matrix(self, axis: int) -> dict[float, Entries]:
         """What disturbances of each scalar along an axis do to each scalar, by the order of the wavenumber."""
-        entries: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
+        terms: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
         onto = self._projector(axis)
         columns = {inner: self._inner(inner, onto) for inner in dict.fromkeys(inner for _, inner in self.slopes)}
         for (product, inner), at_point in self.slopes.items():
             for row, outer in self.outer[product]:
                 for column, of_inner in columns[inner]:
                     for order, number in self._leading(outer, of_inner, axis):
-                        entries.setdefault((order, (row, column)), []).append(times(number, at_point))
-        summed = {key: plus(terms) for key, terms in entries.items()}
-        return {key: node for key, node in summed.items() if node != ZERO}
+                        terms.setdefault((order, (row, column)), []).append(times(number, at_point))
+        entries: dict[float, Entries] = {}
+        for (order, pair), summed in terms.items():
+            if (node := plus(summed)) != ZERO:
+                entries.setdefault(order, {})[pair] = node
+        return entries
 
     def _outer(self, product: int) -> list[tuple[Node, Node]]:
         """Symbols of a product in the rates of scalars."""
@@ -170,14 +174,10 @@ def along_axis(dimensions: int, axis: int, size: float = LARGE) -> RandomModes:
     return modes
 
 
-def _of_order(order: float, entries: Mapping[tuple[float, tuple[Node, Node]], Node]) -> dict[tuple[Node, Node], Node]:
-    return {pair: node for (its, pair), node in entries.items() if its == order}
-
-
 # ---- the size of eigenvalues ----------------------------------------------------------------------------------------
 
 
-def radius(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> Node:
+def radius(entries: Entries, scalars: Sequence[Node]) -> Node:
     """The largest modulus of the eigenvalues of a small matrix of expressions; a bound where more than two couple."""
     parts = []
     for group in _coupled(entries, scalars):
@@ -200,7 +200,7 @@ def _of_two(a: Node, b: Node, c: Node, d: Node) -> Node:
     return plus((_modulus(times(Number(0.5), plus((a, d)))), Call("sqrt", (_modulus(inside),))))
 
 
-def _coupled(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> list[list[Node]]:
+def _coupled(entries: Entries, scalars: Sequence[Node]) -> list[list[Node]]:
     """Scalars that act on each other, there and back: eigenvalues are those of these groups."""
     reached = {s: {s} for s in scalars}
     for _ in scalars:
@@ -214,7 +214,7 @@ def _coupled(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node])
     return groups
 
 
-def _largest_sum(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> Node:
+def _largest_sum(entries: Entries, scalars: Sequence[Node]) -> Node:
     """The largest sum of moduli along a row: no eigenvalue is larger."""
     return _largest([plus(_modulus(entries[row, c]) for c in scalars if (row, c) in entries) for row in scalars])
 

@@ -30,7 +30,7 @@ def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]
     lines = [("equation", line) for line in text.formula().split("\n")]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
     lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
-    printed = lambda node: unicode(text.shown(_shown(node, worked.plan)))  # noqa: E731
+    printed = lambda node: unicode(text.shown(worked.plan.without_slots(node)))  # noqa: E731
     written = PLANS["as written"](worked.less)
     lines += [("plan", line) for line in _plan(worked.plan, written, printed)]
     found = worked.rate
@@ -56,12 +56,6 @@ def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -
         lines.append(f"to the points: {', '.join(map(printed, plan.inner))}")
         lines.append(f"and back: {', '.join(map(printed, plan.products))}")
     return lines
-
-
-def _shown(node: Node, plan: Plan[Row]) -> Node:
-    """An expression with inner fields and products in place of their numbers."""
-    of = {slot: (plan.inner if slot.holds == "inner" else plan.products)[slot.number] for slot in node.slots}
-    return replaced(node, {slot: _shown(inner, plan) for slot, inner in of.items()})
 
 
 def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]:

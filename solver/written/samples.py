@@ -1,19 +1,29 @@
-"""Wavevectors, amplitudes and parameters drawn at random, on which products of fields are compared.
+"""Modes, amplitudes and parameters drawn at random, and expressions of fields worked out on them.
 
-A field is a sum of modes. What is quadratic is known from pairs of modes: one field has the wavevector p, the other q,
-and their product has p + q. ∂ stands for a real number instead of i k. Amplitudes meet the constraints.
+A field is a sum of modes. A product of m factors is linear in each of them: with one mode in each, the terms of that
+degree are told apart. What is quadratic is known from pairs of modes: one field has the wavevector p, the other q, and
+their product has p + q. ∂ stands for a real number instead of i k. Amplitudes meet the constraints. Functions at the
+points that are no polynomials, and coordinates, count as fields of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from solver.written.components import ONE
+from solver.written.degrees import is_constant
 from solver.written.elimination import Reduced
 from solver.written.matrices import Matrices, matrices, multiplied
-from solver.written.symbols import Numbers, RandomModes, random_slopes
+from solver.written.plan import Plan
+from solver.written.symbols import Numbers, RandomModes, outermost, random_slopes
+from solver.written.tree import Entry, Name, Node, Number, Power, Product, Quotient, Slot, Sum
+
+Values: TypeAlias = dict[int, Any]  # by the factors that are in, as bits
 
 
 @dataclass(frozen=True)
@@ -64,3 +74,78 @@ def samples_at(less: Reduced, slopes: np.ndarray, random: np.random.Generator) -
         free = random.normal(size=(modes[bits].count, len(less.scalars)))
         modes[bits] = modes[bits].holding(less.scalars, multiplied(projector, free))
     return Samples(modes, matrices(less, modes[max(modes)]))
+
+
+class Multilinear:
+    """Values of expressions, by the factors whose amplitudes they hold.
+
+    Args:
+        less: the system.
+        samples: modes and amplitudes of each factor.
+        plan: what slots stand for.
+        functions: amplitudes of what is no polynomial, by its expression in the fields.
+    """
+
+    def __init__(
+        self,
+        less: Reduced,
+        samples: Samples,
+        plan: Plan[Any] | None = None,
+        functions: dict[Node, Values] | None = None,
+    ) -> None:
+        self.fields, self.samples, self.modes, self.plan = less.system.fields, samples, samples.modes, plan
+        self.functions = {} if functions is None else functions
+        self.random = np.random.default_rng(5)
+        self.slots: dict[Slot, Values] = {}
+
+    def stacked(self, nodes: Iterable[Node], bits: int) -> np.ndarray:
+        """What several expressions are, with these factors in `(sample, expression)`."""
+        values = (np.asarray(self.value(node).get(bits, 0.0), complex) for node in nodes)
+        return np.stack([np.broadcast_to(value, self.samples.whole.count) for value in values], axis=1)
+
+    def value(self, node: Node) -> Values:
+        """The values of an expression."""
+        if is_constant(node, self.fields):
+            return {0: self.modes[0].value(node)}
+        if (layer := outermost(node, self.fields)) is not None:
+            return {bits: self.modes[bits].value(layer.symbol) * v for bits, v in self.value(layer.of).items()}
+        match node:
+            case Slot():
+                return self.slot(node)
+            case Name(name) | Entry(name, _) if name in self.fields:
+                return {bits: modes.values(node) for bits, modes in self.samples.factors.items()}
+            case Sum(terms):
+                return _added((bits, v) for term in terms for bits, v in self.value(term).items())
+            case Product(left, right):
+                return _multiplied(self.value(left), self.value(right))
+            case Quotient(above, below) if above != ONE:
+                return _multiplied(self.value(above), self.value(Quotient(ONE, below)))
+            case Power(base, Number(exponent)) if exponent.real > 0 and exponent == int(exponent.real):
+                return reduce(_multiplied, [self.value(base)] * int(exponent.real))
+        return self.function(node)
+
+    def slot(self, slot: Slot) -> Values:
+        """What a slot of the plan stands for."""
+        assert self.plan is not None
+        if slot not in self.slots:
+            self.slots[slot] = self.value(self.plan.held(slot))
+        return self.slots[slot]
+
+    def function(self, node: Node) -> Values:
+        """A function at the points, or a coordinate: the same amplitudes for the same expression."""
+        key = node if self.plan is None else self.plan.without_slots(node)
+        if key not in self.functions:
+            drawn = self.random.normal(size=(len(self.samples.factors), self.samples.whole.count))
+            self.functions[key] = dict(zip(self.samples.factors, drawn, strict=True))
+        return self.functions[key]
+
+
+def _added(parts: Iterable[tuple[int, Any]]) -> Values:
+    total: Values = {}
+    for bits, v in parts:
+        total[bits] = total.get(bits, 0) + v
+    return total
+
+
+def _multiplied(left: Values, right: Values) -> Values:
+    return _added((a | b, v * w) for a, v in left.items() for b, w in right.items() if not a & b)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from solver.written.agreement import is_conserved, refuse_broken_constraints
 from solver.written.arranged import Row
 from solver.written.canonical import canonical_table
 from solver.written.columns import Column, Part, column_of, sizes_of, values_of
-from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
 from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, vector_of
 from solver.written.formula import unicode

@@ -49,7 +49,6 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
         rows: what is made of the products, each with whether it belongs to a complex field.
         names: whose values are complex.
     """
-    slots = {"inner": plan.inner, "product": plan.products}
 
     def is_complex(node: Node) -> bool:
         match node:
@@ -57,8 +56,8 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
                 return value.imag != 0
             case Name(name) | Entry(name, _):
                 return name in names
-            case Slot(holds, number):
-                return is_complex(slots[holds][number])
+            case Slot():
+                return is_complex(plan.held(node))
             case Call(function, _) if function in MADE_REAL:
                 return False
         return any(map(is_complex, node.children))
