@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.written.dictionary import Dictionary, Inner, rank
+from solver.written.dictionary import Dictionary, Inner, joined, rank
 from solver.written.elimination import Reduced
 from solver.written.parameters import Lengths, apart, holds_parameters, inner_constants, order_of
 from solver.written.problem import Problem
@@ -96,11 +96,8 @@ class Ansatz:
     def _row_groups(self) -> list[tuple[tuple[int, ...], bool]]:
         """Rows that a singular projection ties together, each group by itself, and all other rows."""
         changes = self.samples.at.changes[-1]
-        groups = [{row} for row in range(changes.shape[1])]
-        for scalar in changes:
-            tied = {int(row) for row in np.flatnonzero(np.abs(scalar) > 1e-9)}
-            hit = [group for group in groups if group & tied]
-            groups = [group for group in groups if group not in hit] + [set().union(*hit)] * bool(hit)
+        tied = [set(np.flatnonzero(np.abs(scalar) > 1e-9).tolist()) for scalar in changes]
+        groups = joined([{row} for row in range(changes.shape[1])], tied)
         ordered = sorted(tuple(sorted(group)) for group in groups)
         coupled = [group for group in ordered if rank(changes[:, list(group)].T) < len(group)]
         free = tuple(sorted(row for group in ordered if group not in coupled for row in group))
@@ -119,10 +116,7 @@ class Ansatz:
         """Terms by the pairs of groups that they multiply, with those that a product ties together as one."""
         signatures = [_pairs(a, b) for a, b in combinations_with_replacement(self.choice.inner, 2)]
         of_terms = [_pairs(*self._factors(term)) for term in terms]
-        parts: list[set[tuple[int, int]]] = []
-        for signature in [*signatures, *of_terms]:
-            hit = [part for part in parts if part & signature]
-            parts = [part for part in parts if part not in hit] + [signature.union(*hit)] * bool(signature)
+        parts = joined([], [*signatures, *of_terms])
         split = [([t for t, s in zip(terms, of_terms, strict=True) if s & part], part) for part in parts]
         return [(some, part) for some, part in split if some]
 

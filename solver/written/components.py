@@ -102,7 +102,6 @@ def _times_number(count: complex, one: Node) -> Node:
 
 
 def minus(node: Node) -> Node:
-    """The negative."""
     if isinstance(node, Number):
         return Number(-node.value) if node.value else node
     if isinstance(node, Sum):
@@ -152,7 +151,6 @@ class _Writer:
         self.kinds, self.axes = kinds, range(dimensions)
 
     def all(self, node: Node) -> Components:  # noqa: C901 (one case for each kind of node)
-        """The components of any node."""
         match node:
             case Number():
                 return Components(0, {(): node})
@@ -190,7 +188,6 @@ class _Writer:
         return Components(kind.order, {index: Entry(node.name, held(index)) for index in indices})
 
     def added(self, parts: list[Components]) -> Components:
-        """Component by component."""
         return Components(parts[0].order, {i: plus(part.entries[i] for part in parts) for i in parts[0].entries})
 
     def outer(self, left: Components, right: Components) -> Components:
@@ -215,7 +212,6 @@ class _Writer:
     # ---- operators and functions --------------------------------------------------------------------------------
 
     def call(self, node: Call) -> Components:
-        """An operator or a function."""
         name, arguments = node.function, node.arguments
         if name == "cause":
             return self.all(arguments[1]).each(lambda entry: Call("cause", (arguments[0], entry)))

@@ -54,12 +54,10 @@ def holds_operator(node: Node) -> bool:
 
 
 def holds_place(node: Node) -> bool:
-    """Whether a coordinate stands in an expression."""
     return not node.names.isdisjoint(COORDINATES)
 
 
 def holds_time(node: Node) -> bool:
-    """Whether the time stands in an expression."""
     return "t" in node.names
 
 

@@ -165,12 +165,18 @@ def _growth(values: np.ndarray, doubled: np.ndarray) -> tuple[float, bool]:
 
 def groups_of(projector: np.ndarray) -> list[int]:
     """For each scalar the number of its group: scalars in one are tied to each other by constraints."""
-    linked = np.abs(projector).max(0) > EQUAL
-    groups = list(range(len(linked)))
-    for i, j in np.argwhere(linked).tolist():
-        old, new = max(groups[i], groups[j]), min(groups[i], groups[j])
-        groups = [new if group == old else group for group in groups]
-    return groups
+    linked = np.argwhere(np.abs(projector).max(0) > EQUAL).tolist()
+    groups = joined([{i} for i in range(projector.shape[1])], map(set, linked))
+    return [min(group) for i in range(projector.shape[1]) for group in groups if i in group]
+
+
+def joined(sets: Iterable[set[Any]], links: Iterable[set[Any]]) -> list[set[Any]]:
+    """Sets, of which each link that meets several makes one; a link that meets none is a set of its own."""
+    found = list(sets)
+    for link in links:
+        hit = [group for group in found if group & link]
+        found = [group for group in found if group not in hit] + [link.union(*hit)] * bool(link)
+    return found
 
 
 def rank(matrix: np.ndarray) -> int:

@@ -44,7 +44,6 @@ class _Writer:
         self.notation = notation
 
     def whole(self, node: Node | Line) -> str:
-        """An equation or an expression."""
         if isinstance(node, Line):
             return f"{self.text(node.left)} = {self.text(node.right)}"
         return self.text(node)

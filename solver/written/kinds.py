@@ -107,7 +107,6 @@ class _Checker:
         self.names, self.dimensions, self.functions = names, dimensions, functions
 
     def kind(self, node: Node) -> Kind:  # noqa: C901 (one case for each kind of node)
-        """The kind of any node."""
         match node:
             case Number(value):
                 return Kind(0, value.imag != 0)
@@ -152,7 +151,6 @@ class _Checker:
         return Kind(kinds[0].order, any(kind.is_complex for kind in kinds))
 
     def scalar(self, node: Node, what: str) -> Kind:
-        """The kind of what must be a scalar."""
         kind = self.kind(node)
         if kind.order:
             raise node.place.error(f"{what} is {kind}: a scalar is needed")
@@ -178,14 +176,12 @@ class _Checker:
         return base
 
     def contraction(self, node: Contraction, left: Kind, right: Kind) -> Kind:
-        """Of `left @ right`."""
         order = left.order + right.order - 2
         if not left.order or not right.order:
             raise node.place.error(f"{left} @ {right}: vectors or tensors are needed; * multiplies scalars")
         return Kind(order, left.is_complex or right.is_complex)
 
     def component(self, node: Component) -> Kind:
-        """Of one component."""
         kind = self.kind(node.of)
         if not kind.order:
             raise node.place.error(f".{node.direction} of a scalar: a vector or a tensor is needed")
@@ -196,7 +192,6 @@ class _Checker:
     # ---- operators and functions --------------------------------------------------------------------------------
 
     def call(self, node: Call) -> Kind:
-        """Of an operator or a function."""
         name, arguments = node.function, node.arguments
         if name in self.functions:
             kinds = [self.scalar(argument, f"an argument of {name}") for argument in arguments]

@@ -15,17 +15,14 @@ from solver.written.degrees import degree, holds_place, holds_time, is_constant,
 from solver.written.symbols import outermost
 from solver.written.tree import (
     Call,
-    Derivative,
     Negative,
     Node,
     Number,
     Power,
     Product,
     Quotient,
-    Solved,
     Sum,
 )
-from solver.written.vocabulary import OPERATORS
 
 Row = TypeVar("Row")
 
@@ -213,32 +210,3 @@ def _reason(term: Node, fields: Collection[str]) -> str:
     if holds_time(term):
         return "its coefficient depends on time"
     return "it does not act on each mode by itself"
-
-
-# ---- symbols --------------------------------------------------------------------------------------------------------
-
-
-def is_real(symbol: Node) -> bool:
-    """Whether a symbol is real for real parameters: every term has an even number of derivatives and real numbers."""
-    return _parity(symbol) == 0
-
-
-def _parity(symbol: Node) -> int | None:
-    """0 of a real symbol, 1 of an imaginary one, None of neither."""
-    match symbol:
-        case Number(value):
-            return 0 if value.imag == 0 else 1 if value.real == 0 else None
-        case Sum(terms):
-            parities = set(map(_parity, terms))
-            return parities.pop() if len(parities) == 1 else None
-        case Negative(of):
-            return _parity(of)
-        case Product(left, right) | Quotient(left, right) | Solved(left, right):
-            both = _parity(left), _parity(right)
-            return None if None in both else sum(both) % 2  # type: ignore[arg-type]
-        case Derivative(of, _):
-            parity = _parity(of)
-            return None if parity is None else 1 - parity
-        case Call(function, (of, *_)) if function in OPERATORS:
-            return _parity(of)
-    return 0

@@ -196,7 +196,6 @@ class _Reader:
         return Call(name, arguments, place=place)
 
     def comparison(self, given: ast.expr) -> Comparison:
-        """The condition of a `where`."""
         place = self.place(given)
         match given:
             case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in SIGNS:

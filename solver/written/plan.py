@@ -91,7 +91,6 @@ class Planner:
         self.products: dict[Node, int] = {}
 
     def is_constant(self, node: Node) -> bool:
-        """Whether a node is a number for the whole box."""
         return is_constant(node, self.fields)
 
     def is_spectral(self, node: Node) -> bool:

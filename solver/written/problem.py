@@ -55,7 +55,6 @@ class Problem:
         self.sizes = np.maximum((np.abs(self.right) ** 2).sum(0), 1e-300)
 
     def within(self, inner: Iterable[int]) -> tuple[Pair, ...]:
-        """The products of these inner fields."""
         chosen = set(inner)
         return tuple(pair for pair in self.of_pair if chosen.issuperset(pair))
 

@@ -59,7 +59,6 @@ class SetSearch:
         return self._of_all() if len(self.blocks) <= MOST_BLOCKS else self._of_neighbours()
 
     def _of_all(self) -> Found | None:
-        """The best of all sets."""
         best: Found | None = None
         for cost, order, chosen in self._sets():
             if best is not None and (cost + 1, *order) >= best.score[: 1 + len(order)]:

@@ -221,7 +221,6 @@ class RandomModes(Modes):
 
     @property
     def count(self) -> int:
-        """How many modes there are."""
         return self.slopes.shape[1]
 
     def opposite(self) -> RandomModes:

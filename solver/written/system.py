@@ -49,11 +49,6 @@ class System:
         """The line that gives the rate of change of a field."""
         return next(line for line in self.lines if field in _changed(line, self.fields))
 
-    @property
-    def constraints(self) -> tuple[Line, ...]:
-        """The lines without a rate of change, which the unknowns serve."""
-        return tuple(line for line in self.lines if not _changed(line, self.fields))
-
 
 def read_system(
     write: Sequence[Any],
@@ -184,12 +179,16 @@ def _written_out(named: Mapping[str, Node]) -> dict[str, Node]:
 
 def insert(node: Node, definitions: Mapping[str, Node]) -> Node:
     """The expression with definitions in place of their names; the name of a cause stays."""
-    if isinstance(node, Name):
-        return definitions.get(node.name, node)
-    if isinstance(node, Call) and node.function == "cause":
-        label, term = node.arguments
-        return Call(node.function, (label, insert(term, definitions)), place=node.place)
-    return node.map_children(lambda child: insert(child, definitions))
+
+    def change(part: Node) -> Node | None:
+        match part:
+            case Name(name):
+                return definitions.get(name)
+            case Call("cause", (label, term)):
+                return Call("cause", (label, insert(term, definitions)), place=part.place)
+        return None
+
+    return node.rewritten(change)
 
 
 # ---- ranks --------------------------------------------------------------------------------------------------------

@@ -181,7 +181,5 @@ class Terms:
 
 
 def without_remarks(node: Node) -> Node:
-    """The node without `cause` and `explicit`."""
-    if isinstance(node, Call) and node.function in ("cause", "explicit"):
-        return without_remarks(node.arguments[-1])
-    return node.map_children(without_remarks)
+    remark = lambda part: isinstance(part, Call) and part.function in ("cause", "explicit")  # noqa: E731
+    return node.rewritten(lambda part: without_remarks(part.children[-1]) if remark(part) else None)

@@ -183,7 +183,6 @@ class Text:
 
     @property
     def names(self) -> set[str]:
-        """All names that stand in the text."""
         lines = [side for line in self.system.lines for side in (line.left, line.right)]
         nodes = [*lines, *self.system.definitions.values()]
         return set().union(*(node.names for node in nodes))
@@ -303,23 +302,14 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
 
 def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
     """The rate that stands beside the equations, in inner fields of the plan."""
-    values = values_of(scalar_of(text, less), less)
+    values, place = values_of(scalar_of(text, less), less), read_expression(text, less.system.functions).place
     if len(plan.levels()) > 1:
-        raise read_expression(text, less.system.functions).place.error(
-            "a rate beside products that stand inside an operator inside a product: such texts have none"
-        )
+        raise place.error("a rate beside products that stand inside an operator inside a product: such texts have none")
     missing = [node for node in values.inner if node not in plan.inner]
     if missing:
-        raise read_expression(text, less.system.functions).place.error(
-            f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points"
-        )
-
-    def in_plan(node: Node) -> Node:
-        if isinstance(node, Slot):
-            return Slot("inner", plan.inner.index(values.inner[node.number]))
-        return node.map_children(in_plan)
-
-    return Rate(None, in_plan(values.node), {})
+        raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")
+    inner = {Slot("inner", i): Slot("inner", plan.inner.index(node)) for i, node in enumerate(values.inner)}
+    return Rate(None, values.node.rewritten(lambda part: inner.get(part) if isinstance(part, Slot) else None), {})
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:

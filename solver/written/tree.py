@@ -68,13 +68,16 @@ class Node:
 
     @property
     def slots(self) -> list[Slot]:
-        """The slots in this node."""
         return [part for part in self.walk() if isinstance(part, Slot)]
 
     @property
     def names(self) -> set[str]:
-        """The names in this node."""
         return {part.name for part in self.walk() if isinstance(part, Name | Entry)}
+
+    def rewritten(self, change: Callable[[Node], Node | None]) -> Node:
+        """A copy in which parts are changed, outermost first; parts that `change` gives None for are copied."""
+        changed = change(self)
+        return self.map_children(lambda child: child.rewritten(change)) if changed is None else changed
 
     def map_children(self, change: Callable[[Node], Node]) -> Node:
         """A copy of this node whose children are changed."""
