@@ -25,7 +25,7 @@ from solver.written.tree import (
     Slot,
     Sum,
 )
-from solver.written.values import complex_names, is_mixed
+from solver.written.values import apart
 from solver.written.vocabulary import EXTREMES, POINTWISE
 
 Mean: TypeAlias = "tuple[Square, ...] | Plan[str]"  # without transforms where it is a quadratic form
@@ -160,5 +160,4 @@ def _is_extreme(node: Node) -> bool:
 
 def _mean(density: Node, less: Reduced) -> Mean:
     squares = squares_of(density, less)
-    apart = complex_names(less.system) if is_mixed(less.system) else ()
-    return plan_as_written({"": density}, less.system.fields, apart) if squares is None else squares
+    return plan_as_written({"": density}, less.system.fields, apart(less.system)) if squares is None else squares

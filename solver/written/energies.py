@@ -16,7 +16,7 @@ from solver.written.linear import coefficient, linear_part, taken_apart
 from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
 from solver.written.symbols import RandomModes, random_modes, vanishes
-from solver.written.system import System, insert
+from solver.written.system import insert
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
 Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
@@ -57,31 +57,31 @@ class Energy:
     nonlinear: bool
 
 
-def expression(node: Node, system: System, dimensions: int, order: int = 0) -> Node:
-    """An expression beside the equations, with definitions written out.
+def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
+    """The components of an expression beside the equations, with definitions written out, in the fields alone.
 
     Raises:
         WrittenError: another order than that of scalars (0) or of vectors (1).
     """
-    node = insert(node, system.definitions)
-    kind = kind_of(node, system.kinds, dimensions, system.functions)
+    system, node = less.system, insert(node, less.system.definitions)
+    kind = kind_of(node, system.kinds, less.dimensions, system.functions)
     if kind.order != order:
         raise node.place.error(f"{kind}: a {('scalar', 'vector')[order]} is needed")
     for part in node.walk():
         if part == Name("t"):
             raise part.place.error("t beside the equations: energies and columns are functions of the fields alone")
-    return node
-
-
-def scalar_of(text: str, less: Reduced) -> Node:
-    """An expression beside the equations, in components of the fields alone."""
-    return in_scalars(read_expression(text, less.system.functions), less)
+    entries = written_out(node, system.kinds, less.dimensions).entries
+    return [replaced(entry, less.diagnosed) for entry in entries.values()]
 
 
 def in_scalars(node: Node, less: Reduced) -> Node:
-    """The same of an expression that is read already."""
-    node = expression(node, less.system, less.dimensions)
-    return replaced(written_out(node, less.system.kinds, less.dimensions).scalar, less.diagnosed)
+    """A scalar expression beside the equations, in components of the fields alone."""
+    return components_of(node, less, 0)[0]
+
+
+def scalar_of(text: str, less: Reduced) -> Node:
+    """The same of a text."""
+    return in_scalars(read_expression(text, less.system.functions), less)
 
 
 def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
@@ -90,9 +90,8 @@ def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
     Raises:
         WrittenError: it is not.
     """
-    node = expression(read_expression(text, less.system.functions), less.system, less.dimensions, order=1)
-    entries = written_out(node, less.system.kinds, less.dimensions).entries
-    parts = tuple(replaced(entries.get((axis,), ZERO), less.diagnosed) for axis in range(less.dimensions))
+    node = read_expression(text, less.system.functions)
+    parts = tuple(components_of(node, less, 1))
     if any(degree(part, set(less.system.fields)) > 1 for part in parts):
         raise node.place.error("a product of fields: a vector that is linear in them is needed")
     return parts
@@ -107,10 +106,10 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
     Raises:
         WrittenError: it is none.
     """
-    place = read_expression(text, less.system.functions).place
-    squares = squares_of(scalar_of(text, less), less)
+    node = read_expression(text, less.system.functions)
+    squares = squares_of(in_scalars(node, less), less)
     if squares is None:
-        raise place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")
+        raise node.place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")
     return squares
 
 

@@ -126,6 +126,16 @@ def taken_apart(
     return linear, rest
 
 
+SLOPES: Mapping[str, Callable[[Node], Node]] = {
+    "sin": lambda of: Call("cos", (of,)),
+    "cos": lambda of: minus(Call("sin", (of,))),
+    "exp": lambda of: Call("exp", (of,)),
+    "log": lambda of: Quotient(ONE, of),
+    "sqrt": lambda of: Quotient(Number(0.5), Call("sqrt", (of,))),
+    "tanh": lambda of: plus((ONE, minus(Power(Call("tanh", (of,)), Number(2))))),
+}
+
+
 class NoSlope(Exception):
     """An expression has no derivative that is known here."""
 
@@ -163,27 +173,9 @@ def coefficient(node: Node, scalar: Node) -> Node:  # noqa: C901 (one case for e
     layer = outermost(node, ())
     if layer is not None:
         return layer.around(of(layer.of))
-    if isinstance(node, Call) and len(node.arguments) == 1:
-        return times(_of_function(node.function, node.arguments[0]), of(node.arguments[0]))
+    if isinstance(node, Call) and node.function in SLOPES:
+        return times(SLOPES[node.function](*node.arguments), of(node.arguments[0]))
     raise NoSlope(node.function if isinstance(node, Call) else type(node).__name__)
-
-
-def _of_function(function: str, of: Node) -> Node:
-    """The derivative of a function of one number."""
-    match function:
-        case "sin":
-            return Call("cos", (of,))
-        case "cos":
-            return minus(Call("sin", (of,)))
-        case "exp":
-            return Call("exp", (of,))
-        case "log":
-            return Quotient(ONE, of)
-        case "sqrt":
-            return Quotient(Number(0.5), Call("sqrt", (of,)))
-        case "tanh":
-            return plus((ONE, minus(Power(Call("tanh", (of,)), Number(2)))))
-    raise NoSlope(function)
 
 
 # ---- what stays in the rest -----------------------------------------------------------------------------------------

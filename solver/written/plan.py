@@ -145,18 +145,12 @@ class Planner:
         """Whether a node holds a field that stands apart."""
         return not node.names.isdisjoint(self.apart)
 
-    def varying(self, terms: tuple[Node, ...]) -> Node:
-        """The terms of a sum that are no constants."""
-        return plus(term for term in terms if not self.is_constant(term))
-
     def as_inner(self, node: Node) -> Node:
         """An inner field; signs and constants stay at the points, so that equal fields are one."""
-        match node:
-            case Sum(terms) if any(map(self.is_constant, terms)):
-                return plus(map(self.at_points, (plus(filter(self.is_constant, terms)), self.varying(terms))))
-            case Sum(terms) if len({self.is_apart(term) for term in terms}) > 1:
-                kinds = [[term for term in terms if self.is_apart(term) is kind] for kind in (False, True)]
-                return plus(self.at_points(plus(kind)) for kind in kinds)
+        for is_other in (self.is_constant, self.is_apart):
+            if isinstance(node, Sum) and len({is_other(term) for term in node.terms}) > 1:
+                parts = [[term for term in node.terms if is_other(term) is kind] for kind in (True, False)]
+                return plus(self.at_points(plus(part)) for part in parts)
         layer = outermost(node, self.fields)
         if layer is None or layer.kind == "operator":
             return _numbered(self.inner, self.in_modes(node), "inner")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -24,12 +24,12 @@ from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert, read_system
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, Slot, WrittenError
-from solver.written.values import complex_names, is_mixed, refuse_coupling
+from solver.written.values import apart, is_mixed, refuse_coupling
 from solver.written.vocabulary import Word, nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
     "fewest transforms": lambda less: kept(less, cheapest_plan),
-    "as written": lambda less: plan_as_written(less.rest, less.system.fields, _apart(less)),
+    "as written": lambda less: plan_as_written(less.rest, less.system.fields, apart(less.system)),
 }
 
 
@@ -330,11 +330,6 @@ def _word(name: str, function: Any) -> Word:
     least = sum(p.default is p.empty for p in by_place)
     most = MOST_ARGUMENTS if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
     return Word(f"{name}({', '.join(p.name for p in by_place)})", max(least, 1), most)
-
-
-def _apart(less: Reduced) -> Collection[str]:
-    """Complex fields, where there are real ones beside them."""
-    return complex_names(less.system) if is_mixed(less.system) else ()
 
 
 def default_energies(system: System, dimensions: int) -> list[tuple[str, str]]:

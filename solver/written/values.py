@@ -41,6 +41,11 @@ def is_mixed(system: System) -> bool:
     return len({system.kinds[name].is_complex for name in system.fields}) > 1
 
 
+def apart(system: System) -> Collection[str]:
+    """The complex fields, where there are real ones beside them."""
+    return complex_names(system) if is_mixed(system) else ()
+
+
 def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[str]) -> Forms:
     """The forms in which inner fields and products of a plan are needed.
 
