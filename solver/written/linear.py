@@ -15,6 +15,7 @@ from solver.written.degrees import degree, holds_place, holds_time, is_constant,
 from solver.written.symbols import outermost
 from solver.written.tree import (
     Call,
+    Derivative,
     Negative,
     Node,
     Number,
@@ -122,7 +123,8 @@ def taken_apart(
     layer = outermost(node, fields)
     if layer is None or node == Call("explicit", (layer.of,)):
         return ZERO, node
-    linear, rest = (part if part == ZERO else layer.around(part) for part in taken_apart(layer.of, fields, take))
+    is_zero = lambda part: part == ZERO or (isinstance(node, Derivative) and isinstance(part, Number))  # noqa: E731
+    linear, rest = (ZERO if is_zero(part) else layer.around(part) for part in taken_apart(layer.of, fields, take))
     return linear, rest
 
 
@@ -158,7 +160,9 @@ def coefficient(node: Node, scalar: Node) -> Node:  # noqa: C901 (one case for e
             return plus(map(of, terms))
         case Product(left, right):
             return plus((times(of(left), right), times(left, of(right))))
-        case Quotient(above, below) if scalar in below.walk():
+        case Quotient(above, below) if scalar not in below.walk():
+            return Quotient(of(above), below)
+        case Quotient(above, below):
             whole = plus((times(of(above), below), minus(times(above, of(below)))))
             return ZERO if whole == ZERO else Quotient(whole, times(below, below))
         case Power(base, Number(exponent)):

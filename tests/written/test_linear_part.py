@@ -6,9 +6,10 @@ from evaluation import Box, by_plan, directly, random_values, rows_of, symbol_va
 from test_plan_as_written import CASES, PARAMETERS, SHAPES, SYSTEMS
 
 from solver.written import read_system, unicode
-from solver.written.linear import linear_part
+from solver.written.components import ONE, minus, times
+from solver.written.linear import coefficient, linear_part
 from solver.written.plan import plan_as_written
-from solver.written.tree import Entry, Name
+from solver.written.tree import Entry, Name, Quotient, Slot
 
 
 def taken_apart(fields, lines, dimensions):
@@ -78,3 +79,13 @@ def test_symbols_that_are_real(text, real):
 def test_why_a_term_of_degree_one_is_left_out(text, reasons):
     _, part = taken_apart({"b": "wavefunction"}, [f"dt(b) = {text}"], 2)
     assert [reason for _, reason in part.left_out] == reasons
+
+
+def test_a_slope_of_what_is_divided_by_another_field():
+    """∂(a/c)/∂a = 1/c and ∂(a/c)/∂c = −a/c²."""
+    a, c = Name("a"), Name("c")
+    assert coefficient(Quotient(a, c), a) == Quotient(ONE, c)
+    assert coefficient(Quotient(a, c), c) == Quotient(minus(a), times(c, c))
+    assert coefficient(Quotient(Slot("inner", 0), Slot("inner", 1)), Slot("inner", 0)) == Quotient(
+        ONE, Slot("inner", 1)
+    )
