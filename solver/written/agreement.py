@@ -1,175 +1,100 @@
-"""Whether a plan gives what stands in the text: both are worked out for fields of a few modes drawn at random.
+"""What is proved on random modes: that a plan gives what stands in the text, and what N leaves as it is.
 
-A product of m factors is linear in each of them: with one mode in each, the terms of that degree are told apart.
-Functions at the points that are no polynomials, and coordinates, count as fields of their own.
+N keeps constraints, and quadratic forms whose change vanishes on every triad of modes p + q + r = 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from solver.written.arranged import Row
-from solver.written.components import ONE
+from solver.written.components import plus
 from solver.written.degrees import degree
-from solver.written.elimination import Reduced, replaced
-from solver.written.matrices import Operators, operators
-from solver.written.plan import Plan, is_constant
-from solver.written.samples import SampledModes, Samples, draw
-from solver.written.tree import (
-    Call,
-    Derivative,
-    Entry,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Slot,
-    Solved,
-    Sum,
-)
-from solver.written.vocabulary import COORDINATES, OPERATORS
-
-Values: TypeAlias = dict[int, Any]  # by the factors that are in, as bits
+from solver.written.elimination import Reduced
+from solver.written.energies import Square
+from solver.written.matrices import matrices, multiplied
+from solver.written.plan import Plan
+from solver.written.samples import Multilinear, Samples, draw, samples_at
+from solver.written.symbols import random_slopes
+from solver.written.tree import Node, Sum
 
 SAMPLES, SEED = 40, 11
 MOST_FACTORS = 4
 AGREED = 1e-8  # of the largest value
+PAIRS = ((0b011, 0b100), (0b101, 0b010), (0b110, 0b001))  # two modes that are multiplied, and the third one
+CANCELS = 1e-9  # of the size of what cancels
 
 
 def agrees(less: Reduced, plan: Plan[Row]) -> bool:
     """Whether the rates of change by a plan are those of the text, for fields that meet the constraints."""
-    used = operators(less)
-    for samples in samples_of(less, used):
-        of_text = Multilinear(less, samples, None)
+    for samples in samples_of(less):
+        of_text = Multilinear(less, samples)
         of_plan = Multilinear(less, samples, plan, of_text.functions)
-        for bits, at in ((max(samples.modes), samples.at.changes), (0, used.at(of_text.modes[0]).changes)):
-            rows = [(of_text.value(node), of_plan.value(plan.rows[row])) for row, node in less.rest.items()]
-            texts, plans = (stacked([pair[side] for pair in rows], bits) for side in range(2))
+        for bits, at in ((max(samples.modes), samples.at.changes), (0, matrices(less, samples.modes[0]).changes)):
+            texts = of_text.stacked(less.rest.values(), bits)
+            plans = of_plan.stacked([plan.rows[row] for row in less.rest], bits)
             size = max(np.abs(texts).max(), np.abs(plans).max(), 1e-300)
-            if np.abs(np.einsum("sij,sj->si", at, texts - plans)).max() > AGREED * size * max(1.0, np.abs(at).max()):
+            if np.abs(multiplied(at, texts - plans)).max() > AGREED * size * max(1.0, np.abs(at).max()):
                 return False
     return True
 
 
-def samples_of(less: Reduced, used: Operators) -> Iterator[Samples]:
+def samples_of(less: Reduced) -> Iterator[Samples]:
     """Samples of one factor, of two, and so on, as many as the right-hand sides multiply."""
     most = max((degree(node, tuple(less.system.fields)) for node in less.rest.values()), default=0)
     for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1):
-        yield draw(used, less.dimensions, SAMPLES, SEED + factors, factors)
+        yield draw(less, SAMPLES, SEED + factors, factors)
 
 
-def stacked(values: Iterable[Values], bits: int) -> np.ndarray:
-    """What several expressions are, with these factors in `(sample, expression)`."""
-    arrays = [np.broadcast_to(np.asarray(each.get(bits, 0.0), complex), SAMPLES) for each in values]
-    return np.stack(arrays, axis=1)
+def refuse_broken_constraints(less: Reduced) -> None:
+    """Refuse an N that breaks a constraint which no unknown serves.
 
-
-class Multilinear:
-    """Values of expressions, by the factors whose amplitudes they hold.
-
-    Args:
-        less: the system.
-        samples: modes and amplitudes of each factor.
-        plan: what slots stand for.
-        functions: amplitudes of what is no polynomial, by its expression in the fields.
+    Raises:
+        WrittenError: it does, for fields of a few modes drawn at random.
     """
-
-    def __init__(
-        self, less: Reduced, samples: Samples, plan: Plan[Row] | None, functions: dict[Node, Values] | None = None
-    ) -> None:
-        self.fields, self.scalars, self.samples, self.plan = less.system.fields, less.scalars, samples, plan
-        self.functions = {} if functions is None else functions
-        slopes = samples.whole.slopes
-        zero = SampledModes(0 * slopes, samples.whole.numbers, samples.whole.random)
-        self.modes: Mapping[int, SampledModes] = {0: zero, **samples.modes}
-        self.random = np.random.default_rng(5)
-        self.slots: dict[Node, Values] = {}
-
-    def value(self, node: Node) -> Values:  # noqa: C901 (one case for each kind of node)
-        """The values of an expression."""
-        if is_constant(node, self.fields):
-            return {0: self.modes[0].value(node)}
-        match node:
-            case Slot():
-                return self.slot(node)
-            case Name(name) | Entry(name, _) if name in self.fields:
-                place = self.scalars.index(node)
-                return {1 << i: values[:, place] for i, values in enumerate(self.samples.amplitudes)}
-            case Sum(terms):
-                return _added([self.value(term) for term in terms])
-            case Negative(of):
-                return {bits: -v for bits, v in self.value(of).items()}
-            case Product(left, right):
-                return _multiplied(self.value(left), self.value(right))
-            case Quotient(above, below) if is_constant(below, self.fields):
-                return {bits: v / self.modes[0].value(below) for bits, v in self.value(above).items()}
-            case Quotient(above, below) if above != ONE:
-                return _multiplied(self.value(above), self.value(Quotient(ONE, below)))
-            case Power(base, Number(exponent)) if exponent.real > 0 and exponent == int(exponent.real):
-                whole = self.value(base)
-                for _ in range(int(exponent.real) - 1):
-                    whole = _multiplied(whole, self.value(base))
-                return whole
-            case Derivative(of, axis):
-                return {bits: self.modes[bits].derivative(axis) * v for bits, v in self.value(of).items()}
-            case Solved(of, by):
-                return self.operated(Solved(ONE, by), of)
-            case Call("cause" | "explicit", arguments):
-                return self.value(arguments[-1])
-            case Call(function, (of, *others)) if function in OPERATORS:
-                return self.operated(Call(function, (ONE, *others)), of)
-        return self.function(node)
-
-    def operated(self, symbol: Node, of: Node) -> Values:
-        """An operator on an expression."""
-        return {bits: self.modes[bits].value(symbol) * v for bits, v in self.value(of).items()}
-
-    def slot(self, slot: Slot) -> Values:
-        """What a slot of the plan stands for."""
-        if slot not in self.slots:
-            self.slots[slot] = self.value(self.held(slot))
-        return self.slots[slot]
-
-    def held(self, slot: Slot) -> Node:
-        """The expression of a slot."""
-        assert self.plan is not None
-        return (self.plan.inner if slot.holds == "inner" else self.plan.products)[slot.number]
-
-    def function(self, node: Node) -> Values:
-        """A function at the points, or a coordinate: the same amplitudes for the same expression."""
-        if isinstance(node, Name):
-            assert node.name in COORDINATES
-        key = self.in_fields(node)
-        if key not in self.functions:
-            count = len(self.samples.amplitudes)
-            drawn: Sequence[np.ndarray] = self.random.normal(size=(count, SAMPLES))
-            self.functions[key] = {1 << i: values for i, values in enumerate(drawn)}
-        return self.functions[key]
-
-    def in_fields(self, node: Node) -> Node:
-        """An expression with what its slots stand for, in one form."""
-        slots = {part: self.in_fields(self.held(part)) for part in node.walk() if isinstance(part, Slot)}
-        return replaced(node, slots)  # type: ignore[arg-type]
+    rows = list(less.constraint_rows)
+    for samples in samples_of(less) if rows else ():
+        right = Multilinear(less, samples).stacked(less.rest.values(), max(samples.modes))
+        change = multiplied(samples.at.changes, right)
+        broken = np.abs(multiplied(samples.at.constraints, change)).max(axis=0)
+        for row, error in zip(rows, broken, strict=True):
+            if error > AGREED * max(np.abs(change).max(), 1e-300):
+                place = less.system.lines[row[0]].left.place
+                raise place.error("the right-hand sides break this constraint, and no unknown keeps it")
 
 
-def _added(parts: Sequence[Values]) -> Values:
-    total: Values = {}
-    for part in parts:
-        for bits, v in part.items():
-            total[bits] = total[bits] + v if bits in total else v
-    return total
+def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
+    """Whether a quadratic form of real fields cannot be changed by N, which is to be quadratic; False if not proved."""
+    fields = tuple(less.system.fields)
+    if any(kind.is_complex for kind in less.system.kinds.values()):
+        return False
+    rest = {row: _without_causes(node, fields) for row, node in less.rest.items()}
+    if any(degree(node, fields) not in (0, 2) for node in rest.values()):
+        return False
+    samples = _triads(less)
+    values, total, size = Multilinear(less, samples), 0.0, 0.0
+    for bits, third in PAIRS:
+        modes = samples.modes[bits]
+        change = multiplied(matrices(less, modes).changes, values.stacked(rest.values(), bits))
+        sides = modes.holding(less.scalars, change), samples.modes[third]
+        for square in squares:
+            for left, right in (sides, sides[::-1]):
+                part = samples.whole.value(square.number) * left.value(square.left) * right.value(square.right)
+                total, size = total + part, size + np.abs(part)
+    return bool(np.abs(total).max() <= CANCELS * max(np.max(size), 1e-300))
 
 
-def _multiplied(left: Values, right: Values) -> Values:
-    total: Values = {}
-    for a, v in left.items():
-        for b, w in right.items():
-            if not a & b:
-                total[a | b] = total.get(a | b, 0) + v * w
-    return total
+def _without_causes(node: Node, fields: tuple[str, ...]) -> Node:
+    """A right-hand side without the terms of degree one whose cause is named: a budget has them on their own."""
+    terms = node.terms if isinstance(node, Sum) else (node,)
+    return plus(term for term in terms if not (degree(term, fields) == 1 and term.calls("cause")))
+
+
+def _triads(less: Reduced) -> Samples:
+    """Three modes whose wavevectors add up to zero, with amplitudes that meet the constraints."""
+    random = np.random.default_rng(13)
+    slopes = random_slopes(random, 3, less.dimensions, SAMPLES)
+    slopes[2] = -slopes[0] - slopes[1]
+    return samples_at(less, slopes, random)

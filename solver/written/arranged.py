@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from solver.written.components import ZERO, Components, minus, plus, written_out
+from solver.written.components import ZERO, minus, plus, written_out
 from solver.written.linear import linear_part, taken_apart
 from solver.written.system import System
 from solver.written.tree import Call, Node
@@ -35,10 +35,6 @@ class Arranged:
 def arranged(system: System, dimensions: int) -> Arranged:
     """Move every term of a system to its side.
 
-    Args:
-        system: that was read.
-        dimensions: of space, one of the system's.
-
     Raises:
         WrittenError: a rate of change that does not stand where each mode can be solved by itself.
     """
@@ -47,12 +43,12 @@ def arranged(system: System, dimensions: int) -> Arranged:
     rates, right, constraints = {}, {}, {}
     for number, line in enumerate(system.lines):
         left, behind = (written_out(side, kinds, dimensions) for side in (line.left, line.right))
-        is_constraint = not any(_holds_rate(node) for node in left.entries.values())
+        is_constraint = not any(node.calls("dt") for node in left.entries.values())
         for index, node in left.entries.items():
             rate, rest = _rate_apart(node, moving)
-            if _holds_rate(rest):
+            if rest.calls("dt"):
                 raise line.left.place.error("dt stands where each mode cannot be solved by itself")
-            moved = plus((_entry(behind, index), minus(rest)))
+            moved = plus((behind.entries.get(index, ZERO), minus(rest)))
             if is_constraint:
                 constraints[number, index] = minus(moved)
             else:
@@ -73,15 +69,6 @@ def _twice(rows: Mapping[Row, Node]) -> list[Row]:
     return [row for row in rows if row[1] > row[1][::-1] and rows[row] == rows[mirrored(row)]]
 
 
-def _entry(side: Components, index: tuple[int, ...]) -> Node:
-    """One component of a right-hand side; a zero stands for all."""
-    return side.entries.get(index, ZERO)
-
-
-def _holds_rate(node: Node) -> bool:
-    return any(isinstance(below, Call) and below.function == "dt" for below in node.walk())
-
-
 def _rate_apart(node: Node, moving: set[str]) -> tuple[Node, Node]:
     """What dt acts on in a left-hand side, with all that acts on dt; and the terms without it."""
 
@@ -89,6 +76,6 @@ def _rate_apart(node: Node, moving: set[str]) -> tuple[Node, Node]:
         if isinstance(part, Call) and part.function == "dt":
             return part.arguments[0], ZERO
         is_remark = isinstance(part, Call) and part.function == "cause"  # of a term, not of a rate of change
-        return None if _holds_rate(part) and not is_remark else (ZERO, part)
+        return None if part.calls("dt") and not is_remark else (ZERO, part)
 
     return taken_apart(node, moving, take)

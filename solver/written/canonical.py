@@ -5,10 +5,10 @@ What is printed is read again as the same tree. Nothing is computed or put in an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
+from solver.written.parse import read_expression, read_line
 from solver.written.tree import (
     Call,
     Comparison,
@@ -32,32 +32,22 @@ MOST_ARGUMENTS = 1000  # of functions of the user's, whose numbers of arguments 
 SIGNS = {Product: "*", Quotient: "/", Contraction: "@"}
 
 
-def canonical_line(text: str, functions: Mapping[str, Word] = NO_FUNCTIONS) -> str:
-    """An equation, printed in one way. Raises WrittenError where the text is none."""
-    return canonical(read_line(text, functions))
-
-
-def canonical_expression(text: str, functions: Mapping[str, Word] = NO_FUNCTIONS) -> str:
-    """An expression, printed in one way. Raises WrittenError where the text is none."""
-    return canonical(read_expression(text, functions))
-
-
 def canonical_table(table: Mapping[str, Any]) -> dict[str, Any]:
     """The table of an equation of a run, its texts printed in one way; what is no text is left as it is."""
     named = table.get("functions")
     words = {name: Word(name, 0, MOST_ARGUMENTS) for name in (named if isinstance(named, Mapping) else ())}
     changed = dict(table)
     if isinstance(lines := table.get("write"), list | tuple):
-        changed["write"] = [_or_as_it_is(canonical_line, line, words) for line in lines]
+        changed["write"] = [_printed(read_line, line, words) for line in lines]
     for key in ("define", "energies", "series"):
         if isinstance(texts := table.get(key), Mapping):
-            changed[key] = {name: _or_as_it_is(canonical_expression, text, words) for name, text in texts.items()}
+            changed[key] = {name: _printed(read_expression, text, words) for name, text in texts.items()}
     return changed
 
 
-def _or_as_it_is(print_it: Any, text: Any, words: Mapping[str, Word]) -> Any:
+def _printed(read: Callable[..., Node | Line], text: Any, words: Mapping[str, Word]) -> Any:
     try:
-        return print_it(text, words)
+        return canonical(read(text, words))
     except WrittenError:
         return text
 

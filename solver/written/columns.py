@@ -25,7 +25,7 @@ from solver.written.tree import (
     Slot,
     Sum,
 )
-from solver.written.values import complex_names, is_mixed
+from solver.written.values import apart
 from solver.written.vocabulary import EXTREMES, POINTWISE
 
 Mean: TypeAlias = "tuple[Square, ...] | Plan[str]"  # without transforms where it is a quadratic form
@@ -86,19 +86,14 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
         return Column(Slot("part", 0), (Part(_mean(scalar_of(text, less), less), "mean"),))
     parts: list[Part] = []
 
-    def without_parts(node: Node) -> Node:
-        if not (_is_extreme(node) or (isinstance(node, Call) and node.function == "mean")):
-            return node.map_children(without_parts)
-        assert isinstance(node, Call)
-        density = in_scalars(node.arguments[0], less)
-        parts.append(
-            Part(_mean(density, less), "mean")
-            if node.function == "mean"
-            else Part(values_of(density, less), node.function)
-        )
+    def part_of(node: Node) -> Node | None:
+        if not isinstance(node, Call) or not (_is_extreme(node) or node.function == "mean"):
+            return None
+        density, by = in_scalars(node.arguments[0], less), node.function
+        parts.append(Part(_mean(density, less) if by == "mean" else values_of(density, less), by))
         return Slot("part", len(parts) - 1)
 
-    made = without_parts(whole)
+    made = whole.rewritten(part_of)
     system = less.system
     for part in made.walk():
         if isinstance(part, Name | Entry) and part.name not in others:
@@ -117,19 +112,19 @@ def values_of(node: Node, less: Reduced) -> Values:
     fields, inner = set(less.system.fields), list[Node]()
     functions = {*POINTWISE, "conj", "real", "imag", "cause", *less.system.functions}
 
-    def at_points(part: Node) -> Node:
+    def at_points(part: Node) -> Node | None:
         if not degree(part, fields):
             return part
         is_function = isinstance(part, Call) and part.function in functions
         if is_function or isinstance(part, Comparison | Sum | Product | Quotient | Power | Negative):
-            return part.map_children(at_points)
+            return None
         if degree(part, fields) != 1:
             raise part.place.error("a derivative of products at the points: only those of fields are known")
         if part not in inner:
             inner.append(part)
         return Slot("inner", inner.index(part))
 
-    made = at_points(node)
+    made = node.rewritten(at_points)
     return Values(tuple(inner), made)
 
 
@@ -137,11 +132,7 @@ def sizes_of(text: str, less: Reduced, others: Mapping[str, str]) -> tuple[Part,
     """What a mean would be if nothing in it cancelled: the sum of these; none for what cannot cancel.
 
     Each term of the density counts with its modulus: a squared term as it is, others at each point.
-
-    Args:
-        text: of a column.
-        less: the system without its unknowns.
-        others: texts of columns whose names may stand in it.
+    Names of other columns in the text of one stand for their texts.
     """
     density = in_scalars(_without_columns(read_expression(text, less.system.functions), less, others), less)
     parts = []
@@ -157,9 +148,10 @@ def sizes_of(text: str, less: Reduced, others: Mapping[str, str]) -> tuple[Part,
 
 def _without_columns(node: Node, less: Reduced, others: Mapping[str, str]) -> Node:
     """An expression with the texts of other columns in place of their names."""
-    if isinstance(node, Name) and node.name in others:
-        return _without_columns(read_expression(others[node.name], less.system.functions), less, others)
-    return node.map_children(lambda child: _without_columns(child, less, others))
+    again = lambda text: _without_columns(read_expression(text, less.system.functions), less, others)  # noqa: E731
+    return node.rewritten(
+        lambda part: again(others[part.name]) if isinstance(part, Name) and part.name in others else None
+    )
 
 
 def _is_extreme(node: Node) -> bool:
@@ -167,7 +159,5 @@ def _is_extreme(node: Node) -> bool:
 
 
 def _mean(density: Node, less: Reduced) -> Mean:
-    """A mean over the box."""
     squares = squares_of(density, less)
-    apart = complex_names(less.system) if is_mixed(less.system) else ()
-    return plan_as_written({"": density}, less.system.fields, apart) if squares is None else squares
+    return plan_as_written({"": density}, less.system.fields, apart(less.system)) if squares is None else squares

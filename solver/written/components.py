@@ -103,7 +103,6 @@ def _times_number(count: complex, one: Node) -> Node:
 
 
 def minus(node: Node) -> Node:
-    """The negative."""
     if isinstance(node, Number):
         return Number(-node.value) if node.value else node
     if isinstance(node, Sum):
@@ -153,7 +152,6 @@ class _Writer:
         self.kinds, self.axes = kinds, range(dimensions)
 
     def all(self, node: Node) -> Components:  # noqa: C901 (one case for each kind of node)
-        """The components of any node."""
         match node:
             case Number():
                 return Components(0, {(): node})
@@ -191,7 +189,6 @@ class _Writer:
         return Components(kind.order, {index: Entry(node.name, held(index)) for index in indices})
 
     def added(self, parts: list[Components]) -> Components:
-        """Component by component."""
         return Components(parts[0].order, {i: plus(part.entries[i] for part in parts) for i in parts[0].entries})
 
     def outer(self, left: Components, right: Components) -> Components:
@@ -216,7 +213,6 @@ class _Writer:
     # ---- operators and functions --------------------------------------------------------------------------------
 
     def call(self, node: Call) -> Components:
-        """An operator or a function."""
         name, arguments = node.function, node.arguments
         if name == "cause":
             return self.all(arguments[1]).each(lambda entry: Call("cause", (arguments[0], entry)))
@@ -253,28 +249,23 @@ class _Writer:
         entries = {i: plus(derivative(of.entries[(a, *i)], a) for a in self.axes) for i in rest}
         return Components(of.order - 1, entries)
 
-    def _curl(self, of: Components) -> Components:
-        d = lambda a, i: derivative(of.entries[(i,)], a)  # noqa: E731
-        turned = lambda a, b: plus((d(a, b), minus(d(b, a))))  # noqa: E731
+    def turned(self, pair: Callable[[int, int], Node]) -> Components:
+        """What is antisymmetric in two indices: a vector in three dimensions, a scalar in two."""
+        component = lambda i, j: plus((pair(i, j), minus(pair(j, i))))  # noqa: E731
         if len(self.axes) == 2:
-            return Components(0, {(): turned(0, 1)})
-        return Components(1, {(i,): turned((i + 1) % 3, (i + 2) % 3) for i in self.axes})
+            return Components(0, {(): component(0, 1)})
+        return Components(1, {(i,): component((i + 1) % 3, (i + 2) % 3) for i in self.axes})
+
+    def _curl(self, of: Components) -> Components:
+        return self.turned(lambda a, i: derivative(of.entries[(i,)], a))
+
+    def _cross(self, left: Components, right: Components) -> Components:
+        return self.turned(lambda i, j: times(left.entries[(i,)], right.entries[(j,)]))
 
     def _perp(self, of: Components) -> Components:
         return Components(1, {(0,): minus(derivative(of.scalar, 1)), (1,): derivative(of.scalar, 0)})
 
-    def _dot(self, left: Components, right: Components) -> Components:
-        return self.contracted(left, right)
-
-    def _cross(self, left: Components, right: Components) -> Components:
-        both = lambda i, j: times(left.entries[(i,)], right.entries[(j,)])  # noqa: E731
-        turned = lambda i, j: plus((both(i, j), minus(both(j, i))))  # noqa: E731
-        if len(self.axes) == 2:
-            return Components(0, {(): turned(0, 1)})
-        return Components(1, {(i,): turned((i + 1) % 3, (i + 2) % 3) for i in self.axes})
-
-    def _outer(self, left: Components, right: Components) -> Components:
-        return self.outer(left, right)
+    _dot, _outer = contracted, outer
 
     def _trans(self, of: Components) -> Components:
         return Components(2, {(i, j): of.entries[(j, i)] for i, j in of.entries})

@@ -7,21 +7,18 @@ from collections.abc import Collection
 
 from solver.written.tree import (
     Call,
-    Component,
     Contraction,
     Derivative,
     Entry,
     Name,
-    Negative,
     Node,
     Number,
     Power,
     Product,
     Quotient,
     Solved,
-    Sum,
 )
-from solver.written.vocabulary import ALONG, COORDINATES, POINTWISE, WORDS
+from solver.written.vocabulary import ALONG, COORDINATES, OPERATORS, POINTWISE, WORDS
 
 MULTIPLIED = ("dot", "cross", "outer")
 
@@ -33,35 +30,35 @@ def degree(node: Node, fields: Collection[str]) -> float:
         A whole number; infinity for what is no polynomial in the fields, such as `sin(u)` and `1/u`.
     """
     match node:
-        case Number():
-            return 0
         case Name(name) | Entry(name, _):
             return 1 if name in fields else 0
-        case Derivative(of, _) | Solved(of, _):
-            return degree(of, fields)
-        case Sum(terms):
-            return max(degree(term, fields) for term in terms)
-        case Negative(of) | Component(of, _):
-            return degree(of, fields)
         case Product(left, right) | Contraction(left, right):
             return degree(left, fields) + degree(right, fields)
         case Quotient(above, below):
             return degree(above, fields) if degree(below, fields) == 0 else math.inf
         case Power(base, exponent):
             return _of_power(degree(base, fields), exponent)
-        case Call(function, arguments):
-            return _of_call(function, [degree(argument, fields) for argument in _expressions(node)], len(arguments))
+        case Call(function):
+            return _of_call(function, [degree(argument, fields) for argument in _expressions(node)])
     return max((degree(child, fields) for child in node.children), default=0)
 
 
+def is_constant(node: Node, fields: Collection[str]) -> bool:
+    """Whether a node is a number for the whole box: without fields, coordinates, products and operators on modes."""
+    return degree(node, fields) == 0 and not (holds_place(node) or node.slots or holds_operator(node))
+
+
+def holds_operator(node: Node) -> bool:
+    """Whether anything in a node acts on modes."""
+    return bool(node.calls(*OPERATORS)) or any(isinstance(part, Derivative | Solved) for part in node.walk())
+
+
 def holds_place(node: Node) -> bool:
-    """Whether a coordinate stands in an expression."""
-    return any(isinstance(part, Name) and part.name in COORDINATES for part in node.walk())
+    return not node.names.isdisjoint(COORDINATES)
 
 
 def holds_time(node: Node) -> bool:
-    """Whether the time stands in an expression."""
-    return any(part == Name("t") for part in node.walk())
+    return "t" in node.names
 
 
 def is_scalar_of(node: Node, fields: Collection[str]) -> bool:
@@ -85,7 +82,7 @@ def _of_power(base: float, exponent: Node) -> float:
     return math.inf
 
 
-def _of_call(function: str, degrees: list[float], count: int) -> float:
+def _of_call(function: str, degrees: list[float]) -> float:
     if function in MULTIPLIED:
         return sum(degrees)
     if function not in WORDS:  # the user's own: of any form, and never worked out mode by mode

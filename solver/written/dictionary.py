@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from solver.written.components import derivative, minus, plus
+from solver.written.components import derivative, written_out
 from solver.written.degrees import is_scalar_of
 from solver.written.elimination import Reduced, named
 from solver.written.parameters import Lengths
-from solver.written.samples import Forms, Samples
-from solver.written.tree import Call, Derivative, Entry, Negative, Node, Product, Quotient, Solved, Sum
+from solver.written.samples import Samples
+from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Solved, Sum
 
 EQUAL = 1e-7  # of the largest value, below which values are rounding
 FAR = 2.0**8  # times wavenumbers of order one; beyond, differences of large terms are rounding
@@ -61,27 +61,22 @@ class Dictionary:
 def dictionary(
     less: Reduced, factors: Sequence[Node], given: Sequence[Node], samples: Samples, of: Lengths
 ) -> Dictionary:
-    """Collect the inner fields.
+    """The inner fields of linear expressions: factors of products of two, and those that other terms need in any case.
 
-    Args:
-        less: the system.
-        factors: linear expressions that stand in products of two.
-        given: linear expressions that other terms take to the points.
-        samples: of modes.
-        of: as how many derivatives parameters count.
+    Parameters count as so many derivatives `of` a length.
     """
     nodes = list(dict.fromkeys([*given, *_made_from(less, [*factors, *given])]))
-    measured = _measured(less, nodes, given, samples, of)
+    found = measured(less, nodes, given, samples, of)
     shapes: dict[str, list[int]] = {}
-    for i, (inner, _) in enumerate(measured):
+    for i, (inner, _) in enumerate(found):
         if not inner.is_given:
             shapes.setdefault(_shape(inner.node), []).append(i)
-    blocks = _without_repeats(list(shapes.values()), [values for _, values in measured])
-    kept = [i for i, (inner, _) in enumerate(measured) if inner.is_given] + [i for block in blocks for i in block]
+    blocks = _without_repeats(list(shapes.values()), [values for _, values in found])
+    kept = [i for i, (inner, _) in enumerate(found) if inner.is_given] + [i for block in blocks for i in block]
     place = {i: n for n, i in enumerate(kept)}
     if sum(map(len, blocks)) <= SINGLE:
         blocks = [[i] for block in blocks for i in block]
-    return Dictionary(tuple(measured[i][0] for i in kept), tuple(tuple(place[i] for i in block) for block in blocks))
+    return Dictionary(tuple(found[i][0] for i in kept), tuple(tuple(place[i] for i in block) for block in blocks))
 
 
 # ---- nodes ----------------------------------------------------------------------------------------------------------
@@ -95,8 +90,7 @@ def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
     diagnosed = [node for node in less.diagnosed.values() if any(node in factor.walk() for factor in factors)]
     names = dict.fromkeys(named(part) for node in found for part in node.walk() if is_scalar_of(part, fields))
     bases = [node for node in [*found, *diagnosed] if not _is_derivative(node)]
-    scalars = {name: [scalar for scalar in less.scalars if named(scalar) == name] for name in names}
-    of_fields = [node for name in names for node in _derivatives(scalars[name], range(less.dimensions))]
+    of_fields = [node for name in names for node in _derivatives(name, less)]
     of_bases = [derivative(node, axis) for node in bases for axis in range(less.dimensions)]
     return [*of_fields, *diagnosed, *found, *of_bases]
 
@@ -115,64 +109,47 @@ def _is_derivative(node: Node) -> bool:
     return all(map(_is_derivative, node.terms)) if isinstance(node, Sum) else isinstance(node, Derivative)
 
 
-def _derivatives(scalars: Sequence[Node], axes: range) -> list[Node]:
-    """A field, its curl and divergence, its gradient and its Laplacian."""
-    nodes = list(scalars)
-    if len(scalars) == len(axes) > 1 and all(isinstance(scalar, Entry) for scalar in scalars):
-        turned = lambda a, b: plus((derivative(scalars[b], a), minus(derivative(scalars[a], b))))  # noqa: E731
-        nodes += [turned(0, 1)] if len(axes) == 2 else [turned((i + 1) % 3, (i + 2) % 3) for i in axes]
-        nodes.append(plus(derivative(scalar, axis) for scalar, axis in zip(scalars, axes, strict=True)))
-    nodes += [derivative(scalar, axis) for scalar in scalars for axis in axes]
-    return nodes + [Call("lap", (scalar,)) for scalar in scalars]
+def _derivatives(name: str, less: Reduced) -> list[Node]:
+    """A field, its curl and divergence, its gradient and its Laplacian, in components."""
+    kinds, field = less.system.kinds, Name(name)
+    entries = lambda whole: list(written_out(whole, kinds, less.dimensions).entries.values())  # noqa: E731
+    words = ("curl", "div") if kinds[name].order == 1 and less.dimensions > 1 else ()
+    turned = [node for word in words for node in entries(Call(word, (field,)))]
+    slopes = [derivative(scalar, axis) for scalar in entries(field) for axis in range(less.dimensions)]
+    return [*entries(field), *turned, *slopes, *entries(Call("lap", (field,)))]
 
 
 def _shape(node: Node) -> str:
-    """What is equal for components of one thing: the expression without signs, indices and axes."""
+    """What is equal for components of one thing: the expression without its sign, indices and axes."""
 
     def blank(part: Node) -> Node:
-        if isinstance(part, Negative):
-            return blank(part.of)
         part = part.map_children(blank)
         if isinstance(part, Derivative):
             return replace(part, axis=0)
         return replace(part, index=()) if isinstance(part, Entry) else part
 
-    return repr(blank(node)) + " divergence" * _is_divergence(node)
-
-
-def _is_divergence(node: Node) -> bool:
-    """Whether a node is the sum of ∂_i of components i: without its indices it would look as those of a curl."""
-    if not isinstance(node, Sum):
-        return False
-    slopes = [term for term in node.terms if isinstance(term, Derivative) and isinstance(term.of, Entry)]
-    return len(slopes) == len(node.terms) and all(_index(term) == (term.axis,) for term in slopes)
-
-
-def _index(slope: Derivative) -> tuple[int, ...]:
-    """The index of the component that a derivative is of."""
-    return slope.of.index if isinstance(slope.of, Entry) else ()
+    return repr(blank(node.of if isinstance(node, Negative) else node))
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _measured(
+def measured(
     less: Reduced, nodes: Sequence[Node], given: Collection[Node], samples: Samples, lengths: Lengths
 ) -> list[tuple[Inner, np.ndarray]]:
     """Order and groups of each expression that does not vanish, and its values."""
-    forms = Forms.of(nodes, less.scalars, tuple(less.system.fields))
     groups = groups_of(samples.at.projector)
-    modes, amplitudes = samples.modes[1], samples.amplitudes[0]
-    matrix = np.abs(forms.matrix(samples.whole)).max(0)  # draws all parameters
-    at = lambda scale: np.einsum("sij,sj->si", forms.matrix(modes.scaled(scale, lengths)), amplitudes)  # noqa: E731
-    values, scales = at(1.0), [(at(scale), at(2 * scale)) for scale in (1.0, FAR)]
+    modes = samples.factors[1]
+    at = lambda modes: np.reshape([modes.values(node) for node in nodes], (-1, modes.count)).T  # noqa: E731
+    values = at(modes)  # draws all parameters
+    scales = [[at(modes.scaled(scale, lengths)) for scale in (own, 2 * own)] for own in (1.0, FAR)]
     moving = np.any(modes.slopes != 0, axis=0)
     found = []
     for i, node in enumerate(nodes):
         if np.abs(values[:, i]).max() < EQUAL and node not in given:
             continue
         (order, is_homogeneous), (far, _) = (_growth(*(each[moving, i] for each in pair)) for pair in scales)
-        of = tuple(sorted({groups[j] for j in np.flatnonzero(matrix[i] > EQUAL)}))
+        of = tuple(sorted({group for group, scalar in zip(groups, less.scalars, strict=True) if scalar in node.walk()}))
         found.append((Inner(node, order if is_homogeneous else far, is_homogeneous, of, node in given), values[:, i]))
     return found
 
@@ -188,12 +165,18 @@ def _growth(values: np.ndarray, doubled: np.ndarray) -> tuple[float, bool]:
 
 def groups_of(projector: np.ndarray) -> list[int]:
     """For each scalar the number of its group: scalars in one are tied to each other by constraints."""
-    linked = np.abs(projector).max(0) > EQUAL
-    groups = list(range(len(linked)))
-    for i, j in np.argwhere(linked).tolist():
-        old, new = max(groups[i], groups[j]), min(groups[i], groups[j])
-        groups = [new if group == old else group for group in groups]
-    return groups
+    linked = np.argwhere(np.abs(projector).max(0) > EQUAL).tolist()
+    groups = joined([{i} for i in range(projector.shape[1])], map(set, linked))
+    return [min(group) for i in range(projector.shape[1]) for group in groups if i in group]
+
+
+def joined(sets: Iterable[set[Any]], links: Iterable[set[Any]]) -> list[set[Any]]:
+    """Sets, of which each link that meets several makes one; a link that meets none is a set of its own."""
+    found = list(sets)
+    for link in links:
+        hit = [group for group in found if group & link]
+        found = [group for group in found if group not in hit] + [link.union(*hit)] * bool(link)
+    return found
 
 
 def rank(matrix: np.ndarray) -> int:

@@ -16,12 +16,11 @@ from typing import Any, TypeAlias
 from solver.written.arranged import Row, arranged
 from solver.written.components import ONE, ZERO, minus, plus, times, written_out
 from solver.written.linear import LinearPart, linear_part
-from solver.written.symbols import RandomModes, applied, derivative_of, solved, vanishes
+from solver.written.symbols import RandomModes, applied, derivative_of, key_of, random_modes, solved, vanishes
 from solver.written.system import System
 from solver.written.tree import (
     Call,
     Derivative,
-    Entry,
     Name,
     Negative,
     Node,
@@ -32,7 +31,7 @@ from solver.written.tree import (
     WrittenError,
 )
 
-Symbols: TypeAlias = Mapping[tuple[Any, Node], Node]  # by row and by the scalar that is acted on
+Symbols: TypeAlias = Mapping[tuple[Any, Any], Node]  # by row and by the scalar that is acted on
 
 
 @dataclass(frozen=True)
@@ -133,14 +132,14 @@ class Reduced:
             )
         return solution.values
 
-    def projection(self, row: Row) -> dict[Node, Node]:
-        """The symbols by which a right-hand side of one row changes each scalar."""
-        return self._projections[row]
-
     @cached_property
-    def _projections(self) -> dict[Row, dict[Node, Node]]:
-        rows = list(self.rest)
-        return {row: self.changes({other: ONE if other == row else ZERO for other in rows}) for row in rows}
+    def responses(self) -> Symbols:
+        """R: the symbols by which a right-hand side of each row changes each scalar, by scalar and row."""
+        found: dict[tuple[Any, Any], Node] = {}
+        for row in self.rest:
+            of_row = self.changes({other: ONE if other == row else ZERO for other in self.rest})
+            found |= {(scalar, row): symbol for scalar, symbol in of_row.items()}
+        return found
 
 
 def rows_of(symbols: Symbols, rows: Iterable[Row]) -> dict[Row, Node]:
@@ -219,8 +218,7 @@ def _refuse_multipliers_in_products(system: System, rest: Mapping[Row, Node], mu
 
 def named(scalar: Node) -> str:
     """The name of the field or unknown that a scalar belongs to."""
-    assert isinstance(scalar, Name | Entry)
-    return scalar.name
+    return key_of(scalar)[0]
 
 
 def replaced(node: Node, by: Mapping[Node, Node]) -> Node:
@@ -286,13 +284,13 @@ def eliminated(
     Raises:
         WrittenError: a pivot that vanishes for modes that are constant along some axes only.
     """
-    modes, right = RandomModes(dimensions), dict(right)
+    modes, right = random_modes(dimensions), dict(right)
     rows: dict[Row, dict[Node, Node]] = {row: {} for row in right}
     for (row, column), symbol in matrix.items():
         if not vanishes(symbol, modes):
             rows[row][column] = symbol
-    solved_rows: list[tuple[Row, Node]] = []
-    while open_rows := [row for row in rows if rows[row] and row not in dict(solved_rows)]:
+    pivots: dict[Row, Node] = {}
+    while open_rows := [row for row in rows if rows[row] and row not in pivots]:
         row = min(open_rows, key=lambda row: len(rows[row]))
         column = min(
             rows[row], key=lambda column: (sum(column in entries for entries in rows.values()), columns.index(column))
@@ -301,17 +299,13 @@ def eliminated(
         for other in open_rows:
             if other != row and column in rows[other]:
                 _subtract(rows, right, row, other, column, modes)
-        solved_rows.append((row, column))
+        pivots[row] = column
     values: dict[Node, Node] = {}
-    for row, column in reversed(solved_rows):
+    for row, column in reversed(pivots.items()):
         others = [applied(symbol, values.get(c, c)) for c, symbol in rows[row].items() if c != column]
         values[column] = solved(plus((right[row], *map(minus, others))), rows[row][column])
-    rest = {row: right[row] for row in rows if row not in dict(solved_rows) and right[row] != ZERO}
+    rest = {row: right[row] for row in rows if row not in pivots and right[row] != ZERO}
     return Elimination(values, rest, [column for column in columns if column not in values])
-
-
-def _uses(rows: Mapping[Row, Mapping[Node, Node]], column: Node) -> int:
-    return sum(column in entries for entries in rows.values())
 
 
 def _subtract(
@@ -331,7 +325,7 @@ def _refuse_singular(pivot: Node, dimensions: int, text: str) -> None:
     """Refuse what would be divided by zero for whole planes or lines of modes."""
     for count in range(1, dimensions):
         for axes in combinations(range(dimensions), count):
-            if vanishes(pivot, RandomModes(dimensions, constant_along=axes)):
+            if vanishes(pivot, random_modes(dimensions, constant_along=axes)):
                 along = " and ".join("xyz"[axis] for axis in axes)
                 raise WrittenError(
                     f"an unknown cannot be solved for: no equation gives its modes that are constant along {along}"

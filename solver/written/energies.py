@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from solver.written.degrees import degree
 from solver.written.elimination import Reduced, Symbols, replaced, rows_of
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
-from solver.written.matrices import Linear, linear_operator, operators
+from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
-from solver.written.symbols import RandomModes, vanishes
-from solver.written.system import System, insert
+from solver.written.symbols import RandomModes, random_modes, vanishes
+from solver.written.system import insert
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
+
+Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
 
 CANCELS = 1e-9  # of the size of what cancels
 
@@ -54,31 +57,31 @@ class Energy:
     nonlinear: bool
 
 
-def expression(node: Node, system: System, dimensions: int, order: int = 0) -> Node:
-    """An expression beside the equations, with definitions written out.
+def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
+    """The components of an expression beside the equations, with definitions written out, in the fields alone.
 
     Raises:
         WrittenError: another order than that of scalars (0) or of vectors (1).
     """
-    node = insert(node, system.definitions)
-    kind = kind_of(node, system.kinds, dimensions, system.functions)
+    system, node = less.system, insert(node, less.system.definitions)
+    kind = kind_of(node, system.kinds, less.dimensions, system.functions)
     if kind.order != order:
         raise node.place.error(f"{kind}: a {('scalar', 'vector')[order]} is needed")
     for part in node.walk():
         if part == Name("t"):
             raise part.place.error("t beside the equations: energies and columns are functions of the fields alone")
-    return node
-
-
-def scalar_of(text: str, less: Reduced) -> Node:
-    """An expression beside the equations, in components of the fields alone."""
-    return in_scalars(read_expression(text, less.system.functions), less)
+    entries = written_out(node, system.kinds, less.dimensions).entries
+    return [replaced(entry, less.diagnosed) for entry in entries.values()]
 
 
 def in_scalars(node: Node, less: Reduced) -> Node:
-    """The same of an expression that is read already."""
-    node = expression(node, less.system, less.dimensions)
-    return replaced(written_out(node, less.system.kinds, less.dimensions).scalar, less.diagnosed)
+    """A scalar expression beside the equations, in components of the fields alone."""
+    return components_of(node, less, 0)[0]
+
+
+def scalar_of(text: str, less: Reduced) -> Node:
+    """The same of a text."""
+    return in_scalars(read_expression(text, less.system.functions), less)
 
 
 def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
@@ -87,9 +90,8 @@ def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
     Raises:
         WrittenError: it is not.
     """
-    node = expression(read_expression(text, less.system.functions), less.system, less.dimensions, order=1)
-    entries = written_out(node, less.system.kinds, less.dimensions).entries
-    parts = tuple(replaced(entries.get((axis,), ZERO), less.diagnosed) for axis in range(less.dimensions))
+    node = read_expression(text, less.system.functions)
+    parts = tuple(components_of(node, less, 1))
     if any(degree(part, set(less.system.fields)) > 1 for part in parts):
         raise node.place.error("a product of fields: a vector that is linear in them is needed")
     return parts
@@ -104,10 +106,10 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
     Raises:
         WrittenError: it is none.
     """
-    place = read_expression(text, less.system.functions).place
-    squares = squares_of(scalar_of(text, less), less)
+    node = read_expression(text, less.system.functions)
+    squares = squares_of(in_scalars(node, less), less)
     if squares is None:
-        raise place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")
+        raise node.place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")
     return squares
 
 
@@ -151,8 +153,8 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
 
 def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
     """Whether a product of real fields, or a squared modulus, and no product of complex ones without conjugation."""
-    names = {part.name for side in (left, right) for part in side.walk() if isinstance(part, Name)}
-    is_complex = any(less.system.kinds[name].is_complex for name in names if name in less.system.kinds)
+    kinds = less.system.kinds
+    is_complex = any(name in kinds and kinds[name].is_complex for name in left.names | right.names)
     return not is_complex or (isinstance(base, Call) and base.function == "abs")
 
 
@@ -165,68 +167,42 @@ def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, .
 # ---- what changes an energy -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Cause:
-    """Linear terms as an operator: with what keeps the constraints beside them, and as they stand."""
+def causes_of(less: Reduced) -> tuple[Causes, Causes]:
+    """The linear terms of a text by the names of their causes: those in L, the rest of it without a name, and others.
 
-    projected: Linear
-    plain: Linear
-
-
-@dataclass(frozen=True)
-class Causes:
-    """The linear terms of a text: those in L and those kept out of it, by the names of their causes; the rest of L."""
-
-    inside: Mapping[str, Cause]
-    outside: Mapping[str, Cause]
-    others: Cause
-
-
-def causes_of(less: Reduced) -> Causes:
-    """The causes that a text names, and what is left of L."""
-    labels, modes = _labels(less.right.values()), RandomModes(less.dimensions)
+    Each is an operator with what keeps the constraints beside it, and one as it stands.
+    """
+    labels, modes = _labels(less.right.values()), random_modes(less.dimensions)
     inside, outside = ({label: _caused(label, less, kept) for label in labels} for kept in (False, True))
     left = dict(less.linear)
     for caused in inside.values():
         for key, symbol in caused.items():
             left[key] = plus((left.get(key, ZERO), minus(symbol)))
-    left = {key: symbol for key, symbol in left.items() if not vanishes(symbol, modes)}
-    each = [{label: _operators(symbols, less) for label, symbols in of.items()} for of in (inside, outside)]
-    return Causes(each[0], each[1], _operators(left, less))
+    inside[""] = {key: symbol for key, symbol in left.items() if not vanishes(symbol, modes)}
+    of_inside, of_outside = ({label: _operators(of[label], less) for label in of} for of in (inside, outside))
+    return of_inside, of_outside
 
 
-def _operators(symbols: Symbols, less: Reduced) -> Cause:
+def _operators(symbols: Symbols, less: Reduced) -> tuple[Linear, Linear]:
     rows = rows_of(symbols, less.right)
     plain = linear_part(less.without_mass(rows), set(less.system.fields)).symbols
     couples = "nothing" if all(row == column for row, column in plain) else "components"
-    return Cause(linear_operator(less, rows), Linear(plain, couples))
+    return linear_operator(less, rows), Linear(plain, couples)
 
 
-def energy(squares: tuple[Square, ...], less: Reduced, causes: Causes, nonlinear: bool) -> Energy:
-    """What changes a quadratic form.
-
-    Args:
-        squares: its terms.
-        less: the system without its unknowns.
-        causes: the linear terms, by the names of their causes.
-        nonlinear: whether N changes it.
-    """
+def energy(squares: tuple[Square, ...], less: Reduced, causes: tuple[Causes, Causes], nonlinear: bool) -> Energy:
+    """What changes a quadratic form: linear terms, as `causes_of` gives them, and N, where it is nonlinear."""
     balance = _Balance(squares, less)
-    inside, outside, others = (
-        {label: found for label, cause in of.items() if (found := balance.change(cause))}
-        for of in (causes.inside, causes.outside, {"": causes.others})
+    inside, outside = (
+        {label: found for label, of in each.items() if (found := balance.change(*of))} for each in causes
     )
-    return Energy(squares, inside, outside, others.get(""), nonlinear)
+    return Energy(squares, inside, outside, inside.pop("", None), nonlinear)
 
 
 def _labels(nodes: Collection[Node]) -> list[str]:
     """The names of causes, in the order in which they stand."""
-    found: dict[str, None] = {}
-    for node in nodes:
-        for part in node.walk():
-            if isinstance(part, Call) and part.function == "cause" and isinstance(part.arguments[0], Name):
-                found[part.arguments[0].name] = None
-    return list(found)
+    labels = [call.arguments[0] for node in nodes for call in node.calls("cause")]
+    return list(dict.fromkeys(label.name for label in labels if isinstance(label, Name)))
 
 
 def _caused(label: str, less: Reduced, outside: bool) -> Symbols:
@@ -259,25 +235,25 @@ class _Balance:
 
     def __init__(self, squares: Sequence[Square], less: Reduced) -> None:
         self.scalars = less.scalars
-        modes, used = RandomModes(less.dimensions, count=4 * len(less.scalars), seed=5), operators(less)
+        modes = random_modes(less.dimensions, count=4 * len(less.scalars), seed=5)
         self.sides = []
         for at, other in ((modes, modes.opposite()), (modes.opposite(), modes)):
             form = np.zeros(())
             for square in squares:
-                number = np.asarray(at.value(square.number))
+                number = at.values(square.number)[:, None, None]
                 for left, right in ((square.left, square.right), (square.right, square.left)):
                     form = form + number * _row(left, less, other)[:, :, None] * _row(right, less, at)[:, None, :]
-            whole = np.swapaxes(used.at(other).projector, 1, 2) @ form
-            self.sides.append((at, whole, used.at(at).projector))
+            whole = np.swapaxes(matrices(less, other).projector, 1, 2) @ form
+            self.sides.append((at, whole, matrices(less, at).projector))
 
-    def change(self, by: Cause) -> Linear | None:
+    def change(self, projected: Linear, plain: Linear) -> Linear | None:
         """The plainest operator that changes the form as a cause does; None if the cause does not change it."""
-        parts, plain = self._parts(by.projected), self._parts(by.plain)
-        size = max(float(np.abs(part).max()) for part in (*parts, *plain))
+        parts, of_plain = self._parts(projected), self._parts(plain)
+        size = max(float(np.abs(part).max()) for part in (*parts, *of_plain))
         is_zero = lambda one, other: np.abs(one + np.swapaxes(other, 1, 2).conj()).max() <= CANCELS * size  # noqa: E731
         if is_zero(*parts):
             return None
-        return by.plain if is_zero(*(a - b for a, b in zip(parts, plain, strict=True))) else by.projected
+        return plain if is_zero(*(a - b for a, b in zip(parts, of_plain, strict=True))) else projected
 
     def _parts(self, by: Linear) -> list[np.ndarray]:
         """The form with the change in one place, for modes and their opposites."""
@@ -286,5 +262,4 @@ class _Balance:
 
 def _row(node: Node, less: Reduced, modes: RandomModes) -> np.ndarray:
     """Symbols of a linear expression `(mode, scalar)`."""
-    count = np.size(modes.derivative(0))
-    return np.stack([np.broadcast_to(modes.value(coefficient(node, s)), count) for s in less.scalars], axis=1)
+    return np.stack([modes.values(coefficient(node, scalar)) for scalar in less.scalars], axis=1)

@@ -8,6 +8,14 @@ from typing import Any
 from solver.written.vocabulary import DIRECTIONS, WORDS
 
 
+def _infix(sign: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    def join(own: Any, other: Any) -> Any:
+        left, right = (other, own) if reflected else (own, other)
+        return Expression(f"{_bound(left)} {sign} {_bound(right)}")
+
+    return join
+
+
 class Expression:
     """A part of an equation, which stands for its text; operators join expressions and numbers.
 
@@ -36,35 +44,11 @@ class Expression:
         """An equation, as `write` takes it."""
         return f"{self.text} = {_text(other)}"
 
-    def __add__(self, other: Any) -> Expression:
-        return _joined(self, "+", other)
-
-    def __radd__(self, other: Any) -> Expression:
-        return _joined(other, "+", self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return _joined(self, "-", other)
-
-    def __rsub__(self, other: Any) -> Expression:
-        return _joined(other, "-", self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return _joined(self, "*", other)
-
-    def __rmul__(self, other: Any) -> Expression:
-        return _joined(other, "*", self)
-
-    def __truediv__(self, other: Any) -> Expression:
-        return _joined(self, "/", other)
-
-    def __rtruediv__(self, other: Any) -> Expression:
-        return _joined(other, "/", self)
-
-    def __matmul__(self, other: Any) -> Expression:
-        return _joined(self, "@", other)
-
-    def __pow__(self, other: Any) -> Expression:
-        return _joined(self, "**", other)
+    __add__, __radd__ = _infix("+"), _infix("+", reflected=True)
+    __sub__, __rsub__ = _infix("-"), _infix("-", reflected=True)
+    __mul__, __rmul__ = _infix("*"), _infix("*", reflected=True)
+    __truediv__, __rtruediv__ = _infix("/"), _infix("/", reflected=True)
+    __matmul__, __pow__ = _infix("@"), _infix("**")
 
 
 def symbols(names: str) -> Any:
@@ -82,10 +66,6 @@ def _text(part: Any) -> str:
 def _bound(part: Any) -> str:
     text = _text(part)
     return text if text.isidentifier() else f"({text})"
-
-
-def _joined(left: Any, sign: str, right: Any) -> Expression:
-    return Expression(f"{_bound(left)} {sign} {_bound(right)}")
 
 
 def _operator(name: str) -> Callable[..., Expression]:

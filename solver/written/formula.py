@@ -44,7 +44,6 @@ class _Writer:
         self.notation = notation
 
     def whole(self, node: Node | Line) -> str:
-        """An equation or an expression."""
         if isinstance(node, Line):
             return f"{self.text(node.left)} = {self.text(node.right)}"
         return self.text(node)
@@ -56,16 +55,7 @@ class _Writer:
     def bound(self, node: Node, tightness: int) -> str:
         """A part, in brackets where it holds together less tightly than is needed."""
         text, own = self.part(node)
-        return text if own >= tightness else self.bracketed(text)
-
-    def bracketed(self, text: str) -> str:
-        """A text in brackets."""
-        return self.between(self.notation.brackets, text)
-
-    @staticmethod
-    def between(signs: tuple[str, str], text: str) -> str:
-        """A text with signs around it."""
-        return text.join(signs)
+        return text if own >= tightness else text.join(self.notation.brackets)
 
     def part(self, node: Node) -> tuple[str, int]:  # noqa: C901 (one case for each kind of node)
         """A node, and how tightly it holds together."""
@@ -97,7 +87,7 @@ class _Writer:
             case Derivative(of, axis):
                 return self.operator(f"d{'xyz'[axis]}", of), RAISED_TO
             case Solved(of, by):
-                inverse = self.power(self.bracketed(self.text(by)), Number(-1))
+                inverse = self.power(self.text(by).join(notation.brackets), Number(-1))
                 return notation.product(inverse, self.bound(of, WHOLE)), MULTIPLIED
             case Slot(holds, slot):
                 return notation.component(holds[0], str(slot)), WHOLE
@@ -136,7 +126,7 @@ class _Writer:
     def closed(self, node: Node, tightness: int) -> str:
         """A left factor, in brackets where an operator in it would act on what follows, too."""
         text, own = self.part(node)
-        return self.bracketed(text) if own < tightness or _is_open(node) else text
+        return text.join(self.notation.brackets) if own < tightness or _is_open(node) else text
 
     def beside(self, left: Node, sign: str, right: Node) -> str:
         """Two vectors with a sign between them; one with such a sign of its own in brackets."""
@@ -162,9 +152,9 @@ class _Writer:
         if name in ("fraclap", "helmholtz"):
             return self.of_laplacian(node), RAISED_TO
         if name == "abs":
-            return self.between(notation.absolute, self.text(arguments[0])), WHOLE
+            return self.text(arguments[0]).join(notation.absolute), WHOLE
         if name == "mean":
-            whole = self.between(notation.mean, self.text(arguments[0]))
+            whole = self.text(arguments[0]).join(notation.mean)
             return notation.component(whole, self.text(arguments[1])) if arguments[1:] else whole, WHOLE
         if name == "conj":
             return notation.power(self.bound(arguments[0], WHOLE), "*", True), RAISED_TO
@@ -191,10 +181,10 @@ class _Writer:
         notation, (of, argument) = self.notation, node.arguments
         laplacian = f"{notation.minus}{notation.repeated('lap', 1).rstrip()}"
         if node.function == "fraclap":
-            operator = self.power(self.bracketed(laplacian), argument)
+            operator = self.power(laplacian.join(notation.brackets), argument)
         else:
             shifted = f"{self.text(argument)} {notation.minus} {notation.repeated('lap', 1).rstrip()}"
-            operator = self.power(self.bracketed(shifted), Number(-1))
+            operator = self.power(shifted.join(notation.brackets), Number(-1))
         return f"{operator} {self.bound(of, WHOLE)}"
 
 

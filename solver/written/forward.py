@@ -8,15 +8,15 @@ by them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from solver.written.matrices import Operators
-from solver.written.problem import Entry, Made, Outer, Pair, outer_values, rounded
-from solver.written.samples import SampledModes, draw
-from solver.written.terms import Weight, constant
+from solver.written.elimination import Reduced
+from solver.written.problem import rounded
+from solver.written.samples import draw
+from solver.written.terms import Made, Term, Weight, acting, constant
 from solver.written.tree import Node
 
 SEED = 3
@@ -42,39 +42,29 @@ class Combination:
     mix: np.ndarray
     outside: Sequence[Made]
 
-    def outer(self, pivot: int, entry: Entry) -> Outer | None:
-        """What acts on the combination of a pivot because of an entry; None if the entry belongs to another key."""
+    def weight(self, pivot: int, term: Term) -> Weight | None:
+        """The weight of the combination of a pivot in a term; None if the term belongs to another key."""
         made, constants = self.keys[pivot]
-        is_outside = made in self.outside
-        if entry.made != made or (not is_outside and entry.outer.constants != constants):
-            return None
-        return entry.outer if is_outside else replace(entry.outer, constants=())
+        if made in self.outside:
+            return term.weight if term.made == made else None
+        return Weight(term.weight.number) if term.key == (made, constants) else None
 
 
 class Forward:
-    """Works out ranks at one set of random modes.
+    """Works out ranks at one set of random modes."""
 
-    Args:
-        operators: R of the system.
-        dimensions: of space.
-        count: how many modes.
-    """
-
-    def __init__(self, operators: Operators, dimensions: int, count: int) -> None:
-        samples = draw(operators, dimensions, count, SEED)
+    def __init__(self, less: Reduced, count: int) -> None:
+        samples = draw(less, count, SEED)
         usual = np.any(samples.whole.slopes != 0, axis=0)
-        self.modes: SampledModes = samples.whole
+        self.modes = samples.whole
         self.changes = samples.at.changes * usual[:, None, None]
 
-    def vectors(self, entries: Iterable[Entry]) -> dict[Key, np.ndarray]:
+    def vectors(self, terms: Sequence[Term]) -> dict[Key, np.ndarray]:
         """R A of what is made at the points, over all modes."""
-        entries = list(entries)
-        outers = outer_values(list(dict.fromkeys(entry.outer for entry in entries)), self.modes, False)
         found: dict[Key, np.ndarray] = {}
-        for entry in entries:
-            key = (entry.made, entry.outer.constants)
-            vector = self.changes[:, :, entry.row] * (entry.number * outers[entry.outer])[:, None]
-            found[key] = found[key] + vector if key in found else vector
+        for term, acts in zip(terms, acting(terms, self.modes, False), strict=True):
+            vector = self.changes[:, :, term.row] * (term.weight.number * acts)[:, None]
+            found[term.key] = found[term.key] + vector if term.key in found else vector
         return found
 
     def outside(self, vectors: Vectors, of: Iterable[Made]) -> dict[Key, np.ndarray]:
@@ -102,9 +92,9 @@ class Forward:
         matrix = matrix / np.where(sizes > 1e-12, sizes, np.inf)
         return int(np.linalg.matrix_rank(matrix @ matrix.conj().T, tol=1e-8, hermitian=True))
 
-    def combined(self, entries: Iterable[Entry]) -> Combination:
+    def combined(self, terms: Sequence[Term]) -> Combination:
         """The fewest combinations that are found; constants stand outside where that is no dearer."""
-        vectors = self.vectors(entries)
+        vectors = self.vectors(terms)
         fewest, outside = self._rank(vectors), list[Made]()
         everywhere = list(dict.fromkeys(made for made, _ in vectors))
         for tried in [everywhere, *([made] for made in everywhere)]:
@@ -135,7 +125,7 @@ def _clean(mix: np.ndarray) -> np.ndarray:
     return np.reshape([complex(plain(value.real), plain(value.imag)) for value in mix.ravel()], mix.shape)
 
 
-def _place(key: Key) -> tuple[Pair, str]:
+def _place(key: Key) -> tuple[tuple[int, int], str]:
     """The order of what is made at the points: products of two first."""
     made, constants = key
     return (made if isinstance(made, tuple) else (LAST, LAST)), repr(constants)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from solver.written.tree import (
@@ -68,6 +68,34 @@ class Kind:
 SCALAR, VECTOR = Kind(0), Kind(1)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """What an operator makes of the orders of its operands.
+
+    Args:
+        order: from the number of dimensions and the orders; None where they do not fit.
+        needed: of the operands, for messages.
+        in_space: whether the number of dimensions matters.
+    """
+
+    order: Callable[..., int | None]
+    needed: str
+    in_space: bool = False
+
+
+RULES = {
+    "grad": Rule(lambda d, of: of + 1 if of <= 2 else None, "a scalar, a vector or a tensor is"),
+    "div": Rule(lambda d, of: of - 1 if of else None, "a vector or a tensor is"),
+    "curl": Rule(lambda d, of: d - 2 if of == 1 < d else None, "a vector in two or three is", True),
+    "perp": Rule(lambda d, of: 1 if of == 0 and d == 2 else None, "a scalar in two is", True),
+    "dot": Rule(lambda d, a, b: a + b - 2 if a and b else None, "vectors or tensors are"),
+    "cross": Rule(lambda d, a, b: d - 2 if a == b == 1 < d else None, "two vectors in two or three are", True),
+    "outer": Rule(lambda d, a, b: 2 if a == b == 1 else None, "two vectors are"),
+    **dict.fromkeys(("trans", "sym"), Rule(lambda d, of: of if of == 2 else None, "a tensor is")),
+    **dict.fromkeys(("real", "imag"), Rule(lambda d, of: of, "")),
+}
+
+
 def kind_of(node: Node, names: Mapping[str, Kind], dimensions: int, functions: Collection[str] = ()) -> Kind:
     """The kind of an expression.
 
@@ -88,7 +116,6 @@ class _Checker:
         self.names, self.dimensions, self.functions = names, dimensions, functions
 
     def kind(self, node: Node) -> Kind:  # noqa: C901 (one case for each kind of node)
-        """The kind of any node."""
         match node:
             case Number(value):
                 return Kind(0, value.imag != 0)
@@ -133,7 +160,6 @@ class _Checker:
         return Kind(kinds[0].order, any(kind.is_complex for kind in kinds))
 
     def scalar(self, node: Node, what: str) -> Kind:
-        """The kind of what must be a scalar."""
         kind = self.kind(node)
         if kind.order:
             raise node.place.error(f"{what} is {kind}: a scalar is needed")
@@ -159,14 +185,12 @@ class _Checker:
         return base
 
     def contraction(self, node: Contraction, left: Kind, right: Kind) -> Kind:
-        """Of `left @ right`."""
         order = left.order + right.order - 2
         if not left.order or not right.order:
             raise node.place.error(f"{left} @ {right}: vectors or tensors are needed; * multiplies scalars")
         return Kind(order, left.is_complex or right.is_complex)
 
     def component(self, node: Component) -> Kind:
-        """Of one component."""
         kind = self.kind(node.of)
         if not kind.order:
             raise node.place.error(f".{node.direction} of a scalar: a vector or a tensor is needed")
@@ -177,7 +201,6 @@ class _Checker:
     # ---- operators and functions --------------------------------------------------------------------------------
 
     def call(self, node: Call) -> Kind:
-        """Of an operator or a function."""
         name, arguments = node.function, node.arguments
         if name in self.functions:
             kinds = [self.scalar(argument, f"an argument of {name}") for argument in arguments]
@@ -195,7 +218,7 @@ class _Checker:
             return self.kind(arguments[0])
         if name in POINTWISE:
             return self.pointwise(node)
-        return getattr(self, f"_{name}")(node, *map(self.kind, arguments))  # type: ignore[no-any-return]
+        return self.fitting(node)
 
     def axes(self, function: str, nodes: tuple[Node, ...]) -> None:
         """The arguments of an operator that name axes: each once."""
@@ -223,54 +246,14 @@ class _Checker:
             raise node.place.error(f"{name} of complex numbers, which have no order")
         return Kind(0, is_complex and name != "abs")
 
-    def _grad(self, node: Call, of: Kind) -> Kind:
-        if of.order > 2:
-            raise node.place.error(f"grad of {of}: a scalar, a vector or a tensor is needed")
-        return Kind(of.order + 1, of.is_complex)
-
-    def _div(self, node: Call, of: Kind) -> Kind:
-        if not of.order:
-            raise node.place.error("div of a scalar: a vector or a tensor is needed")
-        return Kind(of.order - 1, of.is_complex)
-
-    def _curl(self, node: Call, of: Kind) -> Kind:
-        if of.order != 1 or self.dimensions == 1:
-            raise node.place.error(f"curl of {of} in {self.dimensions} dimensions: a vector in two or three is needed")
-        return Kind(1 if self.dimensions == 3 else 0, of.is_complex)
-
-    def _perp(self, node: Call, of: Kind) -> Kind:
-        if self.dimensions != 2 or of.order:
-            raise node.place.error(f"perp of {of} in {self.dimensions} dimensions: a scalar in two is needed")
-        return Kind(1, of.is_complex)
-
-    def _dot(self, node: Call, left: Kind, right: Kind) -> Kind:
-        if not left.order or not right.order:
-            raise node.place.error(f"dot of {left} and {right}: vectors or tensors are needed")
-        return Kind(left.order + right.order - 2, left.is_complex or right.is_complex)
-
-    def _cross(self, node: Call, left: Kind, right: Kind) -> Kind:
-        if (left.order, right.order) != (1, 1) or self.dimensions == 1:
-            raise node.place.error(
-                f"cross of {left} and {right} in {self.dimensions} dimensions: two vectors in two or three are needed"
-            )
-        return Kind(1 if self.dimensions == 3 else 0, left.is_complex or right.is_complex)
-
-    def _outer(self, node: Call, left: Kind, right: Kind) -> Kind:
-        if (left.order, right.order) != (1, 1):
-            raise node.place.error(f"outer of {left} and {right}: two vectors are needed")
-        return Kind(2, left.is_complex or right.is_complex)
-
-    def _trans(self, node: Call, of: Kind) -> Kind:
-        if of.order != 2:
-            raise node.place.error(f"{node.function} of {of}: a tensor is needed")
-        return of
-
-    _sym = _trans
-
-    def _real(self, node: Call, of: Kind) -> Kind:
-        return Kind(of.order)
-
-    _imag = _real
+    def fitting(self, node: Call) -> Kind:
+        """Of an operator whose operands have to be of certain orders."""
+        rule, kinds = RULES[node.function], list(map(self.kind, node.arguments))
+        order = rule.order(self.dimensions, *(kind.order for kind in kinds))
+        if order is None:
+            space = f" in {self.dimensions} dimensions" if rule.in_space else ""
+            raise node.place.error(f"{node.function} of {' and '.join(map(str, kinds))}{space}: {rule.needed} needed")
+        return Kind(order, any(kind.is_complex for kind in kinds) and node.function not in ("real", "imag"))
 
 
 def _is_number(node: Node) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from solver.written.components import ONE, ZERO, derivative, factors, minus, plus, times, times_all
-from solver.written.degrees import degree, holds_place, holds_time, is_scalar_of
-from solver.written.plan import is_constant
+from solver.written.components import ONE, ZERO, factors, minus, plus, times, times_all
+from solver.written.degrees import degree, holds_place, holds_time, is_constant, is_scalar_of
+from solver.written.symbols import outermost
 from solver.written.tree import (
     Call,
     Derivative,
@@ -22,10 +22,8 @@ from solver.written.tree import (
     Power,
     Product,
     Quotient,
-    Solved,
     Sum,
 )
-from solver.written.vocabulary import OPERATORS
 
 Row = TypeVar("Row")
 
@@ -119,37 +117,39 @@ def taken_apart(
     """
     if (parts := take(node)) is not None:
         return parts
-    of = lambda part: taken_apart(part, fields, take)  # noqa: E731
-    match node:
-        case Sum(terms):
-            pairs = list(map(of, terms))
-            return plus(pair[0] for pair in pairs), plus(pair[1] for pair in pairs)
-        case Negative(inner):
-            return _each(of(inner), minus)
-        case Product(left, right) if is_constant(left, fields) or is_constant(right, fields):
-            constant, other = (left, right) if is_constant(left, fields) else (right, left)
-            return _each(of(other), lambda part: times(constant, part))
-        case Quotient(above, below) if is_constant(below, fields):
-            return _each(of(above), lambda part: Quotient(part, below))
-        case Derivative(inner, axis):
-            return _each(of(inner), lambda part: derivative(part, axis))
-        case Call("cause", (label, term)):
-            return _each(of(term), lambda part: Call("cause", (label, part)))
-        case Call(function, (inner, *others)) if function in OPERATORS:
-            return _each(of(inner), lambda part: Call(function, (part, *others)))
-        case Solved(inner, by):
-            return _each(of(inner), lambda part: Solved(part, by))
-    return ZERO, node
-
-
-def _each(parts: tuple[Node, Node], change: Callable[[Node], Node]) -> tuple[Node, Node]:
-    """Both parts changed, where there is something to be changed."""
-    linear, rest = (part if part == ZERO else change(part) for part in parts)
+    if isinstance(node, Sum):
+        pairs = [taken_apart(term, fields, take) for term in node.terms]
+        return plus(pair[0] for pair in pairs), plus(pair[1] for pair in pairs)
+    layer = outermost(node, fields)
+    if layer is None or node == Call("explicit", (layer.of,)):
+        return ZERO, node
+    is_zero = lambda part: part == ZERO or (isinstance(node, Derivative) and isinstance(part, Number))  # noqa: E731
+    linear, rest = (ZERO if is_zero(part) else layer.around(part) for part in taken_apart(layer.of, fields, take))
     return linear, rest
 
 
+SLOPES: Mapping[str, Callable[[Node], Node]] = {
+    "sin": lambda of: Call("cos", (of,)),
+    "cos": lambda of: minus(Call("sin", (of,))),
+    "exp": lambda of: Call("exp", (of,)),
+    "log": lambda of: Quotient(ONE, of),
+    "sqrt": lambda of: Quotient(Number(0.5), Call("sqrt", (of,))),
+    "tanh": lambda of: plus((ONE, minus(Power(Call("tanh", (of,)), Number(2))))),
+}
+
+
+class NoSlope(Exception):
+    """An expression has no derivative that is known here."""
+
+
 def coefficient(node: Node, scalar: Node) -> Node:  # noqa: C901 (one case for each kind of node)
-    """The symbol by which an expression, linear in a scalar, holds it; 0 where it does not."""
+    """∂ node/∂ scalar: of a linear expression the symbol by which it holds the scalar.
+
+    Of |f|, f*, and the real and imaginary part it is that of f, which has the same modulus or a larger one.
+
+    Raises:
+        NoSlope: a function whose derivative is not known here.
+    """
     if node == scalar:
         return ONE
     if scalar not in node.walk():
@@ -158,21 +158,28 @@ def coefficient(node: Node, scalar: Node) -> Node:  # noqa: C901 (one case for e
     match node:
         case Sum(terms):
             return plus(map(of, terms))
-        case Negative(inner):
-            return minus(of(inner))
         case Product(left, right):
-            return times(of(left), right) if scalar in left.walk() else times(left, of(right))
-        case Quotient(above, below):
+            return plus((times(of(left), right), times(left, of(right))))
+        case Quotient(above, below) if scalar not in below.walk():
             return Quotient(of(above), below)
-        case Derivative(inner, axis):
-            return Derivative(of(inner), axis)
-        case Solved(inner, by):
-            return Solved(of(inner), by)
-        case Call("cause" | "explicit", arguments):
+        case Quotient(above, below):
+            whole = plus((times(of(above), below), minus(times(above, of(below)))))
+            return ZERO if whole == ZERO else Quotient(whole, times(below, below))
+        case Power(base, Number(exponent)):
+            lower = Number(exponent - 1)
+            return times(times(Number(exponent), base if lower == ONE else Power(base, lower)), of(base))
+        case Power(base, exponent) if scalar not in exponent.walk():
+            return times(times(exponent, Power(base, plus((exponent, minus(ONE))))), of(base))
+        case Call("where", (condition, first, second)):
+            return Call("where", (condition, of(first), of(second)))
+        case Call("abs" | "conj" | "real" | "imag" | "cause" | "explicit", arguments):
             return of(arguments[-1])
-        case Call(function, (inner, *others)):
-            return Call(function, (of(inner), *others))
-    raise TypeError(f"{type(node).__name__} is no part of a linear expression")
+    layer = outermost(node, ())
+    if layer is not None:
+        return layer.around(of(layer.of))
+    if isinstance(node, Call) and node.function in SLOPES:
+        return times(SLOPES[node.function](*node.arguments), of(node.arguments[0]))
+    raise NoSlope(node.function if isinstance(node, Call) else type(node).__name__)
 
 
 # ---- what stays in the rest -----------------------------------------------------------------------------------------
@@ -192,40 +199,10 @@ def _reason(term: Node, fields: Collection[str]) -> str:
     """Why a term of degree one is not in the linear part; empty for a term of another degree."""
     if degree(term, fields) != 1:
         return ""
-    parts = list(term.walk())
-    if any(isinstance(part, Call) and part.function == "explicit" for part in parts):
+    if term.calls("explicit"):
         return "explicit"
     if holds_place(term):
         return "its coefficient depends on the place"
     if holds_time(term):
         return "its coefficient depends on time"
     return "it does not act on each mode by itself"
-
-
-# ---- symbols --------------------------------------------------------------------------------------------------------
-
-
-def is_real(symbol: Node) -> bool:
-    """Whether a symbol is real for real parameters: every term has an even number of derivatives and real numbers."""
-    return _parity(symbol) == 0
-
-
-def _parity(symbol: Node) -> int | None:
-    """0 of a real symbol, 1 of an imaginary one, None of neither."""
-    match symbol:
-        case Number(value):
-            return 0 if value.imag == 0 else 1 if value.real == 0 else None
-        case Sum(terms):
-            parities = set(map(_parity, terms))
-            return parities.pop() if len(parities) == 1 else None
-        case Negative(of):
-            return _parity(of)
-        case Product(left, right) | Quotient(left, right) | Solved(left, right):
-            both = _parity(left), _parity(right)
-            return None if None in both else sum(both) % 2  # type: ignore[arg-type]
-        case Derivative(of, _):
-            parity = _parity(of)
-            return None if parity is None else 1 - parity
-        case Call(function, (of, *_)) if function in OPERATORS:
-            return _parity(of)
-    return 0

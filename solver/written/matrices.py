@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from solver.written.arranged import Row
-from solver.written.components import ONE, ZERO, minus, plus, times
-from solver.written.elimination import Reduced, named
+from solver.written.components import ZERO, plus, times
+from solver.written.elimination import Reduced, Symbols, named
 from solver.written.linear import linear_part
-from solver.written.symbols import Modes, RandomModes, applied, derivative_of, vanishes
-from solver.written.tree import Entry, Node, Number, WrittenError
+from solver.written.symbols import Modes, RandomModes, applied, key_of, random_modes, vanishes
+from solver.written.tree import Node, Number, WrittenError
 
 PINV = 1e-9  # singular values below this share of the largest count as zero
 EQUAL = 1e-9  # of the size of what is compared
@@ -34,39 +34,15 @@ class Matrices:
     projector: np.ndarray
 
 
-@dataclass(frozen=True)
-class Operators:
-    """What `Matrices` hold, as symbols: worked out once for modes of many kinds.
-
-    Args:
-        scalars, rows: of the system.
-        changes: R, by scalar and row.
-        constraints: C, by constraint and scalar.
-    """
-
-    scalars: Sequence[Node]
-    rows: Sequence[Any]
-    changes: Mapping[tuple[Any, Any], Node]
-    constraints: Mapping[tuple[Any, Any], Node]
-
-    def at(self, modes: Modes) -> Matrices:
-        """All of them at some modes."""
-        kept = list(dict.fromkeys(row for row, _ in self.constraints))
-        constraints = matrix(self.constraints, kept, self.scalars, modes)
-        return Matrices(matrix(self.changes, self.scalars, self.rows, modes), constraints, projector(constraints))
-
-
-def operators(less: Reduced) -> Operators:
-    """The symbols of R and C."""
-    rows = list(less.rest)
-    projections = [less.projection(row) for row in rows]
-    changes = {(s, row): p[s] for row, p in zip(rows, projections, strict=True) for s in less.scalars}
-    return Operators(less.scalars, rows, changes, less.constraints)
-
-
 def matrices(less: Reduced, modes: Modes) -> Matrices:
-    """The matrices at some modes."""
-    return operators(less).at(modes)
+    """The matrices of a system at some modes."""
+    constraints = matrix(less.constraints, list(less.constraint_rows), less.scalars, modes)
+    return Matrices(matrix(less.responses, less.scalars, list(less.rest), modes), constraints, projector(constraints))
+
+
+def multiplied(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """A matrix of each mode times the values there `(mode, column)`."""
+    return np.asarray(np.einsum("sij,sj->si", matrix, values))
 
 
 def projector(constraints: np.ndarray) -> np.ndarray:
@@ -74,7 +50,7 @@ def projector(constraints: np.ndarray) -> np.ndarray:
     return np.eye(constraints.shape[-1]) - np.linalg.pinv(constraints, rcond=PINV) @ constraints
 
 
-def matrix(symbols: Mapping[Any, Node], rows: Sequence[Any], columns: Sequence[Any], modes: Modes) -> np.ndarray:
+def matrix(symbols: Symbols, rows: Sequence[Any], columns: Sequence[Any], modes: Modes) -> np.ndarray:
     """Symbols by row and column as an array `(mode, row, column)`."""
     count = np.size(modes.derivative(0))
     values = [np.broadcast_to(modes.value(symbols.get((r, c), ZERO)), count) for r in rows for c in columns]
@@ -94,23 +70,19 @@ class Linear:
             `components`.
     """
 
-    symbols: Mapping[tuple[Any, Any], Node]
+    symbols: Symbols
     couples: str
 
     def matrix(self, scalars: Sequence[Node], modes: Modes) -> np.ndarray:
         """The operator on all scalars `(mode, scalar, scalar)`."""
         return matrix(self.between(scalars), scalars, scalars, modes)
 
-    def between(self, scalars: Sequence[Node]) -> Mapping[tuple[Any, Any], Node]:
+    def between(self, scalars: Sequence[Node]) -> Symbols:
         """The symbols by pairs of scalars."""
         if self.couples != "fields":
             return self.symbols
-        pairs = [(s, r) for s in scalars for r in scalars if _index(s) == _index(r)]
+        pairs = [(s, r) for s in scalars for r in scalars if key_of(s)[1] == key_of(r)[1]]
         return {(s, r): self.symbols[named(s), named(r)] for s, r in pairs if (named(s), named(r)) in self.symbols}
-
-
-def _index(scalar: Node) -> tuple[int, ...]:
-    return scalar.index if isinstance(scalar, Entry) else ()
 
 
 def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Linear:
@@ -121,12 +93,12 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
 
     Args:
         less: the system.
-        rows: linear right-hand sides; those of the system by default.
+        rows: other linear right-hand sides than those of the system.
 
     Raises:
         WrittenError: a constraint that the linear part breaks, and that no unknown keeps.
     """
-    modes, scalars = RandomModes(less.dimensions, count=4 * len(less.scalars)), less.scalars
+    modes, scalars = random_modes(less.dimensions, count=4 * len(less.scalars)), less.scalars
     at, fields = matrices(less, modes), set(less.system.fields)
     before = linear_part(less.without_mass(less.linear_rows() if rows is None else rows), fields).symbols
     own = {(s, s): before[s, s] for s in scalars if (s, s) in before}
@@ -153,7 +125,7 @@ def _is_zero(values: np.ndarray) -> bool:
 
 
 def _same_for_components(
-    less: Reduced, symbols: Mapping[tuple[Any, Any], Node], whole: np.ndarray, projector: np.ndarray, modes: RandomModes
+    less: Reduced, symbols: Symbols, whole: np.ndarray, projector: np.ndarray, modes: RandomModes
 ) -> dict[tuple[str, str], Node]:
     """Symbols between fields that act on each component in the same way; none where there is no such form.
 
@@ -199,8 +171,6 @@ def _is_divergence(of_row: Mapping[Node, Node], less: Reduced) -> bool:
     """Whether a constraint is ∇·u = 0, but for a factor."""
     if len({named(scalar) for scalar in of_row}) > 1 or len(of_row) != less.dimensions or less.dimensions == 1:
         return False
-    slopes, modes = [applied(of_row[s], ONE) for s in less.scalars if s in of_row], RandomModes(less.dimensions)
-    crossed = (
-        plus((derivative_of(slope, 0), minus(derivative_of(slopes[0], axis)))) for axis, slope in enumerate(slopes)
-    )
-    return all(vanishes(symbol, modes) for symbol in crossed)  # as i k is
+    modes = random_modes(less.dimensions)
+    symbols = np.array([modes.values(of_row[scalar]) for scalar in less.scalars if scalar in of_row])
+    return _is_zero(symbols * modes.slopes[0] - symbols[0] * modes.slopes)  # as i k is

@@ -20,33 +20,16 @@ CLOSE = re.compile(r"(.*[ )½])?([^\W\d_]?[⁰-⁹²³¹]*|[½)])")  # stands cl
 
 @dataclass(frozen=True)
 class Notation:
-    """How the parts of a formula are written.
-
-    Args:
-        name: of a field or a parameter.
-        power: of a base and an exponent; the third argument is whether the exponent holds together.
-        product: two factors beside each other.
-        quotient: what stands above and below; None if a stroke stands between them.
-        half: before what is halved; empty if halves are quotients.
-        operators: what stands before the operand.
-        repeated: an operator that is applied so many times.
-        rate: the rate of change of a name; None if it is an operator as others.
-        call: a function of arguments.
-        brackets, absolute, mean: what stands before and behind.
-        component: of a whole, along a direction.
-        dot, cross, outer: between vectors.
-        minus, transposed: signs.
-        units: vectors along the axes.
-    """
+    """How the parts of a formula are written: signs, and functions of parts that are printed already."""
 
     name: Callable[[str], str]
-    power: Callable[[str, str, bool], str]
+    power: Callable[[str, str, bool], str]  # of a base and an exponent, and whether the exponent holds together
     product: Callable[[str, str], str]
-    quotient: Callable[[str, str], str] | None
-    half: str
+    quotient: Callable[[str, str], str] | None  # None if a stroke stands between its parts
+    half: str  # before what is halved; empty if halves are quotients
     operators: Mapping[str, str]
-    repeated: Callable[[str, int], str]
-    rate: Callable[[str], str] | None
+    repeated: Callable[[str, int], str]  # an operator that is applied so many times
+    rate: Callable[[str], str] | None  # of a name; None if dt is an operator as others
     call: Callable[[str, str], str]
     brackets: tuple[str, str]
     absolute: tuple[str, str]

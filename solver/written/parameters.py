@@ -10,22 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from solver.written.components import ONE
-from solver.written.symbols import applied, holds_operator
-from solver.written.terms import Weight, weight_of
-from solver.written.tree import (
-    Call,
-    Derivative,
-    Entry,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Solved,
-    Sum,
-)
+from solver.written.degrees import holds_operator
+from solver.written.symbols import key_of, outermost
+from solver.written.terms import weight_of
+from solver.written.tree import Call, Derivative, Entry, Name, Node, Number, Power, Solved, Sum
 
 Lengths: TypeAlias = Mapping[tuple[str, tuple[int, ...]], float]  # of a parameter: as how many derivatives it counts
 
@@ -34,7 +22,7 @@ def holds_parameters(node: Node) -> bool:
     """Whether an operator in a linear expression has parameters inside."""
     for part in node.walk():
         inside = (part.by,) if isinstance(part, Solved) else part.arguments[1:] if isinstance(part, Call) else ()
-        if any(isinstance(below, Name | Entry) for argument in inside for below in argument.walk()):
+        if any(argument.names for argument in inside):
             return True
     return False
 
@@ -51,9 +39,9 @@ def lengths(nodes: Iterable[Node]) -> Lengths:
     for constants, order in inner_constants(nodes).items():
         match constants:
             case (Name() | Entry() as of,):
-                found[_key(of)] = order
+                found[key_of(of)] = order
             case (Power(Name() | Entry() as of, Number(power)),):
-                found[_key(of)] = order / power.real
+                found[key_of(of)] = order / power.real
     return found
 
 
@@ -63,12 +51,8 @@ def order_of(constants: tuple[Node, ...], of: Lengths) -> float:
     for node in constants:
         base, power = (node.base, node.exponent) if isinstance(node, Power) else (node, ONE)
         if isinstance(base, Name | Entry) and isinstance(power, Number):
-            total += of.get(_key(base), 0.0) * power.value.real
+            total += of.get(key_of(base), 0.0) * power.value.real
     return total
-
-
-def _key(of: Name | Entry) -> tuple[str, tuple[int, ...]]:
-    return of.name, of.index if isinstance(of, Entry) else ()
 
 
 def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
@@ -83,43 +67,22 @@ def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
             terms = summed
         case _:
             return []
-    monomials = [monomial for term in terms if (monomial := _monomial(term)) is not None]
+    monomials = [(weight_of(rest).constants, order) for order, rest in map(apart, terms) if not holds_operator(rest)]
     whole = max((order for constants, order in monomials if not constants), default=0)
     return [(constants, whole - order) for constants, order in monomials if constants]
 
 
-def _monomial(symbol: Node) -> tuple[tuple[Node, ...], int] | None:
-    """The constants and the number of derivatives in one term of a symbol; None if it holds other operators."""
-    match symbol:
-        case Negative(of) | Quotient(of, Number()):
-            return _monomial(of)
-        case Product(left, right):
-            parts = _monomial(left), _monomial(right)
-            if parts[0] is None or parts[1] is None:
-                return None
-            return Weight(1.0, parts[0][0]).times(Weight(1.0, parts[1][0])).constants, parts[0][1] + parts[1][1]
-        case Derivative(of, _) | Call("lap", (of,)):
-            inner = _monomial(of)
-            return inner and (inner[0], inner[1] + (1 if isinstance(symbol, Derivative) else 2))
-    return None if holds_operator(symbol) else (weight_of(symbol).constants, 0)
-
-
 def apart(symbol: Node) -> tuple[int, Node]:
-    """The number of derivatives in an outer symbol, and the operator that is left of it without them."""
+    """The number of derivatives in a symbol, and what is left of it without them."""
+    layer = outermost(symbol, ())
+    if layer is None:
+        return 0, symbol
+    order, rest = apart(layer.of)
     match symbol:
-        case Derivative(of, _):
-            order, rest = apart(of)
+        case Derivative():
             return order + 1, rest
-        case Call("lap", (of,)):
-            order, rest = apart(of)
+        case Call("lap"):
             return order + 2, rest
-        case Call("fraclap", (of, Number(power))) if power.imag == 0 and power.real >= 0 and power.real % 1 == 0:
-            order, rest = apart(of)
+        case Call("fraclap", (_, Number(power))) if power.imag == 0 and power.real >= 0 and power.real % 1 == 0:
             return order + 2 * int(power.real), rest
-        case Call(function, (of, *others)):
-            order, rest = apart(of)
-            return order, applied(Call(function, (ONE, *others)), rest)
-        case Solved(of, by):
-            order, rest = apart(of)
-            return order, applied(Solved(ONE, by), rest)
-    return 0, symbol
+    return order, layer.around(rest)

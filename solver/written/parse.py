@@ -192,17 +192,13 @@ class _Reader:
         if name == "hyper":
             of, number, power = arguments
             return Negative(Product(number, Call("fraclap", (of, power), place=place), place=place), place=place)
-        if name in ("cause", *ALONG) and not all(isinstance(node, Name) for node in self.names_in(name, arguments)):
+        named = {"cause": arguments[:1], **dict.fromkeys(ALONG, arguments[1:])}.get(name, ())
+        if not all(isinstance(node, Name) for node in named):
             needed = "cause(name, term)" if name == "cause" else f"{name}(f) or {name}(f, x)"
             raise place.error(f"{needed} is needed, with a name")
         return Call(name, arguments, place=place)
 
-    def names_in(self, function: str, arguments: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Those arguments that must be bare names."""
-        return arguments[:1] if function == "cause" else arguments[1:]
-
     def comparison(self, given: ast.expr) -> Comparison:
-        """The condition of a `where`."""
         place = self.place(given)
         match given:
             case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in SIGNS:

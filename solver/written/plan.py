@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from solver.written.components import minus, plus, times
-from solver.written.degrees import degree, holds_place
-from solver.written.tree import Call, Derivative, Entry, Name, Negative, Node, Product, Quotient, Slot, Solved, Sum
-from solver.written.vocabulary import OPERATORS
+from solver.written.components import minus, plus
+from solver.written.degrees import is_constant, is_scalar_of
+from solver.written.elimination import replaced
+from solver.written.symbols import outermost
+from solver.written.tree import Negative, Node, Slot, Sum
 
 Row = TypeVar("Row")
 
@@ -38,10 +39,17 @@ class Plan(Generic[Row]):
         """Numbers of inverse and of forward transforms of one scalar."""
         return len(self.inner), len(self.products)
 
+    def held(self, slot: Slot) -> Node:
+        """What a slot stands for."""
+        return (self.inner if slot.holds == "inner" else self.products)[slot.number]
+
+    def without_slots(self, node: Node) -> Node:
+        """An expression with what its slots stand for in place of them."""
+        return replaced(node, {slot: self.without_slots(self.held(slot)) for slot in node.slots})
+
     def level(self, slot: Slot) -> int:
         """0 of an inner field that needs no product; products are one level above their inner fields."""
-        node = (self.inner if slot.holds == "inner" else self.products)[slot.number]
-        below = [self.level(part) for part in node.walk() if isinstance(part, Slot)]
+        below = [self.level(part) for part in self.held(slot).slots]
         return max(below, default=0) + (1 if slot.holds == "product" else 0)
 
     def levels(self) -> list[tuple[list[int], list[int]]]:
@@ -53,7 +61,7 @@ class Plan(Generic[Row]):
         levels = []
         for n in range(max(products, default=0)):
             of_level = [i for i, level in enumerate(products) if level == n + 1]
-            slots = {part for i in of_level for part in self.products[i].walk() if isinstance(part, Slot)}
+            slots = {slot for i in of_level for slot in self.products[i].slots}
             levels.append((sorted(slot.number for slot in slots), of_level))
         return levels
 
@@ -74,11 +82,6 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Co
     return Plan(tuple(planner.inner), tuple(planner.products), in_modes)
 
 
-def is_constant(node: Node, fields: Collection[str]) -> bool:
-    """Whether a node is a number for the whole box: without fields, coordinates and products."""
-    return degree(node, fields) == 0 and not holds_place(node) and not any(isinstance(p, Slot) for p in node.walk())
-
-
 class Planner:
     """Numbers inner fields and products, in the order in which they are met."""
 
@@ -88,69 +91,30 @@ class Planner:
         self.products: dict[Node, int] = {}
 
     def is_constant(self, node: Node) -> bool:
-        """Whether a node is a number for the whole box."""
         return is_constant(node, self.fields)
 
     def is_spectral(self, node: Node) -> bool:
         """Whether a node can be worked out mode by mode: linear in the fields with constant coefficients."""
         if self.is_constant(node):
             return True
-        match node:
-            case Sum(terms):
-                return all(map(self.is_spectral, terms))
-            case Negative(of) | Derivative(of, _):
-                return self.is_spectral(of)
-            case Product(left, right):
-                return any(self.is_constant(side) for side in (left, right)) and all(
-                    map(self.is_spectral, (left, right))
-                )
-            case Quotient(above, below):
-                return self.is_constant(below) and self.is_spectral(above)
-            case Call("cause", (_, term)) | Call("explicit", (term,)):
-                return self.is_spectral(term)
-            case Call(function, (of, *_)) if function in OPERATORS:
-                return self.is_spectral(of)
-            case Solved(of, _):
-                return self.is_spectral(of)
-        return degree(node, self.fields) == 1 and not node.children
+        if isinstance(node, Sum):
+            return all(map(self.is_spectral, node.terms))
+        layer = outermost(node, self.fields)
+        return is_scalar_of(node, self.fields) if layer is None else self.is_spectral(layer.of)
 
     def has_operator(self, node: Node) -> bool:
         """Whether an operator that acts on modes stands outermost, behind signs, constants and remarks."""
-        match node:
-            case Negative(of):
-                return self.has_operator(of)
-            case Product(left, right):
-                sides = ((left, right), (right, left))
-                return any(self.is_constant(factor) and self.has_operator(rest) for factor, rest in sides)
-            case Quotient(above, below):
-                return self.is_constant(below) and self.has_operator(above)
-            case Call("cause" | "explicit", arguments):
-                return self.has_operator(arguments[-1])
-        return isinstance(node, Derivative | Solved) or (isinstance(node, Call) and node.function in OPERATORS)
+        layer = outermost(node, self.fields)
+        return layer is not None and (layer.kind == "operator" or self.has_operator(layer.of))
 
     def in_modes(self, node: Node) -> Node:
         """The node with every product in it as a slot: linear in fields and products."""
         if self.is_spectral(node):
             return node
-        match node:
-            case Sum(terms):
-                return self.sum_in_modes(terms)
-            case Negative(of):
-                return Negative(self.in_modes(of))
-            case Derivative(of, axis):
-                return Derivative(self.in_modes(of), axis)
-            case Product(left, right) if self.is_constant(left) or self.is_constant(right):
-                constant, other = (left, right) if self.is_constant(left) else (right, left)
-                return times(constant, self.in_modes(other))
-            case Quotient(above, below) if self.is_constant(below):
-                return Quotient(self.in_modes(above), below)
-            case Call("cause" | "explicit"):
-                return Call(node.function, (*node.arguments[:-1], self.in_modes(node.arguments[-1])))
-            case Call(function, (of, *others)) if function in OPERATORS:
-                return Call(function, (self.in_modes(of), *others))
-            case Solved(of, by):
-                return Solved(self.in_modes(of), by)
-        return self.as_product(self.at_points(node))
+        if isinstance(node, Sum):
+            return self.sum_in_modes(node.terms)
+        layer = outermost(node, self.fields)
+        return self.as_product(self.at_points(node)) if layer is None else layer.around(self.in_modes(layer.of))
 
     def as_product(self, at_points: Node) -> Node:
         """A product; its sign stays in the modes, so that equal products are one."""
@@ -175,35 +139,23 @@ class Planner:
             return node
         if self.is_spectral(node) or self.has_operator(node):
             return self.as_inner(node)
-        if isinstance(node, Name):  # a coordinate
-            return node
         return node.map_children(self.at_points)
 
     def is_apart(self, node: Node) -> bool:
         """Whether a node holds a field that stands apart."""
-        return any(isinstance(part, Name | Entry) and part.name in self.apart for part in node.walk())
-
-    def varying(self, terms: tuple[Node, ...]) -> Node:
-        """The terms of a sum that are no constants."""
-        return plus(term for term in terms if not self.is_constant(term))
+        return not node.names.isdisjoint(self.apart)
 
     def as_inner(self, node: Node) -> Node:
         """An inner field; signs and constants stay at the points, so that equal fields are one."""
-        match node:
-            case Sum(terms) if any(map(self.is_constant, terms)):
-                return plus(map(self.at_points, (plus(filter(self.is_constant, terms)), self.varying(terms))))
-            case Sum(terms) if len({self.is_apart(term) for term in terms}) > 1:
-                kinds = [[term for term in terms if self.is_apart(term) is kind] for kind in (False, True)]
-                return plus(self.at_points(plus(kind)) for kind in kinds)
-            case Negative(of):
-                return Negative(self.at_points(of))
-            case Product(left, right) if self.is_constant(left) or self.is_constant(right):
-                return times(self.at_points(left), self.at_points(right))
-            case Quotient(above, below) if self.is_constant(below):
-                return Quotient(self.at_points(above), below)
-            case Call("cause" | "explicit", arguments):
-                return self.at_points(arguments[-1])
-        return _numbered(self.inner, self.in_modes(node), "inner")
+        for is_other in (self.is_constant, self.is_apart):
+            if isinstance(node, Sum) and len({is_other(term) for term in node.terms}) > 1:
+                parts = [[term for term in node.terms if is_other(term) is kind] for kind in (True, False)]
+                return plus(self.at_points(plus(part)) for part in parts)
+        layer = outermost(node, self.fields)
+        if layer is None or layer.kind == "operator":
+            return _numbered(self.inner, self.in_modes(node), "inner")
+        at_points = self.at_points(layer.of)
+        return at_points if layer.kind == "remark" else layer.around(at_points)
 
 
 def _numbered(slots: dict[Node, int], node: Node, holds: str) -> Node:

@@ -7,75 +7,19 @@ are sought. Where unknowns project the rows, both sides are projected: the rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from solver.written.components import times
-from solver.written.symbols import derivative_of
-from solver.written.terms import LARGEST_DENOMINATOR, Weight, constant
-from solver.written.tree import Node
+from solver.written.terms import LARGEST_DENOMINATOR, Term, Weight
 
 Pair: TypeAlias = tuple[int, int]  # two inner fields, by their places in the dictionary
-Made: TypeAlias = Pair | Node  # at the points: a product of two inner fields, or what is written
 
 ROUGH, EXACT = 1e-4, 1e-9  # left over by normal equations, and by the samples themselves
 RIDGE = 1e-13
 BLOCK = 64  # rows that are brought to a triangle at once
-
-
-@dataclass(frozen=True)
-class Outer:
-    """What acts on a product: constants, derivatives, and an operator that is none.
-
-    Args:
-        constants: beside the number that is sought.
-        powers: of ∂ along each axis.
-        operator: a symbol.
-    """
-
-    constants: tuple[Node, ...]
-    powers: tuple[int, ...]
-    operator: Node
-
-    def symbol(self) -> Node:
-        """The derivatives and the operator, without the constants."""
-        symbol = self.operator
-        for axis, power in enumerate(self.powers):
-            for _ in range(power):
-                symbol = derivative_of(symbol, axis)
-        return symbol
-
-    def weighted(self, number: complex) -> Node:
-        """All of it as a symbol."""
-        return times(constant(Weight(number, self.constants)), self.symbol())
-
-
-@dataclass(frozen=True)
-class Column:
-    """One coefficient that is sought.
-
-    Args:
-        row: of the right-hand sides; None if there is one coefficient for each row.
-        pair: what is multiplied.
-        outer: what acts on it.
-    """
-
-    row: int | None
-    pair: Pair
-    outer: Outer
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A coefficient that was found: number · outer(made at the points) in a row."""
-
-    row: int
-    made: Made
-    outer: Outer
-    number: complex
 
 
 @dataclass
@@ -85,13 +29,14 @@ class Problem:
     Args:
         rows: to which the columns of `right` belong; all of them together in a coupled problem.
         is_coupled: whether rows are projected together.
-        columns: what is sought.
+        columns: terms of products of inner fields, whose numbers are sought; in a problem that is not coupled, for each
+            row.
         matrix, right: of the samples.
     """
 
     rows: tuple[int, ...]
     is_coupled: bool
-    columns: Sequence[Column]
+    columns: Sequence[Term]
     matrix: np.ndarray
     right: np.ndarray
     of_pair: dict[Pair, list[int]] = field(init=False)
@@ -101,7 +46,8 @@ class Problem:
     def __post_init__(self) -> None:
         self.of_pair = {}
         for i, column in enumerate(self.columns):
-            self.of_pair.setdefault(column.pair, []).append(i)
+            assert isinstance(column.made, tuple)
+            self.of_pair.setdefault(column.made, []).append(i)
         self.scale = np.maximum(np.linalg.norm(self.matrix, axis=0), 1e-30)
         self.matrix = self.matrix / self.scale
         self.gram = self.matrix.conj().T @ self.matrix
@@ -109,7 +55,6 @@ class Problem:
         self.sizes = np.maximum((np.abs(self.right) ** 2).sum(0), 1e-300)
 
     def within(self, inner: Iterable[int]) -> tuple[Pair, ...]:
-        """The products of these inner fields."""
         chosen = set(inner)
         return tuple(pair for pair in self.of_pair if chosen.issuperset(pair))
 
@@ -159,7 +104,7 @@ class Problem:
         drop(sorted(pairs, key=key))
         return tuple(left)
 
-    def solved(self, pairs: tuple[Pair, ...]) -> list[Entry] | None:
+    def solved(self, pairs: tuple[Pair, ...]) -> list[Term] | None:
         """Coefficients from these products, few of them where there is a choice; None if they are not enough."""
         picked = self._picked(pairs)
         matrix = self.matrix[:, picked]
@@ -169,14 +114,14 @@ class Problem:
             return None
         null = _null_space(self.gram[np.ix_(picked, picked)]) / self.scale[picked, None]
         x = x / self.scale[picked, None]
-        entries = []
+        found = []
         for j in range(x.shape[1]):
             for i, value in zip(picked, sparse(x[:, j], null), strict=True):
                 column = self.columns[i]
-                row = self.rows[j] if column.row is None else column.row
+                row = column.row if self.is_coupled else self.rows[j]
                 if value:
-                    entries.append(Entry(row, column.pair, column.outer, value))
-        return entries
+                    found.append(replace(column, row=row, weight=Weight(value, column.weight.constants)))
+        return found
 
 
 def _least_squares(matrix: np.ndarray, right: np.ndarray, rcond: float) -> np.ndarray:
@@ -226,19 +171,3 @@ def rounded(value: float) -> float:
     """The fraction with a denominator of at most 48 that a value is to 1e-7; else the value."""
     near = float(Fraction(value).limit_denominator(LARGEST_DENOMINATOR))
     return near if abs(near - value) < 1e-7 else value
-
-
-def outer_values(outers: Sequence[Outer], modes: Any, with_constants: bool) -> dict[Outer, np.ndarray]:
-    """What each outer operator multiplies each mode by."""
-    count, values = modes.slopes.shape[1], {}
-    operators: dict[Node, np.ndarray] = {}
-    for outer in outers:
-        if outer.operator not in operators:
-            operators[outer.operator] = np.broadcast_to(modes.value(outer.operator), count)
-        value = operators[outer.operator]
-        for axis, power in enumerate(outer.powers):
-            value = value * modes.slopes[axis] ** power
-        if with_constants:
-            value = value * modes.value(constant(Weight(1.0, outer.constants)))
-        values[outer] = value
-    return values

@@ -18,14 +18,13 @@ import numpy as np
 from solver.written.components import ZERO, minus, plus, times
 from solver.written.degrees import holds_time
 from solver.written.elimination import Reduced
-from solver.written.linear import coefficient
+from solver.written.linear import NoSlope, coefficient
 from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
-from solver.written.slopes import NoSlope, slope
-from solver.written.symbols import RandomModes
-from solver.written.tree import Call, Entry, Name, Node, Number, Slot
+from solver.written.symbols import RandomModes, random_modes
+from solver.written.tree import Call, Name, Node, Number, Slot
 
-Entries: TypeAlias = dict[tuple[float, tuple[Node, Node]], Node]  # by the order in k, and by row and column
+Entries: TypeAlias = dict[tuple[Node, Node], Node]  # of a matrix, by row and column
 
 LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
 
@@ -71,13 +70,7 @@ class Unseen:
 
 
 def rate(less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
-    """The rate of N.
-
-    Args:
-        less: the system without its unknowns.
-        plan: of N.
-        changes: N of each scalar, in the plan's products.
-    """
+    """The rate of N, whose changes of each scalar are given in the products of its plan."""
     if not plan.products:
         return Rate(None, ZERO, {})
     if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):
@@ -99,41 +92,43 @@ class _Linearised:
             (p, i): found
             for p, product in enumerate(plan.products)
             for i, slot in enumerate(slots)
-            if (found := slope(product, slot)) != ZERO
+            if (found := coefficient(product, slot)) != ZERO
         }
         self.outer = {product: self._outer(product) for product in range(len(plan.products))}
 
     def rate(self) -> Rate | Unseen:
         """Speeds where there are any, else rates of reaction."""
         matrices = balanced([self.matrix(axis) for axis in range(self.less.dimensions)], self.less.scalars)
-        orders = sorted({order for entries in matrices for order, _ in entries})
-        if any(order > 1 for order in orders):
-            return Unseen(f"terms outside L act on a wavenumber k as k^{max(orders):g}")
-        leading = 1 if 1 in orders else 0
-        if leading == 1:
-            speeds = [radius(_of_order(1, entries), self.less.scalars) for entries in matrices]
+        order = max((order for entries in matrices for order in entries), default=0.0)
+        if order > 1:
+            return Unseen(f"terms outside L act on a wavenumber k as k^{order:g}")
+        if any(1 in entries for entries in matrices):
+            speeds = [radius(entries.get(1, {}), self.less.scalars) for entries in matrices]
             return Rate(tuple(speeds), None, self._used(speeds))
-        if any(0 < order < 1 for order in orders):
+        if order > 0:
             return Unseen("terms outside L act on a wavenumber k as a fraction of its power")
-        reaction = _largest_sum(_of_order(0, matrices[0]), self.less.scalars)
+        reaction = _largest_sum(matrices[0].get(0, {}), self.less.scalars)
         return Rate(None, reaction, self._used([reaction]))
 
     def _used(self, nodes: Sequence[Node]) -> dict[str, Coefficient]:
-        names = {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
+        names = set().union(*(node.names for node in nodes))
         return {name: value for name, value in self.coefficients.items() if name in names}
 
-    def matrix(self, axis: int) -> Entries:
+    def matrix(self, axis: int) -> dict[float, Entries]:
         """What disturbances of each scalar along an axis do to each scalar, by the order of the wavenumber."""
-        entries: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
+        terms: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
         onto = self._projector(axis)
         columns = {inner: self._inner(inner, onto) for inner in dict.fromkeys(inner for _, inner in self.slopes)}
         for (product, inner), at_point in self.slopes.items():
             for row, outer in self.outer[product]:
                 for column, of_inner in columns[inner]:
                     for order, number in self._leading(outer, of_inner, axis):
-                        entries.setdefault((order, (row, column)), []).append(times(number, at_point))
-        summed = {key: plus(terms) for key, terms in entries.items()}
-        return {key: node for key, node in summed.items() if node != ZERO}
+                        terms.setdefault((order, (row, column)), []).append(times(number, at_point))
+        entries: dict[float, Entries] = {}
+        for (order, pair), summed in terms.items():
+            if (node := plus(summed)) != ZERO:
+                entries.setdefault(order, {})[pair] = node
+        return entries
 
     def _outer(self, product: int) -> list[tuple[Node, Node]]:
         """Symbols of a product in the rates of scalars."""
@@ -152,18 +147,18 @@ class _Linearised:
 
     def _projector(self, axis: int) -> np.ndarray:
         """Onto what meets the constraints, for a wavenumber along an axis."""
-        modes = AlongAxis(self.less.dimensions, axis)
+        modes = along_axis(self.less.dimensions, axis)
         found = projector(matrix(self.less.constraints, list(self.less.constraint_rows), self.less.scalars, modes))[0]
         return np.where(np.abs(found) < 1e-12, 0, np.round(found, 12))
 
     def _leading(self, outer: Node, inner: Node, axis: int) -> Iterator[tuple[float, Node]]:
         """The order of the wavenumber in a product of symbols, and the number before it."""
-        at = [AlongAxis(self.less.dimensions, axis, LARGE * factor) for factor in (1, 2)]
+        at = [along_axis(self.less.dimensions, axis, LARGE * factor) for factor in (1, 2)]
         values = [np.asarray(modes.value(outer) * modes.value(inner)).item() for modes in at]
         if values[0] == 0 or abs(values[0]) < 1e-300:
             return
         order = round(12 * math.log2(abs(values[1] / values[0]))) / 12
-        if any(isinstance(part, Name | Entry) for symbol in (outer, inner) for part in symbol.walk()):
+        if outer.names | inner.names:
             name = f"coefficient {len(self.coefficients)}"
             self.coefficients[name] = Coefficient(outer, inner, axis, order)
             yield order, Name(name)
@@ -172,49 +167,41 @@ class _Linearised:
             yield order, Number(complex(round(number.real, 12), round(number.imag, 12)))
 
 
-class AlongAxis(RandomModes):
-    """One mode, whose wavenumber points along an axis.
-
-    Args:
-        dimensions: of space.
-        axis: along which the mode points.
-        size: of its wavenumber.
-    """
-
-    def __init__(self, dimensions: int, axis: int, size: float = LARGE) -> None:
-        super().__init__(dimensions, count=1)
-        self.slopes[:] = 0
-        self.slopes[axis] = size
+def along_axis(dimensions: int, axis: int, size: float = LARGE) -> RandomModes:
+    """One mode, whose wavenumber of some size points along an axis."""
+    modes = random_modes(dimensions, 1, constant_along=range(dimensions))
+    modes.slopes[axis] = size
+    return modes
 
 
-def balanced(matrices: Sequence[Entries], scalars: Sequence[Node]) -> list[Entries]:
+def balanced(matrices: Sequence[dict[float, Entries]], scalars: Sequence[Node]) -> list[dict[float, Entries]]:
     """The same with each scalar measured in a power of k, so that no order is above one, where there are such powers.
 
     Eigenvalues do not depend on them. A stream function that drives a vorticity as k³, and is driven by it as 1/k, is
     carried as by speeds.
     """
-    found = [entry for entries in matrices for entry in entries]
+    found = [(order, *pair) for matrix in matrices for order, entries in matrix.items() for pair in entries]
     powers = dict.fromkeys(scalars, 0.0)
     for _ in range(len(scalars) + 1):
         before = dict(powers)
-        for order, (row, column) in found:
+        for order, row, column in found:
             powers[row] = max(powers[row], powers[column] + order - 1)
         if powers == before:
             break
     else:
         return list(matrices)
-    shifted = lambda order, row, column: order + powers[column] - powers[row]  # noqa: E731
-    return [{(shifted(order, *pair), pair): node for (order, pair), node in entries.items()} for entries in matrices]
-
-
-def _of_order(order: float, entries: Entries) -> dict[tuple[Node, Node], Node]:
-    return {pair: node for (its, pair), node in entries.items() if its == order}
+    shifted: list[dict[float, Entries]] = [{} for _ in matrices]
+    for into, by_order in zip(shifted, matrices, strict=True):
+        for order, entries in by_order.items():
+            for (row, column), node in entries.items():
+                into.setdefault(order + powers[column] - powers[row], {})[row, column] = node
+    return shifted
 
 
 # ---- the size of eigenvalues ----------------------------------------------------------------------------------------
 
 
-def radius(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> Node:
+def radius(entries: Entries, scalars: Sequence[Node]) -> Node:
     """The largest modulus of the eigenvalues of a small matrix of expressions; a bound where more than two couple."""
     parts = []
     for group in _coupled(entries, scalars):
@@ -237,7 +224,7 @@ def _of_two(a: Node, b: Node, c: Node, d: Node) -> Node:
     return plus((_modulus(times(Number(0.5), plus((a, d)))), Call("sqrt", (_modulus(inside),))))
 
 
-def _coupled(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> list[list[Node]]:
+def _coupled(entries: Entries, scalars: Sequence[Node]) -> list[list[Node]]:
     """Scalars that act on each other, there and back: eigenvalues are those of these groups."""
     reached = {s: {s} for s in scalars}
     for _ in scalars:
@@ -251,7 +238,7 @@ def _coupled(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node])
     return groups
 
 
-def _largest_sum(entries: Mapping[tuple[Node, Node], Node], scalars: Sequence[Node]) -> Node:
+def _largest_sum(entries: Entries, scalars: Sequence[Node]) -> Node:
     """The largest sum of moduli along a row: no eigenvalue is larger."""
     return _largest([plus(_modulus(entries[row, c]) for c in scalars if (row, c) in entries) for row in scalars])
 

@@ -15,7 +15,7 @@ from solver.written.plan import Plan
 from solver.written.rates import Unseen
 from solver.written.system import insert
 from solver.written.text import PLANS, Text, Worked
-from solver.written.tree import Call, Line, Negative, Node, Slot, Sum
+from solver.written.tree import Line, Negative, Node, Sum
 
 COUPLED = {
     "nothing": "a number for each mode",
@@ -25,18 +25,12 @@ COUPLED = {
 
 
 def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]:
-    """Headings and what stands beside them, a line each.
-
-    Args:
-        text: of the equation.
-        worked: what was derived from it.
-        dimensions: of space.
-    """
+    """What was worked out from a text for so many dimensions: headings and what stands beside them, a line each."""
     inside, outside = _terms(text, worked.less)
     lines = [("equation", line) for line in text.formula().split("\n")]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
     lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
-    printed = lambda node: unicode(text.shown(_shown(node, worked.plan)))  # noqa: E731
+    printed = lambda node: unicode(text.shown(worked.plan.without_slots(node)))  # noqa: E731
     written = PLANS["as written"](worked.less)
     lines += [("plan", line) for line in _plan(worked.plan, written, printed)]
     found = worked.rate
@@ -64,13 +58,6 @@ def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -
     return lines
 
 
-def _shown(node: Node, plan: Plan[Row]) -> Node:
-    """An expression with inner fields and products in place of their numbers."""
-    held = [part for part in node.walk() if isinstance(part, Slot)]
-    of = {slot: (plan.inner if slot.holds == "inner" else plan.products)[slot.number] for slot in held}
-    return replaced(node, {slot: _shown(inner, plan) for slot, inner in of.items()})
-
-
 def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]:
     """The terms that L holds, and those of degree one that it does not, each with the reason."""
     system, inside, outside = text.system, [], []
@@ -90,10 +77,6 @@ def _of_line(line: Line) -> list[Node]:
     """The terms of a line that stand beside a rate of change, as they would on the right."""
     sides = [(line.left, -1), (line.right, 1)]
     terms = [(term, sign) for side, sign in sides for term in (side.terms if isinstance(side, Sum) else (side,))]
-    holds_rate = any(_is_rate(part) for term, _ in terms for part in term.walk())
-    others = [(term, sign) for term, sign in terms if not any(map(_is_rate, term.walk()))]
+    holds_rate = any(term.calls("dt") for term, _ in terms)
+    others = [(term, sign) for term, sign in terms if not term.calls("dt")]
     return [term if sign > 0 else Negative(term) for term, sign in others] if holds_rate else []
-
-
-def _is_rate(node: Node) -> bool:
-    return isinstance(node, Call) and node.function == "dt"

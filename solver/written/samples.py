@@ -1,118 +1,151 @@
-"""Wavevectors, amplitudes and parameters drawn at random, on which products of fields are compared.
+"""Modes, amplitudes and parameters drawn at random, and expressions of fields worked out on them.
 
-A field is a sum of modes. What is quadratic is known from pairs of modes: one field has the wavevector p, the other q,
-and their product has p + q. ∂ stands for a real number instead of i k. Amplitudes meet the constraints.
+A field is a sum of modes. A product of m factors is linear in each of them: with one mode in each, the terms of that
+degree are told apart. What is quadratic is known from pairs of modes: one field has the wavevector p, the other q, and
+their product has p + q. ∂ stands for a real number instead of i k. Amplitudes meet the constraints. Functions at the
+points that are no polynomials, and coordinates, count as fields of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from solver.written.linear import linear_part
-from solver.written.matrices import Matrices, Operators, matrix
-from solver.written.symbols import RandomModes
-from solver.written.tree import Node
+from solver.written.components import ONE
+from solver.written.degrees import is_constant
+from solver.written.elimination import Reduced
+from solver.written.matrices import Matrices, matrices, multiplied
+from solver.written.plan import Plan
+from solver.written.symbols import Numbers, RandomModes, outermost, random_slopes
+from solver.written.tree import Entry, Name, Node, Number, Power, Product, Quotient, Slot, Sum
 
-
-class SampledModes(RandomModes):
-    """Modes that are given, each with parameters of its own.
-
-    Args:
-        slopes: what ∂ stands for `(axis, mode)`.
-        numbers: parameters that were drawn already; new ones are put in.
-        random: draws them.
-    """
-
-    def __init__(self, slopes: np.ndarray, numbers: dict[Any, Any], random: np.random.Generator) -> None:
-        self.slopes, self.numbers, self.random = slopes, numbers, random
-
-    def number(self, name: str, index: tuple[int, ...]) -> Any:
-        if (name, index) not in self.numbers:
-            self.numbers[name, index] = self.random.uniform(0.5, 1.5, self.slopes.shape[1])
-        return self.numbers[name, index]
-
-    def scaled(self, factor: float, lengths: Mapping[Any, float]) -> SampledModes:
-        """The same with all wavevectors multiplied, and with parameters that count as so many derivatives."""
-        numbers = {key: value * factor ** lengths.get(key, 0.0) for key, value in self.numbers.items()}
-        return SampledModes(factor * self.slopes, numbers, self.random)
+Values: TypeAlias = dict[int, Any]  # by the factors that are in, as bits
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Pairs of modes.
+    """Sets of modes that are multiplied, one for each factor.
 
     Args:
-        modes: of each subset of the factors, by the bits of its number: 1 is p, 2 is q, 3 is p + q.
-        amplitudes: of each factor `(sample, scalar)`, which meet the constraints.
+        modes: of each subset of the factors, by the bits of its number: 1 is p, 2 is q, 3 is p + q. Those of one factor
+            alone hold its amplitudes.
         at: the matrices at the sum of all.
     """
 
-    modes: Mapping[int, SampledModes]
-    amplitudes: Sequence[np.ndarray]
+    modes: Mapping[int, RandomModes]
     at: Matrices
 
     @property
-    def whole(self) -> SampledModes:
+    def whole(self) -> RandomModes:
         """The modes that products have."""
         return self.modes[max(self.modes)]
 
+    @property
+    def factors(self) -> dict[int, RandomModes]:
+        """The modes of each factor alone, by its bit."""
+        return {bits: of for bits, of in self.modes.items() if bits.bit_count() == 1}
 
-def draw(operators: Operators, dimensions: int, count: int, seed: int, factors: int = 2) -> Samples:
-    """Random samples. In a tenth of them one wavevector is zero, in another tenth their sum: inverses are zero there.
 
-    Args:
-        operators: of the system.
-        dimensions: of space.
-        count: how many samples.
-        seed: of the numbers.
-        factors: how many fields are multiplied.
+def draw(less: Reduced, count: int, seed: int, factors: int = 2) -> Samples:
+    """Samples of fields that are multiplied, drawn at random.
+
+    In a tenth of them one wavevector is zero, in another tenth their sum: inverses are zero there.
     """
     random = np.random.default_rng(seed)
-    shape = (factors, dimensions, count)
-    slopes = random.uniform(0.5, 1.5, shape) * random.choice([-1, 1], shape)
-    tenth = max(2, count // 10)
+    slopes, tenth = random_slopes(random, factors, less.dimensions, count), max(2, count // 10)
     slopes[0, :, :tenth] = 0
     slopes[-1, :, tenth : 2 * tenth] = -slopes[:-1, :, tenth : 2 * tenth].sum(0)
-    numbers: dict[Any, Any] = {}
-    sums = {
-        bits: SampledModes(sum(slopes[i] for i in range(factors) if bits >> i & 1), numbers, random)  # type: ignore[arg-type]
-        for bits in range(1, 2**factors)
+    return samples_at(less, slopes, random)
+
+
+def samples_at(less: Reduced, slopes: np.ndarray, random: np.random.Generator) -> Samples:
+    """Random amplitudes at given wavevectors `(factor, axis, sample)`."""
+    factors, numbers = range(len(slopes)), Numbers()
+    modes = {
+        bits: RandomModes(slopes[[i for i in factors if bits >> i & 1]].sum(0), random, numbers)
+        for bits in range(2 ** len(slopes))
     }
-    amplitudes = []
-    for i in range(factors):
-        projector = operators.at(sums[1 << i]).projector
-        free = random.normal(size=(count, len(operators.scalars)))
-        amplitudes.append(np.einsum("sij,sj->si", projector, free))
-    return Samples(sums, amplitudes, operators.at(sums[2**factors - 1]))
+    for bits in (1 << i for i in factors):
+        projector = matrices(less, modes[bits]).projector
+        free = random.normal(size=(modes[bits].count, len(less.scalars)))
+        modes[bits] = modes[bits].holding(less.scalars, multiplied(projector, free))
+    return Samples(modes, matrices(less, modes[max(modes)]))
 
 
-@dataclass(frozen=True)
-class Forms:
-    """Linear expressions as functions of amplitudes.
+class Multilinear:
+    """Values of expressions, by the factors whose amplitudes they hold.
 
     Args:
-        symbols: of each expression, by its place and by scalar.
-        count: how many expressions.
-        scalars: of the fields.
+        less: the system.
+        samples: modes and amplitudes of each factor.
+        plan: what slots stand for.
+        functions: amplitudes of what is no polynomial, by its expression in the fields.
     """
 
-    symbols: Mapping[tuple[int, Node], Node]
-    count: int
-    scalars: Sequence[Node]
+    def __init__(
+        self,
+        less: Reduced,
+        samples: Samples,
+        plan: Plan[Any] | None = None,
+        functions: dict[Node, Values] | None = None,
+    ) -> None:
+        self.fields, self.samples, self.modes, self.plan = less.system.fields, samples, samples.modes, plan
+        self.functions = {} if functions is None else functions
+        self.random = np.random.default_rng(5)
+        self.slots: dict[Slot, Values] = {}
 
-    @classmethod
-    def of(cls, nodes: Sequence[Node], scalars: Sequence[Node], fields: Sequence[str]) -> Forms:
-        """The forms of linear expressions."""
-        return cls(linear_part(dict(enumerate(nodes)), fields).symbols, len(nodes), scalars)
+    def stacked(self, nodes: Iterable[Node], bits: int) -> np.ndarray:
+        """What several expressions are, with these factors in `(sample, expression)`."""
+        values = (np.asarray(self.value(node).get(bits, 0.0), complex) for node in nodes)
+        return np.stack([np.broadcast_to(value, self.samples.whole.count) for value in values], axis=1)
 
-    def matrix(self, modes: SampledModes) -> np.ndarray:
-        """What each scalar adds `(sample, expression, scalar)`."""
-        return matrix(self.symbols, range(self.count), self.scalars, modes)
+    def value(self, node: Node) -> Values:
+        """The values of an expression."""
+        if is_constant(node, self.fields):
+            return {0: self.modes[0].value(node)}
+        if (layer := outermost(node, self.fields)) is not None:
+            return {bits: self.modes[bits].value(layer.symbol) * v for bits, v in self.value(layer.of).items()}
+        match node:
+            case Slot():
+                return self.slot(node)
+            case Name(name) | Entry(name, _) if name in self.fields:
+                return {bits: modes.values(node) for bits, modes in self.samples.factors.items()}
+            case Sum(terms):
+                return _added((bits, v) for term in terms for bits, v in self.value(term).items())
+            case Product(left, right):
+                return _multiplied(self.value(left), self.value(right))
+            case Quotient(above, below) if above != ONE:
+                return _multiplied(self.value(above), self.value(Quotient(ONE, below)))
+            case Power(base, Number(exponent)) if exponent.real > 0 and exponent == int(exponent.real):
+                return reduce(_multiplied, [self.value(base)] * int(exponent.real))
+        return self.function(node)
 
-    def values(self, samples: Samples, factor: int) -> np.ndarray:
-        """The expressions of one of the factors `(sample, expression)`."""
-        return np.einsum("sij,sj->si", self.matrix(samples.modes[1 << factor]), samples.amplitudes[factor])
+    def slot(self, slot: Slot) -> Values:
+        """What a slot of the plan stands for."""
+        assert self.plan is not None
+        if slot not in self.slots:
+            self.slots[slot] = self.value(self.plan.held(slot))
+        return self.slots[slot]
+
+    def function(self, node: Node) -> Values:
+        """A function at the points, or a coordinate: the same amplitudes for the same expression."""
+        key = node if self.plan is None else self.plan.without_slots(node)
+        if key not in self.functions:
+            drawn = self.random.normal(size=(len(self.samples.factors), self.samples.whole.count))
+            self.functions[key] = dict(zip(self.samples.factors, drawn, strict=True))
+        return self.functions[key]
+
+
+def _added(parts: Iterable[tuple[int, Any]]) -> Values:
+    total: Values = {}
+    for bits, v in parts:
+        total[bits] = total.get(bits, 0) + v
+    return total
+
+
+def _multiplied(left: Values, right: Values) -> Values:
+    return _added((a | b, v * w) for a, v in left.items() for b, w in right.items() if not a & b)

@@ -16,7 +16,8 @@ import numpy as np
 
 from solver.written.dictionary import Dictionary
 from solver.written.forward import Forward, Key
-from solver.written.problem import Entry, Pair, Problem
+from solver.written.problem import Pair, Problem
+from solver.written.terms import Term
 
 MOST_BLOCKS = 12  # of inner fields, of which every set is tried
 MOST_CHOICES = 64  # of products, for one set of inner fields
@@ -30,25 +31,18 @@ class Found:
 
     Args:
         score: the smaller the better; the number of transforms first.
-        entries: what acts on what is made at the points.
+        terms: of these products, and those that stay as they are.
     """
 
     score: tuple[Any, ...]
-    entries: tuple[Entry, ...]
+    terms: tuple[Term, ...]
 
 
 class SetSearch:
-    """Searches for the best set.
-
-    Args:
-        choice: the inner fields.
-        problems: what their products have to meet.
-        forward: counts forward transforms.
-        written: terms that stay as they are.
-    """
+    """Searches for the best set of inner fields; terms that are written stay as they are."""
 
     def __init__(
-        self, choice: Dictionary, problems: Sequence[Problem], forward: Forward, written: Sequence[Entry]
+        self, choice: Dictionary, problems: Sequence[Problem], forward: Forward, written: Sequence[Term]
     ) -> None:
         self.choice, self.problems, self.forward = choice, problems, forward
         self.written, self.of_written = tuple(written), forward.vectors(written)
@@ -58,14 +52,13 @@ class SetSearch:
             sum(1 << b for b in {block_of[i] for pair in p.of_pair for i in pair if i in block_of}) for p in problems
         ]
         self.hopeless: list[list[int]] = [[] for _ in problems]
-        self.solutions: dict[tuple[int, tuple[Pair, ...]], tuple[list[Entry], dict[Key, np.ndarray]] | None] = {}
+        self.solutions: dict[tuple[int, tuple[Pair, ...]], tuple[list[Term], dict[Key, np.ndarray]] | None] = {}
 
     def best(self) -> Found | None:
         """The best choice that is found; None if no set suffices."""
         return self._of_all() if len(self.blocks) <= MOST_BLOCKS else self._of_neighbours()
 
     def _of_all(self) -> Found | None:
-        """The best of all sets."""
         best: Found | None = None
         for cost, order, chosen in self._sets():
             if best is not None and (cost + 1, *order) >= best.score[: 1 + len(order)]:
@@ -155,11 +148,11 @@ class SetSearch:
             for _, some in combination:
                 for key, vector in some.items():
                     vectors[key] = vectors[key] + vector if key in vectors else vector
-            entries = tuple(entry for some, _ in combination for entry in some)
-            used = {i for entry in entries for i in entry.made if isinstance(i, int)}  # type: ignore[union-attr]
+            terms = tuple(term for some, _ in combination for term in some)
+            used = {i for term in terms if isinstance(term.made, tuple) for i in term.made}
             inverse = len(used - set(self.choice.given))
-            score = (inverse + self.forward.least(vectors), *self._order(chosen), len(vectors), len(entries))
-            yield Found(score, self.written + entries)
+            score = (inverse + self.forward.least(vectors), *self._order(chosen), len(vectors), len(terms))
+            yield Found(score, self.written + terms)
 
     def _orders(self, count: int) -> list[Callable[[Pair], Any]]:
         """Orders in which products are dropped."""
@@ -180,9 +173,9 @@ class SetSearch:
         ]
         return usual[:2] if count > MANY else usual + (shuffled if count < FEW else [])
 
-    def _solved(self, n: int, pairs: tuple[Pair, ...]) -> tuple[list[Entry], dict[Key, np.ndarray]] | None:
+    def _solved(self, n: int, pairs: tuple[Pair, ...]) -> tuple[list[Term], dict[Key, np.ndarray]] | None:
         """Coefficients for one problem, and what they add to the forward transforms."""
         if (n, pairs) not in self.solutions:
-            entries = self.problems[n].solved(pairs)
-            self.solutions[n, pairs] = None if entries is None else (entries, self.forward.vectors(entries))
+            terms = self.problems[n].solved(pairs)
+            self.solutions[n, pairs] = None if terms is None else (terms, self.forward.vectors(terms))
         return self.solutions[n, pairs]

@@ -76,7 +76,6 @@ def numbered(less: Reduced) -> dict[str, str]:
 
 
 def renamed(plan: Plan[Row], names: Mapping[str, str]) -> Plan[Row]:
-    """A plan with other names."""
     again = lambda node: renamed_node(node, names)  # noqa: E731
     return Plan(
         tuple(map(again, plan.inner)),
@@ -95,7 +94,6 @@ def renamed_node(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def plan_as_json(plan: Plan[Row]) -> dict[str, Any]:
-    """A plan in the form of JSON."""
     return {
         "inner": [node_as_json(node) for node in plan.inner],
         "products": [node_as_json(node) for node in plan.products],

@@ -7,12 +7,13 @@ like others, one applied to another is their product, and their order makes no d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from solver.written.components import ONE, ZERO, minus, plus, times
+from solver.written.degrees import is_constant
 from solver.written.tree import (
     Call,
     Derivative,
@@ -29,7 +30,51 @@ from solver.written.tree import (
 )
 from solver.written.vocabulary import OPERATORS
 
+Numbers: TypeAlias = dict[tuple[str, tuple[int, ...]], Any]
+
 VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zero
+
+
+class Layer(NamedTuple):
+    """What stands outermost in an expression and acts on what is below it, mode by mode.
+
+    Args:
+        kind: `constant` of a sign or a number, `operator` of what differs from mode to mode, `remark` of `cause` and
+            `explicit`.
+        of: what is below.
+        around: puts the layer around another expression, as plainly as it can be said.
+    """
+
+    kind: str
+    of: Node
+    around: Callable[[Node], Node]
+
+    @property
+    def symbol(self) -> Node:
+        """What the layer multiplies each mode by."""
+        return ONE if self.kind == "remark" else self.around(ONE)
+
+
+def outermost(node: Node, fields: Collection[str]) -> Layer | None:
+    """The layer that stands outermost in an expression of the named fields; None if there is none."""
+    match node:
+        case Negative(of):
+            return Layer("constant", of, minus)
+        case Product(left, right) if is_constant(left, fields):
+            return Layer("constant", right, lambda part: times(left, part))
+        case Product(left, right) if is_constant(right, fields):
+            return Layer("constant", left, lambda part: times(right, part))
+        case Quotient(above, below) if is_constant(below, fields):
+            return Layer("constant", above, lambda part: Quotient(part, below))
+        case Derivative(of, axis):
+            return Layer("operator", of, lambda part: derivative_of(part, axis))
+        case Solved(of, by):
+            return Layer("operator", of, lambda part: solved(part, by))
+        case Call("cause" | "explicit" as function, (*label, of)):
+            return Layer("remark", of, lambda part: Call(function, (*label, part)))
+        case Call(function, (of, *others)) if function in OPERATORS:
+            return Layer("operator", of, lambda part: Call(function, (part, *others)))
+    return None
 
 
 def applied(symbol: Node, node: Node) -> Node:
@@ -39,19 +84,10 @@ def applied(symbol: Node, node: Node) -> Node:
     match symbol:
         case Sum(terms):
             return plus(applied(term, node) for term in terms)
-        case Negative(of):
-            return minus(applied(of, node))
-        case Derivative(of, axis):
-            return derivative_of(applied(of, node), axis)
         case Product(left, right):
             return applied(left, applied(right, node))
-        case Quotient(above, below):
-            return Quotient(applied(above, node), below)
-        case Solved(of, by):
-            return solved(applied(of, node), by)
-        case Call(function, (of, *others)) if holds_operator(symbol):
-            return Call(function, (applied(of, node), *others))
-    return times(symbol, node)
+    layer = outermost(symbol, ())
+    return times(symbol, node) if layer is None else layer.around(applied(layer.of, node))
 
 
 def derivative_of(node: Node, axis: int) -> Node:
@@ -70,14 +106,6 @@ def solved(node: Node, by: Node) -> Node:
     if isinstance(node, Negative):
         return minus(solved(node.of, by))
     return Call("inverse_lap", (node,)) if by == Call("lap", (ONE,)) else Solved(node, by)
-
-
-def holds_operator(node: Node) -> bool:
-    """Whether anything in a node acts on modes."""
-    return any(
-        isinstance(part, Derivative | Solved) or (isinstance(part, Call) and part.function in OPERATORS)
-        for part in node.walk()
-    )
 
 
 class Modes(ABC):
@@ -163,6 +191,12 @@ class Modes(ABC):
         return self.function(symbol.function, *map(self.value, symbol.arguments))
 
 
+def key_of(scalar: Node) -> tuple[str, tuple[int, ...]]:
+    """The name and the index of a scalar that has a name."""
+    assert isinstance(scalar, Name | Entry)
+    return scalar.name, scalar.index if isinstance(scalar, Entry) else ()
+
+
 def mean_axes(node: Call) -> tuple[int, ...]:
     """The axes that a mean is taken over; empty for all."""
     return tuple("xyz".index(axis.name) for axis in node.arguments[1:] if isinstance(axis, Name))
@@ -174,25 +208,35 @@ class RandomModes(Modes):
     ∂ stands for a real number instead of i k: an identity that holds for the ones holds for the others.
 
     Args:
-        dimensions: of space.
-        count: how many modes.
-        seed: of the numbers.
-        constant_along: axes along which all modes are constant.
+        slopes: what ∂ stands for `(axis, mode)`.
+        random: draws parameters.
+        numbers: parameters that were drawn already `(mode,)`, by name and index; new ones are put in.
+        amplitudes: of scalars of the fields `(mode,)`, by name and index: what linear expressions are worked out with.
     """
 
-    def __init__(self, dimensions: int, count: int = 5, seed: int = 0, constant_along: Iterable[int] = ()) -> None:
-        self.random = np.random.default_rng(seed)
-        self.slopes = self.random.uniform(0.5, 1.5, (dimensions, count)) * self.random.choice(
-            [-1, 1], (dimensions, count)
-        )
-        self.slopes[list(constant_along)] = 0
-        self.numbers: dict[tuple[str, tuple[int, ...]], Any] = {}
+    def __init__(
+        self, slopes: np.ndarray, random: np.random.Generator, numbers: Numbers, amplitudes: Numbers | None = None
+    ) -> None:
+        self.slopes, self.random, self.numbers, self.amplitudes = slopes, random, numbers, amplitudes or {}
+
+    @property
+    def count(self) -> int:
+        return self.slopes.shape[1]
 
     def opposite(self) -> RandomModes:
         """The modes of opposite wavenumbers, with the same parameters."""
-        other = RandomModes(*self.slopes.shape)
-        other.slopes, other.numbers, other.random = -self.slopes, self.numbers, self.random
-        return other
+        return RandomModes(-self.slopes, self.random, self.numbers)
+
+    def scaled(self, factor: float, lengths: Mapping[Any, float]) -> RandomModes:
+        """The same with all wavenumbers multiplied, and with parameters that count as so many derivatives."""
+        numbers = {key: value * factor ** lengths.get(key, 0.0) for key, value in self.numbers.items()}
+        return RandomModes(factor * self.slopes, self.random, numbers, self.amplitudes)
+
+    def holding(self, scalars: Sequence[Node], values: np.ndarray) -> RandomModes:
+        """The same with amplitudes `(mode, scalar)` of scalars of the fields."""
+        return RandomModes(
+            self.slopes, self.random, self.numbers, dict(zip(map(key_of, scalars), values.T, strict=True))
+        )
 
     def derivative(self, axis: int) -> Any:
         return self.slopes[axis]
@@ -213,9 +257,15 @@ class RandomModes(Modes):
         return np.all(chosen == 0, axis=0) * 1.0
 
     def number(self, name: str, index: tuple[int, ...]) -> Any:
+        if (name, index) in self.amplitudes:
+            return self.amplitudes[name, index]
         if (name, index) not in self.numbers:
-            self.numbers[name, index] = self.random.uniform(0.5, 1.5)
+            self.numbers[name, index] = self.random.uniform(0.5, 1.5, self.count)
         return self.numbers[name, index]
+
+    def values(self, node: Node) -> np.ndarray:
+        """What a symbol is at each mode, as an array of all modes."""
+        return np.broadcast_to(self.value(node), self.count)
 
     def function(self, name: str, *arguments: Any) -> Any:
         return getattr(np, name)(*arguments)
@@ -223,6 +273,19 @@ class RandomModes(Modes):
     def divided(self, above: Any, below: Any, size: Any) -> Any:
         vanishes = np.abs(below) <= VANISHES * size
         return np.where(vanishes, 0, above / np.where(vanishes, 1, below))
+
+
+def random_slopes(random: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers of order one, of either sign."""
+    return random.uniform(0.5, 1.5, shape) * random.choice([-1, 1], shape)
+
+
+def random_modes(dimensions: int, count: int = 5, seed: int = 0, constant_along: Iterable[int] = ()) -> RandomModes:
+    """Modes drawn at random; all of them are constant along some axes, if such are given."""
+    random = np.random.default_rng(seed)
+    slopes = random_slopes(random, dimensions, count)
+    slopes[list(constant_along)] = 0
+    return RandomModes(slopes, random, {})
 
 
 def vanishes(symbol: Node, modes: Modes) -> bool:

@@ -49,11 +49,6 @@ class System:
         """The line that gives the rate of change of a field."""
         return next(line for line in self.lines if field in _changed(line, self.fields))
 
-    @property
-    def constraints(self) -> tuple[Line, ...]:
-        """The lines without a rate of change, which the unknowns serve."""
-        return tuple(line for line in self.lines if not _changed(line, self.fields))
-
 
 def read_system(
     write: Sequence[Any],
@@ -106,13 +101,12 @@ def without_gauges(lines: Sequence[Line], unknowns: Mapping[str, str]) -> tuple[
     """
     gauges = [line for line in lines if _is_gauge(line, unknowns)]
     others = [line for line in lines if line not in gauges]
-    for part in (part for line in others for side in (line.left, line.right) for part in side.walk()):
-        if isinstance(part, Call) and part.function == "integ":
-            raise part.place.error("integ stands in a gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
+    for part in (part for side in _sides(others) for part in side.calls("integ")):
+        raise part.place.error("integ stands in a gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
     if not gauges:
         return others, dict(unknowns)
     gauged = {name.name for line in gauges for name in _names(line.left)}
-    moving = {name.name for line in others if _rates(line.left) for side in _sides([line]) for name in _names(side)}
+    moving = {name.name for line in others if line.left.calls("dt") for side in _sides([line]) for name in _names(side)}
     constants = [name for name in unknowns if name not in gauged | moving]
     if len(constants) > len(gauges):
         raise WrittenError(f"{', '.join(constants)}: one gauge is needed for each, such as integ(p) = 0")
@@ -185,12 +179,16 @@ def _written_out(named: Mapping[str, Node]) -> dict[str, Node]:
 
 def insert(node: Node, definitions: Mapping[str, Node]) -> Node:
     """The expression with definitions in place of their names; the name of a cause stays."""
-    if isinstance(node, Name):
-        return definitions.get(node.name, node)
-    if isinstance(node, Call) and node.function == "cause":
-        label, term = node.arguments
-        return Call(node.function, (label, insert(term, definitions)), place=node.place)
-    return node.map_children(lambda child: insert(child, definitions))
+
+    def change(part: Node) -> Node | None:
+        match part:
+            case Name(name):
+                return definitions.get(name)
+            case Call("cause", (label, term)):
+                return Call("cause", (label, insert(term, definitions)), place=part.place)
+        return None
+
+    return node.rewritten(change)
 
 
 # ---- ranks --------------------------------------------------------------------------------------------------------
@@ -238,18 +236,14 @@ def _first_complex(line: Line, kinds: Mapping[str, Kind], dimensions: int) -> Pl
 # ---- rates of change ----------------------------------------------------------------------------------------------
 
 
-def _rates(node: Node) -> list[Call]:
-    return [below for below in node.walk() if isinstance(below, Call) and below.function == "dt"]
-
-
 def _refuse_rates(node: Node, where: str) -> None:
-    for rate in _rates(node):
+    for rate in node.calls("dt"):
         raise rate.place.error(f"dt stands {where}")
 
 
 def _changed(line: Line, fields: Mapping[str, str]) -> set[str]:
     """The fields whose rates of change a line holds."""
-    inside = [name for rate in _rates(line.left) for name in _names(rate)]
+    inside = [name for rate in line.left.calls("dt") for name in _names(rate)]
     return {name.name for name in inside if name.name in fields}
 
 
@@ -276,7 +270,7 @@ def _check_rates(system: System) -> None:
 
 def _check_left(line: Line, system: System) -> None:
     """What a dt on the left holds: fields, no unknowns, and no other dt."""
-    for rate in _rates(line.left):
+    for rate in line.left.calls("dt"):
         _refuse_rates(rate.arguments[0], "once, not within another dt")
         names = _names(rate)
         for name in names:

@@ -1,4 +1,4 @@
-"""Right-hand sides, taken apart into terms: number · constants · operator(what is made at the points).
+"""Right-hand sides, taken apart into terms: number · constants · symbol(what is made at the points).
 
 A term that multiplies two fields, with operators before and after, may be written in another way: a search for a plan
 does that. What is made at the points by any other term stays as it is written.
@@ -6,27 +6,20 @@ does that. What is made at the points by any other term stays as it is written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from solver.written.components import ONE, times_all
 from solver.written.degrees import degree, holds_place
 from solver.written.plan import Planner
-from solver.written.symbols import applied, derivative_of
-from solver.written.tree import (
-    Call,
-    Derivative,
-    Negative,
-    Node,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Solved,
-    Sum,
-)
-from solver.written.vocabulary import OPERATORS
+from solver.written.symbols import RandomModes, applied, outermost
+from solver.written.tree import Call, Negative, Node, Number, Power, Product, Quotient, Solved, Sum
+
+Made: TypeAlias = "tuple[Any, Any] | Node"
 
 LARGEST_DENOMINATOR = 48
 
@@ -50,47 +43,37 @@ class Weight:
 
 @dataclass(frozen=True)
 class Term:
-    """weight · outer(factor · factor …) in one row.
+    """weight · symbol(what is made at the points) in one row.
 
     Args:
         row: of the right-hand sides, by its place.
         weight: a constant.
-        outer: the symbol of what acts on each mode of the product.
-        factors: two linear expressions; or one, which is whatever is made at the points.
+        symbol: of what acts on each mode.
+        made: at the points: a product of two linear expressions, or of two inner fields by their places in a
+            dictionary; or whatever is written there.
     """
 
     row: int
     weight: Weight
-    outer: Node
-    factors: tuple[Node, ...]
+    symbol: Node
+    made: Made
+
+    @property
+    def key(self) -> tuple[Made, tuple[Node, ...]]:
+        """What is made, with the constants before it."""
+        return self.made, self.weight.constants
 
 
-@dataclass(frozen=True)
-class Terms:
-    """All terms of right-hand sides.
-
-    Args:
-        quadratic: those of two linear factors.
-        others: those that are made at the points as they are written.
-        kept: what is worked out mode by mode, by row, and what only stands where it is written.
-    """
-
-    quadratic: tuple[Term, ...]
-    others: tuple[Term, ...]
-    kept: tuple[tuple[int, Node], ...]
-
-
-def terms_of(rows: Sequence[Node], fields: Collection[str]) -> Terms:
-    """Take right-hand sides apart.
-
-    Args:
-        rows: written out in components.
-        fields: names of what they are functions of.
-    """
-    splitter = _Splitter(fields)
-    for row, node in enumerate(rows):
-        splitter.split(row, node, Weight(), ONE)
-    return Terms(tuple(splitter.quadratic), tuple(splitter.others), tuple(splitter.kept))
+def acting(terms: Iterable[Term], modes: RandomModes, with_constants: bool) -> list[np.ndarray]:
+    """What stands before what is made in each term, but for its number: at each mode, with constants if need be."""
+    known: dict[Any, np.ndarray] = {}
+    found = []
+    for term in terms:
+        key = term.symbol, term.weight.constants if with_constants else ()
+        if key not in known:
+            known[key] = modes.values(term.symbol) * modes.values(constant(Weight(1.0, key[1])))
+        found.append(known[key])
+    return found
 
 
 def constant(weight: Weight) -> Node:
@@ -120,55 +103,42 @@ def weight_of(node: Node) -> Weight:
     return Weight(1.0, (node,))
 
 
-class _Splitter:
-    def __init__(self, fields: Collection[str]) -> None:
+class Terms:
+    """All terms of right-hand sides that are written out in components.
+
+    `quadratic` holds those of two linear factors, `others` those that are made at the points as they are written, and
+    `kept`, by row, what is worked out mode by mode or only stands where it is written.
+    """
+
+    def __init__(self, rows: Sequence[Node], fields: Collection[str]) -> None:
         self.fields, self.planner = fields, Planner(fields)
         self.quadratic: list[Term] = []
         self.others: list[Term] = []
         self.kept: list[tuple[int, Node]] = []
+        for row, node in enumerate(rows):
+            self.split(row, node, Weight(), ONE)
 
-    def split(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
+    def split(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
         """Take a node apart that stands in a row behind a constant and an operator."""
-        again = lambda part, more=ONE: self.split(row, part, weight, applied(more, outer))  # noqa: E731
-        if self.planner.is_spectral(node) or _holds_mean(node):
-            self.kept.append((row, times_all([constant(weight), applied(outer, node)])))
-            return
-        match node:
-            case Sum(terms):
-                for term in terms:
-                    again(term)
-            case Negative() | Product() | Quotient() if (parts := self.constant_apart(node)) is not None:
-                self.split(row, parts[1], weight.times(parts[0]), outer)
-            case Derivative(of, axis):
-                again(of, derivative_of(ONE, axis))
-            case Solved(of, by):
-                again(of, Solved(ONE, by))
-            case Call("cause" | "explicit", arguments):
-                again(arguments[-1])
-            case Call(function, (of, *others)) if function in OPERATORS:
-                again(of, Call(function, (ONE, *others)))
-            case _:
-                self.at_points(row, node, weight, outer)
+        if self.planner.is_spectral(node) or node.calls("mean"):
+            self.kept.append((row, times_all([constant(weight), applied(symbol, node)])))
+        elif isinstance(node, Sum):
+            for term in node.terms:
+                self.split(row, term, weight, symbol)
+        elif (layer := outermost(node, self.fields)) is None:
+            self.at_points(row, node, weight, symbol)
+        elif layer.kind == "constant":
+            self.split(row, layer.of, weight.times(weight_of(layer.symbol)), symbol)
+        else:
+            self.split(row, layer.of, weight, applied(layer.symbol, symbol))
 
-    def constant_apart(self, node: Node) -> tuple[Weight, Node] | None:
-        """The constant that a node is multiplied by, and what is multiplied."""
-        is_constant = self.planner.is_constant
-        match node:
-            case Negative(of):
-                return Weight(-1.0), of
-            case Product(left, right) if is_constant(left) or is_constant(right):
-                return (weight_of(left), right) if is_constant(left) else (weight_of(right), left)
-            case Quotient(above, below) if is_constant(below) and above != ONE:
-                return weight_of(Quotient(ONE, below)), above
-        return None
-
-    def at_points(self, row: int, node: Node, weight: Weight, outer: Node) -> None:
+    def at_points(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
         """What is made at the points: two linear factors where it is so plain."""
         pairs = self.pairs(without_remarks(node)) if degree(node, self.fields) == 2 else []
         for own, factors in pairs:
-            self.quadratic.append(Term(row, weight.times(own), outer, factors))
+            self.quadratic.append(Term(row, weight.times(own), symbol, factors))
         if not pairs:
-            self.others.append(Term(row, weight, outer, (node,)))
+            self.others.append(Term(row, weight, symbol, node))
 
     def pairs(self, node: Node) -> list[tuple[Weight, tuple[Node, Node]]]:
         """The products of two linear factors that a node is the sum of; none if it is no such sum."""
@@ -178,9 +148,9 @@ class _Splitter:
                 return [pair for part in parts for pair in part] if all(parts) else []
             case Power(base, Number(value)) if value == 2:
                 return self.multiplied(base, base)
-        if (parts_of := self.constant_apart(node)) is not None:
-            weight, rest = parts_of
-            return [(weight.times(own), factors) for own, factors in self.pairs(rest)]
+        if (layer := outermost(node, self.fields)) is not None and layer.kind == "constant":
+            weight = weight_of(layer.symbol)
+            return [(weight.times(own), factors) for own, factors in self.pairs(layer.of)]
         return self.multiplied(node.left, node.right) if isinstance(node, Product) else []
 
     def multiplied(self, left: Node, right: Node) -> list[tuple[Weight, tuple[Node, Node]]]:
@@ -195,35 +165,21 @@ class _Splitter:
         """Linear expressions without constants, whose weighted sum a node is; none if it is not linear."""
         if not self.is_linear(node):
             return []
-        match node:
-            case Sum(terms):
-                parts = [part for term in terms for part in self.linear(term)]
-                return parts if any(weight.constants for weight, _ in parts) else [(Weight(), node)]
-            case Derivative(of, axis):
-                return self.distributed(node, of, derivative_of(ONE, axis))
-            case Call(function, (of, *others)):
-                return self.distributed(node, of, Call(function, (ONE, *others)))
-        if (apart := self.constant_apart(node)) is not None:
-            return [(apart[0].times(weight), part) for weight, part in self.linear(apart[1])]
-        return [(Weight(), node)]
+        if isinstance(node, Sum):
+            parts = [part for term in node.terms for part in self.linear(term)]
+        elif (layer := outermost(node, self.fields)) is None or isinstance(node, Solved):
+            return [(Weight(), node)]
+        elif layer.kind == "constant":
+            weight = weight_of(layer.symbol)
+            return [(weight.times(own), part) for own, part in self.linear(layer.of)]
+        else:
+            parts = [(own, layer.around(part)) for own, part in self.linear(layer.of)]
+        return parts if any(weight.constants for weight, _ in parts) else [(Weight(), node)]
 
     def is_linear(self, node: Node) -> bool:
         return degree(node, self.fields) == 1 and self.planner.is_spectral(node) and not holds_place(node)
 
-    def distributed(self, node: Node, of: Node, operator: Node) -> list[tuple[Weight, Node]]:
-        """An operator on a sum with constants inside, applied to each term."""
-        parts = self.linear(of)
-        if any(weight.constants for weight, _ in parts):
-            return [(weight, applied(operator, part)) for weight, part in parts]
-        return [(Weight(), node)]
-
-
-def _holds_mean(node: Node) -> bool:
-    return any(isinstance(part, Call) and part.function == "mean" for part in node.walk())
-
 
 def without_remarks(node: Node) -> Node:
-    """The node without `cause` and `explicit`."""
-    if isinstance(node, Call) and node.function in ("cause", "explicit"):
-        return without_remarks(node.arguments[-1])
-    return node.map_children(without_remarks)
+    remark = lambda part: isinstance(part, Call) and part.function in ("cause", "explicit")  # noqa: E731
+    return node.rewritten(lambda part: without_remarks(part.children[-1]) if remark(part) else None)

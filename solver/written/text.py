@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from solver.written.agreement import is_conserved, refuse_broken_constraints
 from solver.written.arranged import Row
 from solver.written.canonical import canonical_table
 from solver.written.columns import Column, Part, column_of, sizes_of, values_of
-from solver.written.conserved import is_conserved, refuse_broken_constraints
 from solver.written.elimination import Reduced, reduced
 from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, vector_of
 from solver.written.formula import unicode
@@ -24,12 +24,12 @@ from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert, read_system
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, Slot, WrittenError
-from solver.written.values import complex_names, is_mixed, refuse_coupling
+from solver.written.values import apart, is_mixed, refuse_coupling
 from solver.written.vocabulary import Word, nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
     "fewest transforms": lambda less: kept(less, cheapest_plan),
-    "as written": lambda less: plan_as_written(less.rest, less.system.fields, _apart(less)),
+    "as written": lambda less: plan_as_written(less.rest, less.system.fields, apart(less.system)),
 }
 
 
@@ -183,10 +183,9 @@ class Text:
 
     @property
     def names(self) -> set[str]:
-        """All names that stand in the text."""
         lines = [side for line in self.system.lines for side in (line.left, line.right)]
         nodes = [*lines, *self.system.definitions.values()]
-        return {part.name for node in nodes for part in node.walk() if isinstance(part, Name)}
+        return set().union(*(node.names for node in nodes))
 
     def units_of(self, field: str) -> str:
         """Units of a field, `1` where none are given."""
@@ -303,28 +302,19 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
 
 def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
     """The rate that stands beside the equations, in inner fields of the plan."""
-    values = values_of(scalar_of(text, less), less)
+    values, place = values_of(scalar_of(text, less), less), read_expression(text, less.system.functions).place
     if len(plan.levels()) > 1:
-        raise read_expression(text, less.system.functions).place.error(
-            "a rate beside products that stand inside an operator inside a product: such texts have none"
-        )
+        raise place.error("a rate beside products that stand inside an operator inside a product: such texts have none")
     missing = [node for node in values.inner if node not in plan.inner]
     if missing:
-        raise read_expression(text, less.system.functions).place.error(
-            f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points"
-        )
-
-    def in_plan(node: Node) -> Node:
-        if isinstance(node, Slot):
-            return Slot("inner", plan.inner.index(values.inner[node.number]))
-        return node.map_children(in_plan)
-
-    return Rate(None, in_plan(values.node), {})
+        raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")
+    inner = {Slot("inner", i): Slot("inner", plan.inner.index(node)) for i, node in enumerate(values.inner)}
+    return Rate(None, values.node.rewritten(lambda part: inner.get(part) if isinstance(part, Slot) else None), {})
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
     """The defined names that stand in some expressions, or in what these names stand for."""
-    names = {part.name for node in nodes for part in node.walk() if isinstance(part, Name) and part.name in defined}
+    names = set().union(*(node.names for node in nodes)) & defined.keys()
     return names | (_used([defined[name] for name in names], defined) if names else set())
 
 
@@ -340,11 +330,6 @@ def _word(name: str, function: Any) -> Word:
     least = sum(p.default is p.empty for p in by_place)
     most = MOST_ARGUMENTS if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
     return Word(f"{name}({', '.join(p.name for p in by_place)})", max(least, 1), most)
-
-
-def _apart(less: Reduced) -> Collection[str]:
-    """Complex fields, where there are real ones beside them."""
-    return complex_names(less.system) if is_mixed(less.system) else ()
 
 
 def default_energies(system: System, dimensions: int) -> list[tuple[str, str]]:

@@ -47,10 +47,11 @@ class Node:
     def children(self) -> tuple[Node, ...]:
         """The nodes below this one, from left to right."""
         below: list[Node] = []
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            below += [value] if isinstance(value, Node) else []
-            below += [node for node in value if isinstance(node, Node)] if isinstance(value, tuple) else []
+        for value in vars(self).values():
+            if isinstance(value, Node):
+                below.append(value)
+            elif isinstance(value, tuple):
+                below += [part for part in value if isinstance(part, Node)]
         return tuple(below)
 
     def walk(self) -> Iterator[Node]:
@@ -60,6 +61,23 @@ class Node:
             node = waiting.pop()
             yield node
             waiting += reversed(node.children)
+
+    def calls(self, *functions: str) -> list[Call]:
+        """The calls of some functions in this node."""
+        return [part for part in self.walk() if isinstance(part, Call) and part.function in functions]
+
+    @property
+    def slots(self) -> list[Slot]:
+        return [part for part in self.walk() if isinstance(part, Slot)]
+
+    @property
+    def names(self) -> set[str]:
+        return {part.name for part in self.walk() if isinstance(part, Name | Entry)}
+
+    def rewritten(self, change: Callable[[Node], Node | None]) -> Node:
+        """A copy in which parts are changed, outermost first; parts that `change` gives None for are copied."""
+        changed = change(self)
+        return self.map_children(lambda child: child.rewritten(change)) if changed is None else changed
 
     def map_children(self, change: Callable[[Node], Node]) -> Node:
         """A copy of this node whose children are changed."""

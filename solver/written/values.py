@@ -41,6 +41,11 @@ def is_mixed(system: System) -> bool:
     return len({system.kinds[name].is_complex for name in system.fields}) > 1
 
 
+def apart(system: System) -> Collection[str]:
+    """The complex fields, where there are real ones beside them."""
+    return complex_names(system) if is_mixed(system) else ()
+
+
 def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[str]) -> Forms:
     """The forms in which inner fields and products of a plan are needed.
 
@@ -49,34 +54,24 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
         rows: what is made of the products, each with whether it belongs to a complex field.
         names: whose values are complex.
     """
-    values = _Values(plan, names)
-    complex_inner = frozenset(i for i in range(len(plan.inner)) if values.is_complex(Slot("inner", i)))
-    users = [*rows, *((i in complex_inner, node) for i, node in enumerate(plan.inner))]
-    needed = lambda kind: frozenset(  # noqa: E731
-        part.number
-        for its, node in users
-        for part in node.walk()
-        if its is kind and isinstance(part, Slot) and part.holds == "product"
-    )
-    return Forms(complex_inner, {kind: needed(kind) for kind in (False, True)})
 
-
-class _Values:
-    def __init__(self, plan: Plan[Any], names: Collection[str]) -> None:
-        self.plan, self.names = plan, names
-
-    def is_complex(self, node: Node) -> bool:
-        """Whether the values of a node may be complex."""
+    def is_complex(node: Node) -> bool:
         match node:
             case Number(value):
                 return value.imag != 0
             case Name(name) | Entry(name, _):
-                return name in self.names
-            case Slot(holds, number):
-                return self.is_complex((self.plan.inner if holds == "inner" else self.plan.products)[number])
+                return name in names
+            case Slot():
+                return is_complex(plan.held(node))
             case Call(function, _) if function in MADE_REAL:
                 return False
-        return any(map(self.is_complex, node.children))
+        return any(map(is_complex, node.children))
+
+    complex_inner = frozenset(i for i, node in enumerate(plan.inner) if is_complex(node))
+    needed: dict[bool, set[int]] = {False: set(), True: set()}
+    for kind, node in [*rows, *((i in complex_inner, node) for i, node in enumerate(plan.inner))]:
+        needed[kind] |= {slot.number for slot in node.slots if slot.holds == "product"}
+    return Forms(complex_inner, {kind: frozenset(numbers) for kind, numbers in needed.items()})
 
 
 def refuse_coupling(linear: Linear, less: Reduced) -> None:

@@ -83,6 +83,13 @@ def sum_of_mass(mass, rates, values, box):
     return rows
 
 
+def test_a_constant_in_a_constraint_has_no_derivative():
+    less = reduced(
+        read_system(["dt(u) = -u@grad(u) - grad(p)", "div(u + 3*ex) = 0"], {"u": "vector"}, {"p": "scalar"}), 2
+    )
+    assert less.constraints == reduced(read_system(*SYSTEMS["Navier–Stokes"][:3]), 2).constraints
+
+
 def test_a_pressure_that_is_left_is_none():
     less = reduced(read_system(*SYSTEMS["Navier–Stokes"][:3]), 3)
     assert not less.diagnosed

@@ -6,9 +6,10 @@ from evaluation import Box, by_plan, directly, random_values, rows_of, symbol_va
 from test_plan_as_written import CASES, PARAMETERS, SHAPES, SYSTEMS
 
 from solver.written import read_system, unicode
-from solver.written.linear import is_real, linear_part
+from solver.written.components import ONE, minus, times
+from solver.written.linear import coefficient, linear_part
 from solver.written.plan import plan_as_written
-from solver.written.tree import Entry, Name
+from solver.written.tree import Entry, Name, Quotient, Slot
 
 
 def taken_apart(fields, lines, dimensions):
@@ -35,10 +36,16 @@ def test_symbols_and_the_rest_are_the_whole(name, dimensions):
                 np.testing.assert_allclose(linear + nonlinear, whole[row[1]], atol=1e-12 * np.abs(whole).max())
 
 
+def is_real(symbol, dimensions):
+    """Whether a symbol is real at every mode of a box."""
+    box = Box(SHAPES[dimensions], (2.0, 3.0, 5.0)[:dimensions])
+    return not np.any(np.imag(symbol_values(symbol, {"nu": 0.7}, box)))
+
+
 def test_what_stands_inside_an_operator_with_what_is_not_linear():
     _, part = taken_apart({"c": "scalar"}, ["dt(c) = lap(c**3 - c - nu*lap(c))"], 2)
     assert list(part.symbols) == [(("c", ()), Name("c"))]
-    assert is_real(part.symbols[("c", ()), Name("c")])
+    assert is_real(part.symbols[("c", ()), Name("c")], 2)
     assert unicode(part.rest["c", ()]) == "∇²(c³)"
 
 
@@ -57,7 +64,7 @@ def test_fields_that_couple():
 def test_symbols_that_are_real(text, real):
     _, part = taken_apart({"b": "wavefunction"}, [f"dt(b) = {text}"], 1)
     [symbol] = part.symbols.values()
-    assert is_real(symbol) is real
+    assert is_real(symbol, 1) is real
 
 
 @pytest.mark.parametrize(
@@ -72,3 +79,13 @@ def test_symbols_that_are_real(text, real):
 def test_why_a_term_of_degree_one_is_left_out(text, reasons):
     _, part = taken_apart({"b": "wavefunction"}, [f"dt(b) = {text}"], 2)
     assert [reason for _, reason in part.left_out] == reasons
+
+
+def test_a_slope_of_what_is_divided_by_another_field():
+    """∂(a/c)/∂a = 1/c and ∂(a/c)/∂c = −a/c²."""
+    a, c = Name("a"), Name("c")
+    assert coefficient(Quotient(a, c), a) == Quotient(ONE, c)
+    assert coefficient(Quotient(a, c), c) == Quotient(minus(a), times(c, c))
+    assert coefficient(Quotient(Slot("inner", 0), Slot("inner", 1)), Slot("inner", 0)) == Quotient(
+        ONE, Slot("inner", 1)
+    )

@@ -6,7 +6,7 @@ import pytest
 from solver.written import WrittenError, read_system
 from solver.written.elimination import reduced
 from solver.written.matrices import linear_operator, matrices, matrix
-from solver.written.symbols import RandomModes
+from solver.written.symbols import random_modes
 
 FLOW = "-u@grad(u) - grad(p) + nu*lap(u)"
 PRESSURE = {"p": "scalar"}
@@ -36,7 +36,7 @@ SYSTEMS = {
 def test_the_plainest_form_is_the_projected_text(name):
     lines, fields, unknowns, parameters, dimensions, couples = SYSTEMS[name]
     less = reduced(read_system(lines, fields, unknowns, parameters=parameters), dimensions)
-    modes = RandomModes(dimensions, count=20, seed=3)
+    modes = random_modes(dimensions, count=20, seed=3)
     at, found = matrices(less, modes), linear_operator(less)
     assert found.couples == couples
     whole = at.changes @ matrix(less.linear, list(less.rest), less.scalars, modes) @ at.projector

@@ -14,7 +14,6 @@ from solver.written.agreement import agrees
 from solver.written.components import minus, plus, times
 from solver.written.dictionary import dictionary
 from solver.written.elimination import reduced
-from solver.written.matrices import operators
 from solver.written.parameters import lengths
 from solver.written.plan import Plan, plan_as_written
 from solver.written.samples import draw
@@ -339,7 +338,7 @@ def test_orders_are_those_of_large_wavenumbers_whatever_stands_in_a_solution():
     layers = ["dt(q1) = q1", "dt(q2) = q2", "dt(q3) = q3",
               "lap(a) + g*(c - a) = q1", "lap(c) + g*(a - 2*c + e) = q2", "lap(e) + g*(c - e) = q3"]  # fmt: skip
     less = reduced(read_system(layers, dict.fromkeys(["q1", "q2", "q3"], "scalar"), dict.fromkeys("ace", "scalar")), 2)
-    samples = draw(operators(less), 2, 60, 0)
+    samples = draw(less, 60, 0)
     found = dictionary(less, (), list(less.diagnosed.values()), samples, {})
     assert [found.inner[i].order for i in found.given] == [-2.0] * 3
 

@@ -1,0 +1,56 @@
+"""What a text declares of the class of its equations: fields, dimensions, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jax.typing import ArrayLike
+
+from solver.equations.field import Field
+from solver.written.matrices import without_divergence
+from solver.written.text import Text, without_unknowns
+from solver.written.tree import WrittenError
+
+
+def declare_parameters(cls: type[Any], parent: type[Any]) -> None:
+    """Annotate the parameters of the text that a class below `parent` leaves out, before those that it has."""
+    ranks, own_bases = cls.text.system.parameters, cls.__mro__[: cls.__mro__.index(parent)]
+    declared = {name for base in own_bases for name in vars(base).get("__annotations__", {})}
+    declared |= {name for name in ranks if isinstance(getattr(cls, name, None), property)}
+    left_out = [name for name in ranks if name not in declared]
+    for name in left_out:
+        if name in {*dir(parent), *parent.__dataclass_fields__}:
+            raise WrittenError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
+    kinds = {"scalar": ArrayLike, "wavefunction": ArrayLike}
+    added = {name: kinds.get(ranks[name], Sequence[float]) for name in left_out}
+    cls.__annotations__ = {**added, **vars(cls).get("__annotations__", {})}
+
+
+def dimensions_of(text: Text) -> tuple[int, ...]:
+    """The numbers of dimensions of space in which a text makes sense, and has as many components as are named.
+
+    Raises:
+        WrittenError: there are none.
+    """
+    known = text.system.dimensions
+    for name, given in text.components:
+        own = {d: len(Field(text.system.fields[name]).component_names(name, d)) for d in text.system.dimensions}
+        known = tuple(d for d in known if own[d] == len(given))
+        if not known or len(set(given)) < len(given):
+            needed = " or ".join(f"{count} in {d} dimensions" for d, count in own.items())
+            raise WrittenError(
+                f"components of {name!r}: {', '.join(given)}; {needed} are needed, with names of their own"
+            )
+    return known
+
+
+def declared_fields(text: Text) -> dict[str, Field]:
+    """The fields of a text as an equation declares them: what has no divergence is read off its constraints."""
+    system = text.system
+    solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(without_unknowns(text, d))}
+    zero_mean, components = dict(text.means), dict(text.components)
+    return {
+        name: Field(rank, text.units_of(name), name in solenoidal, name in zero_mean, components.get(name))
+        for name, rank in system.fields.items()
+    }

@@ -1,0 +1,95 @@
+"""`sw.write`: a class of equations from text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from solver.equations.written import Written
+from solver.written import Text
+
+
+def write(
+    lines: str | Sequence[str],
+    fields: Mapping[str, str],
+    unknowns: Mapping[str, str] | None = None,
+    define: Mapping[str, str] | None = None,
+    parameters: Mapping[str, str] | Sequence[str] | None = None,
+    units: Mapping[str, str] | None = None,
+    means: Mapping[str, float] | None = None,
+    components: Mapping[str, Sequence[str]] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    energies: Mapping[str, str] | None = None,
+    series: Mapping[str, str] | None = None,
+    invariants: Mapping[str, str] | None = None,
+    spectra: Sequence[str] = (),
+    vectors: Mapping[str, str] | None = None,
+    conserved: Sequence[str] = (),
+    rate: str = "",
+    limits: Mapping[str, str] | None = None,
+    plan: str = "fewest transforms",
+) -> type[Written]:
+    """A class of equations from text.
+
+    `write(["dt(u) = -u*dx(u) + nu*lap(u)"], {"u": "scalar"})(grid, nu=0.1)` is an equation as others are; its
+    parameters are leaves.
+
+    Args:
+        lines: the equations, one `=` in each; see docs/writing.md for the language.
+        fields: rank of each field by name: `scalar`, `vector`, `tensor`, `symmetric tensor` or `wavefunction`.
+        unknowns: the same of what is neither stored nor given a start: pressures, stream functions, potentials.
+        define: what further names stand for.
+        parameters: their names, or rank by name; by default every name that is nothing else is a number.
+        units: of each field, as far as they are known.
+        means: of the fields whose mean is 0 and stays so.
+        components: names of the components of fields, by field; `u_x`, `u_y`, … by default.
+        functions: of your own, by name, written with `jax.numpy`: of numbers at a point, with one number there. Terms
+            with them are evaluated as written, and tell no CFL number.
+        energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
+        series: further columns of the series, by name: what is averaged over the box, or made of `max(f)`, `min(f)`,
+            `mean(f)` and columns before it.
+        invariants: densities that are quadratic in the fields and move between scales; the energies by default.
+        spectra: columns that are quadratic in the fields and have a spectrum, as energies and invariants have.
+        vectors: further vectors that diagnostics are asked for, linear in the fields, by name.
+        conserved: columns whose drift since the start the series has too.
+        rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
+        limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
+        plan: `fewest transforms`, or `as written` for those that stand in the text.
+
+    Returns:
+        A subclass of `Equation`. The same arguments give the same class, so that programs compiled for it are kept.
+
+    Raises:
+        WrittenError: a ValueError: the first thing that is wrong, with its place in the text.
+    """
+    if parameters is not None and not isinstance(parameters, Mapping):
+        parameters = dict.fromkeys(parameters, "scalar")
+    return class_of(
+        Text(
+            write=lines,
+            fields=fields,
+            unknowns=unknowns or {},
+            define=define or {},
+            parameters=parameters,
+            units=units or {},
+            means=means or {},
+            components=components or {},
+            functions=functions or {},
+            energies=energies,
+            series=series or {},
+            invariants=invariants,
+            spectra=spectra,
+            vectors=vectors or {},
+            conserved=conserved,
+            rate=rate,
+            limits=limits or {},
+            plan=plan,
+        )
+    )
+
+
+@cache
+def class_of(text: Text) -> type[Written]:
+    """The class of a text."""
+    return type("WrittenEquation", (Written,), {"__module__": __name__, "name": "written", "text": text})
