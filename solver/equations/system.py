@@ -100,7 +100,7 @@ class PeriodicSystem(eqx.Module):
     def advance_forcing(self, states: dict[str, Any], key: Any, step: ArrayLike, dt: ArrayLike) -> dict[str, Any]:
         """State of each forcing for step number `step`, which begins now."""
         return {
-            name: forcing.advance(states[name], _forcing_key(forcing, key, i, step + 1), dt)
+            name: forcing.advance(states[name], _forcing_key(forcing, key, i, step + 1), dt, self.grid_of(name))
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 

@@ -59,8 +59,15 @@ class Forcing(eqx.Module):
         """
         return None
 
-    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Any:
-        """State for the step of size dt that begins now; `key` is this step's own."""
+    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, grid: Grid) -> Any:
+        """State for the step of size dt that begins now.
+
+        Args:
+            state: of the step before, or from `start`.
+            key: this step's own, for a forcing that is `random`; `operators.random_modes` draws with it.
+            dt: size of the step [time].
+            grid: of its field.
+        """
         return state
 
     @abstractmethod

@@ -20,5 +20,6 @@ from solver.operators.linear import (
     Separate as Separate,
 )
 from solver.operators.phi import phi_functions as phi_functions, phi_matrices as phi_matrices
+from solver.operators.random_modes import random_modes as random_modes
 from solver.operators.rotation import Rotation as Rotation
-from solver.operators.symmetry import hermitian as hermitian, random_modes as random_modes
+from solver.operators.symmetry import hermitian as hermitian
