@@ -15,6 +15,7 @@ from jaxtyping import Array
 from solver.discovery import ClassName
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, Storage
+from solver.operators import Fields
 
 
 class Forcing(eqx.Module):
@@ -25,12 +26,16 @@ class Forcing(eqx.Module):
         ranks: of the fields that it can drive.
         random: whether it needs a random key, and so a seed in `initial_state`.
         needs_change: whether `force` needs to know what else changes the field.
+        kicks: whether it changes fields at the end of each step, by `kick`. Steppers that are exact in the linear part
+            alone take it, with fixed steps or a CFL number. `solver.forcing.WhiteForcing` is for noise that is white in
+            time.
     """
 
     name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]] = ("vector", "scalar")
     random: ClassVar[bool] = False
     needs_change: ClassVar[bool] = False
+    kicks: ClassVar[bool] = False
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         """Refuse a field that it cannot drive, when the equation is made. Touches no device.
@@ -81,6 +86,32 @@ class Forcing(eqx.Module):
             change: u_t without the forcing, L u + N. Given to a forcing that `needs_change` alone; others may leave
                 the argument out.
         """
+
+    def kicked_fields(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
+        """Names of the fields that `kick` changes: by default its own field alone."""
+        return (field,)
+
+    def prepare_kick(self, equation: PeriodicSystem, field: str, dt: ArrayLike) -> Any:
+        """A pytree that depends on the size of a step alone; made once where the step is fixed, else at each step."""
+        return ()
+
+    def kick(
+        self, equation: PeriodicSystem, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
+    ) -> Fields:
+        """What is added to the fields at the end of a step, after the stepper's own work [u], by name.
+
+        The entry `forcing` of each energy's budget holds what it changes there, E(u + δ) − E(u). Fields are kept as
+        they are declared (real, free of divergence), and modes that the grid does not keep stay zero.
+
+        Args:
+            equation: whose fields these are; `equation.grid_of(field)` has the wavenumbers.
+            field: name of the field that is forced.
+            fields: coefficients by name, at the end of the step.
+            state: of this forcing in this step.
+            prepared: from `prepare_kick`, for the size of this step.
+            key: this step's own, for a forcing that is `random`: the same as that of `advance`.
+        """
+        return {}
 
 
 def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:

@@ -1,0 +1,96 @@
+"""Random forcing without a memory, of a given power in a given range of scales."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.diagnostics import weighted_mean_square
+from solver.equations.field import RANKS
+from solver.equations.system import PeriodicSystem, require
+from solver.forcing.base import has_modes, in_shells
+from solver.forcing.white import WhiteForcing
+from solver.grid import Grid
+
+
+class WhiteNoise(WhiteForcing):
+    """Noise that is white in time, of power P in the mean, on low ≤ |k| ≤ high, with the shell spectrum F(k) ∝ k^s.
+
+    By Itô's formula it adds ½ d⟨|u|²⟩ = P dt in the mean, whatever the flow does: P is exact, also from rest. A ring or
+    shell k_f ± δk is low = k_f − δk, high = k_f + δk. Each mode gets the variance 2P k^(s−d+1)/Σ k^(s−d+1) per time, d
+    the number of dimensions. So s = d − 1 forces every mode alike: without bounds that is noise white in space, too,
+    ⟨ξ(x, t) ξ(x′, t′)⟩ = σ² δ(x − x′) δ(t − t′) with P = ½ σ² M/V, of M modes in a box of volume V. A solenoidal field
+    is given noise without divergence, and P is what it gets. The mean is not forced.
+
+    What a step adds is exact in the linear part for any dt: an Ornstein–Uhlenbeck process of each mode where N = 0
+    (`WhiteForcing`). Steppers: `etdrk*`, `ifrk*`, `lsrk3`, with a fixed step or `cfl`, not with a tolerance.
+
+    Args:
+        power: P, by which half the mean square of the field grows per time in the mean [units of the field, squared,
+            per time]: the power put into a velocity [length²/time³], the enstrophy put into a vorticity [1/time³].
+        low, high: wavenumbers of the band [1/length]; high may lie beyond the last mode.
+        slope: s, of the power per shell against k.
+
+    Raises:
+        ValueError: a power that is negative or not finite, bounds that are not in order; when the equation is made: no
+            mode of the grid in the band.
+        TypeError: a stepper that is not exact in the linear part, or a linear part that is neither a `Diagonal` nor a
+            `Matrix`.
+
+    Source: Novikov, Sov. Phys. JETP 20 (1965) 1290, for the power of forces that are white in time (from memory);
+    Alvelius, Phys. Fluids 11 (1999) 1880, for flows forced so.
+    """
+
+    power: ArrayLike
+    low: ArrayLike = 1.0
+    high: ArrayLike = 2.0
+    slope: ArrayLike = 0.0
+
+    name: ClassVar[str] = "white-noise"
+    ranks: ClassVar[tuple[str, ...]] = RANKS
+
+    def __check_init__(self) -> None:
+        require("white-noise with power", self.power, "zero or more", least=0)
+        require("white-noise with low", self.low, "zero or more", least=0)
+        require("white-noise with slope", self.slope, "a finite number")
+        if not self._is_traced() and not np.all(np.asarray(self.low) <= np.asarray(self.high)):
+            raise ValueError(f"white-noise with low {self.low} and high {self.high}: low ≤ high is needed")
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        if self._is_traced():
+            return
+        grid, bounds = equation.grid_of(field), (float(np.min(self.low)), float(np.max(self.high)))
+        if not has_modes(grid, *bounds):
+            raise ValueError(
+                f"white-noise with low {self.low} and high {self.high}: no mode of this grid lies between; its |k| are "
+                f"{min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
+            )
+
+    def density(self, equation: PeriodicSystem, field: str) -> Array:
+        relative = self._relative(equation.grid_of(field))
+        return 2 * self.power / self._total(equation, field, relative) * relative
+
+    def _relative(self, grid: Grid) -> Array:
+        """The variance of each mode but for a factor; zero outside the band."""
+        inside = in_shells(grid, self.low, self.high)
+        middle = 0.5 * (self.low + jnp.minimum(self.high, grid.k_corner))  # so that no power overflows
+        k = jnp.sqrt(jnp.where(inside > 0, grid.k_squared(), 1)) / middle
+        return inside * jnp.where(inside > 0, k, 1) ** (self.slope - grid.dimensions + 1)
+
+    def _total(self, equation: PeriodicSystem, field: str, relative: Array) -> Array:
+        """What ⟨|f|²⟩ gains per time from noise of this density: the sum over what each component of it becomes."""
+        shape, total = equation.field_shapes()[field], jnp.zeros((), equation.grid.dtype)
+        for component in range(shape.shape[0]):
+            unit = jnp.zeros(shape.shape, shape.dtype).at[component].set(1)
+            noise = self._noise(equation, field, {field: unit})[field]
+            counted = equation.counted(field, noise, 0.5)
+            total = total + weighted_mean_square(counted, relative, equation.grid_of(field))
+        return total
+
+    def _is_traced(self) -> bool:
+        return any(isinstance(bound, jax.core.Tracer) for bound in (self.low, self.high))
