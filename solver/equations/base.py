@@ -159,6 +159,16 @@ class Equation(PeriodicSystem):
         """
         return {}
 
+    def parts(self, fields: Fields) -> dict[str, Fields]:
+        """Parts of the fields by name, orthogonal in the sum of the invariants, which add up to them; none by default.
+
+        Output `wave-vortex` writes their energies, and forcing `white-noise` can drive one of them. No communication.
+
+        Raises:
+            ValueError: the equation has none with these parameters or on this grid.
+        """
+        return {}
+
     def _budgeted(self) -> list[tuple[str, str]]:
         """Column and field of each energy that has a budget."""
         if self.budgeted is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +12,13 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import weighted_mean_square
+from solver.equations.base import Equation
 from solver.equations.field import RANKS
 from solver.equations.system import PeriodicSystem, require
 from solver.forcing.base import has_modes, in_shells
 from solver.forcing.white import WhiteForcing
 from solver.grid import Grid
+from solver.operators import Fields
 
 
 class WhiteNoise(WhiteForcing):
@@ -27,6 +30,10 @@ class WhiteNoise(WhiteForcing):
     ⟨ξ(x, t) ξ(x′, t′)⟩ = σ² δ(x − x′) δ(t − t′) with P = ½ σ² M/V, of M modes in a box of volume V. A solenoidal field
     is given noise without divergence, and P is what it gets. The mean is not forced.
 
+    With a `part`, [forcing.velocity] drives velocity and buoyancy together: with rotation neither vortices nor waves
+    are of velocity alone. The part's modes get the same energy ½|u|² + ½b²/N² each, P in all, and none with k_h = 0.
+    Where ν = κ the other part gets nothing; elsewhere diffusion mixes them.
+
     What a step adds is exact in the linear part for any dt: an Ornstein–Uhlenbeck process of each mode where N = 0
     (`WhiteForcing`). Steppers: `etdrk*`, `ifrk*`, `lsrk3`, with a fixed step or `cfl`, not with a tolerance.
 
@@ -35,10 +42,11 @@ class WhiteNoise(WhiteForcing):
             per time]: the power put into a velocity [length²/time³], the enstrophy put into a vorticity [1/time³].
         low, high: wavenumbers of the band [1/length]; high may lie beyond the last mode.
         slope: s, of the power per shell against k.
+        part: of a `boussinesq` flow in three dimensions, `vortical` or `waves` (`operators.split_waves`), static.
 
     Raises:
         ValueError: a power that is negative or not finite, bounds that are not in order; when the equation is made: no
-            mode of the grid in the band.
+            mode of the grid in the band, or no such part of its flow.
         TypeError: a stepper that is not exact in the linear part, or a linear part that is neither a `Diagonal` nor a
             `Matrix`.
 
@@ -50,6 +58,7 @@ class WhiteNoise(WhiteForcing):
     low: ArrayLike = 1.0
     high: ArrayLike = 2.0
     slope: ArrayLike = 0.0
+    part: Literal["all", "vortical", "waves"] = eqx.field(static=True, default="all")
 
     name: ClassVar[str] = "white-noise"
     ranks: ClassVar[tuple[str, ...]] = RANKS
@@ -60,8 +69,12 @@ class WhiteNoise(WhiteForcing):
         require("white-noise with slope", self.slope, "a finite number")
         if not self._is_traced() and not np.all(np.asarray(self.low) <= np.asarray(self.high)):
             raise ValueError(f"white-noise with low {self.low} and high {self.high}: low ≤ high is needed")
+        if self.part not in ("all", "vortical", "waves"):
+            raise ValueError(f"white-noise with part {self.part!r}: all, vortical or waves is needed")
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
+        if self.part != "all":
+            self._check_part(equation, field)
         if self._is_traced():
             return
         grid, bounds = equation.grid_of(field), (float(np.min(self.low)), float(np.max(self.high)))
@@ -83,14 +96,61 @@ class WhiteNoise(WhiteForcing):
         return inside * jnp.where(inside > 0, k, 1) ** (self.slope - grid.dimensions + 1)
 
     def _total(self, equation: PeriodicSystem, field: str, relative: Array) -> Array:
-        """What ⟨|f|²⟩ gains per time from noise of this density: the sum over what each component of it becomes."""
-        shape, total = equation.field_shapes()[field], jnp.zeros((), equation.grid.dtype)
-        for component in range(shape.shape[0]):
-            unit = jnp.zeros(shape.shape, shape.dtype).at[component].set(1)
-            noise = self._noise(equation, field, {field: unit})[field]
-            counted = equation.counted(field, noise, 0.5)
-            total = total + weighted_mean_square(counted, relative, equation.grid_of(field))
+        """What twice the energy gains per time from noise of this density: the sum over all independent components."""
+        shapes, total = equation.field_shapes(), jnp.zeros((), equation.grid.dtype)
+        driven = self.driven(equation, field)
+        zeros = {name: jnp.zeros(shapes[name].shape, shapes[name].dtype) for name in driven}
+        for name in driven:
+            for component in range(len(zeros[name])):
+                noise = self._noise(equation, field, {**zeros, name: zeros[name].at[component].set(1)})
+                total = total + self._twice_energy(equation, field, noise, relative)
         return total
+
+    def _twice_energy(self, equation: PeriodicSystem, field: str, noise: Fields, weight: Array) -> Array:
+        """The mean square of the field, or twice the energy of the flow, of modes that count as `weight` says."""
+        if self.part == "all":
+            counted = equation.counted(field, noise[field], 0.5)
+            return weighted_mean_square(counted, weight, equation.grid_of(field))
+        terms = [
+            weighted_mean_square(noise[name] * jnp.sqrt(factor), weight, equation.grid_of(name))
+            for name, factor in _energy_weights(equation, noise).items()
+        ]
+        return sum(terms, jnp.zeros((), equation.grid.dtype))
+
+    def driven(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
+        return (field,) if self.part == "all" else tuple(equation.fields)
+
+    def shaped(self, equation: PeriodicSystem, field: str, unit: Fields) -> Fields:
+        if self.part == "all":
+            return unit
+        alike = {name: unit[name] / jnp.sqrt(weight) for name, weight in _energy_weights(equation, unit).items()}
+        parts: dict[str, Fields] = equation.parts(alike)  # type: ignore[attr-defined]
+        return parts[self.part]
+
+    def _is_real(self) -> bool:
+        return True
+
+    def _check_part(self, equation: PeriodicSystem, field: str) -> None:
+        of = lambda fields: equation.parts(fields) if isinstance(equation, Equation) else {}  # noqa: E731
+        try:
+            known = jax.eval_shape(of, equation.field_shapes())
+        except ValueError as error:
+            raise ValueError(f"white-noise with part {self.part!r}: {error}") from None
+        if self.part not in known:
+            raise ValueError(f"white-noise with part {self.part!r}: {equation.name} has no such part, boussinesq has")
+        first = next(iter(equation.fields))
+        if field != first:
+            raise ValueError(
+                f"white-noise of {field} with part {self.part!r}: a forcing of {first} is needed, which drives all "
+                "fields of the part"
+            )
 
     def _is_traced(self) -> bool:
         return any(isinstance(bound, jax.core.Tracer) for bound in (self.low, self.high))
+
+
+def _energy_weights(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+    """What the square of each field counts in twice the energy, the sum of the equation's invariants."""
+    ones = {name: jnp.ones_like(field) for name, field in fields.items()}
+    conjugates = equation.invariants(ones).values()  # type: ignore[attr-defined]
+    return {name: jnp.real(sum(g[name] for g in conjugates if name in g)) for name in fields}

@@ -28,3 +28,4 @@ from solver.operators.phi import phi_functions as phi_functions, phi_matrices as
 from solver.operators.random_modes import random_modes as random_modes
 from solver.operators.rotation import Rotation as Rotation
 from solver.operators.symmetry import hermitian as hermitian
+from solver.operators.wave_vortex import need_waves as need_waves, split_waves as split_waves

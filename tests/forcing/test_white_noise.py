@@ -85,7 +85,6 @@ def test_variance_after_one_step_of_each_kind_of_rate(make_grid, case, stepper):
 
 COUPLED = {
     "boussinesq": lambda g, f: Boussinesq(g, 0.2, 0.1, buoyancy_frequency=3.0, rotation=2.0, forcing={"velocity": f}),
-    "boussinesq buoyancy": lambda g, f: Boussinesq(g, 0.2, 0.1, 3.0, rotation=2.0, forcing={"buoyancy": f}),
     "mhd": lambda g, f: MHD(g, 0.2, 0.1, mean_field=(0.0, 0.5, 2.0), forcing={"magnetic_field": f}),
 }
 
@@ -179,7 +178,7 @@ def test_mean_power_over_members_whatever_the_flow_does(make_grid):
     assert abs(gains.mean() - 0.7 * dt) < sampling < 0.02 * 0.7 * dt
 
 
-@pytest.mark.parametrize("name", COUPLED)
+@pytest.mark.parametrize("name", ["boussinesq", "mhd"])
 def test_budgets_of_coupled_fields_close(make_grid, name):
     """The noise moves the other field within the step: its energy has a column for that."""
     equation = COUPLED[name](make_grid((8, 8, 8), devices=1), WhiteNoise(1.0))
