@@ -35,6 +35,7 @@ COLUMNS = {
     "phase-field-crystal": ["free_energy", "mean_psi_drift"],
     "shallow-water": ["energy", "volume_drift"],
     "sine-gordon": ["energy_drift"],
+    "stratified-turbulence": ["kinetic_energy_from_forcing", "buoyancy_variance_from_forcing"],
     "swift-hohenberg": ["free_energy"],
     "zakharov": ["mass_drift", "energy_drift"],
 }
