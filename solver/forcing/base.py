@@ -122,12 +122,16 @@ def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:
     return ((k >= low - tolerance) & (k <= high + tolerance) & (k2 > 0) & grid.is_kept()).astype(grid.dtype)
 
 
-def has_modes(grid: Grid, low: float, high: float) -> bool:
-    """Whether the grid has a mode with low ≤ |k| ≤ high but the mean. Touches no device."""
+def has_modes(grid: Grid, low: float, high: float, *, across: bool = False) -> bool:
+    """Whether the grid has a mode with low ≤ |k| ≤ high but the mean; if `across`, one that is not along the last axis.
+
+    Touches no device.
+    """
     tolerance = 1e-9 * min(grid.fundamental)
     low, high = max(low - tolerance, tolerance), high + tolerance
     squares = [(f * np.arange(grid.layout.highest_mode(a) + 1)) ** 2 for a, f in enumerate(grid.fundamental)]
     others = functools.reduce(np.add.outer, squares[:-1], np.zeros(()))
+    others = others[others > 0] if across else others
     # along the last axis the first mode with |k| ≥ low
     number = np.ceil(np.sqrt(np.maximum(low**2 - others, 0)) / grid.fundamental[-1])
     k = np.sqrt(others + (grid.fundamental[-1] * number) ** 2)

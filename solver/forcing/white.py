@@ -28,7 +28,8 @@ class WhiteForcing(Forcing):
     the noise.
 
     Numbers are drawn by mode with the number of the step as part of the key: the same on any number of devices, and
-    after a restart. Nothing is exchanged; a linear part of matrices costs one all-reduce for each size of step.
+    after a restart. Nothing is exchanged. A linear part of n × n matrices costs one all-reduce for each size of step,
+    and the memory of one more such matrix per mode.
 
     The entry `forcing` of a budget holds E(u + δ) − E(u) of each step. In the mean that is ½ tr(Q) dt φ₁(2 L dt) of a
     quadratic energy, Q = B B^H: the power ½ tr(Q) dt, less what L has taken of the step's own noise.

@@ -50,8 +50,8 @@ class WhiteNoise(WhiteForcing):
         TypeError: a stepper that is not exact in the linear part, or a linear part that is neither a `Diagonal` nor a
             `Matrix`.
 
-    Source: Novikov, Sov. Phys. JETP 20 (1965) 1290, for the power of forces that are white in time (from memory);
-    Alvelius, Phys. Fluids 11 (1999) 1880, for flows forced so.
+    Source: Novikov, Sov. Phys. JETP 20 (1965) 1290, for the power of forces that are white in time; Alvelius, Phys.
+    Fluids 11 (1999) 1880, for flows forced so; both from memory.
     """
 
     power: ArrayLike
@@ -78,10 +78,12 @@ class WhiteNoise(WhiteForcing):
         if self._is_traced():
             return
         grid, bounds = equation.grid_of(field), (float(np.min(self.low)), float(np.max(self.high)))
-        if not has_modes(grid, *bounds):
+        whole = self.part == "all"
+        if not has_modes(grid, *bounds, across=not whole):
+            lacking = "no mode" if whole else f"no mode of the part {self.part}"
             raise ValueError(
-                f"white-noise with low {self.low} and high {self.high}: no mode of this grid lies between; its |k| are "
-                f"{min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
+                f"white-noise with low {self.low} and high {self.high}: {lacking} of this grid lies between; its |k| "
+                f"are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
 
     def density(self, equation: PeriodicSystem, field: str) -> Array:

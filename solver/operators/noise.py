@@ -10,7 +10,7 @@ doubled s times, C(2t) = C(t) + exp(Lt) C(t) exp(L^H t): sums of positive matric
 block matrix would hold exp(−Lt), which overflows for damped modes.
 
 Source: Van Loan, IEEE Trans. Automat. Contr. 23 (1978) 395, for the integral; Gillespie, Phys. Rev. E 54 (1996) 2084,
-for one number.
+for one number; both from memory.
 """
 
 from __future__ import annotations

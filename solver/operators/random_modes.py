@@ -40,7 +40,7 @@ def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
         coefficients are. No communication.
 
     Source: Salmon, Moraes, Dror & Shaw, Proc. SC'11 (2011), for numbers that are functions of a counter (Threefry);
-    Box & Muller, Ann. Math. Stat. 29 (1958) 610.
+    Box & Muller, Ann. Math. Stat. 29 (1958) 610; both from memory.
     """
     return _drawer(grid, components)(key)
 

@@ -88,6 +88,8 @@ def test_the_same_noise_on_eight_devices(make_grid):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda g: flow_with(sw.Grid((8, 8, 8), [2.0, 2.0, 6.0], mesh=g.mesh), "waves"),
+         "low 1.0 and high 2.5: no mode of the part waves of this grid lies between"),
         (lambda g: flow_with(g, "waves", n=0.0), "part 'waves': split_waves with buoyancy_frequency 0.0: a positive"),
         (lambda g: flow_with(sw.Grid((8, 8), mesh=g.mesh), "waves"), "split_waves in 2 dimensions: three are needed"),
         (lambda g: NavierStokes(g, 0.1, forcing=WhiteNoise(1.0, part="vortical")),
@@ -95,7 +97,7 @@ def test_the_same_noise_on_eight_devices(make_grid):
         (lambda g: Boussinesq(g, 0.1, 0.1, 1.0, forcing={"buoyancy": WhiteNoise(1.0, part="waves")}),
          "white-noise of buoyancy with part 'waves': a forcing of velocity is needed"),
     ],
-    ids=["stratification", "plane", "equation", "field"],
+    ids=["shear alone", "stratification", "plane", "equation", "field"],
 )  # fmt: skip
 def test_parts_that_are_not_there_are_refused_in_one_line(make_grid, make, message):
     with pytest.raises(ValueError, match=message) as refusal:
