@@ -22,6 +22,7 @@ from solver.diagnostics import mean_product, mean_square
 from solver.equations.budget import BUDGET, Budget, Changes, columns
 from solver.equations.driven import Driven
 from solver.equations.field import Field
+from solver.equations.kicks import with_work_of_kicks
 from solver.equations.reporting import Reporting
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, max_over_points
@@ -144,7 +145,8 @@ class Equation(Reporting):
             return ()
         shapes = self.field_shapes()
         causes = {"linear": shapes, "nonlinear": shapes, "forcing": {name: shapes[name] for name in self.forcings()}}
-        rates = lambda fields, causes: columns(self.budget(fields, Changes(**causes)))  # noqa: E731
+        budget = lambda fields, causes: with_work_of_kicks(self, self.budget(fields, Changes(**causes)))  # noqa: E731
+        rates = lambda fields, causes: columns(budget(fields, causes))  # noqa: E731
         return tuple(jax.eval_shape(rates, shapes, causes))
 
     def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Driven:

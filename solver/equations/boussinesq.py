@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.equations.field import Field
 from solver.equations.system import require
 from solver.equations.written import Written
-from solver.operators import Fields
+from solver.operators import Fields, split_waves
 from solver.written import Text
 
 
@@ -134,6 +134,12 @@ class Boussinesq(Written):
     def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
         """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""
         return {"exchange": (fields["velocity"][-1], fields["buoyancy"][0])}
+
+    def parts(self, fields: Fields) -> dict[str, Fields]:
+        """The vortical part, the waves, and what is horizontally uniform: see `operators.split_waves`."""
+        numbers = {"buoyancy_frequency": self.buoyancy_frequency, "rotation": self.rotation}
+        parts = split_waves(fields["velocity"], fields["buoyancy"], self.grid, **numbers)
+        return {part: {"velocity": u, "buoyancy": b} for part, (u, b) in parts.items()}
 
     def error_scales(self, sizes: Fields) -> Fields:
         """Buoyancy and velocity count alike in energy: errors of b are relative to ‖b‖ or N‖u‖, whichever is larger."""

@@ -14,7 +14,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.budget import BUDGET, Changes, columns, stacked, without_budget
+from solver.equations.kicks import kicks, prepared_kicks, with_work_of_kicks, work_of_kicks
 from solver.equations.manifold import constrained
+from solver.equations.system import forcing_key
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator
 
@@ -96,7 +98,7 @@ class Driven(eqx.Module):
         if BUDGET not in fields:
             return total
         changes = Changes(self.equation.linear().apply(own), nonlinear, forces)
-        rates = columns(self.equation.budget(own, changes))
+        rates = columns(with_work_of_kicks(self.equation, self.equation.budget(own, changes)))
         return {**total, BUDGET: stacked(rates).astype(fields[BUDGET].dtype)}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
@@ -116,6 +118,30 @@ class Driven(eqx.Module):
         if self.equation.keeps_constraints:
             return nonlinear
         return constrained(nonlinear, self.equation.fields, self.grid)
+
+    def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
+        """What the forcings that kick make of the size of a step alone, by field name; empty where none does."""
+        return prepared_kicks(self.equation, dt)
+
+    def kicked(self, fields: Fields, prepared: Any) -> Fields:
+        """Fields at the end of a step, after the kicks of their forcings; the budget has what these change.
+
+        Args:
+            fields: after the step, with or without a budget.
+            prepared: from `prepare_kicks`, for the size of this step.
+        """
+        if not prepared:
+            return fields
+        own, forcings = without_budget(fields), self.equation.forcings()
+        keys = {
+            name: forcing_key(forcing, self.key, i, self.step + 1) for i, (name, forcing) in enumerate(forcings.items())
+        }
+        added = kicks(self.equation, own, self.forcing, prepared, keys)
+        after = {**fields, **{name: own[name] + kick for name, kick in added.items()}}
+        if BUDGET in fields:
+            work = work_of_kicks(self.equation, own, added)
+            after[BUDGET] = fields[BUDGET] + work.astype(fields[BUDGET].dtype)
+        return after
 
     def to_manifold(self, fields: Fields) -> Fields:
         """As `equation.to_manifold`; the budget stays as it is."""

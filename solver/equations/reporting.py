@@ -251,3 +251,20 @@ class HasVirial(Protocol):
         A state at rest, far from the sides of the box, has Σ weight · energy = 0: under a dilation of the field that
         keeps its mass each energy goes as length^(−weight).
         """
+
+
+@runtime_checkable
+class HasParts(Protocol):
+    """An equation whose fields fall into parts that move in ways of their own, such as waves and vortices."""
+
+    def parts(self, fields: Fields) -> dict[str, Fields]:
+        """Parts of the fields by name, orthogonal in the sum of the invariants, which add up to them. No communication.
+
+        Raises:
+            ValueError: the equation has none with these parameters or on this grid.
+        """
+
+
+def parts(equation: PeriodicSystem, fields: Fields) -> dict[str, Fields]:
+    """Parts of the fields by name, whose energies output `wave-vortex` writes; none if the equation has none."""
+    return equation.parts(fields) if isinstance(equation, HasParts) else {}

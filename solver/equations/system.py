@@ -86,14 +86,14 @@ class PeriodicSystem(eqx.Module):
             ValueError: a random forcing without a key.
         """
         return {
-            name: forcing.start_from(fields[name], self.grid_of(name), _forcing_key(forcing, key, i, 0))
+            name: forcing.start_from(fields[name], self.grid_of(name), forcing_key(forcing, key, i, 0))
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
     def advance_forcing(self, states: dict[str, Any], key: Any, step: ArrayLike, dt: ArrayLike) -> dict[str, Any]:
         """State of each forcing for step number `step`, which begins now."""
         return {
-            name: forcing.advance(states[name], _forcing_key(forcing, key, i, step + 1), dt)
+            name: forcing.advance(states[name], forcing_key(forcing, key, i, step + 1), dt, self.grid_of(name))
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
@@ -118,6 +118,14 @@ class PeriodicSystem(eqx.Module):
     def with_first_evaluation(self, first: Any) -> Any:
         """This equation with N at the start of a step, where step control has evaluated it already and it is of use."""
         return self
+
+    def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
+        """What its forcings that kick make of the size of a step alone, for `kicked`; empty where none does."""
+        return {}
+
+    def kicked(self, fields: Fields, prepared: Any) -> Fields:
+        """Fields at the end of a step, after the kicks of its forcings."""
+        return fields
 
     @property
     def transform(self) -> Transform:
@@ -282,7 +290,7 @@ def require(name: str, value: Any, needed: str, least: float = -math.inf, above:
                 raise ValueError(f"{name} {value}: {needed} is needed")
 
 
-def _forcing_key(forcing: Any, key: Any, position: int, count: ArrayLike) -> Any:
+def forcing_key(forcing: Any, key: Any, position: int, count: ArrayLike) -> Any:
     """A key for each forcing and step, from the run's; 0 counts the start, so that no step shares its numbers."""
     if not forcing.random:
         return ()

@@ -4,6 +4,7 @@ from typing import Any
 
 from solver.discovery import public_class, public_names
 from solver.forcing.base import Forcing as Forcing
+from solver.forcing.white import WhiteForcing as WhiteForcing
 
 
 def __getattr__(name: str) -> Any:

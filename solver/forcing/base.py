@@ -15,6 +15,7 @@ from jaxtyping import Array
 from solver.discovery import ClassName
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, Storage
+from solver.operators import Fields
 
 
 class Forcing(eqx.Module):
@@ -25,12 +26,16 @@ class Forcing(eqx.Module):
         ranks: of the fields that it can drive.
         random: whether it needs a random key, and so a seed in `initial_state`.
         needs_change: whether `force` needs to know what else changes the field.
+        kicks: whether it changes fields at the end of each step, by `kick`. Steppers that are exact in the linear part
+            alone take it, with fixed steps or a CFL number. `solver.forcing.WhiteForcing` is for noise that is white in
+            time.
     """
 
     name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]] = ("vector", "scalar")
     random: ClassVar[bool] = False
     needs_change: ClassVar[bool] = False
+    kicks: ClassVar[bool] = False
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         """Refuse a field that it cannot drive, when the equation is made. Touches no device.
@@ -59,8 +64,15 @@ class Forcing(eqx.Module):
         """
         return None
 
-    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Any:
-        """State for the step of size dt that begins now; `key` is this step's own."""
+    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, grid: Grid) -> Any:
+        """State for the step of size dt that begins now.
+
+        Args:
+            state: of the step before, or from `start`.
+            key: this step's own, for a forcing that is `random`; `operators.random_modes` draws with it.
+            dt: size of the step [time].
+            grid: of its field.
+        """
         return state
 
     @abstractmethod
@@ -75,6 +87,32 @@ class Forcing(eqx.Module):
                 the argument out.
         """
 
+    def kicked_fields(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
+        """Names of the fields that `kick` changes: by default its own field alone."""
+        return (field,)
+
+    def prepare_kick(self, equation: PeriodicSystem, field: str, dt: ArrayLike) -> Any:
+        """A pytree that depends on the size of a step alone; made once where the step is fixed, else at each step."""
+        return ()
+
+    def kick(
+        self, equation: PeriodicSystem, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
+    ) -> Fields:
+        """What is added to the fields at the end of a step, after the stepper's own work [u], by name.
+
+        The entry `forcing` of each energy's budget holds what it changes there, E(u + δ) − E(u). Fields are kept as
+        they are declared (real, free of divergence), and modes that the grid does not keep stay zero.
+
+        Args:
+            equation: whose fields these are; `equation.grid_of(field)` has the wavenumbers.
+            field: name of the field that is forced.
+            fields: coefficients by name, at the end of the step.
+            state: of this forcing in this step.
+            prepared: from `prepare_kick`, for the size of this step.
+            key: this step's own, for a forcing that is `random`: the same as that of `advance`.
+        """
+        return {}
+
 
 def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:
     """1 on the modes with low ≤ |k| ≤ high [1/length] but the mean, 0 elsewhere and in the padding."""
@@ -84,12 +122,16 @@ def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:
     return ((k >= low - tolerance) & (k <= high + tolerance) & (k2 > 0) & grid.is_kept()).astype(grid.dtype)
 
 
-def has_modes(grid: Grid, low: float, high: float) -> bool:
-    """Whether the grid has a mode with low ≤ |k| ≤ high but the mean. Touches no device."""
+def has_modes(grid: Grid, low: float, high: float, *, across: bool = False) -> bool:
+    """Whether the grid has a mode with low ≤ |k| ≤ high but the mean; if `across`, one that is not along the last axis.
+
+    Touches no device.
+    """
     tolerance = 1e-9 * min(grid.fundamental)
     low, high = max(low - tolerance, tolerance), high + tolerance
     squares = [(f * np.arange(grid.layout.highest_mode(a) + 1)) ** 2 for a, f in enumerate(grid.fundamental)]
     others = functools.reduce(np.add.outer, squares[:-1], np.zeros(()))
+    others = others[others > 0] if across else others
     # along the last axis the first mode with |k| ≥ low
     number = np.ceil(np.sqrt(np.maximum(low**2 - others, 0)) / grid.fundamental[-1])
     k = np.sqrt(others + (grid.fundamental[-1] * number) ** 2)

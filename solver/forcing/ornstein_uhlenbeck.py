@@ -63,7 +63,7 @@ class OrnsteinUhlenbeck(Forcing):
     def state_storage(self, field: Storage) -> Storage:
         return Storage("host")
 
-    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike) -> Array:
+    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, grid: Grid | None = None) -> Array:
         kept = jnp.exp(-jnp.asarray(dt, state.dtype) / self.correlation_time)
         return kept * state + jnp.sqrt(1 - kept * kept) * jax.random.normal(key, state.shape, state.dtype)
 

@@ -203,6 +203,13 @@ class Grid:
         """
         return tuple(self._wavenumber(a, drop_nyquist=True) for a in range(self.dimensions))
 
+    def mode_numbers(self) -> tuple[np.ndarray, ...]:
+        """Whole numbers n = kL/2π, as vectors that broadcast against spectral arrays; zero in the padding."""
+        order = self.layout.order
+        return tuple(
+            np.rint(self._along(a, self.layout.mode_numbers(a), order)).astype(np.int32) for a in range(self.dimensions)
+        )
+
     def k_squared(self) -> Array:
         """|k|² on every stored mode [1/length²]; zero in the padding. Inside jit it is fused, never stored."""
         return self.on_modes(lambda: sum(k * k for k in map(jnp.asarray, self.wavenumbers())))

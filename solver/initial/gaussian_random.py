@@ -15,7 +15,7 @@ from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
-from solver.operators import project_solenoidal
+from solver.operators import project_solenoidal, random_modes
 
 
 class GaussianRandom(Initial):
@@ -25,9 +25,10 @@ class GaussianRandom(Initial):
     k^s exp(−(s/2)(k/k_p)²) (`exponential`, which peaks at k_p), between the cut-offs; the mean is zero.
 
     Amplitudes are random too, unlike those of `random-phase`, where each shell holds its energy exactly: here spectrum
-    and r.m.s. value are means over seeds, the field at each point is normal, and so is every sum of its values. White
-    noise is drawn at the points, transformed and coloured: a key gives the same field on any number of devices. A
-    solenoidal field is projected to be free of divergence and keeps its r.m.s. value.
+    and r.m.s. value are means over seeds, the field at each point is normal, and so is every sum of its values. Numbers
+    are drawn by mode (`operators.random_modes`): a key gives the same field on any number of devices, and a grid with
+    more points has the same modes, with others beside them. A solenoidal field is projected to be free of divergence,
+    and keeps its r.m.s. value.
 
     Args:
         rms: ⟨|f|²⟩^½ in the mean over seeds, of all components together [field's units].
@@ -73,15 +74,12 @@ class GaussianRandom(Initial):
 
         @jax.jit
         def make(key: Array) -> tuple[Array, Array]:
-            shape = (components, *grid.physical_shape)
-            noise = jax.random.normal(key, shape, grid.physical_dtype)
-            noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
-            u_hat = transform.forward(noise)  # ⟨|û|²⟩ = 1/points
+            u_hat = random_modes(key, grid, components)
             u_hat = project_solenoidal(u_hat, grid) if projected else u_hat
             power = self._power(grid)
             total = jnp.sum(grid.mode_weights() * power)
             free = components - 1 if projected else all_components  # independent numbers in each mode
-            scale = self.rms * jnp.sqrt(noise[0].size / (free * jnp.where(total > 0, total, 1)))
+            scale = self.rms / jnp.sqrt(free * jnp.where(total > 0, total, 1))
             gain = jnp.where(power > 0, jnp.sqrt(jnp.where(power > 0, power, 1)), 0)
             return transform.inverse(u_hat * (scale * gain).astype(grid.dtype)), total
 

@@ -16,7 +16,7 @@ from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
-from solver.operators import project_solenoidal
+from solver.operators import project_solenoidal, random_modes
 
 LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold
 
@@ -24,10 +24,9 @@ LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold
 class RandomPhase(Initial):
     """Random phases under the shell spectrum E(k) ∝ k^s exp(−(s/2)(k/k_p)²), which peaks at k_p.
 
-    White noise is drawn at the points, transformed, and each shell is scaled to the E prescribed: the symmetry
-    of a real field comes with the noise, and every shell holds its share exactly. The noise is
-    counter-based: a key gives the same field on any number of devices. A solenoidal field is projected to be free of
-    divergence.
+    White noise is drawn by mode (`operators.random_modes`), and each shell is scaled to the E prescribed: every shell
+    holds its share exactly. A key gives the same field on any number of devices, and a grid with more points has the
+    same shells, with others beside them. A solenoidal field is projected to be free of divergence.
 
     Args:
         energy: half the mean square of the field, ½⟨|f|²⟩ [units of the field, squared]: the energy of a velocity, the
@@ -42,7 +41,7 @@ class RandomPhase(Initial):
         ValueError: parameters that are not positive; when called: no key, or a spectrum of which the grid holds less
             than 1 %.
 
-    Source: method of Rogallo, NASA TM-81315 (1981), with the noise drawn in space.
+    Source: method of Rogallo, NASA TM-81315 (1981), with noise in place of phases.
     """
 
     energy: ArrayLike = 0.5
@@ -70,10 +69,7 @@ class RandomPhase(Initial):
 
         @jax.jit
         def make(key: Array) -> Array:
-            shape = (component_count(field, grid), *grid.physical_shape)
-            noise = jax.random.normal(key, shape, grid.physical_dtype)
-            noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
-            u_hat = transform.forward(noise)
+            u_hat = random_modes(key, grid, component_count(field, grid))
             u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
             spectrum = shell_spectrum(u_hat * counts, grid)
             gain = jnp.sqrt(jnp.where(spectrum > 0, wanted / jnp.where(spectrum > 0, spectrum, 1), 0)).at[0].set(0)

@@ -20,6 +20,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import Equation
+from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem, require
 from solver.loop.first_step import first_step
 from solver.static import is_array
@@ -107,11 +108,18 @@ class StepControl(eqx.Module):
             stepper.check_error_estimate()
 
     def check_rate(self, equation: PeriodicSystem) -> None:
-        """Refuse an equation without the rate that this control needs.
+        """Refuse an equation whose steps this control cannot choose: without the rate that it needs, or under a forcing
+        that is white in time where it needs an error, which embedded methods see of smooth changes alone.
 
         Raises:
             ValueError: the message names what can control its steps.
         """
+        noise = kicking(equation) if self.needs_error else {}
+        for name, forcing in noise.items():
+            raise ValueError(
+                f"a tolerance with forcing {forcing.name} of {name}, which is white in time: the error estimate of "
+                "a step does not see it; a fixed step or a CFL number is needed"
+            )
         if self.needs_rate and not equation.has_rate:
             raise ValueError(f"{equation.name}: {equation.why_no_rate}; a fixed step or a tolerance is needed")
 

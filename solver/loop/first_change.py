@@ -44,7 +44,10 @@ def check_first_change(equation: PeriodicSystem, state: State) -> None:
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
     """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
     fields = on_manifold(fields, equation.fields, equation.grid)  # a state that is not is put back by the first step
-    change = equation.at_step(forcing, key, step).nonlinear(fields, t)
+    driven = equation.at_step(forcing, key, step)
+    change = driven.nonlinear(fields, t)
+    kicked = driven.kicked(fields, driven.prepare_kicks(jnp.ones_like(t)))
+    change = {name: n + (kicked[name] - fields[name]) for name, n in change.items()}
     rate = equation.rate(fields)
     shares = {}
     for name, parts in distances(change, equation.fields, equation.grid).items():

@@ -8,14 +8,18 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
+from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import Fields
 from solver.steppers.state import State
 
+CORRECTIONS = 4
+
 
 def first_step(equation: PeriodicSystem, state: State, cfl: Any) -> Array:
     """A hundredth of the time ‖u‖/‖u_t‖ in which the fields change; from rest, the time in which the acceleration
-    alone would reach a tenth of the CFL number; infinite where nothing changes.
+    alone would reach a tenth of the CFL number; infinite where nothing changes. Where forcings kick, at most the time
+    in which the kicks alone would reach that.
 
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4, for the hundredth.
     """
@@ -35,7 +39,21 @@ def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any
     accelerated = equation.rate(change)
     from_rest = jnp.sqrt(0.1 * cfl / jnp.where(accelerated > 0, accelerated, 1))
     from_rest = jnp.where(accelerated > 0, from_rest, jnp.inf)
-    return jnp.where(size > 0, jnp.where(moves, usual, jnp.inf), from_rest)
+    first = jnp.where(size > 0, jnp.where(moves, usual, jnp.inf), from_rest)
+    return jnp.minimum(first, _kicked_from_rest(equation, driven, fields, 0.1 * cfl)) if kicking(equation) else first
+
+
+def _kicked_from_rest(equation: Any, driven: Any, fields: Fields, cfl: Any) -> Array:
+    """The time in which the kicks alone reach a CFL number.
+
+    They grow as the root of the time, and later more slowly, so that a few corrections of a guess find it.
+    """
+    rest = {name: jnp.zeros_like(field) for name, field in fields.items()}
+    dt = jnp.asarray(1, equation.grid.dtype)
+    for _ in range(CORRECTIONS):
+        number = dt * equation.rate(driven.kicked(rest, driven.prepare_kicks(dt)))
+        dt = dt * jnp.where(number > 0, (cfl / jnp.where(number > 0, number, 1)) ** (2 / 3), 1)
+    return jnp.where(number > 0, dt, jnp.inf)
 
 
 def _root(square: Array) -> Array:

@@ -19,6 +19,13 @@ from solver.operators.linear import (
     Matrix as Matrix,
     Separate as Separate,
 )
+from solver.operators.noise import (
+    AddedNoise as AddedNoise,
+    added_noise as added_noise,
+    reached_by as reached_by,
+)
 from solver.operators.phi import phi_functions as phi_functions, phi_matrices as phi_matrices
+from solver.operators.random_modes import random_modes as random_modes
 from solver.operators.rotation import Rotation as Rotation
-from solver.operators.symmetry import hermitian as hermitian, random_modes as random_modes
+from solver.operators.symmetry import hermitian as hermitian
+from solver.operators.wave_vortex import need_waves as need_waves, split_waves as split_waves

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from jax import lax
 from jaxtyping import Array
 
 from solver.grid import Grid
-from solver.mesh import constrained, split_axes
+from solver.mesh import split_axes
 
 
 @partial(jax.jit, static_argnames="grid")
@@ -45,35 +44,6 @@ def hermitian(u_hat: Any, grid: Grid) -> Any:
         local = lambda blocks: _symmetric_blocks(blocks, grid)  # noqa: E731
         symmetric = jax.shard_map(local, mesh=grid.mesh, in_specs=(specs,), out_specs=specs)(blocks)
     return jax.tree.unflatten(tree, symmetric)
-
-
-@partial(jax.jit, static_argnames=("grid", "components"))
-def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
-    """Independent random coefficients of mean square 1 on every mode that the grid keeps.
-
-    Use it in a random forcing or start of your own. Numbers are drawn by mode, so a key gives the same field on any
-    number of devices. Drawing on `grid.spectral_shape` would not, since its padding depends on the number of devices.
-
-    Args:
-        key: from `jax.random.key`.
-        grid: of real fields (then û(−k) = conj û(k)) or of complex ones.
-        components: number of components of the field.
-
-    Returns:
-        Complex `(components, *grid.spectral_shape)`, zero in the padding and on modes that are not kept, split as
-        coefficients are. Communication: as `hermitian`.
-    """
-    logical = (components, *grid.layout.logical_spectral_shape)
-    padding = [(0, n - m) for n, m in zip(grid.spectral_shape, logical[1:], strict=True)]
-    drawn = jnp.pad(jax.random.normal(key, logical, grid.complex_dtype), [(0, 0), *padding])
-    drawn = constrained(jnp.where(grid.is_kept(), drawn, 0), grid.spectral_sharding(drawn.ndim))
-    if not grid.real:
-        return drawn
-    half = grid.dimensions - 1
-    places = jnp.arange(grid.spectral_shape[grid.layout.order.index(half)])
-    alone = jnp.isin(places, jnp.asarray(_self_conjugate_planes(grid)))  # the mean of two halves the square
-    shape = [-1 if axis == half else 1 for axis in grid.layout.order]
-    return hermitian(drawn, grid) * jnp.where(alone, math.sqrt(2), 1).astype(grid.dtype).reshape(shape)
 
 
 def _symmetric_blocks(blocks: Sequence[Array], grid: Grid) -> list[Array]:

@@ -15,6 +15,7 @@ from jax.typing import ArrayLike
 
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation
+from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
@@ -25,6 +26,7 @@ class Prepared(eqx.Module):
 
     dt: ArrayLike
     values: Any
+    kicks: Any = None  # of `Driven.prepare_kicks`; None where they are made for each step
 
     def of(self, dt: ArrayLike) -> Any:
         """The prepared values, for a step of size dt.
@@ -74,8 +76,9 @@ class Stepper(eqx.Module):
         """Refuse an equation that this method cannot step; touches no device.
 
         Raises:
-            TypeError: an equation of another form, or a linear part for which the method is not stable; the message
-                names the steppers that fit.
+            TypeError: an equation of another form, a linear part for which the method is not stable, or a forcing that
+                is white in time under a method that is not exact in the linear part; the message names the steppers
+                that fit.
         """
         if not isinstance(equation, self.takes):
             form = next(cls for cls in type(equation).__mro__ if PeriodicSystem in cls.__bases__)
@@ -90,6 +93,14 @@ class Stepper(eqx.Module):
                 f"stepper {self.name} is stable for linear parts that are {' or '.join(sorted(self.stable_for))}; that "
                 f"of {equation.name} is {spectrum}: {', '.join(fitting(equation))} can step it"
             )
+        for name, forcing in kicking(equation).items():
+            if not self.exact_linear:
+                raise TypeError(
+                    f"stepper {self.name} with forcing {forcing.name} of {name}, which is white in time: one that is "
+                    f"exact in the linear part is needed, {', '.join(fitting(equation))}"
+                )
+            dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
+            jax.eval_shape(lambda dt: equation.at_step().prepare_kicks(dt), dt)  # refuses what it cannot be made of
 
     def check_error_estimate(self) -> None:
         """Refuse step control by tolerance where the method cannot estimate its error.
@@ -152,10 +163,12 @@ class Stepper(eqx.Module):
     def step(self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any) -> Any:
         """Fields and history one step of size dt later, the fields as the equation declares them.
 
-        Every step of every method ends here, so that no state leaves its manifold (`equations.manifold`).
+        Every step of every method ends here, with the kicks of forcings that are white in time, and so that no state
+        leaves its manifold (`equations.manifold`).
         """
         equation = equation.starting(fields, t)
         fields, history = self.advance(equation, fields, history, t, dt, coefficients)
+        fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history
 
     def step_with_error(
@@ -164,13 +177,21 @@ class Stepper(eqx.Module):
         """As `step`, with the error estimate of `advance_with_error` as a third value."""
         equation = equation.starting(fields, t)
         fields, history, error = self.advance_with_error(equation, fields, history, t, dt, coefficients)
+        fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history, error
+
+
+def _kicks_in(coefficients: Any, equation: Any, dt: ArrayLike) -> Any:
+    """What the forcings that kick made of the size of this step."""
+    known = coefficients.kicks if isinstance(coefficients, Prepared) else None
+    return equation.prepare_kicks(dt) if known is None else known
 
 
 def fitting(equation: PeriodicSystem) -> list[str]:
     """Names of the steppers that can step an equation, your own classes included."""
     spectrum = spectrum_of(equation)
-    return sorted({cls.name for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for})
+    stable = (cls for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for)
+    return sorted({cls.name for cls in stable if cls.exact_linear or not kicking(equation)})
 
 
 def fitting_classes(equation: PeriodicSystem) -> list[type[Stepper]]:

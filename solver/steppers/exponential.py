@@ -70,7 +70,7 @@ class _ETDRK(Stepper):
                 if _name(row, key) not in operators:
                     phi = linear.phi(dict(key), row.over * dt)
                     operators[_name(row, key)] = jax.tree.map(lambda a, over=row.over: over * dt * a, phi)
-        return Prepared(jnp.asarray(dt, equation.grid.dtype), operators)
+        return Prepared(jnp.asarray(dt, equation.grid.dtype), operators, equation.prepare_kicks(dt))
 
     def _smallest(self) -> float:
         return min(row.over for row in self.rows)

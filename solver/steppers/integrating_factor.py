@@ -43,7 +43,7 @@ class _IntegratingFactor(Stepper):
         """exp(gap · L dt) for each gap between stages that is not zero."""
         linear = equation.linear()
         factors = {str(gap): linear.exp(_fraction_of(dt, gap)) for gap in sorted(set(self.gaps())) if gap}
-        return Prepared(jnp.asarray(dt, equation.grid.dtype), factors)
+        return Prepared(jnp.asarray(dt, equation.grid.dtype), factors, equation.prepare_kicks(dt))
 
     def _moved(self, i: int, factors: Factors, fields: Fields) -> Fields:
         """Fields carried from the frame of stage i to that of the next stage."""

@@ -167,7 +167,7 @@ def test_two_layers_conserve_energy_and_both_enstrophies(make_grid):
     equation = TwoLayerQuasiGeostrophic(grid, 2.0)
     names = ("energy", "upper_enstrophy", "lower_enstrophy")
     quantities = lambda fields: {name: equation.series(fields, 0.1)[name] for name in names}  # noqa: E731
-    drifts = drift(equation, layers(grid), 0.6, (0.04, 0.02), quantities)
+    drifts = drift(equation, layers(grid), 0.6, (0.08, 0.04), quantities)
     assert np.all(drifts[1] < 2e-7), drifts
     assert np.all(drifts[0] / drifts[1] > 12), drifts
 

@@ -57,19 +57,3 @@ def test_fields_of_a_tree_share_one_exchange_and_none_is_gathered(make_grid):
         np.testing.assert_array_equal(
             operators.hermitian(fields, grid)["buoyancy"], operators.hermitian(fields["buoyancy"], grid)
         )
-
-
-@pytest.mark.parametrize("real", [True, False])
-def test_random_modes_are_the_same_on_any_devices(make_grid, real):
-    """Of a real field, of mean square 1 on each mode, and not a function of the padding."""
-    drawn = []
-    for split in ({"devices": 1}, {"devices": 5}, {"mesh_shape": (2, 3)}):
-        grid = make_grid((12, 9, 10), real=real, **split)
-        modes = operators.random_modes(jax.random.key(1), grid, 40)
-        np.testing.assert_allclose(operators.hermitian(modes, grid), modes, atol=1e-15)
-        drawn.append(np.asarray(modes)[tuple(slice(n) for n in (40, *grid.layout.logical_spectral_shape))])
-        assert np.sum(np.abs(np.asarray(modes)) > 0) == drawn[-1].size
-    for other in drawn[1:]:
-        np.testing.assert_allclose(drawn[0], other, atol=1e-14)
-    np.testing.assert_allclose(np.mean(np.abs(drawn[0]) ** 2), 1, rtol=0.03)
-    np.testing.assert_allclose(np.mean(np.abs(drawn[0][:, :, 0]) ** 2), 1, rtol=0.1)

@@ -16,7 +16,7 @@ from solver.cli.main import main
 from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import SplitEquation
-from solver.equations.reporting import HasVirial
+from solver.equations.reporting import HasParts, HasVirial
 from solver.outputs.records import Records, _values
 
 REGISTRY = Registry()
@@ -27,6 +27,7 @@ NEEDS = {  # of an equation; other outputs are told by what they refuse alone
     "helicity": lambda equation: (
         equation.grid.dimensions == 3 and any(field.rank == "vector" for field in equation.fields.values())
     ),
+    "wave-vortex": lambda equation: isinstance(equation, HasParts),
     "virial": lambda equation: isinstance(equation, HasVirial),
     "profile": lambda equation: not all(field.real for field in equation.fields.values()),
     **dict.fromkeys(
@@ -217,7 +218,14 @@ EXCHANGES = {
     "spectra": 0,
     "structure-functions": 2,
     "transfer": 2,
+    "wave-vortex": 0,
     "zonal-means": 1,
+}
+
+
+FLOWS = {  # for what Navier–Stokes does not have
+    "elsasser": lambda grid: sw.equations.MHD(grid, 0.1, 0.1),
+    "wave-vortex": lambda grid: sw.equations.Boussinesq(grid, 0.1, 0.1, 2.0, rotation=1.0),
 }
 
 
@@ -228,9 +236,9 @@ def test_a_row_costs_the_transforms_that_it_needs_and_no_gather(make_grid, name)
     results = []
     for devices in (8, 1):
         grid = make_grid((12, 14, 10), devices=devices, lengths=[6.0, 7.0, 5.0])
-        flow = sw.equations.MHD(grid, 0.1, 0.1) if name == "elsasser" else sw.equations.NavierStokes(grid, 0.1)
-        noise = np.random.default_rng(0).normal(size=(len(flow.fields), 3, *grid.shape))
-        fields = jax.jit(flow.from_physical)(dict(zip(flow.fields, noise, strict=True)))
+        flow = FLOWS.get(name, lambda grid: sw.equations.NavierStokes(grid, 0.1))(grid)
+        noise = {n: np.random.default_rng(0).normal(size=shape) for n, shape in flow.physical_shapes().items()}
+        fields = jax.jit(flow.from_physical)(noise)
         given = (made(name, 3), flow, fields)
         program = _values.lower(*given).compile()
         counts = COLLECTIVES.findall(program.as_text())

@@ -1,0 +1,72 @@
+"""What forcings add to the fields at the end of a step, and what that does to the energies.
+
+A forcing that `kicks` changes the fields between steps: noise that is white in time has no acceleration that a stage
+could add to N. `Driven` carries it out for every stepper and every loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.budget import Budget
+from solver.equations.manifold import constrained
+from solver.operators import Fields
+
+
+def kicking(equation: Any) -> dict[str, Any]:
+    """The forcings of an equation that kick, by field name."""
+    return {name: forcing for name, forcing in equation.forcings().items() if forcing.kicks}
+
+
+def prepared_kicks(equation: Any, dt: ArrayLike) -> dict[str, Any]:
+    """What each of them makes of the size of a step alone, by field name."""
+    return {name: forcing.prepare_kick(equation, name, dt) for name, forcing in kicking(equation).items()}
+
+
+def kicks(equation: Any, fields: Fields, forcing: Any, prepared: Any, keys: dict[str, Any]) -> Fields:
+    """What all of them add to the fields: coefficients by name, as the fields are declared to be.
+
+    Args:
+        equation: under its forcings.
+        fields: at the end of the step, without a budget.
+        forcing: state of each forcing in this step.
+        prepared: from `prepared_kicks`, for the size of this step.
+        keys: random key of each forcing in this step.
+    """
+    total: Fields = {}
+    for name, own in kicking(equation).items():
+        added = own.kick(equation, name, fields, forcing.get(name, ()), prepared[name], keys[name])
+        for other, kick in constrained(added, equation.fields, equation.grid).items():
+            kick = jnp.where(equation.grid_of(other).is_kept(), kick, 0).astype(fields[other].dtype)
+            total[other] = total[other] + kick if other in total else kick
+    return total
+
+
+def with_work_of_kicks(equation: Any, budget: Budget) -> Budget:
+    """A budget in which each energy that a kick may change has an entry `forcing`.
+
+    Kicks change energies of their own field, which has that entry, unless a linear part carries them into others.
+    """
+    elsewhere = any(set(own.kicked_fields(equation, name)) - {name} for name, own in kicking(equation).items())
+    if not elsewhere:
+        return budget
+    nothing = jnp.zeros((), equation.grid.dtype)
+    return {energy: {**rates, "forcing": rates.get("forcing", nothing)} for energy, rates in budget.items()}
+
+
+def work_of_kicks(equation: Any, fields: Fields, added: Fields) -> Array:
+    """What kicks δ change in each energy, E(u + δ) − E(u), in the order of the budget's columns. All-reduces only.
+
+    An energy is quadratic, so that the difference is its derivative at u + δ/2 along δ: nothing cancels.
+    """
+    middle = {name: u + 0.5 * added[name] if name in added else u for name, u in fields.items()}
+    along = {name: added.get(name, jnp.zeros_like(u)) for name, u in fields.items()}
+    _, change = jax.jvp(lambda fields: dict(equation.energies(fields)), (middle,), (along,))
+    work = {f"{energy}_from_forcing": value for energy, value in change.items()}
+    nothing = jnp.zeros((), equation.grid.dtype)
+    return jnp.stack([work.get(column, nothing) for column in sorted(equation.budget_columns())])
