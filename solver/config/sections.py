@@ -234,9 +234,11 @@ class WrittenEquation(Section):
     )
     spectra: Texts = Field((), description="columns that are quadratic in the fields and have a spectrum too")
     vectors: Names = Field({}, description="vectors linear in the fields, whose scales and structure are of interest")
-    conserved: Texts = Field((), description="columns whose drift since the start series.csv has too")
+    conserved: Texts | Names = Field(
+        (), description="columns whose drift since the start series.csv has too, or densities by name of what is none"
+    )
     rate: str = Field("", description="what the CFL number is the largest of [1/time], where the text does not tell it")
-    limits: Names = Field({}, description="of parameters, by name: '>= 0' or '> 0'")
+    limits: Names = Field({}, description="of parameters, by name: '>= 0', '> 0' or '>= 1'")
     plan: Literal["fewest transforms", "as written"] = Field(
         "fewest transforms", description="how the transforms are found"
     )

@@ -35,13 +35,12 @@ def _text(has_wind: bool, has_cells: bool) -> Text:
         },
         energies={},
         series={
-            "mean": "c",
             "variance": "(c - mean(c))**2",
             "dissipation": "2*diffusivity*grad(c)@grad(c)",
             "min_c": "min(c)",
             "max_c": "max(c)",
         },
-        conserved=["mean"],
+        conserved={"mean": "c"},
         limits={"diffusivity": ">= 0"},
         symbols={"velocity": "U", "cell_speed": "A", "diffusivity": "kappa"},
     )
@@ -74,13 +73,6 @@ class AdvectionDiffusion(Written):
 
     name: ClassVar[str] = "advection-diffusion"
     fields: ClassVar[dict[str, Field]] = {"c": Field(units="c")}
-    units: ClassVar[dict[str, str]] = {
-        "variance": "c^2",
-        "dissipation": "c^2/time",
-        "min_c": "c",
-        "max_c": "c",
-        "cfl": "1",
-    }
 
     def __check_init__(self) -> None:
         if self.velocity is not None and np.shape(self.velocity) != (self.grid.dimensions,):

@@ -40,7 +40,6 @@ class AllenCahn(Written):
         limits={"wall_width": "> 0"},
         symbols={"wall_width": "epsilon"},
     )
-    units: ClassVar[dict[str, str]] = {"mean_u": "1", "free_energy": "1", "cfl": "1"}
 
     def warnings(self, row: dict[str, float]) -> list[str]:
         resolution = 2**0.5 * self.grid.k_max * float(self.wall_width)

@@ -42,6 +42,7 @@ def _text(dimensions: int) -> Text:
             "buoyancy_reynolds": "where(dissipation > 0, dissipation/(viscosity*buoyancy_frequency**2), 0)",
             "max_divergence": "max(abs(div(velocity)))",
         },
+        units={"potential_energy": "length^2/time^2"},
         parameters=dict.fromkeys(
             ["viscosity", "diffusivity", "buoyancy_frequency", "hyperviscosity", "hyperdiffusivity", "hyper_order",
              "per_n2", *(["rotation"] if turned else [])], "scalar",
@@ -101,16 +102,6 @@ class Boussinesq(Written):
     }
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
-    units: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(["kinetic_energy", "potential_energy", "energy"], "length^2/time^2"),
-        "enstrophy": "1/time^2",
-        "dissipation": "length^2/time^3",
-        "buoyancy_flux": "length^2/time^3",
-        "froude": "1",
-        "buoyancy_reynolds": "1",
-        "max_divergence": "1/time",
-        "cfl": "1",
-    }
 
     def __check_init__(self) -> None:
         require("rotation", self.rotation, "a finite number")

@@ -48,12 +48,6 @@ class Brusselator(Written):
         limits={"feed": "> 0", "conversion": ">= 0", "diffusivity_u": ">= 0", "diffusivity_v": ">= 0"},
         symbols={"feed": "a", "conversion": "b", "diffusivity_u": "D_u", "diffusivity_v": "D_v"},
     )
-    units: ClassVar[dict[str, str]] = {
-        "mean_u": "concentration",
-        "mean_v": "concentration",
-        "max_u": "concentration",
-        "cfl": "1",
-    }
 
     def rate_of_linear(self) -> ArrayLike:
         return self.conversion + 1

@@ -40,19 +40,14 @@ class Burgers(Written):
         fields={"velocity": "vector"},
         units={"velocity": "length/time"},
         energies={"energy": "velocity@velocity/2"},
-        series={"momentum": "velocity.x", "dissipation": "-viscosity*velocity@lap(velocity)"},
-        conserved=["momentum"],
+        series={"dissipation": "-viscosity*velocity@lap(velocity)"},
+        conserved={"momentum": "velocity.x"},
         limits={"viscosity": ">= 0"},
         symbols={"velocity": "u", "viscosity": "nu"},
         aliased=True,
     )
     spectrum_laws: ClassVar[dict[int, float]] = {2: 2.0, 3: 2.0}
-    units: ClassVar[dict[str, str]] = {
-        "energy": "length^2/time^2",
-        "dissipation": "length^2/time^3",
-        "kmax_delta": "1",
-        "cfl": "1",
-    }
+    units: ClassVar[dict[str, str]] = {"kmax_delta": "1"}
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """The momentum ⟨u⟩, in one dimension."""

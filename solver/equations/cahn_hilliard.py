@@ -40,18 +40,16 @@ class CahnHilliard(Written):
         fields={"c": "scalar"},
         energies={},
         series={
-            "mass": "c",
             "variance": "(c - mean(c))**2",
             "free_energy": "(c**2 - 1)**2/4 + gradient_energy*grad(c)@grad(c)/2",
             # of a wall tanh(x/√(2κ)), per area; moments of the spectrum would measure its sharpness as much
             "domain_size": "2*sqrt(2)/3*sqrt(gradient_energy)/free_energy",
         },
-        conserved=["mass"],
+        conserved={"mass": "c"},
         rate="3*mobility/gradient_energy*c**2",
         limits={"mobility": "> 0", "gradient_energy": "> 0"},
         symbols={"mobility": "M", "gradient_energy": "kappa"},
     )
-    units: ClassVar[dict[str, str]] = {"variance": "1", "free_energy": "1", "domain_size": "length", "cfl": "1"}
 
     def warnings(self, row: dict[str, float]) -> list[str]:
         resolution = self.grid.k_max * math.sqrt(2 * float(self.gradient_energy))

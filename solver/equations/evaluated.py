@@ -233,8 +233,9 @@ class AtPoints:
         return f"what the text multiplies{own},"
 
     def __call__(self, u: Array, numbers: Mapping[str, Any], places: Mapping[str, Array] | None = None) -> Array:
-        if len(self.inner) == len(self.products) == 1 and not self.is_one_number:
-            # on the array as it is: without the axis its memory would not be used again
+        if len(self.inner) == len(self.products) == 1 and not (self.is_one_number or self.functions):
+            # on the array as it is: without the axis its memory would not be used again. A function of the user's must
+            # not see the axis, along which it would look at other points without a trace
             return self.made({Slot("inner", self.inner[0]): u}, numbers, places, u.shape)[0].astype(u.dtype)
         values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
         made = self.made(values, numbers, places, u.shape[1:])

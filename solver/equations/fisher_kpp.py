@@ -43,4 +43,3 @@ class FisherKPP(Written):
         limits={"diffusivity": ">= 0", "growth": ">= 0"},
         symbols={"diffusivity": "D", "growth": "r"},
     )
-    units: ClassVar[dict[str, str]] = {"mean_u": "1", "min_u": "1", "max_u": "1", "cfl": "1"}

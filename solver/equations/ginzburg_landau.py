@@ -50,7 +50,6 @@ class ComplexGinzburgLandau(Written):
         rate="abs(amplitude)**2*sqrt(1 + nonlinear_dispersion**2)",
         symbols={"amplitude": "A", "linear_dispersion": "alpha", "nonlinear_dispersion": "beta"},
     )
-    units: ClassVar[dict[str, str]] = {"mean_square": "1", "min_modulus": "1", "max_modulus": "1", "cfl": "1"}
 
     def snapshot(self, fields: Fields) -> dict[str, Array]:
         """Real and imaginary part, and the modulus, which is 0 in the core of a spiral."""

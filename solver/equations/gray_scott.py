@@ -48,12 +48,6 @@ class GrayScott(Written):
         limits={"diffusivity_u": ">= 0", "diffusivity_v": ">= 0", "feed": ">= 0", "kill": ">= 0"},
         symbols={"diffusivity_u": "D_u", "diffusivity_v": "D_v", "feed": "F", "kill": "k"},
     )
-    units: ClassVar[dict[str, str]] = {
-        "mean_u": "concentration",
-        "mean_v": "concentration",
-        "max_v": "concentration",
-        "cfl": "1",
-    }
 
     def rate_of_linear(self) -> ArrayLike:
         return self.feed + self.kill

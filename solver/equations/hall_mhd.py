@@ -111,16 +111,6 @@ class HallMHD(Written):
     }
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
-    units: ClassVar[dict[str, str]] = {
-        "energy": "length^2/time^2",
-        "kinetic_energy": "length^2/time^2",
-        "magnetic_energy": "length^2/time^2",
-        "cross_helicity": "length^2/time^2",
-        "magnetic_helicity": "length^3/time^2",
-        "ion_helicity": "length^3/time^2",
-        "dissipation": "length^2/time^3",
-        "cfl": "1",
-    }
 
     def __check_init__(self) -> None:
         require_mean_field(self.mean_field, self.grid)

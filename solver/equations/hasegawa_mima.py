@@ -52,6 +52,3 @@ class HasegawaMima(Written):
         symbols={"density_gradient": "kappa", "viscosity": "nu", "hyperviscosity": "nu_h", "hyper_order": "p"},
         aliased=True,
     )
-    units: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("energy", "potential_enstrophy", "kinetic_energy", "zonal_energy", "cfl"), "1"
-    )

@@ -94,10 +94,6 @@ class HasegawaWakatani(Written):
     name: ClassVar[str] = "hasegawa-wakatani"
     fields: ClassVar[dict[str, Field]] = {"vorticity": Field(zero_mean=True), "density": Field(zero_mean=True)}
     dimensions: ClassVar[tuple[int, ...]] = (2,)
-    units: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("energy", "potential_enstrophy", "kinetic_energy", "zonal_energy", "particle_flux", "resistive_dissipation",
-         "cfl"), "1",
-    )  # fmt: skip
 
     @property
     def text(self) -> Text:  # type: ignore[override]

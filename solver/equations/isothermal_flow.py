@@ -45,18 +45,11 @@ class IsothermalFlow(Written):
         units={"velocity": "length/time", "log_density": "1"},
         energies={},
         series={
-            "mass": "exp(log_density)",
             "kinetic_energy": "exp(log_density)*velocity@velocity/2",
             "max_density": "max(exp(log_density))",
             "max_mach": "sqrt(max(velocity@velocity))/sound_speed",
         },
-        conserved=["mass"],
+        conserved={"mass": "exp(log_density)"},
         limits={"sound_speed": "> 0", "viscosity": ">= 0"},
         symbols={"velocity": "u", "log_density": "s", "sound_speed": "c", "viscosity": "nu"},
     )
-    units: ClassVar[dict[str, str]] = {
-        "kinetic_energy": "length^2/time^2",
-        "max_density": "1",
-        "max_mach": "1",
-        "cfl": "1",
-    }

@@ -58,10 +58,3 @@ class KellerSegel(Written):
         symbols={"cells": "n", "signal": "c", "diffusivity": "D_n", "signal_diffusivity": "D_c", "sensitivity": "chi",
                  "production": "a", "decay": "b", "growth": "r"},
     )  # fmt: skip
-    units: ClassVar[dict[str, str]] = {
-        "mean_cells": "cells",
-        "mean_signal": "signal",
-        "min_cells": "cells",
-        "max_cells": "cells",
-        "cfl": "1",
-    }

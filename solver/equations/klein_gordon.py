@@ -50,4 +50,3 @@ class KleinGordon(Written):
         limits={"wave_speed": ">= 0", "mass": ">= 0"},
         symbols={"rate_of_phi": "pi_", "wave_speed": "c", "mass": "m", "coupling": "lambda_"},
     )
-    units: ClassVar[dict[str, str]] = {"energy": "phi^2/time^2", "mean_square": "phi^2", "max_phi": "phi", "cfl": "1"}

@@ -49,13 +49,6 @@ class KortewegDeVries(Written):
         symbols={"nonlinearity": "a", "dispersion": "b"},
     )
     dimensions: ClassVar[tuple[int, ...]] = (1,)
-    units: ClassVar[dict[str, str]] = {
-        "mass": "u",
-        "momentum": "u^2",
-        "energy": "u^2*length/time",
-        "max_u": "u",
-        "cfl": "1",
-    }
 
 
 class ModifiedKortewegDeVries(Written):
@@ -82,20 +75,13 @@ class ModifiedKortewegDeVries(Written):
     text: ClassVar[Text] = Text(
         write="dt(u) = -2*sign*dx(u**3) - dx(dx(dx(u)))",
         fields={"u": "scalar"},
-        units={"u": "u"},
+        units={"u": "u", "energy": "u^2/length^2"},
         energies={},
         series={"mass": "u", "momentum": "u**2/2", "energy": "dx(u)**2/2 - sign*u**4/2", "max_u": "max(u)"},
         conserved=["mass", "momentum", "energy"],
         symbols={"sign": "sigma"},
     )
     dimensions: ClassVar[tuple[int, ...]] = (1,)
-    units: ClassVar[dict[str, str]] = {
-        "mass": "u",
-        "momentum": "u^2",
-        "energy": "u^2/length^2",
-        "max_u": "u",
-        "cfl": "1",
-    }
 
     def __check_init__(self) -> None:
         if self.sign not in (1, -1):

@@ -26,8 +26,7 @@ class KuramotoSivashinsky(Written):
     text: ClassVar[Text] = Text(
         write="dt(u) = -lap(u) - lap(lap(u)) - grad(u)@grad(u)/2",
         fields={"u": "scalar"},
-        units={"u": "u"},
+        units={"u": "u", "mean_square_gradient": "u^2/length^2"},
         means={"u": 0},
         series={"mean_square_gradient": "grad(u)@grad(u)"},
     )
-    units: ClassVar[dict[str, str]] = {"energy": "u^2", "mean_square_gradient": "u^2/length^2", "cfl": "1"}

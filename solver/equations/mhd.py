@@ -108,19 +108,6 @@ class MHD(Written):
     }
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3 / 2, 3: 5 / 3}
-    units: ClassVar[dict[str, str]] = {
-        "kinetic_energy": "length^2/time^2",
-        "magnetic_energy": "length^2/time^2",
-        "cross_helicity": "length^2/time^2",
-        "dissipation": "length^2/time^3",
-        "max_divergence": "1/time",
-        "cfl": "1",
-    }
-    units_of_invariants: ClassVar[dict[str, str]] = {
-        "energy": "length^2/time^2",
-        "magnetic_helicity": "length^3/time^2",
-        "squared_potential": "length^4/time^2",
-    }
 
     def __check_init__(self) -> None:
         require_mean_field(self.mean_field, self.grid)

@@ -18,6 +18,8 @@ from solver.equations.written import Written
 from solver.operators import Fields
 from solver.written import Text
 
+COLUMNS = ("energy", "enstrophy", "helicity", "dissipation", "max_divergence", "kmax_eta", "cfl")
+
 
 def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
     return tuple(tuple(gradient) for gradient in gradients)
@@ -101,21 +103,13 @@ class NavierStokes(Written):
     keeps_constraints: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0, 3: 5 / 3}
-    units: ClassVar[dict[str, str]] = {
-        "energy": "length^2/time^2",
-        "enstrophy": "1/time^2",
-        "dissipation": "length^2/time^3",
-        "max_divergence": "1/time",
-        "cfl": "1",
-        "kmax_eta": "1",
-    }
-    units_of_invariants: ClassVar[dict[str, str]] = {"helicity": "length/time^2"}
+    units: ClassVar[dict[str, str]] = {"kmax_eta": "1"}
 
     def __check_init__(self) -> None:
         require("diffusivities", self.diffusivities, "zero or more", least=0)
         require("mean_gradients", self.mean_gradients, "finite numbers")
         count, d = len(self.scalars), self.grid.dimensions
-        taken = {"velocity", "pressure", *self.units}
+        taken = {"velocity", "pressure", *COLUMNS}
         if len(set(self.scalars)) < count or taken & set(self.scalars) or "" in self.scalars:
             raise ValueError(
                 f"scalars {self.scalars}: names are needed that differ, none of {', '.join(sorted(taken))}"
@@ -156,9 +150,6 @@ class NavierStokes(Written):
         columns = super().columns(fields)
         smallest = self._smallest_eddy(fields["velocity"], columns["dissipation"])
         return {**columns, "kmax_eta": self.grid.k_max * smallest}
-
-    def series_units(self) -> dict[str, str]:
-        return {**self.units, **{f"{name}_variance": "1" for name in self.scalars}}
 
     def _smallest_eddy(self, u_hat: Array, dissipation: Array) -> Array:
         """η: Kolmogorov's (ν³/ε)^¼ in 3-D; in 2-D (ν³/χ)^(1/6) of the cascade of enstrophy, χ = ν⟨|∇ω|²⟩."""

@@ -32,10 +32,10 @@ def _text(dimensions: int, is_damped: bool) -> Text:
             "interaction_energy": f"-coupling*abs({psi})**4/2",
             "energy": "kinetic_energy + interaction_energy",
             "max_density": f"max(abs({psi})**2)",
-            **momentum,
         },
         invariants={"mass": f"abs({psi})**2"},
-        conserved=[] if is_damped else ["mass", *momentum, "energy"],
+        conserved={} if is_damped else {"mass": "mass", **momentum, "energy": "energy"},
+        units=dict.fromkeys(["kinetic_energy", "interaction_energy", "energy"], "density*length^2/time^2"),
         rate=f"abs(coupling)*abs({psi})**2/pi",
         symbols={psi: "psi", "coupling": "g", "damping": "gamma"},
     )
@@ -66,13 +66,6 @@ class NonlinearSchroedinger(Written):
 
     name: ClassVar[str] = "nonlinear-schroedinger"
     fields: ClassVar[dict[str, Field]] = {"wavefunction": Field("wavefunction", "density^(1/2)")}
-    units: ClassVar[dict[str, str]] = {
-        "mass": "density",
-        "energy": "density*length^2/time^2",
-        "kinetic_energy": "density*length^2/time^2",
-        "max_density": "density",
-        "cfl": "1",
-    }
 
     def __check_init__(self) -> None:
         require("damping", self.damping, "zero or more", least=0)

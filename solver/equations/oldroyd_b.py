@@ -67,10 +67,3 @@ class OldroydB(Written):
                  "relaxation_time": "lambda_", "stress_diffusivity": "kappa"},
     )  # fmt: skip
     dimensions: ClassVar[tuple[int, ...]] = (2,)
-    units: ClassVar[dict[str, str]] = {
-        "kinetic_energy": "length^2/time^2",
-        "elastic_energy": "length^2/time^2",
-        "dissipation": "length^2/time^3",
-        "max_stress": "length^2/time^2",
-        "cfl": "1",
-    }

@@ -50,4 +50,3 @@ class PhaseFieldCrystal(Written):
         limits={"pattern_wavenumber": "> 0"},
         symbols={"undercooling": "epsilon", "pattern_wavenumber": "q_0", "mismatch": "w"},
     )
-    units: ClassVar[dict[str, str]] = {"mean_psi": "1", "max_psi": "1", "free_energy": "1", "cfl": "1"}

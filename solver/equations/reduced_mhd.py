@@ -80,11 +80,6 @@ class ReducedMHD(Written):
     )  # fmt: skip
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
-    units: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(["kinetic_energy", "magnetic_energy", "energy", "cross_helicity"], "length^2/time^2"),
-        "dissipation": "length^2/time^3",
-        "cfl": "1",
-    }
 
     def rate_of_linear(self) -> ArrayLike:
         """B₀/Δz of the Alfvén waves along the mean field."""

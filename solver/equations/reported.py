@@ -195,15 +195,24 @@ class Reported(Equation):
         return function.made(at_points, known, self._places(function), self.grid.physical_shape)[0]
 
     def series_units(self) -> dict[str, str]:
-        if self.units:
-            return dict(self.units)
-        known = super().series_units() if self.text.energies is None else {}
-        names = [*self.worked.energies, *self.worked.columns, *(["cfl"] if self.has_rate else [])]
+        """Units of the columns; those that the fields' units do not tell stand in the class's `units`, or are 1."""
+        known = {**self.units_of_squares(), **self._derived_units, **self.units}
+        names = [*self.worked.energies, *self.worked.columns, *self.units, *(["cfl"] if self.has_rate else [])]
         return {name: known.get(name, "1") for name in names}
+
+    @property
+    def units_of_invariants(self) -> dict[str, str]:
+        """Units of the invariants, as far as those of the fields tell them."""
+        return {name: unit for name, unit in self._derived_units.items() if name in self.worked.invariants}
+
+    @property
+    def _derived_units(self) -> dict[str, str]:
+        units: dict[str, str] = self.text.derived_units({name: field.units for name, field in self.fields.items()})
+        return units
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
         columns = self.columns(fields) if self.text.conserved else {}
-        return {name: columns[name] for name in self.text.conserved}
+        return {name: self._column(column, fields, columns) for name, column in self.worked.conserved.items()}
 
     def conserved_scales(self, fields: Fields) -> dict[str, Array]:
         size = lambda parts: sum(jnp.abs(self._part(part, fields)) for part in parts)  # noqa: E731

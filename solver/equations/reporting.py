@@ -39,9 +39,12 @@ class Reporting(PeriodicSystem):
         """Units of each column of `series`, in their order."""
         if self.units:
             return dict(self.units)
+        return {**self.units_of_squares(), **({"cfl": "1"} if self.has_rate else {})}
+
+    def units_of_squares(self) -> dict[str, str]:
+        """Units of ½⟨|u|²⟩ of each field, by column."""
         squares = zip(self.energy_names(), self.fields.values(), strict=True)
-        names = {name: f"({field.units})^2" for name, field in squares}
-        return {**names, **({"cfl": "1"} if self.has_rate else {})}
+        return {name: f"({field.units})^2" for name, field in squares}
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
@@ -223,9 +226,8 @@ def squares_of_fields(equation: Reporting, fields: Fields) -> dict[str, Fields]:
 
 def invariant_units(equation: Reporting) -> dict[str, str]:
     """Units of the quantities that move between scales, as far as they are known."""
-    squares = zip(equation.energy_names(), equation.fields.values(), strict=True)
     own = getattr(equation, "units_of_invariants", {})
-    return {**{name: f"({field.units})^2" for name, field in squares}, **equation.series_units(), **own}
+    return {**equation.units_of_squares(), **equation.series_units(), **own}
 
 
 @runtime_checkable

@@ -47,24 +47,15 @@ class ShallowWater(Written):
         units={"velocity": "length/time", "height": "length"},
         energies={},
         series={
-            "volume": "height",
             "kinetic_energy": "(depth + height)*velocity@velocity/2",
             "potential_energy": "gravity*height**2/2",
             "energy": "kinetic_energy + potential_energy",
             "max_height": "max(height)",
             "min_height": "min(height)",
         },
-        conserved=["volume"],
+        conserved={"volume": "height"},
         limits={"depth": "> 0", "gravity": "> 0", "viscosity": ">= 0"},
         symbols={"velocity": "u", "height": "eta", "depth": "H", "gravity": "g", "rotation": "f", "viscosity": "nu"},
         aliased=True,
     )
     dimensions: ClassVar[tuple[int, ...]] = (2,)
-    units: ClassVar[dict[str, str]] = {
-        "energy": "length^3/time^2",
-        "kinetic_energy": "length^3/time^2",
-        "potential_energy": "length^3/time^2",
-        "max_height": "length",
-        "min_height": "length",
-        "cfl": "1",
-    }

@@ -51,4 +51,3 @@ class SineGordon(Written):
         limits={"wave_speed": "> 0", "mass": "> 0"},
         symbols={"rate_of_phi": "pi_", "wave_speed": "c", "mass": "m", "excess": "s"},
     )
-    units: ClassVar[dict[str, str]] = {"energy": "1/time^2", "mean_square": "1", "max_phi": "1", "cfl": "1"}

@@ -50,9 +50,3 @@ class SurfaceQuasiGeostrophic(Written):
         aliased=True,
     )
     spectrum_laws: ClassVar[dict[int, float]] = {2: 5 / 3}
-    units: ClassVar[dict[str, str]] = {
-        "variance": "length^2/time^2",
-        "energy": "length^3/time^2",
-        "max_slope": "1/time",
-        "cfl": "1",
-    }

@@ -40,7 +40,7 @@ class SwiftHohenberg(Written):
         write="dt(u) = growth*u - pattern_wavenumber**2*mismatch - lap(mismatch) + quadratic*u**2 - u**3",
         fields={"u": "scalar"},
         define={"mismatch": "pattern_wavenumber**2*u + lap(u)"},
-        units={"u": "1/time^(1/2)"},
+        units={"u": "1/time^(1/2)", "mean_square": "1/time", "max_u": "1/time^(1/2)", "free_energy": "1/time^2"},
         energies={},
         series={
             "mean_square": "u**2",
@@ -51,9 +51,3 @@ class SwiftHohenberg(Written):
         limits={"pattern_wavenumber": ">= 0"},
         symbols={"growth": "r", "pattern_wavenumber": "q_0", "quadratic": "g", "mismatch": "w"},
     )
-    units: ClassVar[dict[str, str]] = {
-        "mean_square": "1/time",
-        "max_u": "1/time^(1/2)",
-        "free_energy": "1/time^2",
-        "cfl": "1",
-    }

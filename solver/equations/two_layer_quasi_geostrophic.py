@@ -82,11 +82,3 @@ class TwoLayerQuasiGeostrophic(Written):
         aliased=True,
     )  # fmt: skip
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0}
-    units: ClassVar[dict[str, str]] = {
-        "energy": "length^2/time^2",
-        "kinetic_energy": "length^2/time^2",
-        "available_energy": "length^2/time^2",
-        "upper_enstrophy": "1/time^2",
-        "lower_enstrophy": "1/time^2",
-        "cfl": "1",
-    }

@@ -57,9 +57,3 @@ class Vorticity(Written):
         aliased=True,
     )
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0}
-    units: ClassVar[dict[str, str]] = {
-        "energy": "length^2/time^2",
-        "enstrophy": "1/time^2",
-        "palinstrophy": "1/(length*time)^2",
-        "cfl": "1",
-    }

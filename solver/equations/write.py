@@ -25,7 +25,7 @@ def write(
     invariants: Mapping[str, str] | None = None,
     spectra: Sequence[str] = (),
     vectors: Mapping[str, str] | None = None,
-    conserved: Sequence[str] = (),
+    conserved: Sequence[str] | Mapping[str, str] = (),
     rate: str = "",
     limits: Mapping[str, str] | None = None,
     plan: str = "fewest transforms",
@@ -41,7 +41,7 @@ def write(
         unknowns: the same of what is neither stored nor given a start: pressures, stream functions, potentials.
         define: what further names stand for.
         parameters: their names, or rank by name; by default every name that is nothing else is a number.
-        units: of each field, as far as they are known.
+        units: of each field, as far as they are known; those of columns follow, or are given here too.
         means: of the fields whose mean is 0 and stays so.
         components: names of the components of fields, by field; `u_x`, `u_y`, … by default.
         functions: of your own, by name, written with `jax.numpy`: of numbers at a point, with one number there. Terms
@@ -52,7 +52,7 @@ def write(
         invariants: densities that are quadratic in the fields and move between scales; the energies by default.
         spectra: columns that are quadratic in the fields and have a spectrum, as energies and invariants have.
         vectors: further vectors that diagnostics are asked for, linear in the fields, by name.
-        conserved: columns whose drift since the start the series has too.
+        conserved: columns whose drift since the start the series has too, or densities by name of what is no column.
         rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
         limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
         plan: `fewest transforms`, or `as written` for those that stand in the text.

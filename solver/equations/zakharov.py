@@ -49,4 +49,3 @@ class Zakharov(Written):
         rate="abs(density) + abs(envelope)**2",
         symbols={"envelope": "E", "density": "n", "rate_of_density": "nu"},
     )
-    units: ClassVar[dict[str, str]] = dict.fromkeys(("mass", "energy", "max_field", "min_density"), "1")

@@ -24,6 +24,7 @@ from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert, read_system
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, Slot, WrittenError
+from solver.written.units import units
 from solver.written.values import apart, is_mixed, refuse_coupling
 from solver.written.vocabulary import Word, nearest
 
@@ -52,7 +53,7 @@ class Text:
         unknowns: rank of what is neither stored nor given a start.
         define: what further names stand for.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
-        units: of each field, as far as they are known.
+        units: of each field, as far as they are known, and of columns whose units do not follow from those.
         means: of the fields whose mean is 0 and stays so.
         components: names of the components of fields, by field; made from the field's name where none are given.
         functions: of the user's, by name: each of numbers at a point, with one number there.
@@ -64,7 +65,8 @@ class Text:
         vectors: further vectors that diagnostics are asked for, as the velocity of a stream function: texts by name.
         spectra: columns that are quadratic in the fields, whose spectra are of interest beside those of energies and
             invariants.
-        conserved: columns without whose drift since the start the series is not complete.
+        conserved: columns without whose drift since the start the series is not complete; or densities by name, of
+            what need not be a column.
         rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
         limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
         symbols: how names are printed, as `u` for `velocity`.
@@ -91,7 +93,7 @@ class Text:
     invariants: Any = None
     vectors: Any = ()
     spectra: Sequence[str] = ()
-    conserved: Sequence[str] = ()
+    conserved: Any = ()
     rate: str = ""
     limits: Any = ()
     symbols: Any = ()
@@ -106,14 +108,19 @@ class Text:
             object.__setattr__(self, name, None if given is None else tuple(dict(given).items()))
         object.__setattr__(self, "components", tuple((name, tuple(names)) for name, names in self.components))
         known = [name for name, _ in self.fields]
-        for name, _ in [*self.units, *self.means, *self.components]:
+        for name, _ in [*self.means, *self.components]:
             if name not in known:
-                raise WrittenError(f"units, means and components of {name!r}{nearest(name, known)}")
+                raise WrittenError(f"means and components of {name!r}{nearest(name, known)}")
+        known += [name for name, _ in [*(self.energies or ()), *self.series, *(self.invariants or ())]]
+        for name, _ in self.units:
+            if name not in known:
+                raise WrittenError(f"units of {name!r}{nearest(name, known)}")
         for name, value in self.means:
             if not isinstance(value, str) and value != 0:
                 raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may stand in the text")
-        for name in ("conserved", "spectra"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        listed = self.conserved.items() if isinstance(self.conserved, Mapping) else self.conserved
+        object.__setattr__(self, "conserved", tuple((one, one) if isinstance(one, str) else one for one in listed))
+        object.__setattr__(self, "spectra", tuple(self.spectra))
         self._check_beside()
         if self.plan not in PLANS:
             raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
@@ -121,8 +128,9 @@ class Text:
     def _check_beside(self) -> None:
         """Refuse what is conserved or has a spectrum and is no column, and limits that are none."""
         columns = [name for name, _ in [*(self.energies or ()), *self.series]]
-        for table in ("conserved", "spectra"):
-            for name in getattr(self, table):
+        of_columns = {"conserved": [name for name, text in self.conserved if name == text], "spectra": self.spectra}
+        for table, names in of_columns.items():
+            for name in names:
                 if self.energies is not None and name not in columns:
                     raise WrittenError(f"{table} of {name!r}{nearest(name, columns)}")
         for name, limit in self.limits:
@@ -191,6 +199,10 @@ class Text:
         """Units of a field, `1` where none are given."""
         return dict(self.units).get(field, "1")
 
+    def derived_units(self, of_fields: Mapping[str, str]) -> dict[str, str]:
+        """Units of parameters, unknowns, energies, columns and invariants, as far as those of the fields tell them."""
+        return dict(_derived_units(self, tuple(of_fields.items())))
+
     def in_dimensions(self, dimensions: int, aliases: bool = False) -> Worked:
         """What is derived from the text for so many dimensions of space.
 
@@ -222,6 +234,7 @@ class Worked:
         invariants: quadratic forms that move between scales, by name.
         spectra: quadratic forms whose spectra are of interest, by name.
         vectors: components of further vectors, by name.
+        conserved: what is conserved, as columns of the series are made.
         sizes: of conserved quantities that may cancel to zero, by name; see `sizes_of`.
     """
 
@@ -235,6 +248,7 @@ class Worked:
     invariants: Mapping[str, tuple[Square, ...]]
     spectra: Mapping[str, tuple[Square, ...]]
     vectors: Mapping[str, tuple[Node, ...]]
+    conserved: Mapping[str, Column]
     sizes: Mapping[str, tuple[Part, ...]]
 
     @property
@@ -278,7 +292,8 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     for name, column in text.series:
         columns[name] = column_of(column, less, {*densities, *columns})
     of_columns = {**densities, **dict(text.series)}
-    sizes = {name: sizes_of(of_columns[name], less, of_columns) for name in text.conserved}
+    conserved: dict[str, str] = dict(text.conserved)
+    sizes = {name: sizes_of(of_columns.get(name, own), less, of_columns) for name, own in conserved.items()}
     invariants = forms
     if text.invariants is not None:
         invariants = {name: quadratic_form(density, less) for name, density in text.invariants}
@@ -296,6 +311,7 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
         invariants=invariants,
         spectra={**forms, **{name: quadratic_form(of_columns[name], less) for name in text.spectra}, **invariants},
         vectors={name: vector_of(vector, less) for name, vector in text.vectors},
+        conserved={name: column_of(own, less, {*densities, *columns}) for name, own in conserved.items()},
         sizes={name: parts for name, parts in sizes.items() if parts},
     )
 
@@ -310,6 +326,16 @@ def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
         raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")
     inner = {Slot("inner", i): Slot("inner", plan.inner.index(node)) for i, node in enumerate(values.inner)}
     return Rate(None, values.node.rewritten(lambda part: inner.get(part) if isinstance(part, Slot) else None), {})
+
+
+@cache
+def _derived_units(text: Text, of_fields: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    system = text.system
+    densities = [*(text.energies or ()), *text.series, *(text.invariants or ())]
+    columns = {name: insert(read_expression(own, text.words), system.definitions) for name, own in densities}
+    given = {name: unit for name, unit in text.units if name not in system.fields}
+    derived = units(system.lines, dict(of_fields), [*system.parameters, *system.unknowns], columns)
+    return {**derived, **given}
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
