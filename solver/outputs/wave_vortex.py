@@ -35,7 +35,9 @@ class WaveVortex(Records):
     def layout(self, equation: Reporting) -> RecordsLayout:
         parts = jax.eval_shape(lambda fields: reporting.parts(equation, fields), equation.field_shapes())
         if not parts:
-            raise ValueError(f"output {self.name}: {equation.name} has no vortical part and waves; boussinesq has")
+            raise ValueError(
+                f"output {self.name}: {equation.name} has no vortical part and waves; boussinesq is needed"
+            )
         units = next(iter(reporting.invariant_units(equation).values()))
         columns = {part: Column(("k",), units, f"energy of the part {part} in each shell") for part in parts}
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)

@@ -36,7 +36,7 @@ COLUMNS = {
     "reduced-mhd": ["cross_helicity", "magnetic_energy_from_waves"],
     "shallow-water": ["energy", "volume_drift"],
     "sine-gordon": ["energy_drift"],
-    "stratified-turbulence": ["kinetic_energy_from_forcing", "buoyancy_variance_from_forcing"],
+    "stratified-turbulence": ["kinetic_energy_from_forcing", "potential_energy_from_forcing"],
     "swift-hohenberg": ["free_energy"],
     "zakharov": ["mass_drift", "energy_drift"],
 }

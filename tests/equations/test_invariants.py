@@ -1,6 +1,7 @@
 """Energies against their budget, and transfers of invariants against the time derivative of their spectra."""
 
 import dataclasses
+import tomllib
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from solver.assemble.build import Assembly
 from solver.assemble.registry import Registry
 from solver.cli.new_run_file import new_run_file
 from solver.config import load
-from solver.equations import Equation
+from solver.equations import Equation, reporting
 from solver.equations.budget import BUDGET
 from solver.outputs.transfer import Transfer, invariant_transfer
 
@@ -61,14 +62,18 @@ CONSERVED = {
 }
 
 
-def assembled(folder, name, d, devices=1, *more):
-    """An equation from its run file, and noise without a mean: a mean magnetic field would change the helicity."""
+def assembly(folder, name, d, devices, *more):
+    """A run on a small grid, from the run file of `slabwave new`."""
     path = folder / "run.toml"
     path.write_text(new_run_file(ENTRIES[name], name))
-    small = [f"grid.shape={[16, 26, 9][:d]}", f"grid.lengths={[6.0, 7.0, 5.0][:d]}", "time.stepper=ifrk2"]
-    small += OF_SMALL_GRIDS.get((name, d), [])
+    small = [f"grid.shape={[16, 26, 9][:d]}", "time.stepper=ifrk2", *OF_SMALL_GRIDS.get((name, d), [])]
     config = load(path, REGISTRY, last_of_each([*small, *PARAMETERS.get((name, d), []), *more]))
-    equation = Assembly(config, sw.device_mesh(range(devices))).equation
+    return Assembly(config, sw.device_mesh(range(devices)))
+
+
+def assembled(folder, name, d, devices=1, *more):
+    """An equation from its run file, and noise without a mean: a mean magnetic field would change the helicity."""
+    equation = assembly(folder, name, d, devices, f"grid.lengths={[6.0, 7.0, 5.0][:d]}", *more).equation
     noise = np.random.default_rng(1)
     values = {}
     for field, given in equation.values_at_points().items():
@@ -120,6 +125,32 @@ def test_energies_change_by_their_budget(tmp_path, name, d):
         assert abs(sum(causes) - change) < 1e-12 * scale, (energy, rates)
         assert scale > 0
     assert any(column.endswith("_from_forcing") for column in columns) == forced
+
+
+IN_PLANES = ("gross-pitaevskii", "schroedinger-poisson")  # whose starts need two dimensions
+KEPT = [(name, 2 if name in IN_PLANES else min(entry.cls.dimensions)) for name, entry in ENTRIES.items()]
+
+
+@pytest.mark.parametrize(("name", "d"), KEPT)
+def test_what_is_conserved_drifts_no_more_than_the_stepper_errs(tmp_path, name, d):
+    """Half the step leaves less than half of the drift, or round-off alone; of what is linear in the fields always."""
+    split = issubclass(ENTRIES[name].cls, sw.equations.SplitEquation)
+    lengths = tomllib.loads(new_run_file(ENTRIES[name], name))["grid"]["lengths"][:d]
+    points = [f"grid.shape={[96, 26, 9][:d]}", f"grid.lengths={lengths}"]
+    points += ["grid.dealias=one-half"] if name == "modified-korteweg-de-vries" else []  # its term is cubic
+    run = assembly(tmp_path, name, d, 1, *points, f"time.stepper={'strang' if split else 'ifrk2'}")
+    start = run.start()
+    if not start.conserved:
+        return
+    drifts = []
+    for step in (2e-3, 1e-3):
+        state = sw.integrate(run.equation, run.stepper, start, step=step, steps=round(16e-3 / step))
+        now = run.equation.conserved(state.field)
+        sizes = reporting.conserved_scales(run.equation, start.field)
+        size = {q: max(abs(float(v)), float(sizes.get(q, 0.0))) for q, v in start.conserved.items()}
+        drifts.append({q: abs(float(now[q]) - float(v)) / size[q] for q, v in start.conserved.items()})
+    for q, drift in drifts[1].items():
+        assert drift < 1e-12 or drift < 0.5 * drifts[0][q] < 1e-2, (q, drifts)
 
 
 def _parameters(equation):
