@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import jax
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -225,9 +226,11 @@ def squares_of_fields(equation: Reporting, fields: Fields) -> dict[str, Fields]:
 
 
 def invariant_units(equation: Reporting) -> dict[str, str]:
-    """Units of the quantities that move between scales, as far as they are known."""
+    """Units of each of the quantities that move between scales; empty where they are not known. Traces the fields."""
+    names = jax.eval_shape(lambda fields: invariants(equation, fields), equation.field_shapes())
     own = getattr(equation, "units_of_invariants", {})
-    return {**equation.units_of_squares(), **equation.series_units(), **own}
+    known = {**equation.units_of_squares(), **equation.series_units(), **own}
+    return {name: known.get(name, "") for name in names}
 
 
 @runtime_checkable

@@ -40,7 +40,7 @@ class Transfer(Records):
     def layout(self, equation: Reporting) -> RecordsLayout:
         columns: dict[str, Column] = {}
         known = _equation(equation)
-        for name, units in _invariants(known).items():
+        for name, units in reporting.invariant_units(known).items():
             per_time = _per_time(units) if units else ""
             columns |= {
                 f"{name}_transfer": Column(("k",), per_time, f"rate at which N changes the {name} in each shell"),
@@ -83,10 +83,3 @@ def _equation(equation: Reporting) -> Equation:
     if not isinstance(equation, Equation):
         raise ValueError(f"output transfer: {equation.name} is split into T and V; an equation u_t = L u + N is needed")
     return equation
-
-
-def _invariants(equation: Equation) -> dict[str, str]:
-    """Names and units of the equation's invariants."""
-    units = reporting.invariant_units(equation)
-    names = jax.eval_shape(lambda fields: reporting.invariants(equation, fields), equation.field_shapes())
-    return {name: units.get(name, "") for name in names}
