@@ -40,6 +40,7 @@ def _text(has_wind: bool, has_cells: bool) -> Text:
             "min_c": "min(c)",
             "max_c": "max(c)",
         },
+        invariants={"variance": "(c - mean(c))**2"},
         conserved={"mean": "c"},
         limits={"diffusivity": ">= 0"},
         symbols={"velocity": "U", "cell_speed": "A", "diffusivity": "kappa"},

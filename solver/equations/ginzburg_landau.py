@@ -47,6 +47,7 @@ class ComplexGinzburgLandau(Written):
             "min_modulus": "min(abs(amplitude))",
             "max_modulus": "max(abs(amplitude))",
         },
+        invariants={"mean_square": "abs(amplitude)**2"},
         rate="abs(amplitude)**2*sqrt(1 + nonlinear_dispersion**2)",
         symbols={"amplitude": "A", "linear_dispersion": "alpha", "nonlinear_dispersion": "beta"},
     )

@@ -45,6 +45,7 @@ class KortewegDeVries(Written):
             "energy": "dispersion*dx(u)**2/2 - nonlinearity*u**3/6",
             "max_u": "max(u)",
         },
+        invariants={"momentum": "u**2/2"},
         conserved=["mass", "momentum", "energy"],
         symbols={"nonlinearity": "a", "dispersion": "b"},
     )
@@ -78,6 +79,7 @@ class ModifiedKortewegDeVries(Written):
         units={"u": "u", "energy": "u^2/length^2"},
         energies={},
         series={"mass": "u", "momentum": "u**2/2", "energy": "dx(u)**2/2 - sign*u**4/2", "max_u": "max(u)"},
+        invariants={"momentum": "u**2/2"},
         conserved=["mass", "momentum", "energy"],
         symbols={"sign": "sigma"},
     )

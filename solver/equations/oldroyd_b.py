@@ -42,7 +42,8 @@ class OldroydB(Written):
     name: ClassVar[str] = "oldroyd-b"
     text: ClassVar[Text] = Text(
         write=(
-            "dt(velocity) = -velocity@grad(velocity) - grad(pressure) + viscosity*lap(velocity) + div(stress)",
+            "dt(velocity) = -velocity@grad(velocity) - grad(pressure) + cause(viscosity, viscosity*lap(velocity))"
+            " + cause(stress, div(stress))",
             "div(velocity) = 0",
             "dt(stress) = -velocity@grad(stress) + 2*sym(stress@grad(velocity)) - stress/relaxation_time"
             " + 2*polymer_viscosity/relaxation_time*sym(grad(velocity)) + stress_diffusivity*lap(stress)",
@@ -50,9 +51,8 @@ class OldroydB(Written):
         fields={"velocity": "vector", "stress": "symmetric tensor"},
         unknowns={"pressure": "scalar"},
         units={"velocity": "length/time", "stress": "length^2/time^2"},
-        energies={},
+        energies={"kinetic_energy": "velocity@velocity/2"},
         series={
-            "kinetic_energy": "velocity@velocity/2",
             "elastic_energy": "(stress.x.x + stress.y.y)/2",
             "dissipation": "-viscosity*velocity@lap(velocity)",
             "max_stress": "max(stress.x.x + stress.y.y)",

@@ -53,6 +53,7 @@ class ShallowWater(Written):
             "max_height": "max(height)",
             "min_height": "min(height)",
         },
+        invariants={"linear_kinetic_energy": "depth*velocity@velocity/2", "potential_energy": "gravity*height**2/2"},
         conserved={"volume": "height"},
         limits={"depth": "> 0", "gravity": "> 0", "viscosity": ">= 0"},
         symbols={"velocity": "u", "height": "eta", "depth": "H", "gravity": "g", "rotation": "f", "viscosity": "nu"},

@@ -47,6 +47,7 @@ class SwiftHohenberg(Written):
             "max_u": "max(u)",
             "free_energy": "mismatch**2/2 - growth*u**2/2 - quadratic*u**3/3 + u**4/4",
         },
+        invariants={"mean_square": "u**2"},
         rate="abs(growth) + abs(2*quadratic*u - 3*u**2)",
         limits={"pattern_wavenumber": ">= 0"},
         symbols={"growth": "r", "pattern_wavenumber": "q_0", "quadratic": "g", "mismatch": "w"},

@@ -50,7 +50,7 @@ CONSERVED = {
     ("burgers", 1): ["energy"],
     ("hall-mhd", 3): ["energy", "magnetic_helicity", "ion_helicity"],
     ("hasegawa-wakatani", 2): ["energy", "potential_enstrophy"],
-    ("korteweg-de-vries", 1): ["energy"],
+    ("korteweg-de-vries", 1): ["momentum"],
     ("mhd", 2): ["energy", "cross_helicity", "squared_potential"],
     ("mhd", 3): ["energy", "cross_helicity", "magnetic_helicity"],
     ("navier-stokes", 2): ["energy", "enstrophy"],
