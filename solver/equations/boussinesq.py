@@ -119,7 +119,7 @@ class Boussinesq(Written):
 
     def numbers(self) -> dict[str, Any]:
         squared = jnp.asarray(self.buoyancy_frequency, self.grid.dtype) ** 2
-        own = {name: getattr(self, name) for name in self.text.system.parameters if name != "per_n2"}
+        own = {name: getattr(self, name) for name in self.own_text.system.parameters if name != "per_n2"}
         return {**own, "per_n2": 1 / jnp.where(squared > 0, squared, 1)}
 
     def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:

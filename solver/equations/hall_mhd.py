@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import ClassVar
 
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.field import Field
 from solver.equations.mhd import Vector, alfven_rate, require_mean_field
 from solver.equations.written import Written
 from solver.written import Text
@@ -16,54 +14,6 @@ from solver.written.components import plus, times
 from solver.written.parse import read_expression
 from solver.written.rates import Rate
 from solver.written.tree import Call, Entry, Slot
-
-
-@cache
-def _text(has_mean_field: bool) -> Text:
-    """The equations, with or without a mean field."""
-    u, b, d, b0 = "velocity", "magnetic_field", "ion_inertial_length", "mean_field"
-    total = f"({b0} + {b})" if has_mean_field else b
-    return Text(
-        write=[
-            f"dt({u}) = -{u}@grad({u}) + {total}@grad({b}) - grad(pressure)"
-            f" + cause(viscosity, viscosity*lap({u}) + hyper({u}, hyperviscosity, hyper_order))",
-            f"dt({b}) = curl(cross({u} - {d}*curl({b}), {total}))"
-            f" + cause(resistivity, resistivity*lap({b}) + hyper({b}, hyperresistivity, hyper_order))",
-            f"div({u}) = 0",
-            f"div({b}) = 0",
-        ],
-        fields={u: "vector", b: "vector"},
-        unknowns={"pressure": "scalar"},
-        define={"potential": f"-inverse_lap(curl({b}))"},
-        parameters={
-            **({b0: "vector"} if has_mean_field else {}),
-            **dict.fromkeys(["viscosity", "resistivity", d, "hyperviscosity", "hyperresistivity"], "scalar"),
-            "hyper_order": "scalar",
-        },
-        energies={"energy": f"({u}@{u} + {b}@{b})/2"},
-        series={
-            "kinetic_energy": f"{u}@{u}/2",
-            "magnetic_energy": f"{b}@{b}/2",
-            "cross_helicity": f"{u}@{b}",
-            "magnetic_helicity": f"potential@{b}",
-            "ion_helicity": f"(potential + {d}*{u})@({b} + {d}*curl({u}))",
-            "dissipation": f"hyperviscosity*{u}@fraclap({u}, hyper_order) - viscosity*{u}@lap({u})"
-            f" + hyperresistivity*{b}@fraclap({b}, hyper_order) - resistivity*{b}@lap({b})",
-        },
-        invariants={
-            "energy": f"({u}@{u} + {b}@{b})/2",
-            "magnetic_helicity": f"potential@{b}",
-            "ion_helicity": f"(potential + {d}*{u})@({b} + {d}*curl({u}))",
-        },
-        spectra=["kinetic_energy", "magnetic_energy"],
-        limits={
-            **dict.fromkeys(["viscosity", "resistivity", d, "hyperviscosity", "hyperresistivity"], ">= 0"),
-            "hyper_order": ">= 1",
-        },
-        symbols={u: "u", b: "b", b0: "B_0", d: "d_i", "pressure": "p", "potential": "a", "viscosity": "nu",
-                 "resistivity": "eta", "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
-        aliased=True,
-    )  # fmt: skip
 
 
 class HallMHD(Written):
@@ -105,24 +55,63 @@ class HallMHD(Written):
     hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "hall-mhd"
-    fields: ClassVar[dict[str, Field]] = {
-        "velocity": Field("vector", "length/time", solenoidal=True),
-        "magnetic_field": Field("vector", "length/time", solenoidal=True),
-    }
+    text: ClassVar[Text] = Text(
+        write=[
+            "dt(velocity) = -velocity@grad(velocity) + (mean_field + magnetic_field)@grad(magnetic_field)"
+            " - grad(pressure)"
+            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
+            "dt(magnetic_field) = curl(cross(velocity - ion_inertial_length*curl(magnetic_field),"
+            " mean_field + magnetic_field))"
+            " + cause(resistivity, resistivity*lap(magnetic_field)"
+            " + hyper(magnetic_field, hyperresistivity, hyper_order))",
+            "div(velocity) = 0",
+            "div(magnetic_field) = 0",
+        ],
+        fields={"velocity": "vector", "magnetic_field": "vector"},
+        unknowns={"pressure": "scalar"},
+        define={
+            "potential": "-inverse_lap(curl(magnetic_field))",
+            "ion_potential": "potential + ion_inertial_length*velocity",
+            "ion_vorticity": "magnetic_field + ion_inertial_length*curl(velocity)",
+        },
+        parameters={
+            "mean_field": "vector",
+            **dict.fromkeys(["viscosity", "resistivity", "ion_inertial_length"], "scalar"),
+            **dict.fromkeys(["hyperviscosity", "hyperresistivity", "hyper_order"], "scalar"),
+        },
+        units={"velocity": "length/time", "magnetic_field": "length/time"},
+        energies={"energy": "(velocity@velocity + magnetic_field@magnetic_field)/2"},
+        series={
+            "kinetic_energy": "velocity@velocity/2",
+            "magnetic_energy": "magnetic_field@magnetic_field/2",
+            "cross_helicity": "velocity@magnetic_field",
+            "magnetic_helicity": "potential@magnetic_field",
+            "ion_helicity": "ion_potential@ion_vorticity",
+            "dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+            " - magnetic_field@(resistivity*lap(magnetic_field)"
+            " + hyper(magnetic_field, hyperresistivity, hyper_order))",
+        },
+        invariants={
+            "energy": "(velocity@velocity + magnetic_field@magnetic_field)/2",
+            "magnetic_helicity": "potential@magnetic_field",
+            "ion_helicity": "ion_potential@ion_vorticity",
+        },
+        spectra=["kinetic_energy", "magnetic_energy"],
+        limits={
+            **dict.fromkeys(["viscosity", "resistivity", "ion_inertial_length"], ">= 0"),
+            **dict.fromkeys(["hyperviscosity", "hyperresistivity"], ">= 0"),
+            "hyper_order": ">= 1",
+        },
+        symbols={"velocity": "u", "magnetic_field": "b", "mean_field": "B_0", "ion_inertial_length": "d_i",
+                 "pressure": "p", "potential": "a", "viscosity": "nu", "resistivity": "eta", "hyperviscosity": "nu_h",
+                 "hyperresistivity": "eta_h", "hyper_order": "q"},
+        aliased=True,
+    )  # fmt: skip
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
 
     def __check_init__(self) -> None:
         require_mean_field(self.mean_field, self.grid)
-
-    @property
-    def text(self) -> Text:  # type: ignore[override]
-        """The equations, with a mean field if there is one."""
-        return _text(self.mean_field is not None)
-
-    @classmethod
-    def texts(cls, dimensions: int) -> list[Text]:
-        return [_text(has_mean_field=False), _text(has_mean_field=True)]
 
     def rate_at_points(self) -> Rate:
         """Σ_i (|u_i| + c |b_i|)/Δx_i, which the text cannot tell: the Hall term acts on a wavenumber k as k²."""

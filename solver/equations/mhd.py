@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
@@ -14,7 +13,6 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_product, weighted_mean_square
 from solver.equations.budget import Budget, Changes
-from solver.equations.field import Field
 from solver.equations.system import require
 from solver.equations.written import Written
 from solver.grid import Grid
@@ -22,53 +20,6 @@ from solver.operators import Fields, curl
 from solver.written import Text
 
 Vector: TypeAlias = Sequence[float] | Array
-
-
-@cache
-def _text(dimensions: int, has_mean_field: bool) -> Text:
-    """The equations, with or without a mean field.
-
-    Without one N conserves the last invariant: in 3-D the helicity ⟨a·b⟩ with b = ∇×a, in 2-D ⟨a²⟩ with b = ∇×(a ẑ).
-    """
-    u, b, b0 = "velocity", "magnetic_field", "mean_field"
-    tension, stretching = (f" + {b0}@grad({b})", f" + {b0}@grad({u})") if has_mean_field else ("", "")
-    third = (
-        {"magnetic_helicity": f"-inverse_lap(curl({b}))@{b}"}
-        if dimensions == 3
-        else {"squared_potential": f"-inverse_lap({b})@{b}"}
-    )
-    return Text(
-        write=[
-            f"dt({u}) = -{u}@grad({u}) + {b}@grad({b}){tension} - grad(pressure)"
-            f" + cause(viscosity, viscosity*lap({u}) + hyper({u}, hyperviscosity, hyper_order))",
-            f"dt({b}) = {b}@grad({u}) - {u}@grad({b}){stretching}"
-            f" + cause(resistivity, resistivity*lap({b}) + hyper({b}, hyperresistivity, hyper_order))",
-            f"div({u}) = 0",
-            f"div({b}) = 0",
-        ],
-        fields={u: "vector", b: "vector"},
-        unknowns={"pressure": "scalar"},
-        parameters={
-            **({b0: "vector"} if has_mean_field else {}),
-            **dict.fromkeys(["viscosity", "resistivity", "hyperviscosity", "hyperresistivity"], "scalar"),
-            "hyper_order": "scalar",
-        },
-        energies={"kinetic_energy": f"{u}@{u}/2", "magnetic_energy": f"{b}@{b}/2"},
-        series={
-            "cross_helicity": f"{u}@{b}",
-            "dissipation": f"hyperviscosity*{u}@fraclap({u}, hyper_order) - viscosity*{u}@lap({u})"
-            f" + hyperresistivity*{b}@fraclap({b}, hyper_order) - resistivity*{b}@lap({b})",
-            "max_divergence": f"max(max(abs(div({u})), abs(div({b}))))",
-        },
-        invariants={"energy": f"({u}@{u} + {b}@{b})/2", "cross_helicity": f"{u}@{b}", **third},
-        limits={
-            **dict.fromkeys(["viscosity", "resistivity", "hyperviscosity", "hyperresistivity"], ">= 0"),
-            "hyper_order": ">= 1",
-        },
-        symbols={u: "u", b: "b", b0: "B_0", "pressure": "p", "viscosity": "nu", "resistivity": "eta",
-                 "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
-        aliased=True,
-    )  # fmt: skip
 
 
 class MHD(Written):
@@ -102,24 +53,56 @@ class MHD(Written):
     hyper_order: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "mhd"
-    fields: ClassVar[dict[str, Field]] = {
-        "velocity": Field("vector", "length/time", solenoidal=True),
-        "magnetic_field": Field("vector", "length/time", solenoidal=True),
-    }
+    text: ClassVar[Text] = Text(
+        write=[
+            "dt(velocity) = -velocity@grad(velocity) + magnetic_field@grad(magnetic_field)"
+            " + mean_field@grad(magnetic_field) - grad(pressure)"
+            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
+            "dt(magnetic_field) = magnetic_field@grad(velocity) - velocity@grad(magnetic_field)"
+            " + mean_field@grad(velocity)"
+            " + cause(resistivity, resistivity*lap(magnetic_field)"
+            " + hyper(magnetic_field, hyperresistivity, hyper_order))",
+            "div(velocity) = 0",
+            "div(magnetic_field) = 0",
+        ],
+        fields={"velocity": "vector", "magnetic_field": "vector"},
+        unknowns={"pressure": "scalar"},
+        parameters={
+            "mean_field": "vector",
+            **dict.fromkeys(["viscosity", "resistivity"], "scalar"),
+            **dict.fromkeys(["hyperviscosity", "hyperresistivity", "hyper_order"], "scalar"),
+        },
+        units={"velocity": "length/time", "magnetic_field": "length/time"},
+        energies={
+            "kinetic_energy": "velocity@velocity/2",
+            "magnetic_energy": "magnetic_field@magnetic_field/2",
+        },
+        series={
+            "cross_helicity": "velocity@magnetic_field",
+            "dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+            " - magnetic_field@(resistivity*lap(magnetic_field)"
+            " + hyper(magnetic_field, hyperresistivity, hyper_order))",
+            "max_divergence": "max(max(abs(div(velocity)), abs(div(magnetic_field))))",
+        },
+        invariants={
+            "energy": "(velocity@velocity + magnetic_field@magnetic_field)/2",
+            "cross_helicity": "velocity@magnetic_field",
+            "magnetic_helicity": "-inverse_lap(curl(magnetic_field))@magnetic_field",
+            "squared_potential": "inverse_lap(curl(magnetic_field))**2",
+        },
+        limits={
+            **dict.fromkeys(["viscosity", "resistivity", "hyperviscosity", "hyperresistivity"], ">= 0"),
+            "hyper_order": ">= 1",
+        },
+        symbols={"velocity": "u", "magnetic_field": "b", "mean_field": "B_0", "pressure": "p", "viscosity": "nu",
+                 "resistivity": "eta", "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
+        aliased=True,
+    )  # fmt: skip
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3 / 2, 3: 5 / 3}
 
     def __check_init__(self) -> None:
         require_mean_field(self.mean_field, self.grid)
-
-    @property
-    def text(self) -> Text:  # type: ignore[override]
-        """The equations, with a mean field if there is one."""
-        return _text(self.grid.dimensions, self.mean_field is not None)
-
-    @classmethod
-    def texts(cls, dimensions: int) -> list[Text]:
-        return [_text(dimensions, has_mean_field) for has_mean_field in (False, True)]
 
     def rate_of_linear(self) -> ArrayLike:
         """Of the Alfvén waves along the mean field."""

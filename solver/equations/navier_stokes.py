@@ -26,23 +26,21 @@ def _nested(gradients: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
 
 
 @cache
-def _text(dimensions: int, scalars: tuple[str, ...] = (), *, gradients: bool, drag: bool, hyper: bool) -> Text:
-    """The equations with these passive scalars, whose parameters are numbered, and the terms that there are."""
-    energies = {"energy": "velocity@velocity/2", **{f"{name}_variance": f"{name}*{name}" for name in scalars}}
-    second = {"helicity": "velocity@curl(velocity)"} if dimensions == 3 else {"enstrophy": "curl(velocity)**2/2"}
-    damping = "viscosity*lap(velocity)" + hyper * " + hyper(velocity, hyperviscosity, hyper_order)"
+def _text(scalars: tuple[str, ...] = (), has_gradients: bool = False) -> Text:
+    """The equations with these passive scalars, whose parameters are numbered."""
     lines = [
-        f"dt(velocity) = -velocity@grad(velocity) - grad(pressure) + cause(viscosity, {damping})"
-        + drag * " - cause(drag, drag*velocity)"
+        "dt(velocity) = -velocity@grad(velocity) - grad(pressure)"
+        " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+        " - cause(drag, drag*velocity)"
     ]
-    own = ["viscosity", *(["drag"] if drag else []), *(["hyperviscosity", "hyper_order"] if hyper else [])]
-    parameters = dict.fromkeys(own, "scalar")
+    energies = {"energy": "velocity@velocity/2", **{f"{name}_variance": f"{name}*{name}" for name in scalars}}
+    parameters = dict.fromkeys(["viscosity", "drag", "hyperviscosity", "hyper_order"], "scalar")
     symbols = {"velocity": "u", "pressure": "p", "viscosity": "nu", "drag": "mu", "hyperviscosity": "nu_h",
                "hyper_order": "q"}  # fmt: skip
     for i, name in enumerate(scalars):
-        gradient = f" - cause(gradient, explicit(gradient_{i}@velocity))" if gradients else ""
+        gradient = f" - cause(gradient, explicit(gradient_{i}@velocity))" if has_gradients else ""
         lines.append(f"dt({name}) = -velocity@grad({name}) + cause(diffusion, diffusivity_{i}*lap({name})){gradient}")
-        parameters |= {f"diffusivity_{i}": "scalar"} | ({f"gradient_{i}": "vector"} if gradients else {})
+        parameters |= {f"diffusivity_{i}": "scalar"} | ({f"gradient_{i}": "vector"} if has_gradients else {})
         symbols |= {f"diffusivity_{i}": "kappa", f"gradient_{i}": "G"}
     return Text(
         write=[*lines, "div(velocity) = 0"],
@@ -52,11 +50,11 @@ def _text(dimensions: int, scalars: tuple[str, ...] = (), *, gradients: bool, dr
         energies=energies,
         series={
             "enstrophy": "-(velocity@lap(velocity) + div(velocity)**2)/2",
-            "dissipation": f"-velocity@({damping})" if hyper else "2*viscosity*enstrophy",
+            "dissipation": "2*viscosity*enstrophy - mean(velocity@hyper(velocity, hyperviscosity, hyper_order))",
             "max_divergence": "max(abs(div(velocity)))",
         },
-        invariants={**energies, **second},
-        limits={name: ">= 1" if name == "hyper_order" else ">= 0" for name in own},
+        invariants={**energies, "helicity": "velocity@curl(velocity)", "enstrophy": "curl(velocity)**2/2"},
+        limits={**dict.fromkeys(["viscosity", "drag", "hyperviscosity"], ">= 0"), "hyper_order": ">= 1"},
         symbols=symbols,
         aliased=True,
     )
@@ -124,26 +122,22 @@ class NavierStokes(Written):
     @property
     def text(self) -> Text:  # type: ignore[override]
         """The equations, with those of the passive scalars."""
-        present = {"drag": self.drag is not None, "hyper": self.hyperviscosity is not None}
-        return _text(self.grid.dimensions, self.scalars, gradients=bool(self.mean_gradients), **present)
+        return _text(self.scalars, bool(self.mean_gradients))
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
         flows = [(0, False), (1, False), (1, True), (2, False), (2, True)]
-        named = [(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
-        return [_text(dimensions, names, gradients=has, drag=False, hyper=False) for names, has in named]
+        return [_text(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
 
     @classmethod
     def fullest_text(cls) -> Text:
-        return _text(3, ("c",), gradients=True, drag=True, hyper=True)
+        return _text(("c",), has_gradients=True)
 
     def numbers(self) -> dict[str, Any]:
         gradients = {f"gradient_{i}": gradient for i, gradient in enumerate(self.mean_gradients)}
         diffusivities = {f"diffusivity_{i}": diffusivity for i, diffusivity in enumerate(self.diffusivities)}
-        given = {"viscosity": self.viscosity, "drag": self.drag, "hyperviscosity": self.hyperviscosity}
-        present = {name: value for name, value in given.items() if value is not None}
-        order = {} if self.hyperviscosity is None else {"hyper_order": self.hyper_order}
-        return {**present, **order, **diffusivities, **gradients}
+        own = {name: getattr(self, name) for name in ("viscosity", "drag", "hyperviscosity", "hyper_order")}
+        return {**{name: value for name, value in own.items() if value is not None}, **diffusivities, **gradients}
 
     def columns(self, fields: Fields) -> dict[str, Array]:
         """With k_max η, η the smallest eddies."""

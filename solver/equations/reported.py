@@ -39,6 +39,11 @@ class Reported(Equation):
 
     @property
     @abstractmethod
+    def own_text(self) -> Any:
+        """The text, without the terms of parameters that are None."""
+
+    @property
+    @abstractmethod
     def worked(self) -> Worked:
         """What is derived from the text for this grid's number of dimensions."""
 
@@ -172,7 +177,7 @@ class Reported(Equation):
     def _column(self, column: Column, fields: Fields, others: Mapping[str, Array]) -> Array:
         """A column from its parts and from those before it."""
         parts: dict[Node, Array] = {Slot("part", i): self._part(part, fields) for i, part in enumerate(column.parts)}
-        made = AtPoints((column.node,), (), self.text.functions)
+        made = AtPoints((column.node,), (), self.own_text.functions)
         numbers = {**others, **self._numbers(self._modes(0.0), made)}
         return jnp.asarray(made.made(parts, numbers, None, ())[0], self.grid.dtype)
 
@@ -189,7 +194,7 @@ class Reported(Equation):
     def _values(self, values: Values, rows: Rows) -> Array:
         """A function of the fields at all points. One inverse transform for each of its inner fields."""
         numbers = tuple(range(len(values.inner)))
-        function = AtPoints((values.node,), numbers, self.text.functions, is_one_number=True)
+        function = AtPoints((values.node,), numbers, self.own_text.functions, is_one_number=True)
         at_points = self._at_points(numbers, Plan(values.inner, (values.node,), {}), rows)
         known = self._numbers(self._modes(0.0), function)
         return function.made(at_points, known, self._places(function), self.grid.physical_shape)[0]
@@ -207,11 +212,11 @@ class Reported(Equation):
 
     @property
     def _derived_units(self) -> dict[str, str]:
-        units: dict[str, str] = self.text.derived_units({name: field.units for name, field in self.fields.items()})
+        units: dict[str, str] = self.own_text.derived_units({name: field.units for name, field in self.fields.items()})
         return units
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
-        columns = self.columns(fields) if self.text.conserved else {}
+        columns = self.columns(fields) if self.own_text.conserved else {}
         return {name: self._column(column, fields, columns) for name, column in self.worked.conserved.items()}
 
     def conserved_scales(self, fields: Fields) -> dict[str, Array]:
@@ -233,7 +238,7 @@ class Reported(Equation):
         return {name: self._by_shell(squares, rows) for name, squares in self.worked.spectra.items()}
 
     def spectra_of_fields(self) -> dict[str, str]:
-        default = self.text.energies is None or not self.worked.spectra
+        default = self.own_text.energies is None or not self.worked.spectra
         return dict(zip(self.energy_names(), self.fields, strict=True)) if default else {}
 
     def _by_shell(self, squares: Sequence[Square], rows: Rows) -> Array:

@@ -44,7 +44,8 @@ class Written(Reported):
     """An equation whose class has a `text`; linear part, transforms and right-hand side are derived from it.
 
     Every parameter that stands in the text is an attribute, as in other equations; see `numbers`. Those of a text that
-    the class does not declare are added. A text that depends on the equation is a property, and the class has its
+    the class does not declare are added. The terms of one that is None are left out, and so are columns that make sense
+    in other numbers of dimensions alone. A text that depends on the equation is a property, and the class has its
     `fields` and `dimensions` beside it. A subclass of `Equation` with a `text` becomes one of this class.
 
     Class attributes:
@@ -65,17 +66,24 @@ class Written(Reported):
                 cls.dimensions = dimensions_of(cls.text)
 
     def __check_init__(self) -> None:
-        _ = self.text.system  # refuses a text that cannot be read
-        limits = dict(self.text.limits)
+        _ = self.own_text.system  # refuses a text that cannot be read
+        limits = dict(self.own_text.limits)
         for name, value in self.numbers().items():
             words, options = LIMITS[limits.get(name, "")]
             require(name, value, words, **options)
-        require_powers(self.grid, self.text.system, self.numbers())
+        require_powers(self.grid, self.own_text.system, self.numbers())
+
+    @property
+    def own_text(self) -> Text:
+        """The text, without the terms of parameters that are None."""
+        text: Text = self.text
+        given = {name: getattr(self, name, 0) for name in text.system.parameters}
+        return text.without(frozenset(name for name, value in given.items() if value is None))
 
     @property
     def worked(self) -> Worked:
         """What is derived from the text for this grid's number of dimensions."""
-        return self.text.in_dimensions(self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
+        return self.own_text.in_dimensions(self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
 
     def linear(self) -> LinearOperator:
         return self._operator(self.worked.linear)
@@ -175,7 +183,7 @@ class Written(Reported):
         parts = [found.reaction] if found.speeds is None else [across(*pair) for pair in enumerate(found.speeds)]
         [(inner, _)] = self.worked.plan.levels()
         node = plus(part for part in parts if part is not None)
-        return AtPoints((node,), tuple(inner), self.text.functions, is_one_number=True)
+        return AtPoints((node,), tuple(inner), self.own_text.functions, is_one_number=True)
 
     def _numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
         """The numbers that functions at the points need, of parameters, time, spacing, and what a rate is made with."""
@@ -199,12 +207,12 @@ class Written(Reported):
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
     ) -> tuple[Rows, Any]:
         """The products of a plan, its levels one after the other; and the largest of a number at the points."""
-        if self.text.is_mixed:
+        if self.own_text.is_mixed:
             return self._carried_out_of_both_kinds(plan, fields, t, largest)
         modes, found = self._modes(t), None
         coefficients = self._coefficients(fields)
         for inner, products in plan.levels():
-            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.text.functions)
+            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.own_text.functions)
             hats = self._inner([plan.inner[i] for i in inner], Rows(modes, coefficients, fields))
             numbers = self._numbers(modes, function, *([] if largest is None else [largest]))
             made = self.transform.pointwise(function, hats, numbers, self._places(function), largest=largest)
@@ -217,12 +225,12 @@ class Written(Reported):
     ) -> tuple[Rows, Any]:
         """The same where some fields are real and some complex: each inner field and product by its own transform."""
         changes = self.worked.changes if plan is self.worked.plan else {ZERO: plan.rows[""]}
-        names = complex_names(self.text.system)
+        names = complex_names(self.own_text.system)
         rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
         needed, found = forms(plan, rows_by_kind, names), None
         rows = self._rows(fields, t)
         for inner, products in plan.levels():
-            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.text.functions)
+            function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.own_text.functions)
             values = self._at_points(inner, plan, rows)
             numbers = self._numbers(rows.modes, function, *([] if largest is None else [largest]))
             made = function.made(values, numbers, self._places(function), self.grid.physical_shape)
@@ -242,7 +250,9 @@ class Written(Reported):
 
     def _at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
         """Values of inner fields, by slot: those of one kind in one transform."""
-        complex_ones = forms(plan, (), complex_names(self.text.system)).complex_inner if self.text.is_mixed else ()
+        complex_ones = (
+            forms(plan, (), complex_names(self.own_text.system)).complex_inner if self.own_text.is_mixed else ()
+        )
         values: dict[Node, Array] = {}
         for kind in (False, True):
             slots = [i for i in inner if (i in complex_ones) is kind]
@@ -254,10 +264,10 @@ class Written(Reported):
         return values
 
     def text_table(self) -> dict[str, Any]:
-        return self.text.table if isinstance(type(self).text, Text) else {}
+        return self.own_text.table if isinstance(type(self).text, Text) else {}
 
     def plan_to_keep(self) -> str:
-        return self.worked.plan_to_keep if self.text.plan != "as written" else ""
+        return self.worked.plan_to_keep if self.own_text.plan != "as written" else ""
 
     def keep_plan(self, plan: str) -> None:
         keep_plan(plan)
@@ -265,7 +275,10 @@ class Written(Reported):
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
         """The texts that equations of this class have in so many dimensions, of which the library keeps plans."""
-        return [cls.text] if isinstance(cls.text, Text) else []
+        if not isinstance(cls.text, Text):
+            return []
+        optional = frozenset(name for name in cls.text.system.parameters if getattr(cls, name, 0) is None)
+        return [cls.text.without(optional), cls.text] if optional else [cls.text]
 
     @classmethod
     def fullest_text(cls) -> Text | None:
@@ -274,14 +287,14 @@ class Written(Reported):
         return texts[-1] if texts else None
 
     def derivation(self) -> list[tuple[str, str]]:
-        return report(self.text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
+        return report(self.own_text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
 
     def _rows(self, fields: Fields, t: ArrayLike = 0.0) -> Rows:
         return self._rows_of(self._coefficients(fields), t, fields)
 
     def _rows_of(self, coefficients: Mapping[Node, Array], t: ArrayLike, fields: Fields | None = None) -> Rows:
         """Rows from coefficients of the scalars of fields."""
-        if not self.text.is_mixed:
+        if not self.own_text.is_mixed:
             return Rows(self._modes(t), coefficients, fields)
         of_kind = lambda real: {s: c for s, c in coefficients.items() if self.fields[named(s)].real is real}  # noqa: E731
         other = Rows(self._modes(t, self.grid.as_complex), of_kind(False), fields)
@@ -328,7 +341,7 @@ class Written(Reported):
 
     def numbers(self) -> dict[str, Any]:
         """The parameters of the text by name: attributes of the equation by default."""
-        return {name: getattr(self, name) for name in self.text.system.parameters}
+        return {name: getattr(self, name) for name in self.own_text.system.parameters}
 
 
 Equation.of_a_text = Written

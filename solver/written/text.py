@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 from solver.written.agreement import is_conserved, refuse_broken_constraints
 from solver.written.arranged import Row
-from solver.written.canonical import canonical_table
+from solver.written.canonical import canonical, canonical_table
 from solver.written.columns import Column, Part, column_of, sizes_of, values_of
 from solver.written.elimination import Reduced, reduced
 from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, vector_of
 from solver.written.formula import unicode
-from solver.written.kinds import VECTOR, kind_of
+from solver.written.kinds import SCALAR, VECTOR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
+from solver.written.optional import lines_without, table_without, without
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Rate, Unseen, rate
@@ -26,7 +27,7 @@ from solver.written.system import System, insert, read_system
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, Slot, WrittenError
 from solver.written.units import units
 from solver.written.values import apart, is_mixed, refuse_coupling
-from solver.written.vocabulary import Word, nearest
+from solver.written.vocabulary import EXTREMES, Word, nearest
 
 PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
     "fewest transforms": lambda less: kept(less, cheapest_plan),
@@ -203,6 +204,10 @@ class Text:
         """Units of parameters, unknowns, energies, columns and invariants, as far as those of the fields tell them."""
         return dict(_derived_units(self, tuple(of_fields.items())))
 
+    def without(self, names: frozenset[str]) -> Text:
+        """The text without the terms that hold these parameters, and without columns of which nothing is left."""
+        return _without(self, names) if names else self
+
     def in_dimensions(self, dimensions: int, aliases: bool = False) -> Worked:
         """What is derived from the text for so many dimensions of space.
 
@@ -289,14 +294,16 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
         refuse_coupling(linear, less)
     forms = {name: quadratic_form(density, less) for name, density in densities.items()}
     columns: dict[str, Column] = {}
-    for name, column in text.series:
+    series = _fitting(text, text.series, dimensions)
+    for name, column in series.items():
         columns[name] = column_of(column, less, {*densities, *columns})
-    of_columns = {**densities, **dict(text.series)}
+    of_columns = {**densities, **series}
     conserved: dict[str, str] = dict(text.conserved)
     sizes = {name: sizes_of(of_columns.get(name, own), less, of_columns) for name, own in conserved.items()}
     invariants = forms
     if text.invariants is not None:
-        invariants = {name: quadratic_form(density, less) for name, density in text.invariants}
+        fitting = _fitting(text, text.invariants, dimensions)
+        invariants = {name: quadratic_form(density, less) for name, density in fitting.items()}
     return Worked(
         less=less,
         linear=linear,
@@ -316,6 +323,32 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
     )
 
 
+def _fitting(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:
+    """Columns that make sense in so many dimensions; one that makes sense in none stays, and is refused for what it is.
+
+    So a helicity stands beside an enstrophy, which is a scalar in two dimensions alone.
+    """
+    system, names = text.system, {name: SCALAR for name, _ in [*(text.energies or ()), *text.series]}
+
+    def fits(own: str, d: int) -> bool:
+        node = insert(read_expression(own, text.words), system.definitions)
+        try:
+            return kind_of(_without_extremes(node), {**names, **system.kinds}, d, system.functions).order == 0
+        except WrittenError:
+            return False
+
+    others = [d for d in system.dimensions if d != dimensions]
+    left_out = lambda own: not fits(own, dimensions) and any(fits(own, d) for d in others)  # noqa: E731
+    return {name: own for name, own in table if not left_out(own)}
+
+
+def _without_extremes(node: Node) -> Node:
+    """An expression with what `max(f)` and `min(f)` are taken of in their place."""
+    if isinstance(node, Call) and node.function in EXTREMES and len(node.arguments) == 1:
+        return _without_extremes(node.arguments[0])
+    return node.map_children(_without_extremes)
+
+
 def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
     """The rate that stands beside the equations, in inner fields of the plan."""
     values, place = values_of(scalar_of(text, less), less), read_expression(text, less.system.functions).place
@@ -326,6 +359,28 @@ def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
         raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")
     inner = {Slot("inner", i): Slot("inner", plan.inner.index(node)) for i, node in enumerate(values.inner)}
     return Rate(None, values.node.rewritten(lambda part: inner.get(part) if isinstance(part, Slot) else None), {})
+
+
+@cache
+def _without(text: Text, names: frozenset[str]) -> Text:
+    changed: dict[str, Any] = {}
+    for table in ("define", "energies", "series", "invariants", "vectors", "conserved"):
+        given = getattr(text, table)
+        read = {name: read_expression(own, text.words) for name, own in given or ()}
+        kept, names = table_without(read, names)
+        changed[table] = None if given is None else {name: canonical(node) for name, node in kept.items()}
+    lines = lines_without((read_line(line, text.words) for line in text.write), names)
+    rate_left = without(read_expression(text.rate, text.words), names) if text.rate else None
+    return replace(
+        text,
+        write=[canonical(line) for line in lines],
+        **changed,
+        parameters=None if text.parameters is None else [pair for pair in text.parameters if pair[0] not in names],
+        limits=[pair for pair in text.limits if pair[0] not in names],
+        units=[pair for pair in text.units if pair[0] not in names],
+        spectra=[name for name in text.spectra if name not in names],
+        rate="" if rate_left is None else canonical(rate_left),
+    )
 
 
 @cache
