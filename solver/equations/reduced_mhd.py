@@ -15,12 +15,12 @@ from solver.written import Text
 class ReducedMHD(Written):
     """Reduced magnetohydrodynamics, periodic: a strong mean field B₀ along z, and what moves across it.
 
-    Alfvén units: u = ẑ×∇φ and b = ẑ×∇ψ are velocities, ω and j their vorticity and current along z. What varies along
-    x and y at no place, k_x = k_y = 0, moves nothing. Alfvén waves along B₀, ω = ±k_z B₀, and damping form one 2 × 2
-    matrix per mode, so that they are exact for any step with integrating-factor and exponential steppers; the planes
-    z = constant are coupled by them alone. A right-hand side costs 4 inverse and 3 forward transforms in two exchanges.
-    Ideal flow conserves the energy ½⟨|u|² + |b|²⟩ and the cross-helicity ⟨u·b⟩; where nothing varies along z it is
-    two-dimensional magnetohydrodynamics.
+    Alfvén units: u = ẑ×∇φ and b = ẑ×∇ψ are velocities, ω and j their vorticity and current along z. Modes with
+    k_x = k_y = 0 move nothing. Alfvén waves along B₀, ω = ±k_z B₀, and damping form one 2 × 2 matrix per mode, so that
+    they are exact for any step with integrating-factor and exponential steppers; the planes z = constant are coupled by
+    them alone. A right-hand side costs 4 inverse and 3 forward transforms in two exchanges. Ideal flow conserves the
+    energy ½⟨|u|² + |b|²⟩ and the cross-helicity ⟨u·b⟩; where nothing varies along z it is two-dimensional
+    magnetohydrodynamics.
 
     Good values: B₀ = 1 and fluctuations of order one in a box of 2π across and along, ν = η = 0.01 at 64³; where B₀ is
     large, lengths along z are measured in units of the distance that a wave runs in a time unit.
