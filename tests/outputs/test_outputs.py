@@ -286,17 +286,15 @@ def test_an_output_of_ones_own_is_described(tmp_path):
 
 
 def test_what_a_spectrum_is_of(make_grid):
-    """That of a field whose equation has another energy is no energy; nothing is the mean square of an energy."""
+    """Each has the name and the meaning of the series that its shells add up to."""
     flow = make_grid((8, 8), devices=1)
     long_names = lambda equation: {  # noqa: E731
         name: column.long_name for name, column in sw.outputs.Spectra().layout(equation).columns.items()
     }
-    assert long_names(sw.equations.KortewegDeVries(make_grid((16,), devices=1))) == {
-        "energy": "half the mean square of u in each shell"
-    }
-    summed = "{0} in each shell: the sum of all shells is that of the series"
-    expected = {name: summed.format(name) for name in ("energy", "enstrophy")}
-    assert long_names(sw.equations.Vorticity(flow)) == expected
+    waves = sw.equations.KortewegDeVries(make_grid((16,), devices=1))
+    for equation, names in ((waves, ["momentum"]), (sw.equations.Vorticity(flow), ["energy", "enstrophy"])):
+        expected = {name: f"{name} in each shell: the sum of all shells is that of the series" for name in names}
+        assert long_names(equation) == expected
 
 
 @pytest.mark.parametrize("made", [sw.outputs.Series, sw.outputs.Checkpoints])
