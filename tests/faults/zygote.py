@@ -142,7 +142,9 @@ def _wait(pid: int, timeout: float) -> int:
 
 def _serve() -> None:
     from solver.assemble.classes import BASES, built_in
+    from solver.stop import remember_signals
 
+    remember_signals()  # each run inherits it: one that is signalled before it has executed a line remembers it, too
     for kind in BASES:
         built_in(kind)
     for line in sys.stdin:
