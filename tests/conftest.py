@@ -1,4 +1,7 @@
-"""Eight virtual devices, double precision, and every annotated shape and type checked at run time."""
+"""Eight virtual devices, double precision, and shapes and types checked at run time wherever arrays are annotated.
+
+Types without arrays are mypy's; checking them again at every call would take half of the time of planning a text.
+"""
 
 import atexit
 import gc
@@ -6,6 +9,7 @@ import math
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import jax
 import jaxtyping
@@ -26,7 +30,13 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
 jax.devices()  # eight from now on, whatever a command asks for that a test runs in this process
 
-with jaxtyping.install_import_hook("solver", "typecheck.check"):
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "solver").rglob("*.py"))
+ANNOTATED = [path for path in SOURCES if "from jaxtyping import" in path.read_text(encoding="utf-8")]
+
+with jaxtyping.install_import_hook(
+    [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ANNOTATED], "typecheck.check"
+):
     from solver.assemble.classes import BASES, built_in
 
     for kind in BASES:

@@ -45,7 +45,7 @@ FUNCTIONS = {
 
 
 class GridModes(Modes):
-    """Symbols on the modes that a grid stores.
+    """Symbols on the modes that a grid stores; each is worked out once, or a program would be long to trace.
 
     Args:
         grid: of the fields.
@@ -55,6 +55,12 @@ class GridModes(Modes):
     def __init__(self, grid: Grid, numbers: Mapping[str, Any]) -> None:
         self.grid, self.numbers = grid, numbers
         self.slopes = grid.derivative_wavenumbers()
+        self._values: dict[Node, Any] = {}
+
+    def value(self, symbol: Node) -> Any:
+        if symbol not in self._values:
+            self._values[symbol] = super().value(symbol)
+        return self._values[symbol]
 
     def derivative(self, axis: int) -> Turned:
         return Turned(jnp.asarray(self.slopes[axis]), True)
@@ -110,7 +116,8 @@ class LargeMode(GridModes):
     """
 
     def __init__(self, axis: int, dimensions: int, numbers: Mapping[str, Any]) -> None:
-        self.numbers, self.sizes = numbers, [LARGE if i == axis else 0.0 for i in range(dimensions)]
+        self.numbers, self._values = numbers, {}
+        self.sizes = [LARGE if i == axis else 0.0 for i in range(dimensions)]
 
     def derivative(self, axis: int) -> Turned:
         return Turned(self.sizes[axis])

@@ -67,9 +67,13 @@ def phi_matrices(matrices: Array, count: int) -> list[Array]:
     # frexp: norm = m · 2^e with m < 1, exactly and without a logarithm
     doublings = jax.lax.stop_gradient(jnp.clip(jnp.frexp(norm)[1] + 1, 0, MAX_DOUBLINGS))
     small = jnp.ldexp(jnp.ones_like(norm), -doublings) * matrices
-    highest = identity * (1 / math.factorial(TAYLOR_TERMS + count))
-    for n in range(TAYLOR_TERMS - 1, -1, -1):
-        highest = multiply(small, highest) + identity * (1 / math.factorial(n + count))
+    weights = [1 / math.factorial(n + count) for n in range(TAYLOR_TERMS, -1, -1)]
+    start = jnp.broadcast_to(identity * weights[0], small.shape).astype(small.dtype)
+
+    def add_term(highest: Array, weight: Array) -> tuple[Array, None]:
+        return multiply(small, highest) + identity * weight, None
+
+    highest, _ = jax.lax.scan(add_term, start, jnp.asarray(weights[1:], identity.dtype))  # a loop is quick to compile
     phi = [highest]
     for k in range(count, 0, -1):
         phi.insert(0, multiply(small, phi[0]) + identity * (1 / math.factorial(k - 1)))
