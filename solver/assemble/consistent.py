@@ -14,9 +14,18 @@ from solver.loop import check_end
 def resolve(config: Config, *, from_start: bool = True) -> Config:
     """The same run file, once every part of it has been checked against every other.
 
+    Of an ensemble the first member is, and one for each value that bounds those of the others.
+
     Raises:
         ConfigError: parts that do not go together, or a missing input file.
     """
+    if config.ensemble is not None:
+        for values, bound in zip(config.ensemble.bounds(), config.bounds, strict=True):
+            try:
+                resolve(bound, from_start=from_start)
+            except ConfigError as error:
+                [(key, value)] = values.items()
+                raise ConfigError(f"ensemble, with {key} = {value!r}: {error}") from None
     _check_names(config)
     _check_intervals(config)
     dry_run(config, smallest_count(config), from_start=from_start)

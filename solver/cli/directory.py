@@ -10,18 +10,37 @@ from typing import Any
 from solver.assemble.registry import Registry
 from solver.config import ConfigError, read_toml
 from solver.io import RunDirectory
+from solver.reading import is_ensemble, refuse_ensemble
 
 
 def open_run(path: str) -> RunDirectory:
-    """The directory of a run, given by its path.
+    """The directory of one run, given by its path.
 
     Raises:
-        ConfigError: there is no run in it.
+        ConfigError: there is no run in it, or an ensemble of runs.
+    """
+    directory = open_any(path)
+    refuse_ensemble(directory)
+    return directory
+
+
+def open_any(path: str) -> RunDirectory:
+    """The directory of a run or of an ensemble, given by its path.
+
+    Raises:
+        ConfigError: there is neither in it.
     """
     directory = RunDirectory(Path(path))
     if not directory.run_file.exists():
         raise ConfigError(f"{path} holds no run: {directory.run_file} does not exist")
     return directory
+
+
+def runs_below(path: Path) -> list[RunDirectory]:
+    """The runs in a directory, sorted by name; none if the directory is a run itself."""
+    if not path.is_dir() or ((path / "config.toml").exists() and not is_ensemble(RunDirectory(path))):
+        return []
+    return [RunDirectory(folder) for folder in sorted(path.iterdir()) if (folder / "config.toml").exists()]
 
 
 def is_of_a_run(path: Path) -> bool:

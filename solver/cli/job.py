@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 
 import jax
 
 from solver import assemble
-from solver.assemble.branch import kept_start
 from solver.cli.codes import FINISHED, STOPPED_EARLY
+from solver.cli.members import refuse_members, run_members
+from solver.cli.one_run import run_one
 from solver.cluster import (
-    LOGGER,
     Launch,
     available_cores,
     find_launch,
@@ -33,19 +30,13 @@ from solver.cluster import (
     will_be_cpu,
 )
 from solver.config import Config, ConfigError
-from solver.io import RunDirectory, list_checkpoints
-from solver.loop import BlowUp
+from solver.io import RunDirectory
 from solver.mesh import device_mesh
-from solver.reading import AFTER_BLOW_UP, run_status
 from solver.simulation import (
     Profile,
-    locked_run_directory,
-    record_branch,
     refuse_earlier_end,
     refuse_other_physics,
-    simulate,
 )
-from solver.steppers.state import State
 from solver.stop import StopRequest
 
 
@@ -60,22 +51,13 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
         otherwise=f"; slabwave resume {directory.path} --branch NEW key=value … goes on with others in a directory NEW",
     )
     refuse_earlier_end(directory, config.time.end)
-
-
-def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
-    """Raises BlowUp, which gives exit code 3, if the run blew up and its run file is the same as then.
-
-    Otherwise each job of a chain of batch jobs would compute from the last checkpoint to the same blow-up.
-    """
-    before = run_status(directory)
-    if before.status == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml():
-        raise BlowUp(f"{directory.path}: {before.message}; the same run file would lead there again: {AFTER_BLOW_UP}")
+    refuse_members(config, directory)
 
 
 def run_job(
     config: Config, directory: RunDirectory, options: argparse.Namespace, profile: Profile | None = None
 ) -> int:
-    """Run or continue the run of a checked run file; `profile` traces some steps. Returns the exit code."""
+    """Run or continue what a checked run file describes; `profile` traces some steps. Returns the exit code."""
     checkpoints = config.outputs.get("checkpoints")
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     address = (options.coordinator, options.processes, options.process)
@@ -83,50 +65,18 @@ def run_job(
     if launch.processes > 1 and will_be_cpu(config.devices.platform):
         keep_output_to_python()
     start_log(quiet=launch.process != 0, times="SLURM_JOB_ID" in os.environ and not sys.stdout.isatty())
+    continues = getattr(options, "resume", True)
     with StopRequest() as stop:
         assembly, notes = join_job(config, launch)
-        devices = list(assembly.mesh.devices.flat)
-        differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
-        with locked_run_directory(
-            directory, config.to_toml(), devices, config.known_outputs, config.sources, differs,
-            continues=getattr(options, "resume", True),
-        ) as lock:  # fmt: skip
-            for line in [*report(launch, devices), *notes, _summary(assembly), *differs]:
-                LOGGER.info(line)
-            stop.listen()  # again, since joining replaces the signal handlers
-            simulation = replace(assembly.simulation, start=lambda: _start(assembly))
-            with _blow_up_names_branch(directory):
-                _, finished = simulate(simulation, stop, lock, profile)
+        stop.listen()  # again, since joining replaces the signal handlers
+        lines = [*report(launch, list(assembly.mesh.devices.flat)), *notes]
+        if config.members:
+            finished = run_members(assembly, directory, stop, lines, continues=continues)
+        else:
+            finished = run_one(assembly, directory, stop, lines, continues=continues, profile=profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY
-
-
-@contextmanager
-def _blow_up_names_branch(directory: RunDirectory) -> Iterator[None]:
-    """Add the command that continues from the last checkpoint to the message of a blow-up."""
-    try:
-        yield
-    except BlowUp as error:
-        if not list_checkpoints(directory.checkpoints):
-            raise
-        raise BlowUp(
-            f"{error}; slabwave resume {directory.path} --branch NEW time.step=… goes on from the last checkpoint with "
-            "another step"
-        ) from error
-
-
-def _start(assembly: assemble.Assembly) -> State:
-    LOGGER.info("starting from %s", ", ".join(start.name for start in assembly.config.initial.values()))
-    try:
-        state = assembly.start()
-    except ValueError as error:
-        raise ConfigError(f"initial: {error}") from error
-    kept = kept_start(assembly.config)
-    if kept is not None:
-        there = kept.checkpoint()
-        record_branch(there.path, there.t, assembly.config.directory)
-    return state
 
 
 def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> tuple[assemble.Assembly, list[str]]:
@@ -141,7 +91,8 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
         notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
     join(launch, stall_limit=config.time.stall_limit)
     count = len(config.devices.use or jax.devices())
-    assemble.check_device_count(config, count)
+    for each in config.members or (config,):
+        assemble.check_device_count(each, count)
     try:
         mesh = device_mesh(config.devices.use, shape=assemble.mesh_shape(config, count))
     except ValueError as error:
@@ -185,12 +136,3 @@ def _refuse_too_large(config: Config, launch: Launch) -> None:
             f"grid.shape = {list(config.grid.shape)}: its fields need {needed / 2**30:.3g} GiB of memory at least; "
             f"{hosts} host{'s' if hosts > 1 else ''} of {here / 2**30:.3g} GiB cannot hold them"
         )
-
-
-def _summary(assembly: assemble.Assembly) -> str:
-    config, grid = assembly.config, assembly.grid
-    shape = "×".join(map(str, grid.shape))
-    return (
-        f"{config.title or 'untitled'}: {config.equation.name} on {shape} {grid.dealias}, {grid.precision}, "
-        f"{config.stepper.name}, {assembly.control}, until t = {config.time.end:g}"
-    )

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
-from solver.config.sections import SETTINGS, Section, WrittenEquation
+from solver.config.runfile import SETTINGS
+from solver.config.sections import Section, WrittenEquation
 
 TITLES = {
     "equation": "[equation]",

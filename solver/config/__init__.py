@@ -1,5 +1,6 @@
 """Turns a run file and overrides into frozen, validated objects. Imports no JAX."""
 
+from solver.config.ensemble import EnsembleSection as EnsembleSection, member_name as member_name
 from solver.config.entry import Declared as Declared, Entry as Entry, Schema as Schema
 from solver.config.errors import ConfigError as ConfigError
 from solver.config.json_schema import json_schema as json_schema
@@ -11,12 +12,12 @@ from solver.config.parameters import (
     argument_descriptions as argument_descriptions,
     parameters_of as parameters_of,
 )
+from solver.config.physics import changed_physics as changed_physics
 from solver.config.runfile import (
     SECTIONS as SECTIONS,
     WRITTEN as WRITTEN,
     Config as Config,
     Named as Named,
-    changed_physics as changed_physics,
     load as load,
     parse as parse,
 )

@@ -6,7 +6,8 @@ from typing import Any
 
 from solver.config.entry import Entry, Schema
 from solver.config.parameters import table_model
-from solver.config.sections import SETTINGS, Heading, WrittenEquation
+from solver.config.runfile import SETTINGS
+from solver.config.sections import Heading, WrittenEquation
 
 FROM_ELSEWHERE = {
     "type": "object",
@@ -27,6 +28,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
     definitions["equation"]["anyOf"].append(_written())
     stepper = {"examples": list(schema.names("stepper"))}
     tables = {name: section.model_json_schema() for name, section in SETTINGS.items()}
+    below = [table.pop("$defs", {}) for table in tables.values()]  # what they refer to stands at the top
     tables["time"]["properties"]["stepper"] |= stepper
     tables["grid"]["required"] = ["shape"]
     return {
@@ -44,7 +46,10 @@ def json_schema(schema: Schema) -> dict[str, Any]:
             "output": _outputs(kinds["output"]),
         },
         "allOf": [_fields_of(entry) for entry in kinds["equation"]],
-        "$defs": {kind: definitions[kind] for kind in ("equation", "initial", "forcing")},
+        "$defs": {
+            **{name: table for tables_below in below for name, table in tables_below.items()},
+            **{kind: definitions[kind] for kind in ("equation", "initial", "forcing")},
+        },
     }
 
 

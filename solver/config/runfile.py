@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from solver.config.ensemble import EnsembleSection, member_name, with_values
 from solver.config.entry import Entry, Schema
 from solver.config.errors import ConfigError
 from solver.config.messages import nearest
@@ -20,6 +21,7 @@ from solver.config.sections import (
     GridSection,
     Heading,
     RandomSection,
+    Section,
     TimeSection,
     WrittenEquation,
 )
@@ -28,7 +30,16 @@ from solver.config.toml import apply_override, read_toml
 
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
 WRITTEN = "written"  # name of an equation that is given as text
-SECTIONS = ("title", "reference", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output")
+SECTIONS = (
+    "title", "reference", "ensemble", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output",
+)  # fmt: skip
+SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other section names classes
+    "ensemble": EnsembleSection,
+    "grid": GridSection,
+    "time": TimeSection,
+    "devices": DevicesSection,
+    "random": RandomSection,
+}
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
 
 
@@ -71,7 +82,9 @@ class Config:
     """A run file with its overrides, validated, with all defaults filled in.
 
     `initial` and `forcing` are by field, `outputs` by name. `known` lists all kinds of outputs that the run file could
-    name. `dropped` has a line for each section in which an override of its name dropped keys.
+    name. `dropped` has a line for each section in which an override of its name dropped keys. With an `ensemble` the
+    rest is that of its first member, but for the directory; `members` are the run files of all, and `bounds` those
+    between which they lie, one for each of the ensemble's `bounds`.
     """
 
     heading: Heading
@@ -85,6 +98,9 @@ class Config:
     random: RandomSection
     directory: str
     outputs: Mapping[str, Named]
+    ensemble: EnsembleSection | None = None
+    members: tuple[Config, ...] = field(default=(), compare=False, repr=False)
+    bounds: tuple[Config, ...] = field(default=(), compare=False, repr=False)
     known: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
     dropped: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
@@ -142,6 +158,7 @@ class Config:
         switched_off = {name: False for name in WRITTEN_BY_DEFAULT if name not in outputs}
         table = {
             **self.heading.to_table(),
+            **({} if self.ensemble is None else {"ensemble": self.ensemble.to_table()}),
             "grid": self.grid.to_table(),
             "equation": self.equation.to_table(),
             "initial": self._by_field(self.initial),
@@ -200,6 +217,8 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     for key in table:
         if key not in SECTIONS:
             raise ConfigError(f"{key}: unknown key{nearest(key, SECTIONS)}")
+    if "ensemble" in table:
+        return _parse_ensemble(table, schema)
     solved = _equation(table.get("equation", {}), schema)
     fields = list(solved.entry.fields_with(solved.parameters))
     started = _by_field(table.get("initial", {}), "initial", fields, needed=fields)
@@ -226,6 +245,34 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     )
     _check_values(outputs)  # last, since it imports the classes
     return config
+
+
+def _parse_ensemble(table: Mapping[str, Any], schema: Schema) -> Config:
+    """The run file of the first member, with those of all."""
+    ensemble = EnsembleSection.read(_table(table, "ensemble"), "ensemble")
+    shared = {key: value for key, value in table.items() if key != "ensemble"}
+    if ensemble.seed is None:
+        seed = RandomSection.read(_table(table, "random"), "random").seed
+        ensemble = ensemble.model_copy(update={"seed": seed})
+    bounds = tuple(_with(shared, values, schema) for values in ensemble.bounds())
+    numbers = range(ensemble.count)
+    members = [_with(shared, ensemble.values(number, shared), schema, number) for number in numbers]
+    directory, _ = _outputs(_table(shared, "output"), schema)
+    return replace(members[0], directory=directory, ensemble=ensemble, members=tuple(members), bounds=bounds)
+
+
+def _with(table: Mapping[str, Any], values: Mapping[str, Any], schema: Schema, number: int | None = None) -> Config:
+    """A run file with other values for some keys: that of a member, if it has a number, in a directory of its own."""
+    changed, given = with_values(table, values)
+    drop_foreign_keys(changed, table, given, schema)
+    output = changed.get("output")
+    if number is not None and isinstance(output, dict) and isinstance(output.get("directory"), str):
+        output["directory"] = str(Path(output["directory"]) / member_name(number))
+    try:
+        return parse(changed, schema)
+    except ConfigError as error:
+        said = ", ".join(f"{key} = {value!r}" for key, value in values.items())
+        raise ConfigError(f"ensemble, with {said}: {error}" if values else str(error)) from None
 
 
 def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -331,42 +378,3 @@ def _check_values(outputs: Mapping[str, Named]) -> None:
             raise ConfigError(f"output.{name}.{error}") from None
         except Exception as error:
             raise ConfigError(f"output.{name}: {output.described}: {type(error).__name__}: {error}") from error
-
-
-# ---- continuing a run -------------------------------------------------------------------------------------------
-
-
-NOT_PHYSICS = ("time.end", "time.wall_limit", "time.stall_limit", "time.energy_limit")
-
-
-def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Changes between two resolved run files that a continued run may not make, as lines `key: old → new`.
-
-    It may change the end and the limits of `[time]`, `[devices]`, the output schedules and directory, title and
-    reference; and how the text of an equation is set, with other spaces or brackets that mean the same.
-    """
-    before, after = _physics(old), _physics(new)
-    return [
-        f"{key}: {before.get(key, 'absent')} → {after.get(key, 'absent')}"
-        for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key)
-    ]
-
-
-def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {}
-    for section in ("grid", "equation", "initial", "forcing", "time", "random"):
-        flat.update({f"{section}.{key}": value for key, value in table.get(section, {}).items()})
-    flat.update({f"equation.{key}": value for key, value in _texts(table.get("equation", {})).items()})
-    for key in NOT_PHYSICS:
-        flat.pop(key, None)
-    return flat
-
-
-def _texts(equation: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of an equation that is written as text, the text printed in one way; nothing of others."""
-    if "write" not in equation:
-        return {}
-    from solver.written.canonical import canonical_table  # imports NumPy
-
-    return canonical_table(equation)

@@ -266,12 +266,3 @@ class Heading(Section):
 
     title: Line = ""
     reference: Line = ""
-
-
-# the tables of settings by key; every other section names classes
-SETTINGS: dict[str, type[Section]] = {
-    "grid": GridSection,
-    "time": TimeSection,
-    "devices": DevicesSection,
-    "random": RandomSection,
-}

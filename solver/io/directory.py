@@ -8,9 +8,20 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Paths of a run's files."""
+    """Paths of a run's files.
+
+    Args:
+        path: of the directory.
+        ensemble: the directory of the ensemble that the run is a member of, if it is carried out with the others.
+    """
 
     path: Path
+    ensemble: Path | None = None
+
+    @property
+    def stop_files(self) -> tuple[Path, ...]:
+        """Files that ask the run to stop early: one of its own, and one of all members."""
+        return tuple(folder / "stop" for folder in (self.path, self.ensemble) if folder is not None)
 
     @property
     def run_file(self) -> Path:

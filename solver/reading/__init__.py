@@ -6,7 +6,13 @@ from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
     from solver.reading.hours import device_hours as device_hours
-    from solver.reading.outcome import AFTER_BLOW_UP as AFTER_BLOW_UP, RunStatus as RunStatus, run_status as run_status
+    from solver.reading.outcome import (
+        AFTER_BLOW_UP as AFTER_BLOW_UP,
+        RunStatus as RunStatus,
+        is_ensemble as is_ensemble,
+        refuse_ensemble as refuse_ensemble,
+        run_status as run_status,
+    )
     from solver.reading.run import OpenRun as OpenRun, open_run as open_run, recorded_names as recorded_names
 
 __getattr__, __dir__ = imported_when_used(__name__)

@@ -7,7 +7,7 @@ import time as clock
 from dataclasses import dataclass
 from typing import Any
 
-from solver.config import read_toml
+from solver.config import ConfigError, read_toml
 from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, read_lock
 from solver.io.rows import read_rows
 
@@ -62,6 +62,19 @@ def run_status(directory: RunDirectory) -> RunStatus:
     else:
         status, message = "stopped", stopped
     return RunStatus(status, step or 0, t or 0.0, end, message, warnings)
+
+
+def is_ensemble(directory: RunDirectory) -> bool:
+    """Whether a directory holds an ensemble of runs, one in each of its folders."""
+    return directory.run_file.exists() and "ensemble" in read_toml(directory.run_file)
+
+
+def refuse_ensemble(directory: RunDirectory) -> None:
+    """Raises ConfigError if a directory holds an ensemble of runs, where one run is needed."""
+    if is_ensemble(directory):
+        raise ConfigError(
+            f"{directory.path} holds an ensemble; one of its runs is needed: {directory.path}/member-0000"
+        )
 
 
 def _log(directory: RunDirectory) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from solver.io import RecordsFile, RunDirectory, list_snapshots, read_series, re
 from solver.reading.datasets import records_dataset, series_dataset
 from solver.reading.lazy_snapshots import snapshots_dataset
 from solver.reading.optional import needed
-from solver.reading.outcome import RunStatus, run_status
+from solver.reading.outcome import RunStatus, refuse_ensemble, run_status
 
 FIELDS = "fields"  # name of the mean fields among the statistics
 
@@ -28,13 +28,14 @@ def open_run(directory: str | Path) -> OpenRun:
         An object with the datasets. Each is read when it is first used; another `open_run` reads it again.
 
     Raises:
-        ConfigError: there is no run in the directory, or its run file cannot be read.
+        ConfigError: there is no run in the directory, or an ensemble of them, or its run file cannot be read.
         ModuleNotFoundError: xarray is not installed.
     """
     opened = RunDirectory(Path(directory))
     if not opened.run_file.is_file():
         raise ConfigError(f"{directory} holds no run: {opened.run_file} does not exist")
     needed("xarray", "open_run", "analysis")
+    refuse_ensemble(opened)
     return OpenRun(opened, read_toml(opened.run_file))
 
 

@@ -61,7 +61,7 @@ def simulate(
         if resumed_at is not None:
             run.kept.add(resumed_at)
         simulation.outputs.open(run, resumed_at)
-        conditions = StopConditions(request, run.directory.path, lock, limits.time_limit)
+        conditions = StopConditions(request, run.directory, lock, limits.time_limit)
         conditions.begin(state, run.writer)
         began = time.monotonic()
         with (

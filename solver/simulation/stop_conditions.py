@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import jax
 
 from solver.cluster import LOGGER, end_of_job, ends_by_limit, is_first, seconds_left
-from solver.io import DirectoryLock, TakenError, Writer
+from solver.io import DirectoryLock, RunDirectory, TakenError, Writer
 from solver.simulation.pauses import Pause
 from solver.simulation.progress import Progress
 from solver.steppers.state import State
 from solver.stop import StopRequest
 
-STOP_FILE = "stop"
 MARGIN_SECONDS = 10.0  # for the process to end
 ASSUMED_SPEED = 1e8  # bytes per second to the disk, before the first checkpoint is timed
 
@@ -25,15 +23,15 @@ class StopConditions:
 
     Args:
         request: set when a signal came.
-        directory: of the run; a file `stop` in it asks for an early stop.
+        directory: of the run; a file `stop` in it, or in that of its ensemble, asks for an early stop.
         lock: the first process's lock on the directory; None on the others.
         time_limit: seconds after the start of this process.
     """
 
     def __init__(
-        self, request: StopRequest, directory: Path, lock: DirectoryLock | None, time_limit: float | None = None
+        self, request: StopRequest, directory: RunDirectory, lock: DirectoryLock | None, time_limit: float | None = None
     ) -> None:
-        self.request, self.file, self.lock, self.time_limit = request, directory / STOP_FILE, lock, time_limit
+        self.request, self.directory, self.lock, self.time_limit = request, directory, lock, time_limit
         self._job_ends = end_of_job(os.environ) if is_first() else None
         self._chunk_seconds, self._checkpoint_seconds = 0.0, 0.0
         self._writer: Writer | None = None
@@ -69,11 +67,11 @@ class StopConditions:
         if self.lock is not None and self.lock.lost:
             assert self._writer is not None
             self._writer.abandoned = True
-            raise TakenError(f"{self.file.parent}: another run has taken the directory while this one stood still")
+            raise TakenError(f"{self.directory.path}: another run has taken the directory while this one stood still")
         if self.request.received is not None:
             self._cause = self.request.received
-        elif is_first() and self.file.exists():
-            self._cause = f"the file {self.file}"
+        elif is_first() and (found := [file for file in self.directory.stop_files if file.exists()]):
+            self._cause = f"the file {found[0]}"
         elif advanced:
             self._check_clock()
         return bool(self._cause)
@@ -99,9 +97,9 @@ class StopConditions:
         LOGGER.warning("stopped early by %s at step %d; its checkpoint continues the run", cause, step)
 
     def remove_stop_file(self) -> None:
-        """Remove the file that asks for a stop, once the run stops, early or at its end."""
+        """Remove the run's own file that asks for a stop, once the run stops, early or at its end."""
         if is_first():
-            self.file.unlink(missing_ok=True)
+            self.directory.stop_files[0].unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from solver.cluster import time_limit
-from solver.io import Writer
+from solver.io import RunDirectory, Writer
 from solver.simulation import StopConditions, stop_conditions
 from solver.steppers import State
 from solver.stop import StopRequest
@@ -22,7 +22,7 @@ def begun(tmp_path, monkeypatch, caplog):
 
     def begin(limit, job_left):
         monkeypatch.setattr(stop_conditions, "end_of_job", lambda environment: time_limit.time.time() + job_left)
-        conditions = StopConditions(StopRequest(), tmp_path, None, limit)
+        conditions = StopConditions(StopRequest(), RunDirectory(tmp_path), None, limit)
         conditions.begin(state, Writer())
         return conditions
 

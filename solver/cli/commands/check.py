@@ -53,6 +53,9 @@ def run(options: argparse.Namespace) -> int:
         more = target_report(run, plan, target)
     notes = [f"# source:       {line}" for line in config.imported]
     notes += [f"# run file:     {line}" for line in config.dropped]
+    if config.members:
+        first, last = config.members[0].directory, Path(config.members[-1].directory).name
+        notes.append(f"# ensemble:     {len(config.members)} members, one after the other: {first} to {last}")
     for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
         print(line)
     if options.resolved:

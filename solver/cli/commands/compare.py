@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from solver.cli.directory import runs_below
 from solver.cli.view import needs
 from solver.io import write_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR DIR …`, and the page's file."""
-    parser.add_argument("directories", nargs="+", metavar="DIR", help="directories of runs; compared with the first")
+    parser.add_argument(
+        "directories", nargs="+", metavar="DIR", help="directories of runs, or of ensembles; compared with the first"
+    )
     parser.add_argument("--output", default="comparison.html", metavar="FILE", help="the page (comparison.html)")
 
 
@@ -19,7 +22,9 @@ def run(options: argparse.Namespace) -> int:
     """Write the page and print its name."""
     from solver.report import comparison_page
 
+    given = [Path(path) for path in options.directories]
+    runs = [run for path in given for run in ([below.path for below in runs_below(path)] or [path])]
     with needs("compare"):
-        write_text(Path(options.output), comparison_page([Path(path) for path in options.directories]))
+        write_text(Path(options.output), comparison_page(runs))
     print(options.output)
     return 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import time as clock
 from pathlib import Path
 from typing import Any
 
-from solver.cli.directory import open_run
+from solver.cli.directory import open_run, runs_below
 from solver.config import read_toml
 from solver.io import (
     DEAD_SECONDS,
@@ -23,11 +24,12 @@ from solver.io import (
 from solver.reading import AFTER_BLOW_UP, device_hours, run_status
 
 FORMAT = 1
+MEMBERS = "members.csv"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR [--json]`."""
-    parser.add_argument("directory", help="a run's directory, or one with runs in it, such as a scan's")
+    parser.add_argument("directory", help="a run's directory, or one with runs in it, such as an ensemble's")
     parser.add_argument("--json", action="store_true", help="as JSON, for scripts and monitoring")
 
 
@@ -41,15 +43,17 @@ def run(options: argparse.Namespace) -> int:
     elif directory:
         _print_run(directory)
     else:
-        _print_table(below)
+        _print_table(below, _values(Path(options.directory)))
     return 0
 
 
-def runs_below(path: Path) -> list[RunDirectory]:
-    """The runs in a directory, sorted by name; none if the directory is a run itself."""
-    if (path / "config.toml").exists() or not path.is_dir():
-        return []
-    return [RunDirectory(folder) for folder in sorted(path.iterdir()) if (folder / "config.toml").exists()]
+def _values(path: Path) -> dict[str, dict[str, str]]:
+    """What each member of an ensemble has of its own, by key; empty for other runs."""
+    table = path / MEMBERS
+    if not table.exists():
+        return {}
+    with table.open(encoding="utf-8", newline="") as file:
+        return {row.pop("member"): row for row in csv.DictReader(file)}
 
 
 def facts(directory: RunDirectory) -> dict[str, Any]:
@@ -86,14 +90,24 @@ def _holder(directory: RunDirectory) -> dict[str, Any]:
     return holder if live else {}
 
 
-def _print_table(runs: list[RunDirectory]) -> None:
-    rows = [("run", "state", "step", "t", "end", "device hours")]
+def _print_table(runs: list[RunDirectory], values: dict[str, dict[str, str]]) -> None:
+    keys = list(next(iter(values.values()), {}))
+    rows = [("run", "state", "step", "t", "end", "device hours", *keys)]
     for directory in runs:
-        now, (hours, _) = run_status(directory), device_hours(directory)
-        rows.append((directory.path.name, now.status, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", f"{hours:.3g}"))
+        now, (hours, _), name = run_status(directory), device_hours(directory), directory.path.name
+        own = [_short(values.get(name, {}).get(key, "")) for key in keys]
+        rows.append((name, now.status, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", f"{hours:.3g}", *own))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _short(value: str) -> str:
+    """A value with six digits, if it is a number."""
+    try:
+        return f"{float(value):.6g}"
+    except ValueError:
+        return value
 
 
 def _print_run(directory: RunDirectory) -> None:

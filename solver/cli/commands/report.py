@@ -5,22 +5,27 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from solver.cli.directory import runs_below
 from solver.cli.view import needs
 from solver.io import write_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR`, and the page's file."""
-    parser.add_argument("directory", help="a run's directory: finished, under way, blown up or still empty")
+    parser.add_argument(
+        "directory", help="a run's directory: finished, under way, blown up or still empty; or an ensemble's"
+    )
     parser.add_argument("--output", metavar="FILE", help="the page (DIR/report.html)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the page and print its name."""
-    from solver.report import report_page
+    from solver.report import comparison_page, report_page
 
+    directory = Path(options.directory)
+    members = [run.path for run in runs_below(directory)]
     with needs("report"):
-        target = Path(options.output) if options.output else Path(options.directory) / "report.html"
-        write_text(target, report_page(Path(options.directory)))
+        target = Path(options.output) if options.output else directory / "report.html"
+        write_text(target, comparison_page(members) if members else report_page(directory))
     print(target)
     return 0

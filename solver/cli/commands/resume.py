@@ -1,4 +1,4 @@
-"""Continue a run from its directory alone; with --branch in a new one, with other physics."""
+"""Continue a run, or an ensemble, from its directory alone; with --branch in a new one, with other physics."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 from solver import assemble
 from solver.cli.arguments import add_address
-from solver.cli.directory import open_run
+from solver.cli.directory import open_any
 from solver.cli.settings import jax_for
 from solver.config import ConfigError
 from solver.io import RunDirectory, list_checkpoints, step_of
+from solver.reading import refuse_ensemble
 
 OVERRIDES = True
 STOPS_EARLY = True
@@ -30,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Continue the run; returns the exit code."""
-    directory = open_run(options.directory)
+    directory = open_any(options.directory)
     if options.branch is not None:
+        refuse_ensemble(directory)
         return _branch(directory, options)
     if options.from_step is not None:
         raise ConfigError(f"--from-step {options.from_step}: it chooses where a branch starts; --branch NEW is needed")

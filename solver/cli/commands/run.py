@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
         continues=lambda config: options.resume and _has_checkpoints(config),
         prepare=jax_for("auto"),
     )
-    from solver.cli.job import refuse_another_run, refuse_blow_up_again, run_job
+    from solver.cli.job import refuse_another_run, run_job
+    from solver.cli.one_run import refuse_blow_up_again
     from solver.simulation import refuse_occupied
 
     directory = RunDirectory(Path(config.directory))
@@ -50,6 +51,8 @@ def _profile(config: Config, directory: RunDirectory, steps: int | None) -> Any:
         return None
     if steps < 1:
         raise ConfigError(f"--profile {steps}: 1 or more steps are needed")
+    if config.members:
+        raise ConfigError(f"--profile {steps}: it traces one run; leave [ensemble] out of the run file for it")
     from solver.simulation import Profile
 
     profile, time = Profile(directory.path, steps), config.time

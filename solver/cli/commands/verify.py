@@ -7,35 +7,41 @@ from pathlib import Path
 
 from solver import io
 from solver.cli.codes import FAILED, FINISHED
-from solver.cli.directory import open_run
+from solver.cli.directory import open_run, runs_below
 from solver.io import RunDirectory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR`."""
-    parser.add_argument("directory", help="a run's directory")
+    parser.add_argument("directory", help="a run's directory, or one with runs in it, such as an ensemble's")
 
 
 def run(options: argparse.Namespace) -> int:
     """Read everything that has a checksum; exit code 1 if anything is damaged."""
+    given = Path(options.directory)
+    damaged = [_verify(directory, given) for directory in runs_below(given) or [open_run(options.directory)]]
+    return FAILED if any(damaged) else FINISHED
+
+
+def _verify(directory: RunDirectory, root: Path) -> int:
+    """Check one run, its files named from a folder; returns how many are damaged."""
     from solver.assemble.classes import known_outputs
 
-    directory = open_run(options.directory)
     checked: dict[Path, list[str]] = {}
     for kind in known_outputs():
         checked |= kind.verify(directory)
     checked |= _of_other_outputs(directory, checked)
     for path, problems in checked.items():
-        print(f"{'DAMAGED' if problems else 'ok':8}{path.relative_to(directory.path)}")
+        print(f"{'DAMAGED' if problems else 'ok':8}{path.relative_to(root)}")
         for problem in problems:
             print(f"        {' '.join(problem.split())}")
     for path in _unsealed(directory, checked):
-        print(f"{'unknown':8}{path.relative_to(directory.path)}: it has no checksum, or was cut short")
+        print(f"{'unknown':8}{path.relative_to(root)}: it has no checksum, or was cut short")
     for path, reason in io.other_formats(directory.checkpoints).items():
-        print(f"{'unknown':8}{path.relative_to(directory.path)}: {reason}")
+        print(f"{'unknown':8}{path.relative_to(root)}: {reason}")
     damaged = sum(bool(problems) for problems in checked.values())
     print(f"{len(checked)} checked, {damaged} damaged")
-    return FAILED if damaged else FINISHED
+    return damaged
 
 
 def _of_other_outputs(directory: RunDirectory, checked: dict[Path, list[str]]) -> dict[Path, list[str]]:

@@ -1,0 +1,110 @@
+"""One run: its directory locked, its log written there, and stepped from its start or its newest checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from solver import assemble
+from solver.assemble.branch import kept_start
+from solver.cluster import LOGGER
+from solver.config import Config, ConfigError
+from solver.io import RunDirectory, list_checkpoints
+from solver.loop import BlowUp
+from solver.reading import AFTER_BLOW_UP, run_status
+from solver.simulation import Profile, locked_run_directory, record_branch, simulate
+from solver.steppers.state import State
+from solver.stop import StopRequest
+
+
+def run_one(
+    assembly: assemble.Assembly,
+    directory: RunDirectory,
+    stop: StopRequest,
+    lines: Sequence[str],
+    *,
+    continues: bool,
+    profile: Profile | None = None,
+) -> bool:
+    """Carry a run out in its directory. Collective.
+
+    Args:
+        assembly: its objects.
+        directory: where it writes.
+        stop: asks it to stop early.
+        lines: for the head of its log.
+        continues: whether an existing run may be continued.
+        profile: steps to be traced, if any.
+
+    Returns:
+        Whether it came to its end.
+
+    Raises:
+        BlowUp: the message names the command that goes on from the last checkpoint.
+    """
+    config, devices = assembly.config, list(assembly.mesh.devices.flat)
+    differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
+    with locked_run_directory(
+        directory, config.to_toml(), devices, config.known_outputs, config.sources, differs, continues=continues
+    ) as lock:
+        for line in [*lines, _summary(assembly), *differs]:
+            LOGGER.info(line)
+        simulation = replace(assembly.simulation, directory=directory, start=lambda: _start(assembly))
+        with _blow_up_names_branch(directory):
+            _, finished = simulate(simulation, stop, lock, profile)
+    return finished
+
+
+def blew_up_before(directory: RunDirectory, config: Config) -> str:
+    """How a run blew up, if it did and its run file is the same as then; empty otherwise."""
+    before = run_status(directory)
+    same = directory.run_file.read_text(encoding="utf-8") == config.to_toml()
+    return before.message if before.status == "blown up" and same else ""
+
+
+def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
+    """Raises BlowUp, which gives exit code 3, if the run blew up and its run file is the same as then.
+
+    Otherwise each job of a chain of batch jobs would compute from the last checkpoint to the same blow-up. Of an
+    ensemble the members that did so are left out one by one.
+    """
+    message = "" if config.members else blew_up_before(directory, config)
+    if message:
+        raise BlowUp(f"{directory.path}: {message}; the same run file would lead there again: {AFTER_BLOW_UP}")
+
+
+@contextmanager
+def _blow_up_names_branch(directory: RunDirectory) -> Iterator[None]:
+    """Add the command that continues from the last checkpoint to the message of a blow-up."""
+    try:
+        yield
+    except BlowUp as error:
+        if not list_checkpoints(directory.checkpoints):
+            raise
+        raise BlowUp(
+            f"{error}; slabwave resume {directory.path} --branch NEW time.step=… goes on from the last checkpoint with "
+            "another step"
+        ) from error
+
+
+def _start(assembly: assemble.Assembly) -> State:
+    LOGGER.info("starting from %s", ", ".join(start.name for start in assembly.config.initial.values()))
+    try:
+        state = assembly.start()
+    except ValueError as error:
+        raise ConfigError(f"initial: {error}") from error
+    kept = kept_start(assembly.config)
+    if kept is not None:
+        there = kept.checkpoint()
+        record_branch(there.path, there.t, assembly.config.directory)
+    return state
+
+
+def _summary(assembly: assemble.Assembly) -> str:
+    config, grid = assembly.config, assembly.grid
+    shape = "×".join(map(str, grid.shape))
+    return (
+        f"{config.title or 'untitled'}: {config.equation.name} on {shape} {grid.dealias}, {grid.precision}, "
+        f"{config.stepper.name}, {assembly.control}, until t = {config.time.end:g}"
+    )

@@ -1,0 +1,169 @@
+"""`[ensemble]`: many runs of one run file, which differ in the values of some keys."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping
+from statistics import NormalDist
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from solver.config.errors import ConfigError
+from solver.config.sections import Section
+from solver.config.toml import keys_of, set_key, value_at
+
+MEMBER = "member"  # a draw that adds the number of the member to a whole number
+NOT_OF_MEMBERS = ("ensemble", "devices", "title", "reference")  # sections that all members share
+
+Pair = Annotated[tuple[float, float], Field(strict=False), "a list of two numbers"]
+Whole = Annotated[tuple[int, int], Field(strict=False), "a list of two integers"]
+Values = Annotated[tuple[Any, ...], Field(strict=False), "a list of values"]
+
+
+class Draw(Section):
+    """How a value is drawn: one of these distributions."""
+
+    uniform: Pair | None = Field(None, description="between these two")
+    log_uniform: Pair | None = Field(None, description="between these two, its logarithm uniformly")
+    normal: Pair | None = Field(None, description="mean and standard deviation")
+    integers: Whole | None = Field(None, description="from the first to the second, both included")
+    choice: Values | None = Field(None, description="one of these")
+
+    @model_validator(mode="after")
+    def _check(self) -> Draw:
+        given = list(self.to_table())
+        if len(given) != 1:
+            kinds = ", ".join(type(self).model_fields)
+            raise ValueError(f"{', '.join(given) or 'no distribution'}: one of {kinds} is needed")
+        for name in ("uniform", "log_uniform", "integers"):
+            low, high = getattr(self, name) or (1, 1)
+            if low > high:
+                raise ValueError(f"{name} = {[low, high]}: the smaller number is needed first")
+        if self.log_uniform is not None and self.log_uniform[0] <= 0:
+            raise ValueError(f"log_uniform = {list(self.log_uniform)}: positive numbers are needed")
+        if self.normal is not None and self.normal[1] <= 0:
+            raise ValueError(f"normal = {list(self.normal)}: a positive standard deviation is needed")
+        if self.choice is not None and not self.choice:
+            raise ValueError("choice = []: one value or more is needed")
+        return self
+
+    def value(self, source: random.Random) -> Any:
+        """A value; each takes as many random numbers as any other of the same distribution."""
+        if self.uniform is not None:
+            low, high = self.uniform
+            return low + (high - low) * source.random()
+        if self.log_uniform is not None:
+            low, high = map(math.log, self.log_uniform)
+            return min(max(math.exp(low + (high - low) * source.random()), self.log_uniform[0]), self.log_uniform[1])
+        if self.normal is not None:
+            return NormalDist(*self.normal).inv_cdf(source.random() or 0.5**54)
+        if self.integers is not None:
+            return source.randint(*self.integers)
+        assert self.choice is not None
+        return self.choice[int(source.random() * len(self.choice))]
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """Values that bound what can be drawn; of a normal distribution none do."""
+        return self.uniform or self.log_uniform or self.integers or self.choice or ()
+
+
+class EnsembleSection(Section):
+    """`[ensemble]`: the members, numbered from 0. Swept values change fastest from one member to the next.
+
+    A draw depends on the key, the number of the member and the seed, so that more members leave the first ones alone.
+    """
+
+    members: int = Field(1, gt=0, description="how many for each combination of swept values")
+    draw: dict[str, Draw | Literal["member"]] = Field(
+        {}, description="by key of the run file: a distribution, or 'member', which adds the member's number to the key"
+    )
+    sweep: dict[str, Values] = Field({}, description="by key of the run file: a list of values")
+    combine: Literal["product", "zip"] = Field(
+        "product", description="swept lists: every value with every other, or the first with the first and so on"
+    )
+    seed: int | None = Field(None, ge=0, lt=2**63, description="of the draws; by default random.seed of the run file")
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> EnsembleSection:
+        for key in (*self.draw, *self.sweep):
+            keys = keys_of(key)
+            if len(keys) < 2 or keys[0] in NOT_OF_MEMBERS or keys == ("output", "directory"):
+                raise ValueError(f"ensemble: {key!r}: a key of the run file is needed in which members may differ")
+        twice = sorted(self.draw.keys() & self.sweep.keys())
+        if twice:
+            raise ValueError(f"ensemble: {twice[0]!r} is drawn and swept; one of the two is needed")
+        for key, values in self.sweep.items():
+            if not values or any(isinstance(value, dict) for value in values):
+                raise ValueError(f"ensemble.sweep.{key!r} = {list(values)}: one value or more is needed, none a table")
+        if self.members > 1 and not self.draw:
+            raise ValueError(
+                f"ensemble.members = {self.members}: nothing is drawn in which they differ, such as "
+                "ensemble.draw = { 'random.seed' = 'member' }"
+            )
+        lengths = {key: len(values) for key, values in self.sweep.items()}
+        if self.combine == "zip" and len(set(lengths.values())) > 1:
+            said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+            raise ValueError(f"ensemble.combine = 'zip': lists of one length are needed, and {said}")
+        return self
+
+    @property
+    def combinations(self) -> list[dict[str, Any]]:
+        """The swept values of each combination; the last key changes fastest."""
+        rows = (
+            zip(*self.sweep.values(), strict=True) if self.combine == "zip" else itertools.product(*self.sweep.values())
+        )
+        return [dict(zip(self.sweep, row, strict=True)) for row in rows] or [{}]
+
+    @property
+    def count(self) -> int:
+        """How many members there are."""
+        return self.members * len(self.combinations)
+
+    def values(self, number: int, table: Mapping[str, Any]) -> dict[str, Any]:
+        """What a member has of its own, by key.
+
+        Args:
+            number: of the member.
+            table: the run file that all members share.
+
+        Raises:
+            ConfigError: `member` for a key that is no whole number.
+        """
+        swept = self.combinations[number % len(self.combinations)]
+        drawn = {key: self._drawn(key, draw, number, table) for key, draw in self.draw.items()}
+        return {**swept, **drawn}
+
+    def _drawn(self, key: str, draw: Draw | str, number: int, table: Mapping[str, Any]) -> Any:
+        if isinstance(draw, Draw):
+            return draw.value(random.Random(f"{self.seed} {number} {key}"))
+        start = value_at(table, keys_of(key), 0 if key == "random.seed" else None)
+        if not isinstance(start, int) or isinstance(start, bool):
+            raise ConfigError(
+                f"ensemble.draw.{key!r} = 'member': the run file needs a whole number there, to count from"
+            )
+        return start + number
+
+    def bounds(self) -> Iterator[dict[str, Any]]:
+        """Values of single keys between which those of the members lie, for checks."""
+        for key, draw in self.draw.items():
+            if isinstance(draw, Draw):
+                drawn = [self._drawn(key, draw, number, {}) for number in range(self.count)] if draw.normal else []
+                yield from ({key: end} for end in draw.ends or (min(drawn), max(drawn)))
+        for key, values in self.sweep.items():
+            yield from ({key: value} for value in values)
+
+
+def member_name(number: int) -> str:
+    """The name of a member's directory."""
+    return f"member-{number:04d}"
+
+
+def with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[tuple[str, ...]]]:
+    """A run file with other values for some keys, and these keys, taken apart."""
+    changed = copy.deepcopy(dict(table))
+    return changed, {set_key(changed, keys_of(key), value, key) for key, value in values.items()}

@@ -1,0 +1,44 @@
+"""What a continued run may not change: its physics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NOT_PHYSICS = ("time.end", "time.wall_limit", "time.stall_limit", "time.energy_limit", "ensemble.members")
+
+
+def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Changes between two resolved run files that a continued run may not make, as lines `key: old → new`.
+
+    It may change the end and the limits of `[time]`, `[devices]`, the output schedules and directory, title and
+    reference; the number of members of an ensemble; and how the text of an equation is set, with other spaces or
+    brackets that mean the same.
+    """
+    before, after = _physics(old), _physics(new)
+    return [
+        f"{key}: {before.get(key, 'absent')} → {after.get(key, 'absent')}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {}
+    for section in ("ensemble", "grid", "equation", "initial", "forcing", "time", "random"):
+        flat.update({f"{section}.{key}": value for key, value in table.get(section, {}).items()})
+    if "ensemble.sweep" in flat:
+        flat["ensemble.sweep"] = list(flat["ensemble.sweep"].items())  # the order of keys numbers the members
+    flat.update({f"equation.{key}": value for key, value in _texts(table.get("equation", {})).items()})
+    for key in NOT_PHYSICS:
+        flat.pop(key, None)
+    return flat
+
+
+def _texts(equation: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of an equation that is written as text, the text printed in one way; nothing of others."""
+    if "write" not in equation:
+        return {}
+    from solver.written.canonical import canonical_table  # imports NumPy
+
+    return canonical_table(equation)

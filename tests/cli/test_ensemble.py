@@ -1,0 +1,171 @@
+"""An ensemble on the command line: every member is a run of its own, and all are continued together."""
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import read_checkpoint
+
+from solver.cli.main import main
+
+pytestmark = pytest.mark.slow
+
+RUN = """
+title = "many"
+[ensemble]
+members = 2
+draw = { "equation.viscosity" = { log_uniform = [1e-3, 1e-2] }, "random.seed" = "member" }
+sweep = { "initial.energy" = [0.5, 1.0] }
+[grid]
+shape = [16, 12]
+[equation]
+name = "vorticity"
+[initial]
+name = "random-phase"
+peak = 2.0
+[time]
+stepper = "ifrk4"
+step = 0.01
+end = 0.2
+[devices]
+use = [0, 1]
+[output]
+series = { every_steps = 5 }
+checkpoints = { every_steps = 10 }
+"""
+NAMES = [f"member-{number:04d}" for number in range(4)]
+
+
+@pytest.fixture
+def here(capsys):
+    """The command in this process: exit code, stdout, stderr."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "many.toml"
+    path.write_text(RUN)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(run_file):
+    folder = run_file.parent / "whole"
+    assert main(["run", str(run_file), f"output.directory={folder}"]) == 0
+    return folder
+
+
+def assert_same_run(a: Path, b: Path) -> None:
+    first, second = (read_checkpoint(folder / "checkpoints" / "step-00000020")[0] for folder in (a, b))
+    assert first.keys() == second.keys()
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name])
+    assert (a / "series.csv").read_text() == (b / "series.csv").read_text()
+
+
+def test_each_member_is_a_run_of_its_own(finished, here, tmp_path):
+    assert sorted(path.name for path in finished.iterdir() if path.is_dir()) == NAMES
+    rows = list(csv.DictReader((finished / "members.csv").open()))
+    assert [row["member"] for row in rows] == NAMES
+    assert [row["initial.energy"] for row in rows] == ["0.5", "1.0"] * 2
+    assert [row["random.seed"] for row in rows] == list("0123")
+    alone = tmp_path / "alone"
+    assert here("run", finished / "member-0002/config.toml", f"output.directory={alone}").returncode == 0
+    assert_same_run(alone, finished / "member-0002")
+    energies = {(finished / name / "series.csv").read_text().splitlines()[2].split(",")[4] for name in NAMES}
+    assert len(energies) == 4, "each starts from fields of its own"
+
+
+def test_a_stopped_ensemble_goes_on_to_the_same_bits(run_file, finished, here, tmp_path):
+    folder = tmp_path / "stopped"
+    (folder / "member-0001").mkdir(parents=True)
+    (folder / "member-0001" / "stop").touch()
+    done = here("run", run_file, f"output.directory={folder}")
+    assert done.returncode == 75
+    assert "stopped early by the file" in done.stdout
+    assert not (folder / "member-0002").exists()
+    (folder / "stop").touch()
+    assert here("resume", folder).returncode == 75
+    assert not (folder / "stop").exists()
+    before = (folder / "member-0000" / "log.txt").read_text()
+    done = here("resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "member-0000" / "log.txt").read_text() == before, "a finished member is left alone"
+    for name in NAMES:
+        assert_same_run(folder / name, finished / name)
+
+
+def test_more_members_join_and_another_sweep_does_not(run_file, finished, here, tmp_path):
+    folder = tmp_path / "more"
+    start = ("run", run_file, "--resume", f"output.directory={folder}")
+    assert here(*start, "ensemble.members=1").returncode == 0
+    assert here(*start).returncode == 0
+    for name in NAMES:
+        assert_same_run(folder / name, finished / name)
+    done = here(*start, "ensemble.sweep={ 'initial.energy' = [1.0, 0.5] }")
+    assert done.returncode == 2
+    assert "holds a run of other physics (ensemble.sweep" in done.stderr
+    done = here("run", run_file, f"output.directory={folder}")
+    assert done.returncode == 2
+    assert "already holds a run" in done.stderr
+    changed = (folder / "member-0003" / "config.toml").read_text().replace("energy = 1.0", "energy = 3.0")
+    (folder / "member-0003" / "config.toml").write_text(changed)
+    done = here(*start)
+    assert done.returncode == 2
+    assert "member-0003 holds a run of other physics (initial.energy: 3.0 → 1.0)" in done.stderr
+
+
+def test_a_member_that_blows_up_leaves_the_others_alone(run_file, finished, here, tmp_path):
+    folder = tmp_path / "blown"
+    start = ("run", run_file, "--resume", f"output.directory={folder}", "ensemble.sweep={'initial.energy'=[0.5,1e30]}")
+    done = here(*start)
+    assert done.returncode == 3
+    assert "2 of 4 members blew up (member-0001, member-0003)" in done.stderr
+    assert_same_run(folder / "member-0002", finished / "member-0002")
+    runs = json.loads(here("info", folder, "--json").stdout)["runs"]
+    assert [run["state"] for run in runs] == ["finished", "blown up"] * 2
+    before = (folder / "member-0003" / "log.txt").read_text()
+    assert here(*start).returncode == 3
+    assert (folder / "member-0003" / "log.txt").read_text() == before, "the same run file would lead there again"
+
+
+def test_commands_take_the_ensemble(run_file, finished, here, tmp_path):
+    table = here("info", finished).stdout.splitlines()
+    assert table[0].split()[-3:] == ["initial.energy", "equation.viscosity", "random.seed"]
+    assert [line.split()[:2] for line in table[1:]] == [[name, "finished"] for name in NAMES]
+    verified = here("verify", finished)
+    assert verified.returncode == 0
+    assert "member-0003/series.csv" in verified.stdout
+    assert here("report", finished, "--output", tmp_path / "page.html").returncode == 0
+    assert here("compare", finished, "--output", tmp_path / "same.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert page == (tmp_path / "same.html").read_text()
+    assert all(name in page for name in NAMES)
+    for command in ("plot", "movie"):
+        done = here(command, finished)
+        assert done.returncode == 2
+        assert f"one of its runs is needed: {finished}/member-0000" in done.stderr
+    done = here("resume", finished, "--branch", tmp_path / "new", "time.step=0.005")
+    assert done.returncode == 2
+    assert "one of its runs is needed" in done.stderr
+    done = here("run", run_file, f"output.directory={tmp_path / 'traced'}", "--profile", "3")
+    assert done.returncode == 2
+    assert "it traces one run" in done.stderr
+    done = here("check", run_file)
+    assert "4 members, one after the other: output/many/member-0000 to member-0003" in done.stdout
+    damaged = finished / "member-0001" / "series.csv"
+    whole = damaged.read_text()
+    damaged.write_text(whole.replace("0.05", "0.06"))
+    try:
+        assert here("verify", finished).returncode == 1
+    finally:
+        damaged.write_text(whole)
