@@ -138,6 +138,10 @@ def test_damping_that_no_number_holds_is_refused(make_grid, which):
     grid = make_grid((64, 48), devices=2, precision="float32")
     with pytest.raises(ValueError, match=r"hyperviscosity 1.0 with hyper_order 16: at most 2\.\d+e-07 is needed"):
         HIGH[which](grid, hyperviscosity=1.0, hyper_order=16)
+    possible = float(np.finfo(np.float32).max) / grid.k_corner**32
+    HIGH[which](grid, hyperviscosity=0.999 * possible, hyper_order=16)
+    with pytest.raises(ValueError, match="with hyper_order 16: at most"):
+        HIGH[which](grid, hyperviscosity=1.001 * possible, hyper_order=16)
     with pytest.raises(ValueError, match=r"hyper_order 200: float64 cannot hold \|k\|\^400 of the largest \|k\| = 2"):
         HIGH[which](grid, hyperviscosity=1e-43, hyper_order=200)
     with jax.enable_x64(False):

@@ -59,6 +59,7 @@ def test_units_of_parameters_and_columns_of_a_flow():
         ("dt(c) = k*x*c", {"c": "u"}, "k", "1/(length*time)"),
         ("dt(c) = a*fraclap(c, 1/2)", {"c": "u"}, "a", "length/time"),
         ("dt(c) = where(c > 0, r*c, 0)", {"c": "u"}, "r", "1/time"),
+        ("dt(c) = k*c**(-2)", {"c": "u"}, "k", "u^3/time"),
         ("dt(c) = r*c/(k + c)", {"c": "u"}, "k", "u"),
         ("dt(c) = r*sin(c)", {"c": "1"}, "r", "1/time"),
         ("dt(c) = c - c**3 + d*lap(c)", {"c": "1"}, "d", None),  # a time is 1
