@@ -65,6 +65,28 @@ def test_import_touches_no_device_and_sets_no_flag():
     assert run_python(code) == "0 True False"
 
 
+CHECK_ALL = """
+from pathlib import Path
+from jax._src import xla_bridge
+from solver import assemble
+from solver.cli.new_run_file import new_run_file
+from solver.cli.settings import jax_for
+registry, path = assemble.Registry(), Path({path!r})
+for name in registry.names("equation"):
+    path.write_text(new_run_file(registry.find("equation", name), name))
+    assemble.read_run_file(path, prepare=jax_for("auto"))
+    if xla_bridge._backends:
+        print(name)
+        break
+"""
+
+
+@pytest.mark.slow
+def test_a_run_file_is_checked_before_any_device_is_touched(tmp_path):
+    """Processes could not join a job afterwards: JAX would have chosen the devices of each alone."""
+    assert run_python(CHECK_ALL.format(path=str(tmp_path / "run.toml"))) == ""
+
+
 @pytest.mark.parametrize("room", ["config", "submit"])
 def test_rooms_without_jax(room):
     assert run_python(f"import solver.{room}, sys; print('jax' in sys.modules)") == "False"

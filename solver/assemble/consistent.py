@@ -61,6 +61,8 @@ def _check_names(config: Config) -> None:
         raise ConfigError(f"forcing: {config.equation.name} has no place for one")
     for name, start in config.initial.items():
         rank = fields[name].rank
+        if not hasattr(start.cls, "ranks"):
+            raise ConfigError(f"{start.described}: a class attribute `ranks` is needed, such as ('scalar',)")
         if rank not in start.cls.ranks:
             fit = ", ".join(registry.initials_of(rank))
             raise ConfigError(

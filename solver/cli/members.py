@@ -12,7 +12,7 @@ from typing import Any
 
 from solver import assemble
 from solver.cli.one_run import blew_up_before, run_one
-from solver.cluster import LOGGER, is_first, largest
+from solver.cluster import LOGGER, Agreement, is_first, largest
 from solver.config import Config, read_toml
 from solver.io import RunDirectory, write_text
 from solver.loop import BlowUp
@@ -75,8 +75,9 @@ def run_members(
     ) as lock:
         for line in lines:
             LOGGER.info(line)
-        if is_first():
-            write_text(directory.path / TABLE, _table([folder.path.name for folder in folders], values))
+        with Agreement("members").together():
+            if is_first():
+                write_text(directory.path / TABLE, _table([folder.path.name for folder in folders], values))
         for number, (member, folder) in enumerate(zip(config.members, folders, strict=True)):
             said = ", ".join(f"{key} = {_word(value)}" for key, value in values[number].items())
             before = _before(member, folder)

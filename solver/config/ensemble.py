@@ -6,7 +6,8 @@ import copy
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
@@ -111,7 +112,7 @@ class EnsembleSection(Section):
             raise ValueError(f"ensemble.combine = 'zip': lists of one length are needed, and {said}")
         return self
 
-    @property
+    @cached_property
     def combinations(self) -> list[dict[str, Any]]:
         """The swept values of each combination; the last key changes fastest."""
         rows = (
@@ -147,6 +148,13 @@ class EnsembleSection(Section):
                 f"ensemble.draw.{key!r} = 'member': the run file needs a whole number there, to count from"
             )
         return start + number
+
+    def refuse_overridden(self, given: Collection[tuple[str, ...]]) -> None:
+        """Raises ConfigError if an override sets a key in which members differ, but for one to count from."""
+        for key in (*self.draw, *self.sweep):
+            if keys_of(key) in given and self.draw.get(key) != MEMBER:
+                way = "drawn" if key in self.draw else "swept"
+                raise ConfigError(f"{key}: an override gives all members one value, and it is {way}; one is needed")
 
     def bounds(self) -> Iterator[dict[str, Any]]:
         """Values of single keys between which those of the members lie, for checks."""

@@ -200,9 +200,12 @@ def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Con
     if isinstance(output, dict):
         output.setdefault("directory", f"output/{path.stem}")
     try:
-        return replace(parse(table, schema), dropped=tuple(dropped))
+        config = parse(table, schema)
+        if config.ensemble is not None:
+            config.ensemble.refuse_overridden(given)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+    return replace(config, dropped=tuple(dropped))
 
 
 def parse(table: Mapping[str, Any], schema: Schema) -> Config:

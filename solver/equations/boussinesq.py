@@ -6,7 +6,9 @@ from functools import cache
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -118,9 +120,10 @@ class Boussinesq(Written):
         return [_text(dimensions)]
 
     def numbers(self) -> dict[str, Any]:
-        squared = jnp.asarray(self.buoyancy_frequency, self.grid.dtype) ** 2
+        numpy: Any = jnp if isinstance(self.buoyancy_frequency, jax.Array) else np  # NumPy uses no device
+        squared = numpy.asarray(self.buoyancy_frequency, self.grid.dtype) ** 2
         own = {name: getattr(self, name) for name in self.own_text.system.parameters if name != "per_n2"}
-        return {**own, "per_n2": 1 / jnp.where(squared > 0, squared, 1)}
+        return {**own, "per_n2": 1 / numpy.where(squared > 0, squared, 1)}
 
     def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
         """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.evaluated import AtPoints
+from solver.equations.evaluated import constant
 from solver.grid import Grid
 from solver.written.components import ONE, times
 from solver.written.degrees import degree
@@ -24,7 +23,7 @@ HOW = '; jax.config.update("jax_enable_x64", True), and a grid of precision floa
 def require_powers(grid: Grid, system: System, numbers: Mapping[str, Any]) -> None:
     """Refuse a ν_h (−∇²)^p in a text whose size ν_h K^(2p), K the largest |k|, the grid's precision cannot hold.
 
-    Numbers that are being traced pass.
+    Numbers that are being traced pass, and those that are not of parameters alone. Touches no device.
 
     Raises:
         ValueError: the message names the coefficient, the power and what is possible.
@@ -32,8 +31,8 @@ def require_powers(grid: Grid, system: System, numbers: Mapping[str, Any]) -> No
     fields = {*system.fields, *system.unknowns}
     sides = [side for line in system.lines for side in (line.left, line.right)]
     for coefficient, power in dict.fromkeys(found for side in sides for found in _powers(side, ONE, fields)):
-        values = [AtPoints((node,), ()).made({}, numbers, None, ())[0] for node in (coefficient, power)]
-        if not any(isinstance(value, jax.core.Tracer) for value in values):
+        values = [constant(node, numbers) for node in (coefficient, power)]
+        if all(value is not None for value in values):
             value, exponent = (float(np.max(np.abs(value))) for value in values)
             _require(grid, _said(coefficient, numbers), _said(power, numbers), value, exponent)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from solver.equations.turned import Turned
@@ -34,14 +37,17 @@ from solver.written.tree import (
 from solver.written.vocabulary import COORDINATES, OPERATORS
 
 SPACING = "spacing of the points"  # no name of a text has a space
-COMPARED = {"<": jnp.less, "<=": jnp.less_equal, ">": jnp.greater, ">=": jnp.greater_equal}
-FUNCTIONS = {
-    **{name: getattr(jnp, name) for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs", "where")},
-    **{name: getattr(jnp, name) for name in ("conj", "real", "imag")},
-    "min": jnp.minimum,
-    "max": jnp.maximum,
-    "explicit": lambda term: term,
-}
+COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def _functions(numpy: Any) -> dict[str, Any]:
+    """The functions of a text by name, of NumPy or of JAX's."""
+    names = ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs", "where", "conj", "real", "imag")
+    same = {name: getattr(numpy, name) for name in names}
+    return {**same, "min": numpy.minimum, "max": numpy.maximum, "explicit": lambda term: term}
+
+
+FUNCTIONS = _functions(jnp)
 
 
 class GridModes(Modes):
@@ -274,6 +280,8 @@ class AtPoints:
 class _Point:
     """Expressions at the points."""
 
+    words: ClassVar[dict[str, Any]] = FUNCTIONS
+
     def __init__(
         self,
         inner: Mapping[Node, Array],
@@ -308,21 +316,23 @@ class _Point:
             case Quotient(above, below):
                 return self.value(above) / self.value(below)
             case Power(Call("abs", (of,)), Number(exponent)) if exponent == 2:
-                value = self.value(of)
-                return jnp.real(value) ** 2 + jnp.imag(value) ** 2 if jnp.iscomplexobj(value) else value * value
+                value, words = self.value(of), self.words
+                return (
+                    words["real"](value) ** 2 + words["imag"](value) ** 2 if np.iscomplexobj(value) else value * value
+                )
             case Power(base, Number(exponent)) if exponent.imag == 0:
                 whole = exponent.real == int(exponent.real)
                 return self.value(base) ** (int(exponent.real) if whole else exponent.real)
             case Power(base, exponent):
                 return self.value(base) ** self.value(exponent)
             case Comparison(left, sign, right):
-                return COMPARED[sign](jnp.real(self.value(left)), jnp.real(self.value(right)))
+                return COMPARED[sign](*(self.words["real"](self.value(side)) for side in (left, right)))
             case Call("cause", (_, term)):
                 return self.value(term)
             case Call(function, arguments) if function in self.functions:
                 return self.called(function, *map(self.value, arguments))
             case Call(function, arguments):
-                return FUNCTIONS[function](*map(self.value, arguments))
+                return self.words[function](*map(self.value, arguments))
         raise TypeError(f"{type(node).__name__} is no function of numbers at a point")
 
     def called(self, function: str, *given: Any) -> Any:
@@ -348,3 +358,25 @@ class _Point:
             else:
                 total = total + self.value(term)
         return total
+
+
+class _Constant(_Point):
+    """The same of numbers alone, in NumPy."""
+
+    words: ClassVar[dict[str, Any]] = _functions(np)
+
+
+def constant(node: Node, numbers: Mapping[str, Any]) -> np.ndarray | None:
+    """The value of an expression of parameters. Touches no device, so that it may be asked before a job is joined.
+
+    None if a parameter is being traced, or if it holds more than parameters: places, times, functions of the user's.
+    """
+    parts = list(node.walk())
+    names = {part.name for part in parts if isinstance(part, Name | Entry)} - {"pi"}
+    called = {part.function for part in parts if isinstance(part, Call)}
+    if not (names <= numbers.keys() and called <= {*_Constant.words, "cause"}):
+        return None
+    if any(isinstance(numbers[name], jax.core.Tracer) for name in names):
+        return None
+    given = {name: jax.tree.map(np.asarray, numbers[name]) for name in names}
+    return np.asarray(_Constant({}, given, {}, {}).value(node))

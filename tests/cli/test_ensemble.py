@@ -133,6 +133,7 @@ def test_a_member_that_blows_up_leaves_the_others_alone(run_file, finished, here
     assert_same_run(folder / "member-0002", finished / "member-0002")
     runs = json.loads(here("info", folder, "--json").stdout)["runs"]
     assert [run["state"] for run in runs] == ["finished", "blown up"] * 2
+    assert [float(run["values"]["initial.energy"]) for run in runs] == [0.5, 1e30] * 2
     before = (folder / "member-0003" / "log.txt").read_text()
     assert here(*start).returncode == 3
     assert (folder / "member-0003" / "log.txt").read_text() == before, "the same run file would lead there again"

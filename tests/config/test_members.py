@@ -141,6 +141,15 @@ def test_what_is_refused(read, override, said):
 
 
 @pytest.mark.parametrize(
+    ("override", "said"), [("equation.viscosity=1e-3", "it is drawn"), ("time.cfl=0.2", "it is swept")]
+)
+def test_an_override_of_what_members_differ_in_is_refused(read, override, said):
+    with pytest.raises(ConfigError, match="an override gives all members one value") as refused:
+        read(override)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("draw", "said"),
     [
         ("uniform = [-1.0, 1.0]", "ensemble, with equation.viscosity = -1.0: equation.viscosity -1.0: zero or more"),

@@ -69,6 +69,38 @@ def field(checkpoint):
     return next(value for name, value in arrays.items() if name.startswith("field/"))
 
 
+ENSEMBLE = """
+[ensemble]
+sweep = { "equation.viscosity" = [1e-3, 1e-2] }
+[grid]
+shape = [24, 20]
+[equation]
+name = "vorticity"
+[initial]
+name = "random-phase"
+[time]
+stepper = "ifrk4"
+step = 0.01
+end = 0.1
+"""
+
+
+def test_an_ensemble_on_two_processes_stops_and_goes_on(tmp_path):
+    (tmp_path / "many.toml").write_text(ENSEMBLE)
+    words = [str(tmp_path / "many.toml"), f"output.directory={tmp_path}/two"]
+    (tmp_path / "two" / "member-0001").mkdir(parents=True)
+    (tmp_path / "two" / "member-0001" / "stop").touch()
+    codes, _, errors = finish(start(["run", *words]))
+    assert codes == [75, 75], errors
+    codes, outputs, errors = finish(start(["run", *words, "--resume"]))
+    assert codes == [0, 0], errors
+    assert "member-0000, 1 of 2" not in outputs[0], "it was over"
+    alone(words[:1], 1, tmp_path / "one")
+    for name in ("member-0000", "member-0001"):
+        two, one = (field(newest(tmp_path / which / name)) for which in ("two", "one"))
+        np.testing.assert_allclose(two, one, atol=1e-12 * np.abs(one).max())
+
+
 @pytest.mark.parametrize("words", [TAYLOR_GREEN, FUZZY, FLAME], ids=["flow", "wave", "flame"])
 def test_two_processes_agree_with_one(tmp_path, words):
     codes, outputs, errors = finish(start(["run", *words, f"output.directory={tmp_path}/two"]))

@@ -37,13 +37,15 @@ def run(options: argparse.Namespace) -> int:
     """Print the properties of a run, one a line, or a table with one line per run."""
     below = runs_below(Path(options.directory))
     directory = None if below else open_run(options.directory)
+    values = _values(Path(options.directory))
     if options.json:
-        content = facts(directory) if directory else {"format": FORMAT, "runs": [facts(each) for each in below]}
+        runs = [{**facts(each), "values": values.get(each.path.name, {})} for each in below]
+        content = facts(directory) if directory else {"format": FORMAT, "runs": runs}
         print(json.dumps(content, indent=1, ensure_ascii=False))
     elif directory:
         _print_run(directory)
     else:
-        _print_table(below, _values(Path(options.directory)))
+        _print_table(below, values)
     return 0
 
 
