@@ -87,6 +87,7 @@ class EnsembleSection(Section):
     combine: Literal["product", "zip"] = Field(
         "product", description="swept lists: every value with every other, or the first with the first and so on"
     )
+    together: Literal[1, "auto"] = Field("auto", description="members in one program: one, so far")
     seed: int | None = Field(None, ge=0, lt=2**63, description="of the draws; by default random.seed of the run file")
 
     @model_validator(mode="after")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NOT_PHYSICS = ("time.end", "time.wall_limit", "time.stall_limit", "time.energy_limit", "ensemble.members")
+NOT_PHYSICS = (
+    "time.end", "time.wall_limit", "time.stall_limit", "time.energy_limit", "ensemble.members", "ensemble.together",
+)  # fmt: skip
 
 
 def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -99,7 +99,7 @@ def test_the_resolved_file_says_the_same(read, tmp_path):
 
 def test_more_members_are_the_same_ensemble_and_another_order_is_not(read):
     table = read().to_table()
-    assert changed_physics(table, read("ensemble.members=9").to_table()) == []
+    assert changed_physics(table, read("ensemble.members=9", "ensemble.together=1").to_table()) == []
     turned = read("ensemble.sweep={ 'time.cfl' = [0.3, 0.6], 'initial.energy' = [0.5, 1.0] }").to_table()
     assert changed_physics(table, turned)
 
@@ -120,6 +120,7 @@ def test_more_members_are_the_same_ensemble_and_another_order_is_not(read):
             "with equation.drug = 0.0: equation.drug: unknown key; did",
         ),
         ("draw={}", "ensemble.members = 3: nothing is drawn in which they differ"),
+        ("together=4", "ensemble.together = 4: 1 or 'auto' is needed"),
         ("members=0", "ensemble.members = 0: a positive number is needed"),
         ("sweep={ 'initial.energy' = [] }", "'initial.energy' = []: one value or more is needed"),
         ("sweep={ 'initial' = [1.0] }", "'initial': a key of the run file is needed in which members may differ"),
