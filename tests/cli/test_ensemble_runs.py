@@ -74,7 +74,7 @@ def assert_same_run(a: Path, b: Path) -> None:
 
 def test_each_member_is_a_run_of_its_own(finished, here, tmp_path):
     assert sorted(path.name for path in finished.iterdir() if path.is_dir()) == NAMES
-    rows = list(csv.DictReader((finished / "members.csv").open()))
+    rows = list(csv.DictReader((finished / "members.csv").read_text().splitlines()))
     assert [row["member"] for row in rows] == NAMES
     assert [row["initial.energy"] for row in rows] == ["0.5", "1.0"] * 2
     assert [row["random.seed"] for row in rows] == list("0123")
