@@ -378,5 +378,6 @@ def constant(node: Node, numbers: Mapping[str, Any]) -> np.ndarray | None:
         return None
     if any(isinstance(numbers[name], jax.core.Tracer) for name in names):
         return None
-    given = {name: jax.tree.map(np.asarray, numbers[name]) for name in names}
+    real = lambda value: 1.0 * np.asarray(value)  # noqa: E731 (NumPy refuses negative powers of whole numbers)
+    given = {name: jax.tree.map(real, numbers[name]) for name in names}
     return np.asarray(_Constant({}, given, {}, {}).value(node))

@@ -98,6 +98,14 @@ def test_any_text_has_hyperviscosity_by_a_word(make_grid):
         sw.write("dt(u) = hyper(u, nu_h, 16)", {"u": "scalar"})(single, nu_h=1.0)
 
 
+def test_a_whole_number_may_stand_under_a_power(make_grid):
+    """NumPy, which works out the size of the damping, refuses negative powers of whole numbers by itself."""
+    text = sw.write(["dt(u) = hyper(u, width**(-p), 2)"], fields={"u": "scalar"})
+    grid = make_grid((8, 8), devices=1)
+    symbol = text(grid, width=2, p=2).linear().entries["u"]
+    np.testing.assert_allclose(symbol, -0.25 * np.asarray(grid.k_squared()) ** 2, rtol=1e-13)
+
+
 @pytest.mark.parametrize("which", KINDS)
 def test_wrong_orders_are_refused(make_grid, which):
     cls, second, _ = KINDS[which]
