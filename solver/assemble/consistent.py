@@ -19,13 +19,11 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
     Raises:
         ConfigError: parts that do not go together, or a missing input file.
     """
-    if config.ensemble is not None:
-        for values, bound in zip(config.ensemble.bounds(), config.bounds, strict=True):
-            try:
-                resolve(bound, from_start=from_start)
-            except ConfigError as error:
-                [(key, value)] = values.items()
-                raise ConfigError(f"ensemble, with {key} = {value!r}: {error}") from None
+    for said, bound in config.bounds.items():
+        try:
+            resolve(bound, from_start=from_start)
+        except ConfigError as error:
+            raise ConfigError(f"ensemble, with {said}: {error}") from None
     _check_names(config)
     _check_intervals(config)
     dry_run(config, smallest_count(config), from_start=from_start)

@@ -43,6 +43,15 @@ def runs_below(path: Path) -> list[RunDirectory]:
     return [RunDirectory(folder) for folder in sorted(path.iterdir()) if (folder / "config.toml").exists()]
 
 
+def runs_at(path: str) -> list[RunDirectory]:
+    """The runs in a directory, or the one run that it is.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    return runs_below(Path(path)) or [open_run(path)]
+
+
 def is_of_a_run(path: Path) -> bool:
     """Whether a run file is the config.toml of a run's directory, which may come from someone else."""
     directory = RunDirectory(path.parent)

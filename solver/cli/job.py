@@ -32,11 +32,7 @@ from solver.cluster import (
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory
 from solver.mesh import device_mesh
-from solver.simulation import (
-    Profile,
-    refuse_earlier_end,
-    refuse_other_physics,
-)
+from solver.simulation import Profile, refuse_earlier_end, refuse_other_physics
 from solver.stop import StopRequest
 
 

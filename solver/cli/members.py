@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from solver import assemble
-from solver.cli.one_run import blew_up_before, run_one
+from solver.cli.one_run import blew_up_under, run_one
 from solver.cluster import LOGGER, Agreement, is_first, largest
 from solver.config import Config, read_toml
 from solver.io import RunDirectory, write_text
@@ -20,7 +20,6 @@ from solver.reading import run_status
 from solver.simulation import locked_run_directory, refuse_earlier_end, refuse_other_physics
 from solver.stop import StopRequest
 
-TABLE = "members.csv"
 OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 
@@ -77,18 +76,18 @@ def run_members(
             LOGGER.info(line)
         with Agreement("members").together():
             if is_first():
-                write_text(directory.path / TABLE, _table([folder.path.name for folder in folders], values))
+                write_text(directory.members, _table([folder.path.name for folder in folders], values))
         for number, (member, folder) in enumerate(zip(config.members, folders, strict=True)):
             said = ", ".join(f"{key} = {_word(value)}" for key, value in values[number].items())
-            before = _before(member, folder)
+            own = replace(member, directory=str(folder.path))
+            before = _before(own, folder)
             if before == BLOWN_UP:
                 blown_up.append(folder.path.name)
             if before:
                 continue
             LOGGER.info("%s, %d of %d: %s", folder.path.name, number + 1, len(folders), said or "as the others")
-            own = assemble.Assembly(replace(member, directory=str(folder.path)), assembly.mesh)
             try:
-                if not run_one(own, folder, stop, lines[:1], continues=continues):
+                if not run_one(assemble.Assembly(own, assembly.mesh), folder, stop, lines[:1], continues=continues):
                     _remove_stop_file(folder)
                     if lock is not None:
                         lock.update_status(state="stopped")
@@ -107,16 +106,13 @@ def _before(config: Config, directory: RunDirectory) -> float:
     """Whether a member is over already: finished, or blown up under the same run file. The first process decides."""
     there = 0.0
     if is_first() and directory.run_file.exists():
-        if blew_up_before(directory, replace(config, directory=str(directory.path))):
+        now = run_status(directory)
+        if blew_up_under(now, directory, config):
             there = BLOWN_UP
-        elif run_status(directory).status == "finished" and _is_at(directory, config.time.end):
+        elif now.status == "finished" and now.t >= config.time.end * (1 - 1e-9):
             there = OVER
     [agreed] = largest([there])
     return agreed
-
-
-def _is_at(directory: RunDirectory, end: float) -> bool:
-    return run_status(directory).t >= end * (1 - 1e-9)
 
 
 def _remove_stop_file(directory: RunDirectory) -> None:

@@ -12,7 +12,7 @@ from solver.cluster import LOGGER
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints
 from solver.loop import BlowUp
-from solver.reading import AFTER_BLOW_UP, run_status
+from solver.reading import AFTER_BLOW_UP, RunStatus, run_status
 from solver.simulation import Profile, locked_run_directory, record_branch, simulate
 from solver.steppers.state import State
 from solver.stop import StopRequest
@@ -56,11 +56,9 @@ def run_one(
     return finished
 
 
-def blew_up_before(directory: RunDirectory, config: Config) -> str:
-    """How a run blew up, if it did and its run file is the same as then; empty otherwise."""
-    before = run_status(directory)
-    same = directory.run_file.read_text(encoding="utf-8") == config.to_toml()
-    return before.message if before.status == "blown up" and same else ""
+def blew_up_under(now: RunStatus, directory: RunDirectory, config: Config) -> bool:
+    """Whether a run of this status blew up, and its run file is the same as then."""
+    return now.status == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml()
 
 
 def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
@@ -69,9 +67,9 @@ def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
     Otherwise each job of a chain of batch jobs would compute from the last checkpoint to the same blow-up. Of an
     ensemble the members that did so are left out one by one.
     """
-    message = "" if config.members else blew_up_before(directory, config)
-    if message:
-        raise BlowUp(f"{directory.path}: {message}; the same run file would lead there again: {AFTER_BLOW_UP}")
+    now = run_status(directory)
+    if not config.members and blew_up_under(now, directory, config):
+        raise BlowUp(f"{directory.path}: {now.message}; the same run file would lead there again: {AFTER_BLOW_UP}")
 
 
 @contextmanager

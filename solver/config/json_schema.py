@@ -28,7 +28,9 @@ def json_schema(schema: Schema) -> dict[str, Any]:
     definitions["equation"]["anyOf"].append(_written())
     stepper = {"examples": list(schema.names("stepper"))}
     tables = {name: section.model_json_schema() for name, section in SETTINGS.items()}
-    below = [table.pop("$defs", {}) for table in tables.values()]  # what they refer to stands at the top
+    below: dict[str, Any] = {}  # what the tables refer to stands at the top
+    for table in tables.values():
+        below |= table.pop("$defs", {})
     tables["time"]["properties"]["stepper"] |= stepper
     tables["grid"]["required"] = ["shape"]
     return {
@@ -46,10 +48,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
             "output": _outputs(kinds["output"]),
         },
         "allOf": [_fields_of(entry) for entry in kinds["equation"]],
-        "$defs": {
-            **{name: table for tables_below in below for name, table in tables_below.items()},
-            **{kind: definitions[kind] for kind in ("equation", "initial", "forcing")},
-        },
+        "$defs": {**below, **{kind: definitions[kind] for kind in ("equation", "initial", "forcing")}},
     }
 
 

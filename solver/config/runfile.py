@@ -84,7 +84,7 @@ class Config:
     `initial` and `forcing` are by field, `outputs` by name. `known` lists all kinds of outputs that the run file could
     name. `dropped` has a line for each section in which an override of its name dropped keys. With an `ensemble` the
     rest is that of its first member, but for the directory; `members` are the run files of all, and `bounds` those
-    between which they lie, one for each of the ensemble's `bounds`.
+    between which they lie, by what each has of its own.
     """
 
     heading: Heading
@@ -100,7 +100,7 @@ class Config:
     outputs: Mapping[str, Named]
     ensemble: EnsembleSection | None = None
     members: tuple[Config, ...] = field(default=(), compare=False, repr=False)
-    bounds: tuple[Config, ...] = field(default=(), compare=False, repr=False)
+    bounds: Mapping[str, Config] = field(default_factory=dict, compare=False, repr=False)
     known: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
     dropped: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
@@ -257,7 +257,7 @@ def _parse_ensemble(table: Mapping[str, Any], schema: Schema) -> Config:
     if ensemble.seed is None:
         seed = RandomSection.read(_table(table, "random"), "random").seed
         ensemble = ensemble.model_copy(update={"seed": seed})
-    bounds = tuple(_with(shared, values, schema) for values in ensemble.bounds())
+    bounds = {_said(values): _with(shared, values, schema) for values in ensemble.bounds()}
     numbers = range(ensemble.count)
     members = [_with(shared, ensemble.values(number, shared), schema, number) for number in numbers]
     directory, _ = _outputs(_table(shared, "output"), schema)
@@ -274,8 +274,11 @@ def _with(table: Mapping[str, Any], values: Mapping[str, Any], schema: Schema, n
     try:
         return parse(changed, schema)
     except ConfigError as error:
-        said = ", ".join(f"{key} = {value!r}" for key, value in values.items())
-        raise ConfigError(f"ensemble, with {said}: {error}" if values else str(error)) from None
+        raise ConfigError(f"ensemble, with {_said(values)}: {error}" if values else str(error)) from None
+
+
+def _said(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value!r}" for key, value in values.items())
 
 
 def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:

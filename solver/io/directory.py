@@ -29,6 +29,11 @@ class RunDirectory:
         return self.path / "config.toml"
 
     @property
+    def members(self) -> Path:
+        """Of an ensemble: what each member has of its own, as CSV."""
+        return self.path / "members.csv"
+
+    @property
     def provenance(self) -> Path:
         """Versions, devices, command lines."""
         return self.path / "provenance.json"

@@ -7,7 +7,7 @@ import time as clock
 from dataclasses import dataclass
 from typing import Any
 
-from solver.config import ConfigError, read_toml
+from solver.config import ConfigError, member_name, read_toml
 from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, read_lock
 from solver.io.rows import read_rows
 
@@ -72,9 +72,8 @@ def is_ensemble(directory: RunDirectory) -> bool:
 def refuse_ensemble(directory: RunDirectory) -> None:
     """Raises ConfigError if a directory holds an ensemble of runs, where one run is needed."""
     if is_ensemble(directory):
-        raise ConfigError(
-            f"{directory.path} holds an ensemble; one of its runs is needed: {directory.path}/member-0000"
-        )
+        first = directory.path / member_name(0)
+        raise ConfigError(f"{directory.path} holds an ensemble; one of its runs is needed: {first}")
 
 
 def _log(directory: RunDirectory) -> list[tuple[str, str]]:

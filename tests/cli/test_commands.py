@@ -18,7 +18,6 @@ import pytest
 import xarray
 from helpers import last_of_each, read_checkpoint
 
-from solver.cli.main import main
 from solver.io.manifest import FORMAT, digest
 
 pytestmark = pytest.mark.slow
@@ -43,19 +42,6 @@ def slabwave(*arguments, environment=None, cwd=None, timeout=240):
 
 def run_small(folder, *overrides, **options):
     return slabwave("run", DEMO, *last_of_each([*SMALL, f"output.directory={folder}", *overrides]), **options)
-
-
-@pytest.fixture
-def here(capsys, monkeypatch):
-    """The command in this process, where nothing about the process is tested: exit code, stdout, stderr."""
-
-    def run(*arguments, cwd=None):
-        if cwd is not None:
-            monkeypatch.chdir(cwd)
-        code = main([str(argument) for argument in arguments])
-        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="module")

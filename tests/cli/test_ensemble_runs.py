@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -37,17 +36,6 @@ series = { every_steps = 5 }
 checkpoints = { every_steps = 10 }
 """
 NAMES = [f"member-{number:04d}" for number in range(4)]
-
-
-@pytest.fixture
-def here(capsys):
-    """The command in this process: exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="module")

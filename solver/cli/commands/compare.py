@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from solver.cli.directory import runs_below
+from solver.cli.directory import runs_at
 from solver.cli.view import needs
 from solver.io import write_text
 
@@ -22,8 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the page and print its name."""
     from solver.report import comparison_page
 
-    given = [Path(path) for path in options.directories]
-    runs = [run for path in given for run in ([below.path for below in runs_below(path)] or [path])]
+    runs = [run.path for path in options.directories for run in runs_at(path)]
     with needs("compare"):
         write_text(Path(options.output), comparison_page(runs))
     print(options.output)

@@ -24,7 +24,6 @@ from solver.io import (
 from solver.reading import AFTER_BLOW_UP, device_hours, run_status
 
 FORMAT = 1
-MEMBERS = "members.csv"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _values(path: Path) -> dict[str, dict[str, str]]:
     """What each member of an ensemble has of its own, by key; empty for other runs."""
-    table = path / MEMBERS
+    table = RunDirectory(path).members
     if not table.exists():
         return {}
     with table.open(encoding="utf-8", newline="") as file:

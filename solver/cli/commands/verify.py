@@ -7,7 +7,7 @@ from pathlib import Path
 
 from solver import io
 from solver.cli.codes import FAILED, FINISHED
-from solver.cli.directory import open_run, runs_below
+from solver.cli.directory import runs_at
 from solver.io import RunDirectory
 
 
@@ -18,8 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read everything that has a checksum; exit code 1 if anything is damaged."""
-    given = Path(options.directory)
-    damaged = [_verify(directory, given) for directory in runs_below(given) or [open_run(options.directory)]]
+    damaged = [_verify(directory, Path(options.directory)) for directory in runs_at(options.directory)]
     return FAILED if any(damaged) else FINISHED
 
 
