@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
+    from solver.assemble.batches import Batch as Batch, batches as batches
     from solver.assemble.build import Assembly as Assembly, abstract_assembly as abstract_assembly, dry_run as dry_run
     from solver.assemble.classes import BASES as BASES, register as register
     from solver.assemble.consistent import resolve as resolve

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from solver.assemble.build import control_of, dry_run
+from typing import Any
+
+from solver.assemble.build import abstract_assembly, control_of, dry_run
 from solver.assemble.devices import smallest_count
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation
 from solver.equations.field import fields_of
-from solver.loop import check_end
+from solver.loop import check_end, signature
 
 
 def resolve(config: Config, *, from_start: bool = True) -> Config:
@@ -27,7 +29,27 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
     _check_names(config)
     _check_intervals(config)
     dry_run(config, smallest_count(config), from_start=from_start)
+    if config.ensemble is not None and config.ensemble.together not in (1, "auto"):
+        _check_together(config, config.ensemble.together)
     return config
+
+
+def _check_together(config: Config, together: int | str) -> None:
+    """Refuse values that keep members from being stepped by one program, where a number of them is asked for."""
+    if config.devices.engine != "slabwave":
+        raise ConfigError(f"ensemble.together = {together}: devices.engine = 'slabwave' is needed, or together = 1")
+    first = _kind(config)
+    for said, bound in config.bounds.items():
+        if _kind(bound) != first:
+            raise ConfigError(
+                f"ensemble.together = {together}: {said} changes shapes or formulas, and members that one program "
+                "steps may differ in numbers alone; 1 or 'auto' is needed"
+            )
+
+
+def _kind(config: Config) -> Any:
+    run = abstract_assembly(config, smallest_count(config))
+    return signature((run.equation, run.stepper, run.control))
 
 
 def _check_intervals(config: Config) -> None:

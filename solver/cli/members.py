@@ -1,4 +1,4 @@
-"""The members of an ensemble, one after the other, each in a directory of its own below that of the ensemble."""
+"""The members of an ensemble, batch after batch, each in a directory of its own below that of the ensemble."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from solver import assemble
-from solver.cli.one_run import blew_up_under, run_one
-from solver.cluster import LOGGER, Agreement, is_first, largest
+from solver.cli.one_run import blew_up_under, one_of_several, run_one
+from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
 from solver.config import Config, read_toml
 from solver.io import RunDirectory, write_text
-from solver.loop import BlowUp
+from solver.loop import BlowUp, Members
 from solver.reading import run_status
-from solver.simulation import locked_run_directory, refuse_earlier_end, refuse_other_physics
+from solver.simulation import carry_out_together, locked_run_directory, refuse_earlier_end, refuse_other_physics
 from solver.stop import StopRequest
 
 OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
@@ -46,7 +46,7 @@ def run_members(
     *,
     continues: bool,
 ) -> bool:
-    """Carry out each member that is not over. Collective.
+    """Carry out each member that is not over, batch after batch. Collective.
 
     A member that blows up keeps its last good checkpoint, and the others go on.
 
@@ -68,7 +68,6 @@ def run_members(
     devices, folders = list(assembly.mesh.devices.flat), member_directories(config, directory)
     shared = config.to_table()
     values = [ensemble.values(number, shared) for number in range(len(folders))]
-    blown_up = []
     with locked_run_directory(
         directory, config.to_toml(), devices, config.known_outputs, config.sources, continues=continues
     ) as lock:
@@ -77,29 +76,88 @@ def run_members(
         with Agreement("members").together():
             if is_first():
                 write_text(directory.members, _table([folder.path.name for folder in folders], values))
-        for number, (member, folder) in enumerate(zip(config.members, folders, strict=True)):
-            said = ", ".join(f"{key} = {_word(value)}" for key, value in values[number].items())
-            own = replace(member, directory=str(folder.path))
-            before = _before(own, folder)
-            if before == BLOWN_UP:
-                blown_up.append(folder.path.name)
-            if before:
-                continue
-            LOGGER.info("%s, %d of %d: %s", folder.path.name, number + 1, len(folders), said or "as the others")
-            try:
-                if not run_one(assemble.Assembly(own, assembly.mesh), folder, stop, lines[:1], continues=continues):
-                    _remove_stop_file(folder)
-                    if lock is not None:
-                        lock.update_status(state="stopped")
-                    return False
-            except BlowUp:
-                blown_up.append(folder.path.name)
-        if blown_up:
+        run = _Run(directory, folders, values, stop, lines[:1], continues)
+        for batch in assemble.batches(config, devices):
+            if not run.carry_out(batch):
+                _remove_stop_file(directory)
+                if lock is not None:
+                    lock.update_status(state="stopped")
+                return False
+        if run.blown_up:
+            names = ", ".join(folders[number].path.name for number in sorted(run.blown_up))
             raise BlowUp(
-                f"{directory.path}: {len(blown_up)} of {len(folders)} members blew up ({', '.join(blown_up)}); the "
-                "others came to their ends"
+                f"{directory.path}: {len(run.blown_up)} of {len(folders)} members blew up ({names}); the others came "
+                "to their ends"
             )
     return True
+
+
+class _Run:
+    """One start of an ensemble.
+
+    Args:
+        directory, folders: of the ensemble, and of each member.
+        values: of each member.
+        stop, lines, continues: as of `run_members`.
+
+    Attributes:
+        blown_up: numbers of the members that blew up, in this start or before.
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        folders: Sequence[RunDirectory],
+        values: Sequence[Mapping[str, Any]],
+        stop: StopRequest,
+        lines: Sequence[str],
+        continues: bool,
+    ) -> None:
+        self.directory, self.folders, self.values = directory, folders, values
+        self.stop, self.lines, self.continues = stop, lines, continues
+        self.blown_up: set[int] = set()
+
+    def carry_out(self, batch: assemble.Batch) -> bool:
+        """Carry out the members of a batch that are not over; whether none of them was stopped early."""
+        runs = {n: self._own(run, n) for n, run in zip(batch.numbers, batch.assemblies, strict=True)}
+        before = {number: _before(run.config, self.folders[number]) for number, run in runs.items()}
+        self.blown_up |= {number for number, how in before.items() if how == BLOWN_UP}
+        left = [number for number in batch.numbers if not before[number]]
+        for number in left:
+            values = ", ".join(f"{key} = {_word(value)}" for key, value in self.values[number].items())
+            name, of = self.folders[number].path.name, len(self.folders)
+            LOGGER.info("%s, %d of %d: %s", name, number + 1, of, values or "as the others")
+        if not left:
+            return True
+        if batch.size > 1:
+            return self._together(batch, runs, left)
+        [number] = left
+        try:
+            return run_one(runs[number], self.folders[number], self.stop, self.lines, continues=self.continues)
+        except BlowUp:
+            self.blown_up.add(number)
+            return True
+
+    def _together(self, batch: assemble.Batch, runs: Mapping[int, assemble.Assembly], left: Sequence[int]) -> bool:
+        LOGGER.info("%d of %d places of a batch, stepped by one program", len(left), batch.size)
+        place_of = {number: place for place, number in enumerate(batch.numbers)}
+        members = Members([(run.equation, run.stepper, run.control) for run in runs.values()], batch.size)
+        with Watchdog(runs[left[0]].limits.stall, self.directory.log) as watchdog:
+            calls = {
+                place_of[number]: one_of_several(
+                    runs[number], self.folders[number], self.stop, self.lines, continues=self.continues,
+                    watchdog=watchdog, companions=len(left) - 1,
+                )
+                for number in left
+            }  # fmt: skip
+            names = {place_of[number]: self.folders[number].path.name for number in left}
+            over = carry_out_together(calls, members, names)
+        self.blown_up |= {batch.numbers[place] for place, how in over.items() if isinstance(how, BlowUp)}
+        return all(over.values())
+
+    def _own(self, assembly: assemble.Assembly, number: int) -> assemble.Assembly:
+        """The objects of a member, which writes into its own directory."""
+        return assemble.Assembly(replace(assembly.config, directory=str(self.folders[number].path)), assembly.mesh)
 
 
 def _before(config: Config, directory: RunDirectory) -> float:
@@ -118,7 +176,8 @@ def _before(config: Config, directory: RunDirectory) -> float:
 def _remove_stop_file(directory: RunDirectory) -> None:
     """Remove the file that asked all members to stop."""
     if is_first():
-        directory.stop_files[-1].unlink(missing_ok=True)
+        for file in directory.stop_files:
+            file.unlink(missing_ok=True)
 
 
 def _table(names: Sequence[str], values: Sequence[Mapping[str, Any]]) -> str:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from solver import assemble
 from solver.assemble.branch import kept_start
-from solver.cluster import LOGGER
+from solver.cluster import LOGGER, Watchdog
 from solver.config import Config, ConfigError
-from solver.io import RunDirectory, list_checkpoints
-from solver.loop import BlowUp
+from solver.io import DirectoryLock, RunDirectory, list_checkpoints
+from solver.loop import Advance, BlowUp
 from solver.reading import AFTER_BLOW_UP, RunStatus, run_status
-from solver.simulation import Profile, locked_run_directory, record_branch, simulate
+from solver.simulation import (
+    Profile,
+    Simulation,
+    locked_run_directory,
+    record_branch,
+    simulate,
+    simulation_course,
+)
 from solver.steppers.state import State
 from solver.stop import StopRequest
 
@@ -43,6 +50,41 @@ def run_one(
     Raises:
         BlowUp: the message names the command that goes on from the last checkpoint.
     """
+    with _begun(assembly, directory, lines, continues) as (simulation, lock):
+        _, finished = simulate(simulation, stop, lock, profile)
+    return finished
+
+
+def one_of_several(
+    assembly: assemble.Assembly,
+    directory: RunDirectory,
+    stop: StopRequest,
+    lines: Sequence[str],
+    *,
+    continues: bool,
+    watchdog: Watchdog,
+    companions: int,
+) -> Generator[Advance, None, bool]:
+    """What `run_one` does, but for the steps: a generator of the calls that the run waits for. Collective.
+
+    Args:
+        assembly, directory, stop, lines, continues: as of `run_one`.
+        watchdog: of all runs that are carried out together.
+        companions: how many others there are.
+
+    Returns, raises:
+        As `run_one`.
+    """
+    with _begun(assembly, directory, lines, continues) as (simulation, lock):
+        _, finished = yield from simulation_course(simulation, stop, lock, watchdog, companions=companions)
+    return finished
+
+
+@contextmanager
+def _begun(
+    assembly: assemble.Assembly, directory: RunDirectory, lines: Sequence[str], continues: bool
+) -> Iterator[tuple[Simulation, DirectoryLock | None]]:
+    """The run with its directory locked and the head of its log written there."""
     config, devices = assembly.config, list(assembly.mesh.devices.flat)
     differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
     with locked_run_directory(
@@ -52,8 +94,7 @@ def run_one(
             LOGGER.info(line)
         simulation = replace(assembly.simulation, directory=directory, start=lambda: _start(assembly))
         with _blow_up_names_branch(directory):
-            _, finished = simulate(simulation, stop, lock, profile)
-    return finished
+            yield simulation, lock
 
 
 def blew_up_under(now: RunStatus, directory: RunDirectory, config: Config) -> bool:

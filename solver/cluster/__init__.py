@@ -34,6 +34,7 @@ from solver.cluster.launcher import find_launch as find_launch
 from solver.cluster.log import (
     LOGGER as LOGGER,
     keep_output_to_python as keep_output_to_python,
+    log_of as log_of,
     log_to as log_to,
     start_log as start_log,
 )

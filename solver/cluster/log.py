@@ -9,10 +9,12 @@ import time as clock
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
 LOGGER = logging.getLogger("slabwave")
+_run: ContextVar[str] = ContextVar("run", default="")  # of several in turn, the one that goes on now
 
 
 def start_log(quiet: bool, times: bool = False) -> None:
@@ -27,6 +29,7 @@ def start_log(quiet: bool, times: bool = False) -> None:
         LOGGER.removeHandler(handler)
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_Plain("%Y-%m-%d %H:%M:%S " if times else ""))
+    handler.addFilter(_is_for_all)
     LOGGER.addHandler(handler)
     logging.captureWarnings(True)
     warnings.simplefilter("default")
@@ -47,6 +50,20 @@ def keep_output_to_python() -> None:
 
 
 @contextmanager
+def log_of(run: str) -> Iterator[None]:
+    """In the context one of several runs goes on, which stand side by side.
+
+    What it logs goes to the files that it opened in such a context itself. Others get its warnings and errors alone,
+    with its name.
+    """
+    token = _run.set(run)
+    try:
+        yield
+    finally:
+        _run.reset(token)
+
+
+@contextmanager
 def log_to(path: Path) -> Iterator[None]:
     """Also append the log to a file during the context, with the time of each line.
 
@@ -55,7 +72,9 @@ def log_to(path: Path) -> Iterator[None]:
             the directory could otherwise make other users append to any of their own files.
     """
     handler = logging.StreamHandler(open_log(path))
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
+    own = _run.get()
+    handler.setFormatter(_Dated("%(asctime)s %(levelname).1s %(message)s", own))
+    handler.addFilter((lambda record: _run.get() == own) if own else _is_for_all)
     LOGGER.addHandler(handler)
     try:
         yield
@@ -70,6 +89,21 @@ def open_log(path: Path) -> TextIO:
     return open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666))
 
 
+def _is_for_all(record: logging.LogRecord) -> bool:
+    """Whether a message is of none of several runs, or a warning of one."""
+    return not _run.get() or record.levelno >= logging.WARNING
+
+
+class _Dated(logging.Formatter):
+    def __init__(self, line: str, own: str) -> None:
+        super().__init__(line)
+        self._own = own
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = record.message if self._own else _with_run(record.message)
+        return super().formatMessage(record)
+
+
 class _Plain(logging.Formatter):
     def __init__(self, time: str) -> None:
         super().__init__()
@@ -78,4 +112,10 @@ class _Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = clock.strftime(self._time, clock.localtime(record.created)) if self._time else ""
         prefix = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
-        return time + prefix + record.getMessage()
+        return time + prefix + _with_run(record.getMessage())
+
+
+def _with_run(message: str) -> str:
+    """A message after the name of the run that it is of, one of several."""
+    run = _run.get()
+    return f"{run}: {message}" if run else message

@@ -22,6 +22,7 @@ NOT_OF_MEMBERS = ("ensemble", "devices", "title", "reference")  # sections that 
 
 Pair = Annotated[tuple[float, float], Field(strict=False), "a list of two numbers"]
 Whole = Annotated[tuple[int, int], Field(strict=False), "a list of two integers"]
+Together = Literal["auto"] | Annotated[int, Field(ge=1)]
 Values = Annotated[tuple[Any, ...], Field(strict=False), "a list of values"]
 
 
@@ -87,7 +88,9 @@ class EnsembleSection(Section):
     combine: Literal["product", "zip"] = Field(
         "product", description="swept lists: every value with every other, or the first with the first and so on"
     )
-    together: Literal[1, "auto"] = Field("auto", description="members in one program: one, so far")
+    together: Together = Field(
+        "auto", description="members stepped by one program: how many, or 'auto' for as many as are faster and fit"
+    )
     seed: int | None = Field(None, ge=0, lt=2**63, description="of the draws; by default random.seed of the run file")
 
     @model_validator(mode="after")

@@ -1,6 +1,7 @@
 """Stepping: `evolve`, with pauses that yield the state; `integrate` and `rollout`, pure functions."""
 
-from solver.loop.chunks import BlowUp as BlowUp, evolve as evolve
+from solver.loop.batch import Modules as Modules, signature as signature
+from solver.loop.chunks import Advance as Advance, BlowUp as BlowUp, course as course, evolve as evolve
 from solver.loop.controls import (
     Attempt as Attempt,
     FixedStep as FixedStep,
@@ -9,6 +10,7 @@ from solver.loop.controls import (
     StepControl as StepControl,
 )
 from solver.loop.energy import energy_of_all as energy_of_all
+from solver.loop.members import Members as Members
 from solver.loop.pure import integrate as integrate, rollout as rollout
 from solver.loop.schedule import Schedule as Schedule, reached as reached
 from solver.loop.short_words import check_end as check_end, step_control as step_control

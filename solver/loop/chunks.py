@@ -78,10 +78,78 @@ def evolve(
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
     """
+    control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
+    items = course(
+        equation, stepper, state, end=end, control=control, pauses=pauses, observe=observe, chunk=chunk, donate=donate
+    )
+    for item in items:
+        if isinstance(item, Advance):
+            item.carry_out(donate)
+        else:
+            yield item
+
+
+class Advance:
+    """A call of `advance` that a run waits for; whoever carries it out sets `answer`.
+
+    Args:
+        equation, stepper, control, state, limits: the arguments of the call. The state is on the device, and belongs to
+            the call alone.
+
+    Attributes:
+        answer: a function that gives what the call returned; the run takes it once.
+    """
+
+    def __init__(self, equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> None:
+        self.equation, self.stepper, self.control, self.limits = equation, stepper, control, limits
+        self.state: State | None = state
+        self.answer: Callable[[], tuple[State, Any]] | None = None
+
+    def carry_out(self, donate: bool) -> None:
+        """Call `advance` for this run alone, and wait for it; `donate` reuses the buffers of the state."""
+        run, state = advance_donating if donate else advance, self.state
+        self.state = None
+        moved, is_finite = run(self.equation, self.stepper, self.control, state, self.limits)
+        del state
+        result = [(moved, jax.block_until_ready(is_finite))]
+        self.answer = result.pop  # which keeps nothing
+
+    def take(self) -> tuple[State, bool]:
+        """The state after the call, and whether it is finite; nothing is kept of them."""
+        assert self.answer is not None
+        (moved, is_finite), self.answer = self.answer(), None
+        return moved, bool(is_finite)
+
+
+def course(
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    state: State,
+    *,
+    end: float,
+    control: StepControl,
+    pauses: Sequence[Schedule] = (),
+    observe: Callable[[State, bool], State] | None = None,
+    chunk: int | Callable[[], int] = 1000,
+    donate: bool = False,
+) -> Iterator[Advance | State]:
+    """What `evolve` does, without carrying out the steps: it yields the calls that it waits for, too.
+
+    So several runs can stand side by side, and one program steps all of them (`loop.members`). While it waits it holds
+    no array.
+
+    Args:
+        As of `evolve`.
+
+    Yields:
+        States, as `evolve`, and an `Advance` between two of them, whose `answer` is needed to go on.
+
+    Raises:
+        As `evolve`.
+    """
     stepper.check(equation)
     check_state(equation, state)
     check_history(equation, stepper, state.history)
-    control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     control.check(stepper)
     control.check_rate(equation)
     check_end(end, control)
@@ -101,37 +169,39 @@ def evolve(
         target = min([end, *(p.next_time(float(state.t), slack(state)) for p in pauses)])
         limits = [chunk() if callable(chunk) else chunk, *(p.steps_left(int(state.step)) for p in pauses)]
         steps = max(1, min(n for n in limits if n is not None))
-        state = _towards(equation, stepper, control, state, steps, target, donate)
+        ask = _ask(equation, stepper, control, state, steps, target)
+        state = state.replace(field={}, history=(), forcing=())  # they are the call's now
+        yield ask
+        state = _after(ask, control, state, target)
         if observe is not None:
             state = observe(state, reached(state, end))
         yield state
 
 
-def _towards(
-    equation: PeriodicSystem,
-    stepper: Stepper,
-    control: StepControl,
-    state: State,
-    steps: int,
-    target: float,
-    donate: bool,
-) -> State:
-    """One compiled call: at most so many steps, and none beyond the target."""
-    run = advance_donating if donate else advance
+def _ask(
+    equation: PeriodicSystem, stepper: Stepper, control: StepControl, state: State, steps: int, target: float
+) -> Advance:
+    """A call for at most so many steps, and none beyond the target."""
+    if control.size is not None:
+        full = _full_steps(state, float(control.size), target)
+        control = control if full else FixedStep(target - float(state.t))
+        steps = min(steps, full) if full else 1
+    limits = StepLimits(np.int64(steps), as_pair(target))
+    return Advance(equation, stepper, control, device_state(state), limits)
+
+
+def _after(ask: Advance, control: StepControl, before: State, target: float) -> State:
+    """The state that a call led to; all but its arrays are known of the state before."""
+    moved, is_finite = ask.take()
     if control.size is None:
-        limits = StepLimits(np.int64(steps), as_pair(target))
-        moved, is_finite = run(equation, stepper, control, device_state(state), limits)
-        after = host_state(moved, state, _on_target(moved.t, target))
+        after = host_state(moved, before, _on_target(moved.t, target))
         after = _count_from_here(after.replace(dt=on_host(moved.dt), taken=on_host(moved.taken)))
-        return _checked(after, bool(is_finite), before=state)
-    full = _full_steps(state, float(control.size), target)
-    taken = control if full else FixedStep(target - float(state.t))
-    limits = StepLimits(np.int64(min(steps, full) if full else 1), as_pair(target))
-    moved, is_finite = run(equation, stepper, taken, device_state(state), limits)
-    count = int(moved.step) - int(state.step_reference)
-    t = multiple(count, float(control.size), float(state.t_reference)) if full else target
-    after = host_state(moved, state, t).replace(taken=np.float64(taken.size))
-    return _checked(after if full else _count_from_here(after), bool(is_finite), before=state)
+        return _checked(after, is_finite, before)
+    full = _full_steps(before, float(control.size), target)
+    count = int(moved.step) - int(before.step_reference)
+    t = multiple(count, float(control.size), float(before.t_reference)) if full else target
+    after = host_state(moved, before, t).replace(taken=np.float64(ask.control.size))
+    return _checked(after if full else _count_from_here(after), is_finite, before)
 
 
 def _full_steps(state: State, step: float, target: float) -> int:

@@ -36,7 +36,7 @@ class StepLimits(eqx.Module):
     target: Pair
 
 
-def _advance(equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> tuple[State, Array]:
+def advance_state(equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> tuple[State, Array]:
     """A state on the device (`loop.sums.device_state`) some steps later, and whether it is finite.
 
     The number of steps is an argument of the compiled program, so where a call ends changes neither the program nor the
@@ -49,8 +49,8 @@ def _advance(equation: Any, stepper: Any, control: Any, state: State, limits: St
     return state, is_finite & all_finite(state.field)
 
 
-advance = compiled(_advance)
-advance_donating = compiled(_advance, donate_argnums=3)
+advance = compiled(advance_state)
+advance_donating = compiled(advance_state, donate_argnums=3)
 
 
 def begin_control(equation: PeriodicSystem, control: StepControl, state: State) -> State:

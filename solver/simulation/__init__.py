@@ -13,5 +13,6 @@ from solver.simulation.output_list import OutputList as OutputList
 from solver.simulation.pauses import Listener as Listener, Pause as Pause
 from solver.simulation.profile import Profile as Profile
 from solver.simulation.simulation import Simulation as Simulation
-from solver.simulation.stepping import simulate as simulate
+from solver.simulation.stepping import simulate as simulate, simulation_course as simulation_course
 from solver.simulation.stop_conditions import StopConditions as StopConditions
+from solver.simulation.together import carry_out_together as carry_out_together

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from solver.cluster import LOGGER, Watchdog
 from solver.config import ConfigError
 from solver.loop.schedule import TOLERANCE
 from solver.simulation.pauses import Pause
-from solver.steppers.state import State
 
 FOLDER = "profile"
 TRACE, PLANES = ".json.gz", ".xplane.pb"  # for ui.perfetto.dev, and for xprof
@@ -59,22 +58,20 @@ class Profile:
         """Number of steps of the next chunk."""
         return steps if self._over else 1
 
-    def pause(self, moved: bool) -> None:
-        """Begin or end the trace, at a pause of the run; `moved` says whether this process has taken a step."""
+    def pause(self, step: int, moved: bool) -> None:
+        """Begin or end the trace, at a pause after this step; `moved` says whether this process has taken one."""
+        self._reached = step
         if self._active and self._reached >= self._first + self.steps:
             self.close()
         elif moved and not self._active and not self._over:
             self._begin()
 
-    def named(self, states: Iterator[State]) -> Iterator[State]:
-        """Yield the same states, and name the steps between them in the trace."""
-        while True:
-            with self._step():
-                state = next(states, None)
-            if state is None:
-                return
-            self._reached = int(state.step)
-            yield state
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Names the steps that are carried out in this context in the trace, if there is one."""
+        named = jax.profiler.StepTraceAnnotation("step", step_num=self._reached + 1)
+        with named if self._active else nullcontext():
+            yield
 
     def close(self) -> None:
         """End the trace, if there is one, and log where it is."""
@@ -121,11 +118,6 @@ class Profile:
                 file.replace(path.with_name(path.name + ending))
         shutil.rmtree(self._raw, ignore_errors=True)
 
-    def _step(self) -> AbstractContextManager[object]:
-        if not self._active:
-            return nullcontext()
-        return jax.profiler.StepTraceAnnotation("step", step_num=self._reached + 1)
-
 
 @dataclass(frozen=True)
 class TraceSteps:
@@ -135,6 +127,5 @@ class TraceSteps:
     watchdog: Watchdog
 
     def at_pause(self, pause: Pause) -> None:
-        if not pause.stopping:
-            with self.watchdog.busy("writing the trace"):
-                self.profile.pause(moved=pause.moved)
+        with self.watchdog.busy("writing the trace"):
+            self.profile.pause(int(pause.state.step), moved=pause.moved and not pause.stopping)

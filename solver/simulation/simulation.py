@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from solver.equations.reporting import Reporting
 from solver.io import RunDirectory
-from solver.loop import StepControl, check_end, evolve
+from solver.loop import Advance, StepControl, check_end, course
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
@@ -72,7 +72,17 @@ class Simulation:
         Raises:
             BlowUp: the solution stopped being finite.
         """
-        return evolve(
+        for item in self.course(first, chunk=chunk, donate=donate):
+            if isinstance(item, Advance):
+                item.carry_out(donate)
+            else:
+                yield item
+
+    def course(
+        self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False
+    ) -> Iterator[Advance | State]:
+        """As `states`, with the calls that it waits for: whoever asks for the next item carries them out first."""
+        return course(
             self.equation, self.stepper, first, end=self.end, control=self.control, pauses=self.outputs.pauses,
             observe=lambda state, end: self.outputs.observe(self.equation, state, end), chunk=chunk, donate=donate,
         )  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 
 import jax
 
 from solver.cluster import LOGGER, Watchdog, is_first, largest
-from solver.io import DirectoryLock, Writer, duration
-from solver.loop import BlowUp, reached
+from solver.io import DirectoryLock, RunDirectory, Writer, duration
+from solver.loop import Advance, BlowUp, reached
 from solver.outputs.base import Run
 from solver.simulation.first_state import first_state
 from solver.simulation.kept_plan import PLAN, keep_plan
@@ -54,20 +54,57 @@ def simulate(
         FailedElsewhere: another process could not go on.
         ValueError: a run without a directory.
     """
+    directory = _directory_of(simulation)
+    profile = Profile(directory.path) if profile is None else profile
+    with Watchdog(simulation.limits.stall, directory.log) as watchdog:
+        calls = simulation_course(simulation, request, lock, watchdog, profile=profile)
+        with closing(calls):
+            while True:
+                try:
+                    ask = next(calls)
+                except StopIteration as end:
+                    last: tuple[State, bool] = end.value
+                    return last
+                with profile.step():
+                    ask.carry_out(donate=True)
+
+
+def simulation_course(
+    simulation: Simulation,
+    request: StopRequest,
+    lock: DirectoryLock | None,
+    watchdog: Watchdog,
+    *,
+    profile: Profile | None = None,
+    companions: int = 0,
+) -> Generator[Advance, None, tuple[State, bool]]:
+    """What `simulate` does, without carrying out the steps: a generator of the calls that the run waits for.
+
+    While it waits it holds no array.
+
+    Args:
+        simulation, request, lock: as of `simulate`.
+        watchdog: is told of the run's progress.
+        profile: steps to be traced; None of a run whose steps are carried out together with those of `companions` other
+            runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops it.
+
+    Returns, raises:
+        As `simulate`.
+    """
+    alone = profile is not None
+    profile = Profile(_directory_of(simulation).path) if profile is None else profile
     run, limits = _run_for_outputs(simulation), simulation.limits
     keep_plan(run.equation, run.directory.path / PLAN)
-    with Watchdog(limits.stall, run.directory.log) as watchdog, _writing(run, watchdog):
+    with _writing(run, watchdog):
         state, resumed_at = first_state(simulation, run)
         if resumed_at is not None:
             run.kept.add(resumed_at)
         simulation.outputs.open(run, resumed_at)
-        conditions = StopConditions(request, run.directory, lock, limits.time_limit)
+        conditions = StopConditions(request, run.directory, lock, limits.time_limit, companions)
         conditions.begin(state, run.writer)
         began = time.monotonic()
-        with (
-            closing(Progress(run.end, state, active=is_first())) as progress,
-            closing(Profile(run.directory.path) if profile is None else profile) as profile,
-        ):
+        shown = alone and is_first()
+        with closing(Progress(run.end, state, active=shown)) as progress, closing(profile):
             pace = Pace()
             listeners: list[Listener] = [
                 conditions,  # the time of a chunk, for the clock
@@ -82,27 +119,40 @@ def simulate(
                 TraceSteps(profile, watchdog),
                 *(OwnListener(listener, watchdog) for listener in simulation.listeners),
             ]
-            for pause in _pauses(simulation, state, resumed_at is not None, run.writer, conditions, profile, pace):
-                state = pause.state
+            items = _pauses(
+                simulation, state, resumed_at is not None, run.writer, conditions, lambda: profile.limit(pace())
+            )
+            del state  # the course has it now
+            for item in items:
+                if isinstance(item, Advance):
+                    yield item
+                    continue
                 for listener in listeners:
-                    listener.at_pause(pause)
-                if pause.stopping:
-                    return state, False
-                del pause  # or its state would be held beside the next
+                    listener.at_pause(item)
+                if item.stopping:
+                    return item.state, False
+                last = item.state if item.done else None
+                reached_at = int(item.state.step), float(item.state.t)
+                del item  # or its state would be held beside the next
         took, held_up = duration(time.monotonic() - began), run.writer.held_up
         LOGGER.info(
             "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
-            int(state.step), float(state.t), took, held_up, run.directory.path,
+            *reached_at, took, held_up, run.directory.path,
         )  # fmt: skip
-        return state, True
+        assert last is not None
+        return last, True
+
+
+def _directory_of(simulation: Simulation) -> RunDirectory:
+    if simulation.directory is None:
+        raise ValueError("simulate: the simulation has no directory; give it one, or ask for its `states`")
+    return simulation.directory
 
 
 def _run_for_outputs(simulation: Simulation) -> Run:
     """The description of a run that its outputs receive, with the writer and notes of this process's part of it."""
-    if simulation.directory is None:
-        raise ValueError("simulate: the simulation has no directory; give it one, or ask for its `states`")
     return Run(
-        simulation.equation, simulation.directory, simulation.control, simulation.end, simulation.title,
+        simulation.equation, _directory_of(simulation), simulation.control, simulation.end, simulation.title,
         simulation.run_file,
     )  # fmt: skip
 
@@ -113,15 +163,18 @@ def _pauses(
     resumed: bool,
     writer: Writer,
     conditions: StopConditions,
-    profile: Profile,
-    pace: Pace,
-) -> Iterator[Pause]:
-    """The pauses of a run, the first one before any step. Collective: all processes are told the same."""
-    states = simulation.states(state, chunk=lambda: profile.limit(pace()), donate=True)
+    chunk: Callable[[], int],
+) -> Iterator[Advance | Pause]:
+    """The pauses of a run, the first one before any step, and the calls between. All processes are told the same."""
+    items = simulation.course(state, chunk=chunk, donate=True)
     first = previous = int(state.step)
     del state  # the loop has a copy of its own
     mark = time.monotonic()
-    for state in profile.named(states):
+    for item in items:
+        if isinstance(item, Advance):
+            yield item
+            continue
+        state = item
         step = int(state.step)
         stop, seconds, failed = largest(
             [conditions.should_stop(advanced=step > first), time.monotonic() - mark, writer.failed]
@@ -131,6 +184,7 @@ def _pauses(
             state=state, seconds=seconds, steps=step - previous, moved=step > first, compiled=previous == first,
             resumed=resumed and step == first, done=done, stopping=bool(stop) and not done, failed=bool(failed),
         )  # fmt: skip
+        del state, item
         mark, previous = time.monotonic(), step
 
 

@@ -26,12 +26,19 @@ class StopConditions:
         directory: of the run; a file `stop` in it, or in that of its ensemble, asks for an early stop.
         lock: the first process's lock on the directory; None on the others.
         time_limit: seconds after the start of this process.
+        companions: other runs that stop together with this one, and write their checkpoints in turn.
     """
 
     def __init__(
-        self, request: StopRequest, directory: RunDirectory, lock: DirectoryLock | None, time_limit: float | None = None
+        self,
+        request: StopRequest,
+        directory: RunDirectory,
+        lock: DirectoryLock | None,
+        time_limit: float | None = None,
+        companions: int = 0,
     ) -> None:
         self.request, self.directory, self.lock, self.time_limit = request, directory, lock, time_limit
+        self._runs = 1 + companions
         self._job_ends = end_of_job(os.environ) if is_first() else None
         self._chunk_seconds, self._checkpoint_seconds = 0.0, 0.0
         self._writer: Writer | None = None
@@ -87,7 +94,7 @@ class StopConditions:
         """Seconds for another chunk, a checkpoint, and the end of the process."""
         assert self._writer is not None
         checkpoint = self._writer.checkpoint or self._checkpoint_seconds
-        return MARGIN_SECONDS + 2 * self._chunk_seconds + self._writer.slowest + 2 * checkpoint
+        return MARGIN_SECONDS + 2 * self._chunk_seconds + self._writer.slowest + 2 * self._runs * checkpoint
 
     def log_stop(self, step: int) -> None:
         """Log the reason of the stop, after the checkpoint was written."""

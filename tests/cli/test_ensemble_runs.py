@@ -52,53 +52,90 @@ def finished(run_file):
     return folder
 
 
+@pytest.fixture(scope="module")
+def in_turn(run_file):
+    folder = run_file.parent / "in_turn"
+    assert main(["run", str(run_file), f"output.directory={folder}", "ensemble.together=1"]) == 0
+    return folder
+
+
+def last_arrays(folder: Path) -> dict:
+    return read_checkpoint(folder / "checkpoints" / "step-00000020")[0]
+
+
 def assert_same_run(a: Path, b: Path) -> None:
-    first, second = (read_checkpoint(folder / "checkpoints" / "step-00000020")[0] for folder in (a, b))
+    first, second = last_arrays(a), last_arrays(b)
     assert first.keys() == second.keys()
     for name in first:
         np.testing.assert_array_equal(first[name], second[name])
     assert (a / "series.csv").read_text() == (b / "series.csv").read_text()
 
 
-def test_each_member_is_a_run_of_its_own(finished, here, tmp_path):
-    assert sorted(path.name for path in finished.iterdir() if path.is_dir()) == NAMES
-    rows = list(csv.DictReader((finished / "members.csv").read_text().splitlines()))
+def test_each_member_is_a_run_of_its_own(in_turn, here, tmp_path):
+    assert sorted(path.name for path in in_turn.iterdir() if path.is_dir()) == NAMES
+    rows = list(csv.DictReader((in_turn / "members.csv").read_text().splitlines()))
     assert [row["member"] for row in rows] == NAMES
     assert [row["initial.energy"] for row in rows] == ["0.5", "1.0"] * 2
     assert [row["random.seed"] for row in rows] == list("0123")
     alone = tmp_path / "alone"
-    assert here("run", finished / "member-0002/config.toml", f"output.directory={alone}").returncode == 0
-    assert_same_run(alone, finished / "member-0002")
-    energies = {(finished / name / "series.csv").read_text().splitlines()[2].split(",")[4] for name in NAMES}
+    assert here("run", in_turn / "member-0002/config.toml", f"output.directory={alone}").returncode == 0
+    assert_same_run(alone, in_turn / "member-0002")
+    energies = {(in_turn / name / "series.csv").read_text().splitlines()[2].split(",")[4] for name in NAMES}
     assert len(energies) == 4, "each starts from fields of its own"
 
 
-def test_a_stopped_ensemble_goes_on_to_the_same_bits(run_file, finished, here, tmp_path):
+def test_members_stepped_together_agree_with_those_in_turn(finished, in_turn):
+    for name in NAMES:
+        together, alone = last_arrays(finished / name), last_arrays(in_turn / name)
+        largest = np.max(np.abs(alone["field/vorticity"]))
+        np.testing.assert_allclose(together["field/vorticity"], alone["field/vorticity"], rtol=0, atol=1e-14 * largest)
+        assert (finished / name / "log.txt").read_text().count("finished: step 20") == 1
+    said = (finished / "log.txt").read_text()
+    assert "4 of 4 places of a batch, stepped by one program" in said
+    assert "finished: step" not in said, "each member has a log of its own"
+
+
+def test_members_that_stop_go_on_to_the_same_bits(run_file, finished, here, tmp_path):
     folder = tmp_path / "stopped"
     (folder / "member-0001").mkdir(parents=True)
     (folder / "member-0001" / "stop").touch()
-    done = here("run", run_file, f"output.directory={folder}")
+    assert here("run", run_file, "--resume", f"output.directory={folder}", "time.end=0.1").returncode == 75
+    states = [run["state"] for run in json.loads(here("info", folder, "--json").stdout)["runs"]]
+    assert states == ["finished", "stopped", "finished", "finished"]
+    (folder / "stop").touch()
+    assert here("resume", folder, "time.end=0.2").returncode == 75
+    assert not (folder / "stop").exists()
+    before = (folder / "log.txt").read_text()
+    done = here("resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 places" in (folder / "log.txt").read_text()[len(before) :]
+    for name in NAMES:
+        assert_same_run(folder / name, finished / name)
+    before = (folder / "member-0000" / "log.txt").read_text()
+    assert here("resume", folder).returncode == 0
+    assert (folder / "member-0000" / "log.txt").read_text() == before, "a finished member is left alone"
+
+
+def test_a_stop_in_turn_leaves_the_later_members_for_the_next_start(run_file, in_turn, here, tmp_path):
+    folder = tmp_path / "stopped"
+    (folder / "member-0001").mkdir(parents=True)
+    (folder / "member-0001" / "stop").touch()
+    done = here("run", run_file, f"output.directory={folder}", "ensemble.together=1")
     assert done.returncode == 75
     assert "stopped early by the file" in done.stdout
     assert not (folder / "member-0002").exists()
-    (folder / "stop").touch()
-    assert here("resume", folder).returncode == 75
-    assert not (folder / "stop").exists()
-    before = (folder / "member-0000" / "log.txt").read_text()
-    done = here("resume", folder)
-    assert done.returncode == 0, done.stderr
-    assert (folder / "member-0000" / "log.txt").read_text() == before, "a finished member is left alone"
-    for name in NAMES:
-        assert_same_run(folder / name, finished / name)
+    assert here("resume", folder).returncode == 0
+    for name in NAMES[:2]:
+        assert_same_run(folder / name, in_turn / name)
 
 
 def test_more_members_join_and_another_sweep_does_not(run_file, finished, here, tmp_path):
     folder = tmp_path / "more"
     start = ("run", run_file, "--resume", f"output.directory={folder}")
-    assert here(*start, "ensemble.members=1").returncode == 0
+    assert here(*start, "ensemble.members=1", "ensemble.together=4").returncode == 0
     assert here(*start).returncode == 0
     for name in NAMES:
-        assert_same_run(folder / name, finished / name)
+        assert_same_run(folder / name, finished / name)  # each at its place in a batch of four
     done = here(*start, "ensemble.sweep={ 'initial.energy' = [1.0, 0.5] }")
     assert done.returncode == 2
     assert "holds a run of other physics (ensemble.sweep" in done.stderr

@@ -120,7 +120,7 @@ def test_more_members_are_the_same_ensemble_and_another_order_is_not(read):
             "with equation.drug = 0.0: equation.drug: unknown key; did",
         ),
         ("draw={}", "ensemble.members = 3: nothing is drawn in which they differ"),
-        ("together=4", "ensemble.together = 4: 1 or 'auto' is needed"),
+        ("together=0", "ensemble.together = 0: 'auto' or a"),
         ("members=0", "ensemble.members = 0: a positive number is needed"),
         ("sweep={ 'initial.energy' = [] }", "'initial.energy' = []: one value or more is needed"),
         ("sweep={ 'initial' = [1.0] }", "'initial': a key of the run file is needed in which members may differ"),

@@ -1,0 +1,114 @@
+"""Which members of an ensemble are stepped together by one program, and on how many parts of the mesh."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from solver.assemble.build import Assembly
+from solver.assemble.devices import least_memory, mesh_shape
+from solver.cluster import largest
+from solver.config import Config
+from solver.loop import signature
+from solver.mesh import device_mesh
+
+# points of all members together beyond which a larger batch of a device is no faster: see docs/ensembles.md
+POINTS_ON_GPU, POINTS_ON_CPU = 2**24, 2**18
+MOST_TOGETHER = 64  # by "auto": each has files open
+SHARE_OF_MEMORY = 0.25  # of a device, for the fields that the members' steps hold at least
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Members that are carried out together, in the order of their places.
+
+    Args:
+        assemblies: the objects of each, on one mesh.
+        size: places in the batch, the unused ones included; 1 for a run that is carried out alone.
+        numbers: of the members.
+    """
+
+    assemblies: tuple[Assembly, ...]
+    size: int
+    numbers: tuple[int, ...]
+
+
+def batches(config: Config, devices: Sequence[jax.Device]) -> list[Batch]:
+    """The members of an ensemble in batches. The same on every process, and after a restart with the same devices.
+
+    Members are of one kind where their equations, steppers and step controls differ in numbers alone. Batches of one
+    kind are equally large, with places left over in the last one.
+
+    Args:
+        config: of the ensemble.
+        devices: of the run.
+    """
+    assert config.ensemble is not None
+    whole = device_mesh(devices=devices, shape=mesh_shape(config, len(devices)))
+    alone = [Assembly(member, whole) for member in config.members]
+    found: list[Batch] = []
+    for kind in _kinds(alone):
+        size = _size(config, [alone[number] for number in kind], devices)
+        parts = _parts(config, size, len(devices))
+        places = math.ceil(size / parts) * parts
+        mesh = device_mesh(devices=devices, shape=mesh_shape(config, len(devices) // parts), members=parts)
+        for first in range(0, len(kind), places):
+            numbers = tuple(kind[first : first + places])
+            made = (alone[n] if places == 1 else Assembly(config.members[n], mesh) for n in numbers)
+            found.append(Batch(tuple(made), places, numbers))
+    return sorted(found, key=lambda batch: batch.numbers)
+
+
+def _kinds(alone: Sequence[Assembly]) -> list[list[int]]:
+    """Numbers of the members of each kind."""
+    kinds: list[tuple[Any, list[int]]] = []
+    for number, run in enumerate(alone):
+        own = signature((run.equation, run.stepper, run.control))
+        for known, numbers in kinds:
+            if known == own:
+                numbers.append(number)
+                break
+        else:
+            kinds.append((own, [number]))
+    return [numbers for _, numbers in kinds]
+
+
+def _size(config: Config, members: Sequence[Assembly], devices: Sequence[jax.Device]) -> int:
+    """How many members of one kind are carried out together."""
+    assert config.ensemble is not None
+    wanted = config.ensemble.together
+    if wanted != "auto":
+        return min(wanted, len(members))
+    if config.devices.engine != "slabwave" or _fixed_mesh(config):
+        return 1
+    member = members[0]
+    most = POINTS_ON_GPU if devices[0].platform == "gpu" else POINTS_ON_CPU
+    fitting = len(devices) * most // math.prod(member.grid.shape)
+    memory = _memory(devices)
+    if memory is not None:
+        fitting = min(fitting, int(SHARE_OF_MEMORY * memory) // least_memory(member.config))
+    fitting = max(1, min(fitting, MOST_TOGETHER))
+    return math.ceil(len(members) / math.ceil(len(members) / fitting))
+
+
+def _parts(config: Config, size: int, devices: int) -> int:
+    """Parts of the mesh that hold different members: as many as there are members for, at most."""
+    if _fixed_mesh(config) or config.devices.engine != "slabwave":
+        return 1
+    return max(parts for parts in range(1, size + 1) if devices % parts == 0)
+
+
+def _fixed_mesh(config: Config) -> bool:
+    return config.devices.mesh is not None
+
+
+def _memory(devices: Sequence[jax.Device]) -> int | None:
+    """Bytes of memory of all devices together, by the smallest that a process knows of; None where none does."""
+    known = [device.memory_stats() or {} for device in devices if device.process_index == jax.process_index()]
+    sizes = [stats["bytes_limit"] for stats in known if "bytes_limit" in stats]
+    [most_negative] = largest([-float(min(sizes, default=math.inf))])
+    return None if most_negative == -math.inf else int(-most_negative) * len(devices)

@@ -1,0 +1,177 @@
+"""Several runs whose equations differ in numbers alone, stepped by one compiled program.
+
+The states of all members lie in one array each, with the members along its first axis, which is split over the mesh
+axis `member`. Each part of the mesh steps its own members, and nothing is exchanged between the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+from jaxtyping import Array
+
+from solver.equations.system import compiled
+from solver.loop.batch import (
+    Modules,
+    arrays_of,
+    check_batch,
+    kind_of_key,
+    numbers_of,
+    own_leaves,
+    rows,
+    state_of,
+    with_own,
+)
+from solver.loop.batch_arrays import BatchArrays, constrained_batch
+from solver.loop.chunks import Advance
+from solver.loop.controls import StepControl
+from solver.loop.steps import StepLimits, advance_state
+from solver.loop.sums import as_number
+from solver.mesh import MEMBER
+from solver.static import Held
+from solver.steppers.state import State
+
+
+class Members:
+    """Carries out the calls of several runs together, each at its own place in a batch.
+
+    A member's bits depend on its place, on the size of the batch and on which parameters differ between members; they
+    do not depend on what its companions are. Parameters that are equal for all members are held once.
+
+    Args:
+        modules: equation, stepper and step control of each member, on one mesh, alike but for their numbers.
+        size: of the batch.
+
+    Raises:
+        ValueError: modules that differ in more than numbers; a size below the number of members, or no multiple of the
+            number of parts along the mesh axis `member`.
+    """
+
+    def __init__(self, modules: Sequence[Modules], size: int) -> None:
+        check_batch(modules, size)
+        self._mesh, self._size, self._first = modules[0][0].grid.mesh, size, modules[0]
+        self._own = own_leaves(modules, size)
+        self._arrays: BatchArrays | None = None
+        self._batch: Any = None
+        self._keys: dict[int, Any] = {}
+
+    def carry_out(self, asks: Mapping[int, Advance]) -> list[int]:
+        """Carry out the calls of the member that is furthest behind, and of all that can go with it.
+
+        Args:
+            asks: by place. The first call of a member brings its arrays; from then on they are here.
+
+        Returns:
+            The places whose calls were carried out; others wait. Their answers are to be taken before the next call.
+        """
+        for place, ask in asks.items():
+            if place not in self._keys:
+                self._add(place, _asked(ask))
+        going = self._going(asks)
+        numbers = rows([numbers_of(_asked(asks[place])) for place in going], going, self._size)
+        limits, control = _limits([asks[place].limits for place in going], going, self._size), asks[going[0]].control
+        if control.size is not None:
+            limits = StepLimits(np.min([asks[place].limits.steps for place in going]), (0.0, 0.0))
+        assert self._arrays is not None
+        how = Held((*jax.tree.leaves(self._arrays.shardings), kind_of_key(self._keys[going[0]])))
+        active = np.isin(np.arange(self._size), going)
+        self._batch, numbers, is_finite = _advance_members(
+            *self._first[:2], control, self._own_with_controls(asks, going), self._batch, numbers, limits, active, how
+        )
+        numbers, is_finite = jax.tree.map(np.asarray, (numbers, is_finite))
+        for place in going:
+            asks[place].state = None
+            asks[place].answer = partial(self._answer, place, numbers, is_finite)
+        return going
+
+    def _add(self, place: int, state: State) -> None:
+        """Put the arrays of a member's first call at its place."""
+        arrays = arrays_of(state)
+        if self._arrays is None:
+            self._arrays = BatchArrays(arrays, self._mesh, self._size)
+            self._batch = self._arrays.zeros()
+        self._batch = self._arrays.put(self._batch, place, arrays)
+        self._keys[place] = state.key
+
+    def _going(self, asks: Mapping[int, Advance]) -> list[int]:
+        """Places of the member furthest behind, and of those whose control has the same numbers where all share it."""
+        leader = min(asks, key=lambda place: (float(as_number(_asked(asks[place]).t)), place))
+        shared = lambda place: self._shared_numbers(asks[place].control)  # noqa: E731
+        return [place for place in sorted(asks) if shared(place) == shared(leader)]
+
+    def _shared_numbers(self, control: StepControl) -> list[Any]:
+        first = len(jax.tree.leaves(self._first[:2]))
+        return [leaf for i, leaf in enumerate(jax.tree.leaves(control), first) if i not in self._own]
+
+    def _own_with_controls(self, asks: Mapping[int, Advance], going: Sequence[int]) -> dict[int, Any]:
+        """The numbers in which members differ, by leaf; those of the controls as they are in these calls."""
+        first = len(jax.tree.leaves(self._first[:2]))
+        numbers = rows([jax.tree.leaves(asks[place].control) for place in going], going, self._size)
+        return {i: numbers[i - first] if i >= first else column for i, column in self._own.items()}
+
+    def _answer(self, place: int, numbers: State, is_finite: Any) -> tuple[State, bool]:
+        """The state of a member after its call, and whether it is finite."""
+        assert self._arrays is not None
+        field, history, forcing, _ = self._arrays.take(self._batch, place)
+        own = jax.tree.map(lambda column: column[place], numbers)
+        return own.replace(field=field, history=history, forcing=forcing, key=self._keys[place]), bool(is_finite[place])
+
+
+def _asked(ask: Advance) -> State:
+    assert ask.state is not None
+    return ask.state
+
+
+def _limits(limits: Sequence[StepLimits], places: Sequence[int], size: int) -> StepLimits:
+    """Limits of these members at their places; others take no step."""
+    filled = rows(limits, places, size)
+    return StepLimits(np.where(np.isin(np.arange(size), places), filled.steps, 0), filled.target)
+
+
+def _advance_in_batch(
+    equation: Any,
+    stepper: Any,
+    control: Any,
+    own: Any,
+    arrays: Any,
+    numbers: State,
+    limits: Any,
+    active: Any,
+    how: Held,
+) -> tuple[Any, State, Array]:
+    """The members of a batch some steps later: their arrays, their numbers, and whether they are finite.
+
+    Args:
+        equation, stepper, control: of one member.
+        own: by position among their leaves: the numbers of all members.
+        arrays, numbers: of the states, members along the first axis.
+        limits: as of `advance`, of each member where the control chooses the steps.
+        active: whether a member is to move.
+        how: the shardings of the arrays, and the kind of the random key.
+    """
+    *shardings, kind = how.value
+    mesh = shardings[0].mesh
+
+    def one(own: Any, arrays: Any, numbers: State, limits: Any, active: Any) -> Any:
+        state = state_of(arrays, numbers, kind)
+        moved, is_finite = advance_state(*with_own((equation, stepper, control), own), state, limits)
+        after = (moved.field, moved.history, moved.forcing, arrays[3])
+        return jax.tree.map(lambda new, old: jnp.where(active, new, old), after, arrays), numbers_of(moved), is_finite
+
+    over = jax.vmap(
+        one, in_axes=(0, 0, 0, None if control.size is not None else 0, 0),
+        spmd_axis_name=MEMBER if MEMBER in mesh.shape else None,
+    )  # fmt: skip
+    after, moved, is_finite = over(own, arrays, numbers, limits, active)
+    whole = NamedSharding(mesh, PartitionSpec())
+    moved, is_finite = jax.tree.map(lambda x: jax.lax.with_sharding_constraint(x, whole), (moved, is_finite))
+    return constrained_batch(after, shardings), moved, is_finite
+
+
+_advance_members = compiled(_advance_in_batch, donate_argnums=4)
