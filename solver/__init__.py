@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         outputs as outputs,
         steppers as steppers,
     )
-    from solver.assemble import StoppedEarly as StoppedEarly, register as register, run as run
+    from solver.assemble import Ensemble as Ensemble, StoppedEarly as StoppedEarly, register as register, run as run
     from solver.equations import Equation as Equation, Field as Field, SplitEquation as SplitEquation, write as write
     from solver.grid import (
         Grid as Grid,

@@ -33,8 +33,8 @@ def device_mesh(
 ) -> Mesh:
     """Mesh over all devices of the job or a subset: one axis, `slab`, or two, `slab` and `pencil`.
 
-    With `members` above 1 there is an axis `member` in front: `jax.vmap(run, spmd_axis_name=solver.MEMBER)` then
-    spreads the members of an ensemble over it, so that 8 devices may run 4 members on 2 slabs each.
+    With `members` above 1 there is an axis `member` in front, over which `solver.Ensemble` spreads its members, so that
+    8 devices may run 4 members on 2 slabs each.
 
     Args:
         use: indices into the job's global device list; all of them if None.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
-    from solver.assemble.batches import Batch as Batch, batches as batches
+    from solver.assemble.batching import Batch as Batch, batches as batches, planned_sizes as planned_sizes
     from solver.assemble.build import Assembly as Assembly, abstract_assembly as abstract_assembly, dry_run as dry_run
     from solver.assemble.classes import BASES as BASES, register as register
     from solver.assemble.consistent import resolve as resolve
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         method_of as method_of,
         preferred_device_count as preferred_device_count,
     )
+    from solver.assemble.ensemble import Ensemble as Ensemble
     from solver.assemble.python import StoppedEarly as StoppedEarly, run as run
     from solver.assemble.registry import Registry as Registry
     from solver.assemble.run_files import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import tomli_w
@@ -12,7 +13,7 @@ from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.reporting import Reporting
-from solver.io import RunDirectory
+from solver.io import DirectoryLock, RunDirectory
 from solver.loop import StepControl, step_control
 from solver.outputs.base import Output
 from solver.simulation import (
@@ -97,39 +98,48 @@ def run(
         ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
             of `control`, `step`, `cfl` and `tolerance`, a state made by hand; nothing in the directory is changed.
     """
-    run_directory, listed = RunDirectory(Path(directory)), OutputList.of(outputs, known_outputs())
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
-    limits = Limits(wall_limit, stall_limit, energy_limit)
     simulation = Simulation(
         equation=equation,
         stepper=stepper,
         control=control,
         end=end,
         start=lambda: state,
-        outputs=listed,
-        limits=limits,
+        outputs=OutputList.of(outputs, known_outputs()),
+        limits=Limits(wall_limit, stall_limit, energy_limit),
         listeners=tuple(listeners),
-        directory=run_directory,
+        directory=RunDirectory(Path(directory)),
         title=title,
     )
-    simulation.check()
-    state.storage_by_path()  # a state that no checkpoint can be made of is refused before the first step
-    table = run_table(simulation, run_directory)
-    with Agreement("occupied").together():  # before the first process makes it its own
-        if not resume:
-            refuse_occupied(run_directory, listed.known)
-        elif run_directory.run_file.exists():
-            refuse_other_physics(
-                run_directory, read_toml(run_directory.run_file), table, free="the end, the limits and the outputs"
-            )
-            refuse_earlier_end(run_directory, end)
+    simulation = prepared(simulation, state, resume)
     start_log(quiet=not is_first())
-    text = tomli_w.dumps(table)
-    simulation = dataclasses.replace(simulation, run_file=text)
-    devices = list(equation.grid.mesh.devices.flat)
-    lock_of_run = locked_run_directory(run_directory, text, devices, listed.known, continues=resume)
-    with StopRequest() as stop, lock_of_run as lock:
+    with StopRequest() as stop, locked(simulation, resume) as lock:
         final, finished = simulate(simulation, stop, lock)
     if not finished:
         raise StoppedEarly
     return final
+
+
+def prepared(simulation: Simulation, state: State, resume: bool) -> Simulation:
+    """A run from Python with the text of its run file, once it and what its directory holds are checked. Collective."""
+    simulation.check()
+    state.storage_by_path()  # a state that no checkpoint can be made of is refused before the first step
+    directory = simulation.directory
+    assert directory is not None
+    table = run_table(simulation, directory)
+    with Agreement("occupied").together():  # before the first process makes it its own
+        if not resume:
+            refuse_occupied(directory, simulation.outputs.known)
+        elif directory.run_file.exists():
+            free = "the end, the limits and the outputs"
+            refuse_other_physics(directory, read_toml(directory.run_file), table, free=free)
+            refuse_earlier_end(directory, simulation.end)
+    return dataclasses.replace(simulation, run_file=tomli_w.dumps(table))
+
+
+def locked(simulation: Simulation, resume: bool) -> AbstractContextManager[DirectoryLock | None]:
+    """The directory of a prepared run, locked for the time of the context."""
+    assert simulation.directory is not None
+    devices = list(simulation.equation.grid.mesh.devices.flat)
+    known = simulation.outputs.known
+    return locked_run_directory(simulation.directory, simulation.run_file, devices, known, continues=resume)

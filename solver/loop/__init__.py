@@ -10,6 +10,13 @@ from solver.loop.controls import (
     StepControl as StepControl,
 )
 from solver.loop.energy import energy_of_all as energy_of_all
+from solver.loop.many import (
+    Rows as Rows,
+    evolve_members as evolve_members,
+    integrate_members as integrate_members,
+    places_for as places_for,
+    rollout_members as rollout_members,
+)
 from solver.loop.members import Members as Members
 from solver.loop.pure import integrate as integrate, rollout as rollout
 from solver.loop.schedule import Schedule as Schedule, reached as reached

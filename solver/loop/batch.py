@@ -46,7 +46,8 @@ def signature(modules: Modules) -> Any:
 
     The numbers of a step control may be any.
     """
-    shapes = [(np.shape(leaf), np.result_type(leaf)) for leaf in jax.tree.leaves(sealed(modules))]
+    kind = lambda leaf: np.asarray(leaf).dtype.kind if isinstance(leaf, float | complex) else leaf.dtype.kind  # noqa: E731
+    shapes = [(np.shape(leaf), kind(leaf)) for leaf in jax.tree.leaves(sealed(modules))]
     return jax.tree.structure(sealed(modules)), shapes
 
 

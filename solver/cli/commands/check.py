@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> int:
     notes += [f"# run file:     {line}" for line in config.dropped]
     if config.members:
         first, last = config.members[0].directory, Path(config.members[-1].directory).name
-        notes.append(f"# ensemble:     {len(config.members)} members, one after the other: {first} to {last}")
+        sizes = assemble.planned_sizes(config, devices, has_target)
+        together = "one after the other" if max(sizes) == 1 else f"up to {max(sizes)} stepped by one program"
+        notes.append(f"# ensemble:     {len(config.members)} members, {together}: {first} to {last}")
     for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
         print(line)
     if options.resolved:

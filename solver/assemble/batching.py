@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from solver.assemble.build import Assembly
+from solver.assemble.build import Assembly, abstract_assembly
 from solver.assemble.devices import least_memory, mesh_shape
 from solver.cluster import largest
 from solver.config import Config
@@ -52,7 +52,7 @@ def batches(config: Config, devices: Sequence[jax.Device]) -> list[Batch]:
     alone = [Assembly(member, whole) for member in config.members]
     found: list[Batch] = []
     for kind in _kinds(alone):
-        size = _size(config, [alone[number] for number in kind], devices)
+        size = _size(config, len(kind), alone[kind[0]], devices)
         parts = _parts(config, size, len(devices))
         places = math.ceil(size / parts) * parts
         mesh = device_mesh(devices=devices, shape=mesh_shape(config, len(devices) // parts), members=parts)
@@ -77,22 +77,29 @@ def _kinds(alone: Sequence[Assembly]) -> list[list[int]]:
     return [numbers for _, numbers in kinds]
 
 
-def _size(config: Config, members: Sequence[Assembly], devices: Sequence[jax.Device]) -> int:
-    """How many members of one kind are carried out together."""
+def planned_sizes(config: Config, devices: int, on_gpu: bool) -> list[int]:
+    """How many members of each kind go together on so many devices; touches none, and leaves their memory aside."""
+    members = [abstract_assembly(member, devices) for member in config.members]
+    return [_chosen(config, len(kind), members[kind[0]], devices, on_gpu, None) for kind in _kinds(members)]
+
+
+def _size(config: Config, count: int, member: Assembly, devices: Sequence[jax.Device]) -> int:
+    return _chosen(config, count, member, len(devices), devices[0].platform == "gpu", _memory(devices))
+
+
+def _chosen(config: Config, count: int, member: Assembly, devices: int, on_gpu: bool, memory: int | None) -> int:
+    """How many of the members of one kind are carried out together."""
     assert config.ensemble is not None
     wanted = config.ensemble.together
     if wanted != "auto":
-        return min(wanted, len(members))
+        return min(wanted, count)
     if config.devices.engine != "slabwave" or _fixed_mesh(config):
         return 1
-    member = members[0]
-    most = POINTS_ON_GPU if devices[0].platform == "gpu" else POINTS_ON_CPU
-    fitting = len(devices) * most // math.prod(member.grid.shape)
-    memory = _memory(devices)
+    fitting = devices * (POINTS_ON_GPU if on_gpu else POINTS_ON_CPU) // math.prod(member.grid.shape)
     if memory is not None:
         fitting = min(fitting, int(SHARE_OF_MEMORY * memory) // least_memory(member.config))
     fitting = max(1, min(fitting, MOST_TOGETHER))
-    return math.ceil(len(members) / math.ceil(len(members) / fitting))
+    return math.ceil(count / math.ceil(count / fitting))
 
 
 def _parts(config: Config, size: int, devices: int) -> int:

@@ -1,0 +1,246 @@
+"""`solver.Ensemble`: runs from Python that differ in numbers alone, stepped by one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.assemble.classes import known_outputs
+from solver.assemble.python import StoppedEarly, locked, prepared
+from solver.cluster import Watchdog, is_first, start_log
+from solver.config import STALL_SECONDS
+from solver.equations.reporting import Reporting
+from solver.io import RunDirectory
+from solver.loop import (
+    Advance,
+    BlowUp,
+    Members,
+    Rows,
+    Schedule,
+    StepControl,
+    evolve_members,
+    integrate_members,
+    places_for,
+    rollout_members,
+    step_control,
+)
+from solver.operators import Fields
+from solver.outputs.base import Output
+from solver.simulation import Limits, Listener, OutputList, Simulation, carry_out_together, simulation_course
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
+from solver.stop import StopRequest
+
+
+class Ensemble:
+    """Members whose equations, steppers and step controls differ in numbers alone, stepped by one compiled program.
+
+    With a mesh of `sw.device_mesh(members=parts)` each part steps its own members, and they exchange nothing with
+    others; any number of members goes on any number of parts, with places left over. Without, all devices step all
+    members. A member's result agrees with that of a run alone to round-off; its bits depend on its place, on how many
+    places there are, and on which parameters differ between members.
+
+    Args:
+        equations: one for each member, on one mesh.
+        stepper: one for all.
+        states: one for each member, from `initial_state` or a checkpoint.
+
+    Raises:
+        ValueError: not one state for each equation, or none.
+    """
+
+    def __init__(self, equations: Sequence[Reporting], stepper: Stepper, states: Sequence[State]) -> None:
+        if not equations or len(equations) != len(states):
+            raise ValueError(
+                f"{len(equations)} equations and {len(states)} states: one of each for each member is needed"
+            )
+        self.equations, self.stepper, self.states = list(equations), stepper, list(states)
+
+    def __len__(self) -> int:
+        return len(self.equations)
+
+    def integrate(
+        self,
+        *,
+        step: ArrayLike | Sequence[float] | None = None,
+        steps: int | None = None,
+        control: StepControl | Sequence[StepControl] | None = None,
+        cfl: float | Sequence[float] | None = None,
+        tolerance: float | Sequence[float] | None = None,
+        max_step: float | None = None,
+        end: ArrayLike | None = None,
+        max_steps: int | None = None,
+        checkpoint: str = "sqrt",
+    ) -> Rows[State]:
+        """What `integrate` gives, of every member; pure and differentiable as that is.
+
+        Args:
+            step, control, cfl, tolerance, max_step: as of `integrate`, one for all or one for each member.
+            steps, end, max_steps, checkpoint: as of `integrate`, for all.
+
+        Returns:
+            The states by number: `result[3]` is that of member 3, and `result.batch` one state with members along the
+            first axis of its arrays, split over the mesh axis `member`; rows beyond the last member repeat the first.
+
+        Raises:
+            ValueError: as `integrate`; members that differ in more than numbers. Fields that `max_steps` attempts did
+                not bring to `end` are not a number.
+        """
+        modules = self._modules(control=control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
+        if steps is not None and modules[0][2].size is None:
+            raise ValueError(f"steps={steps} with {modules[0][2]}: step alone is needed beside steps")
+        if (steps is None) == (end is None or max_steps is None):
+            raise ValueError(
+                f"steps={steps}, end={end}, max_steps={max_steps}: steps, or end and max_steps, are needed"
+            )
+        return integrate_members(
+            modules, self.states, steps=steps, end=end, max_steps=max_steps, checkpoint=checkpoint
+        )  # fmt: skip
+
+    def rollout(
+        self, *, step: float | Sequence[float], steps: int, every: int = 1, checkpoint: str = "sqrt"
+    ) -> tuple[Array, Rows[Fields]]:
+        """What `rollout` gives, of every member.
+
+        Args:
+            As of `rollout`; `step` for all or for each member.
+
+        Returns:
+            Times `(member, time)`, and by number the values of each member by field name, `(time, component, x, y, z)`;
+            `batch` as in `integrate`.
+        """
+        return rollout_members(
+            self._modules(step=step), self.states, steps=steps, every=every, checkpoint=checkpoint
+        )  # fmt: skip
+
+    def evolve(
+        self,
+        *,
+        end: float,
+        control: StepControl | Sequence[StepControl] | None = None,
+        step: float | Sequence[float] | None = None,
+        cfl: float | Sequence[float] | None = None,
+        tolerance: float | Sequence[float] | None = None,
+        max_step: float | None = None,
+        pauses: Sequence[Schedule] = (),
+        observe: Callable[[State, bool], State] | None = None,
+        chunk: int | Callable[[], int] = 1000,
+    ) -> Iterator[tuple[int, State]]:
+        """What `evolve` yields, of every member: its number, and its state at the start, at each pause, and at `end`.
+
+        A member steps at its own size, and waits at its end for the others.
+
+        Args:
+            As of `evolve`; the sizes of steps for all or for each member.
+
+        Raises:
+            BlowUp: after all other members came to their ends; names those that blew up.
+        """
+        modules = self._modules(control=control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
+        ends = [end] * len(modules)
+        return evolve_members(modules, self.states, ends=ends, pauses=pauses, observe=observe, chunk=chunk)
+
+    def run(
+        self,
+        *,
+        end: float,
+        directory: str | Path,
+        control: StepControl | Sequence[StepControl] | None = None,
+        step: float | Sequence[float] | None = None,
+        cfl: float | Sequence[float] | None = None,
+        tolerance: float | Sequence[float] | None = None,
+        max_step: float | None = None,
+        outputs: Sequence[Output] = (),
+        listeners: Sequence[Listener] = (),
+        title: str = "",
+        resume: bool = False,
+        wall_limit: float | None = None,
+        stall_limit: float = STALL_SECONDS,
+        energy_limit: float | None = None,
+    ) -> list[State]:
+        """What `run` does, for every member: each writes into `member-0000`, `member-0001`, … of the directory.
+
+        Args:
+            As of `run`; the sizes of steps for all or for each member.
+
+        Returns:
+            The last state of each member.
+
+        Raises:
+            BlowUp: after all other members came to their ends; names those that blew up.
+            StoppedEarly: some were stopped by a signal, with a checkpoint written.
+        """
+        folder, modules = Path(directory), self._modules(
+            control=control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step
+        )  # fmt: skip
+        listed, places = OutputList.of(outputs, known_outputs()), places_for(len(modules), modules[0][0].grid.mesh)
+        members, names = Members(modules, places), [f"member-{number:04d}" for number in range(len(modules))]
+        limits = Limits(wall_limit, stall_limit, energy_limit)
+        simulations = [
+            prepared(
+                Simulation(
+                    equation=equation, stepper=stepper, control=own, end=end, start=partial(_given, state),
+                    outputs=listed, limits=limits, listeners=tuple(listeners),
+                    directory=RunDirectory(folder / name), title=title,
+                ),
+                state, resume,
+            )
+            for (equation, stepper, own), state, name in zip(modules, self.states, names, strict=True)
+        ]  # fmt: skip
+        start_log(quiet=not is_first())
+        folder.mkdir(parents=True, exist_ok=True)
+        last: dict[int, State] = {}
+        with StopRequest() as stop, Watchdog(stall_limit, folder / "log.txt") as watchdog:
+            calls = {
+                number: _course(simulation, resume, stop, watchdog, len(modules) - 1, number, last)
+                for number, simulation in enumerate(simulations)
+            }
+            over = carry_out_together(calls, members, dict(enumerate(names)))
+        blown_up = {names[number]: how for number, how in over.items() if isinstance(how, BlowUp)}
+        if blown_up:
+            said = "; ".join(f"{name}: {error}" for name, error in sorted(blown_up.items()))
+            raise BlowUp(f"{len(blown_up)} of {len(modules)} members blew up: {said}")
+        if not all(over.values()):
+            raise StoppedEarly
+        return [last[number] for number in range(len(modules))]
+
+    def _modules(self, *, max_step: float | None = None, **short: Any) -> list[tuple[Reporting, Stepper, StepControl]]:
+        """Equation, stepper and step control of each member."""
+        count = len(self)
+        each = {name: _for_each(name, value, count) for name, value in short.items()}
+        return [
+            (
+                equation, self.stepper,
+                step_control(**{name: values[i] for name, values in each.items()}, max_step=max_step),
+            )
+            for i, equation in enumerate(self.equations)
+        ]  # fmt: skip
+
+
+def _for_each(name: str, value: Any, count: int) -> list[Any]:
+    """A value for each member: one for all, or one each."""
+    if not isinstance(value, Sequence) and getattr(value, "ndim", 0) == 0:
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"{name} with {len(value)} values for {count} members: one value, or one for each, is needed")
+    return list(value)
+
+
+def _given(state: State) -> State:
+    return state
+
+
+def _course(
+    simulation: Simulation, resume: bool, stop: StopRequest, watchdog: Watchdog, companions: int, number: int,
+    last: dict[int, State],
+) -> Generator[Advance, None, bool]:  # fmt: skip
+    """The calls that one member waits for; leaves its last state in `last`."""
+    with locked(simulation, resume) as lock:
+        state, finished = yield from simulation_course(simulation, stop, lock, watchdog, companions=companions)
+    last[number] = state
+    return finished

@@ -1,0 +1,228 @@
+"""`integrate`, `rollout` and `evolve` of many members at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, overload
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+from jaxtyping import Array
+
+from solver.equations.system import compiled
+from solver.loop.batch import (
+    Modules,
+    arrays_of,
+    check_batch,
+    kind_of_key,
+    numbers_of,
+    own_leaves,
+    rows,
+    state_of,
+    with_own,
+)
+from solver.loop.batch_arrays import BatchArrays, constrained_batch
+from solver.loop.chunks import Advance, BlowUp, course
+from solver.loop.members import Members
+from solver.loop.pure import integrate, rollout
+from solver.loop.schedule import Schedule
+from solver.mesh import MEMBER
+from solver.operators import Fields
+from solver.static import Held
+from solver.steppers.state import State
+
+Tree = TypeVar("Tree")
+
+
+class Rows(Sequence[Tree], Generic[Tree]):
+    """What a computation gives for each member, by number: taken out of the batch where it is asked for.
+
+    Args:
+        batch: a pytree of arrays with members along the first axis, split over the mesh axis `member`. Rows beyond the
+            last member repeat the first one's.
+        count: of members.
+        take: gives the row of a place in the batch.
+    """
+
+    def __init__(self, batch: Tree, count: int, take: Callable[[Tree, int], Tree]) -> None:
+        self.batch, self._count, self._take = batch, count, take
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, number: int) -> Tree: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Tree]: ...
+    def __getitem__(self, number: int | slice) -> Tree | list[Tree]:
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(self._count))]
+        if not -self._count <= number < self._count:
+            raise IndexError(f"member {number} of {self._count}: a number from 0 to {self._count - 1} is needed")
+        return self._take(self.batch, number % self._count)
+
+
+def places_for(count: int, mesh: Any) -> int:
+    """The size of a batch for so many members: a multiple of the parts of the mesh that hold different ones."""
+    parts = int(mesh.shape.get(MEMBER, 1))
+    return -(-count // parts) * parts
+
+
+def integrate_members(
+    modules: Sequence[Modules],
+    states: Sequence[State],
+    *,
+    steps: int | None = None,
+    end: Any = None,
+    max_steps: int | None = None,
+    checkpoint: str = "sqrt",
+) -> Rows[State]:
+    """`integrate` of every member: so many steps of its control's size, or up to `end`, one for all or one each."""
+    batch = _Batch(modules, states)
+    ends = jnp.broadcast_to(jnp.asarray(0.0 if end is None else end), (len(modules),))
+    ends = jnp.concatenate([ends, jnp.broadcast_to(ends[0], (batch.size - len(modules),))])
+    how = Held((*batch.how, steps, end is not None, max_steps, checkpoint))
+    arrays, numbers = _integrated(*modules[0], batch.own, batch.arrays, batch.numbers, ends, how)
+    return Rows(state_of(arrays, numbers, None), len(modules), batch.state_at)
+
+
+def rollout_members(
+    modules: Sequence[Modules], states: Sequence[State], *, steps: int, every: int, checkpoint: str
+) -> tuple[Array, Rows[Fields]]:
+    """`rollout` of every member, with steps of its control's size."""
+    batch = _Batch(modules, states)
+    how = Held((*batch.how, steps, every, checkpoint))
+    times, values = _rolled(*modules[0], batch.own, batch.arrays, batch.numbers, how)
+    own = {name: jax.ShapeDtypeStruct(v.shape[1:], v.dtype, sharding=_own(v, batch.mesh)) for name, v in values.items()}
+    layout = BatchArrays(own, batch.mesh, batch.size)
+    return times[: len(modules)], Rows(values, len(modules), layout.take)
+
+
+def evolve_members(
+    modules: Sequence[Modules],
+    states: Sequence[State],
+    *,
+    ends: Sequence[float],
+    pauses: Sequence[Schedule],
+    observe: Callable[[State, bool], State] | None,
+    chunk: int | Callable[[], int],
+) -> Iterator[tuple[int, State]]:
+    """`evolve` of every member: yields its number with each state. One that blows up leaves the others alone.
+
+    Raises:
+        BlowUp: after all others, naming those that blew up.
+    """
+    members = Members(modules, places_for(len(modules), modules[0][0].grid.mesh))
+    courses = [
+        course(
+            equation, stepper, state, end=end, control=control, pauses=pauses, observe=observe, chunk=chunk
+        )
+        for (equation, stepper, control), state, end in zip(modules, states, ends, strict=True)
+    ]  # fmt: skip
+    asks: dict[int, Advance] = {}
+    blown_up: dict[int, BlowUp] = {}
+
+    def until_call(number: int) -> Iterator[tuple[int, State]]:
+        asks.pop(number, None)
+        try:
+            for item in courses[number]:
+                if isinstance(item, Advance):
+                    asks[number] = item
+                    return
+                yield number, item
+        except BlowUp as error:
+            blown_up[number] = error
+
+    for number in range(len(courses)):
+        yield from until_call(number)
+    while asks:
+        for number in members.carry_out(asks):
+            yield from until_call(number)
+    if blown_up:
+        said = "; ".join(f"member {number}: {error}" for number, error in sorted(blown_up.items()))
+        raise BlowUp(f"{len(blown_up)} of {len(courses)} members blew up: {said}")
+
+
+class _Batch:
+    """States of all members in one array each, and what their modules have of their own."""
+
+    def __init__(self, modules: Sequence[Modules], states: Sequence[State]) -> None:
+        self.mesh = modules[0][0].grid.mesh
+        self.size = places_for(len(modules), self.mesh)
+        check_batch(modules, self.size)
+        self.own = own_leaves(modules, self.size)
+        states = [state.with_statistics({}, {}) for state in states]  # no function of steps changes them
+        self.kind = kind_of_key(states[0].key)
+        arrays = arrays_of(states[0])
+        self._layout = BatchArrays(arrays, self.mesh, self.size)
+        self.arrays = self._layout.zeros()
+        for place in range(self.size):
+            own = arrays_of(states[place]) if 0 < place < len(states) else arrays
+            self.arrays = self._layout.put(self.arrays, place, own)
+        self.numbers = rows([numbers_of(state) for state in states], range(len(states)), self.size)
+
+    @property
+    def how(self) -> tuple[Any, ...]:
+        """The mesh, the shardings of the arrays, and the kind of the random key."""
+        return self.mesh, tuple(jax.tree.leaves(self._layout.shardings)), self.kind
+
+    def state_at(self, batch: State, place: int) -> State:
+        """The state of the member at a place."""
+        field, history, forcing, key = self._layout.take((batch.field, batch.history, batch.forcing, batch.key), place)
+        numbers = jax.tree.map(lambda column: column[place], numbers_of(batch))
+        return state_of((field, history, forcing, key), numbers, self.kind)
+
+
+def _integrate_in_batch(
+    equation: Any, stepper: Any, control: Any, own: Any, arrays: Any, numbers: State, ends: Array, how: Held
+) -> tuple[Any, State]:
+    mesh, shardings, kind, steps, to_end, max_steps, checkpoint = how.value
+
+    def one(own: Any, arrays: Any, numbers: State, end: Any) -> tuple[Any, State]:
+        solved, method, chosen = with_own((equation, stepper, control), own)
+        state = state_of(arrays, numbers, kind)
+        limits: dict[str, Any]
+        limits = (
+            {"control": chosen, "end": end, "max_steps": max_steps} if to_end else {"step": chosen.size, "steps": steps}
+        )
+        after = integrate(solved, method, state, **limits, checkpoint=checkpoint)
+        return (after.field, after.history, after.forcing, arrays[3]), numbers_of(after)
+
+    after, numbers = _over(one, mesh)(own, arrays, numbers, ends)
+    return constrained_batch(after, shardings), numbers
+
+
+def _roll_in_batch(
+    equation: Any, stepper: Any, control: Any, own: Any, arrays: Any, numbers: State, how: Held
+) -> tuple[Array, Fields]:
+    mesh, _, kind, steps, every, checkpoint = how.value
+
+    def one(own: Any, arrays: Any, numbers: State) -> tuple[Array, Fields]:
+        solved, method, chosen = with_own((equation, stepper, control), own)
+        state = state_of(arrays, numbers, kind)
+        return rollout(solved, method, state, step=chosen.size, steps=steps, every=every, checkpoint=checkpoint)
+
+    times, values = _over(one, mesh)(own, arrays, numbers)
+    grid = equation.grid
+    split = [
+        NamedSharding(mesh, PartitionSpec(_axis(mesh), *grid.physical_sharding(v.ndim - 1).spec))
+        for v in values.values()
+    ]
+    return times, constrained_batch(values, split)
+
+
+_integrated, _rolled = compiled(_integrate_in_batch), compiled(_roll_in_batch)
+
+
+def _over(one: Callable[..., Any], mesh: Any) -> Callable[..., Any]:
+    return jax.vmap(one, spmd_axis_name=_axis(mesh))
+
+
+def _axis(mesh: Any) -> str | None:
+    return MEMBER if MEMBER in mesh.shape else None
+
+
+def _own(v: Array, mesh: Any) -> NamedSharding:
+    """How the row of an array of a batch is split."""
+    return NamedSharding(mesh, PartitionSpec(*v.sharding.spec[1:]))
