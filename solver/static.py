@@ -184,6 +184,10 @@ class Program:
         """As `jax.jit(fn).trace`."""
         return self._jit.trace(*self.sealed(*arguments))
 
+    def shapes(self, *arguments: Any) -> Any:
+        """As `jax.eval_shape(fn, …)`, traced once for modules that differ in numbers alone."""
+        return self.trace(*arguments).out_info
+
     def lower(self, *arguments: Any) -> Any:
         """As `jax.jit(fn).lower`; what it compiles to takes `sealed` arguments."""
         return self._jit.lower(*self.sealed(*arguments))

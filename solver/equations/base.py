@@ -24,7 +24,7 @@ from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.equations.kicks import with_work_of_kicks
 from solver.equations.reporting import Reporting
-from solver.equations.system import PeriodicSystem
+from solver.equations.system import PeriodicSystem, compiled
 from solver.fft import Transform, max_over_points
 from solver.grid import Grid, Storage
 from solver.operators import Fields, LinearOperator, Rotation
@@ -145,9 +145,7 @@ class Equation(Reporting):
             return ()
         shapes = self.field_shapes()
         causes = {"linear": shapes, "nonlinear": shapes, "forcing": {name: shapes[name] for name in self.forcings()}}
-        budget = lambda fields, causes: with_work_of_kicks(self, self.budget(fields, Changes(**causes)))  # noqa: E731
-        rates = lambda fields, causes: columns(budget(fields, causes))  # noqa: E731
-        return tuple(jax.eval_shape(rates, shapes, causes))
+        return tuple(_budget_rates.shapes(self, shapes, causes))
 
     def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Driven:
         return Driven(self, dict(forcing), key, step)
@@ -254,3 +252,9 @@ def _outline(fields: Any) -> str:
     if not isinstance(fields, Mapping):
         return type(fields).__name__
     return ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in fields.items()) or "no field"
+
+
+@compiled
+def _budget_rates(equation: Any, fields: Fields, causes: dict[str, Fields]) -> dict[str, Array]:
+    """Rates of the integrals that a run keeps, by column."""
+    return columns(with_work_of_kicks(equation, equation.budget(fields, Changes(**causes))))

@@ -11,11 +11,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import RANKS, Field
-from solver.equations.system import require
+from solver.equations.system import compiled, require
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
 from solver.operators import project_solenoidal, random_modes
+from solver.static import Held
 
 
 class GaussianRandom(Initial):
@@ -68,22 +69,7 @@ class GaussianRandom(Initial):
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
             raise ValueError("gaussian-random without a key: one from jax.random.key is needed")
-        projected = field.solenoidal and grid.dimensions > 1
-        components, all_components = component_count(field, grid), sum(field.counts(grid.dimensions))
-        transform = Transform(grid)
-
-        @jax.jit
-        def make(key: Array) -> tuple[Array, Array]:
-            u_hat = random_modes(key, grid, components)
-            u_hat = project_solenoidal(u_hat, grid) if projected else u_hat
-            power = self._power(grid)
-            total = jnp.sum(grid.mode_weights() * power)
-            free = components - 1 if projected else all_components  # independent numbers in each mode
-            scale = self.rms / jnp.sqrt(free * jnp.where(total > 0, total, 1))
-            gain = jnp.where(power > 0, jnp.sqrt(jnp.where(power > 0, power, 1)), 0)
-            return transform.inverse(u_hat * (scale * gain).astype(grid.dtype)), total
-
-        u, total = make(key)
+        u, total = _values(self, Held((grid, field)), key)
         if not isinstance(total, jax.core.Tracer) and not total > 0:
             raise ValueError(
                 f"gaussian-random with low {self.low} and high {self.high}: no mode of this grid (k ≤ {grid.k_max:.4g} "
@@ -108,3 +94,19 @@ class GaussianRandom(Initial):
         else:
             density = relative**self.slope * jnp.exp(-0.5 * self.slope * relative**2)
         return jnp.where(inside, density / k ** (grid.dimensions - 1), 0)
+
+
+@compiled
+def _values(start: GaussianRandom, on: Held, key: Array) -> tuple[Array, Array]:
+    """Values at the points, and the sum of the variances of the modes; `on` holds the grid and the kind of field."""
+    grid, field = on.value
+    projected = field.solenoidal and grid.dimensions > 1
+    components, all_components = component_count(field, grid), sum(field.counts(grid.dimensions))
+    u_hat = random_modes(key, grid, components)
+    u_hat = project_solenoidal(u_hat, grid) if projected else u_hat
+    power = start._power(grid)
+    total = jnp.sum(grid.mode_weights() * power)
+    free = components - 1 if projected else all_components  # independent numbers in each mode
+    scale = start.rms / jnp.sqrt(free * jnp.where(total > 0, total, 1))
+    gain = jnp.where(power > 0, jnp.sqrt(jnp.where(power > 0, power, 1)), 0)
+    return Transform(grid).inverse(u_hat * (scale * gain).astype(grid.dtype)), total

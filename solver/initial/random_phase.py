@@ -12,11 +12,12 @@ from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers, shell_width
 from solver.equations.field import RANKS, Field
-from solver.equations.system import require
+from solver.equations.system import compiled, require
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
 from solver.operators import project_solenoidal, random_modes
+from solver.static import Held
 
 LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold
 
@@ -64,20 +65,21 @@ class RandomPhase(Initial):
                 f"random-phase with peak {self.peak}: less than {LEAST_SHARE:.0%} of its spectrum lies within the "
                 f"grid's |k|, {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
-        transform = Transform(grid)
-        counts = np.sqrt(field.counts(grid.dimensions)).astype(grid.dtype).reshape(-1, *[1] * grid.dimensions)
+        return _values(self, Held((grid, field)), wanted, key)
 
-        @jax.jit
-        def make(key: Array) -> Array:
-            u_hat = random_modes(key, grid, component_count(field, grid))
-            u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
-            spectrum = shell_spectrum(u_hat * counts, grid)
-            gain = jnp.sqrt(jnp.where(spectrum > 0, wanted / jnp.where(spectrum > 0, spectrum, 1), 0)).at[0].set(0)
-            u_hat = u_hat * gain[shell_index(grid)]
-            total = jnp.sum(shell_spectrum(u_hat * counts, grid))
-            return transform.inverse(u_hat * jnp.sqrt(self.energy / total))
 
-        return make(key)
+@compiled
+def _values(start: RandomPhase, on: Held, wanted: Array, key: Array) -> Array:
+    """Values at the points with this shell spectrum; `on` holds the grid and the kind of field."""
+    grid, field = on.value
+    counts = np.sqrt(field.counts(grid.dimensions)).astype(grid.dtype).reshape(-1, *[1] * grid.dimensions)
+    u_hat = random_modes(key, grid, component_count(field, grid))
+    u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
+    spectrum = shell_spectrum(u_hat * counts, grid)
+    gain = jnp.sqrt(jnp.where(spectrum > 0, wanted / jnp.where(spectrum > 0, spectrum, 1), 0)).at[0].set(0)
+    u_hat = u_hat * gain[shell_index(grid)]
+    total = jnp.sum(shell_spectrum(u_hat * counts, grid))
+    return Transform(grid).inverse(u_hat * jnp.sqrt(start.energy / total))
 
 
 def _share(wanted: np.ndarray | Array, grid: Grid, peak: ArrayLike, slope: ArrayLike) -> float:

@@ -137,7 +137,8 @@ def _reported(equation: Reporting, fields: Fields, dt: ArrayLike) -> tuple[Any, 
 
 
 def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
-    return jax.eval_shape(lambda fields: _reported(equation, fields, np.float64(1)), equation.field_shapes())
+    shapes: tuple[dict[str, Any], ...] = _report.shapes(equation, equation.field_shapes(), np.float64(1))
+    return shapes
 
 
 def _names(equation: Reporting) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
