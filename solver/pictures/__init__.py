@@ -6,6 +6,7 @@ from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
     from solver.pictures.colours import Colours as Colours, colours_of as colours_of
+    from solver.pictures.ensemble import ensemble_figure as ensemble_figure
     from solver.pictures.frequencies import frequencies_figure as frequencies_figure
     from solver.pictures.hovmoeller import hovmoeller_figure as hovmoeller_figure
     from solver.pictures.movie import has_ffmpeg as has_ffmpeg, write_movie as write_movie

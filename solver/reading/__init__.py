@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
+    from solver.reading.ensemble import (
+        MemberSeries as MemberSeries,
+        member_rows as member_rows,
+        read_members as read_members,
+    )
     from solver.reading.hours import device_hours as device_hours
     from solver.reading.outcome import (
         AFTER_BLOW_UP as AFTER_BLOW_UP,

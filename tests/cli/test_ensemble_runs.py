@@ -173,11 +173,14 @@ def test_commands_take_the_ensemble(run_file, finished, here, tmp_path):
     assert "member-0003/series.csv" in verified.stdout
     assert here("report", finished, "--output", tmp_path / "page.html").returncode == 0
     assert here("compare", finished, "--output", tmp_path / "same.html").returncode == 0
-    page = (tmp_path / "page.html").read_text()
-    assert page == (tmp_path / "same.html").read_text()
-    assert all(name in page for name in NAMES)
-    for command in ("plot", "movie"):
-        done = here(command, finished)
+    pages = [(tmp_path / name).read_text() for name in ("page.html", "same.html")]
+    assert all(name in page for name in NAMES for page in pages)
+    assert "At the end, against what members differ in" in pages[0]
+    assert "initial.energy = 0.5, mean + deviation" in pages[0]
+    done = here("plot", finished, "--output", tmp_path / "drawn")
+    assert done.stdout.split() == [str(tmp_path / "drawn" / "ensemble.png")]
+    for command in (("movie", finished), ("plot", finished, "--time", "0.1")):
+        done = here(*command)
         assert done.returncode == 2
         assert f"one of its runs is needed: {finished}/member-0000" in done.stderr
     done = here("resume", finished, "--branch", tmp_path / "new", "time.step=0.005")

@@ -1,4 +1,4 @@
-"""Draw figures of a run's outputs: series, spectra, slices."""
+"""Draw figures of a run's outputs, series, spectra, slices; of an ensemble, mean and band of its series."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from solver.cli.directory import open_run, outputs_of
+from solver.cli.directory import open_any, outputs_of
 from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
 from solver.io import RunDirectory
 from solver.pictures import FORMATS, View
+from solver.reading import is_ensemble, refuse_ensemble
 
 FIGURES = "figures"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR`, and what is drawn."""
-    parser.add_argument("directory", help="a run's directory")
+    parser.add_argument("directory", help="a run's directory, or an ensemble's")
     add_view(parser)
     parser.add_argument("--time", type=float, metavar="T", help="of the snapshot; all of them if it is not given")
     parser.add_argument("--volume", metavar="NAME", help="a field in space, or q: surfaces of its highest values (PNG)")
@@ -35,8 +36,12 @@ def run(options: argparse.Namespace) -> int:
     with needs("figures"):
         pyplot()
         view = view_of(options)
-        directory = open_run(options.directory)
+        directory = open_any(options.directory)
         folder = Path(options.output) if options.output else directory.path / FIGURES
+        if is_ensemble(directory) and options.volume is None and not view.chooses_slices:
+            _draw_ensemble(directory, folder, view)
+            return 0
+        refuse_ensemble(directory)
         if options.volume is not None:
             _draw_volume(directory, options.volume, folder, view)
             return 0
@@ -52,6 +57,22 @@ def run(options: argparse.Namespace) -> int:
             if not drawn:
                 print(f"{directory.path}: nothing to draw yet", file=sys.stderr)
     return 0
+
+
+def _draw_ensemble(directory: RunDirectory, folder: Path, view: View) -> None:
+    """Draw mean and band of the members' series."""
+    from solver.pictures import ensemble_figure, save
+    from solver.reading import read_members
+    from solver.report import bands
+
+    members = read_members(directory)
+    figure = ensemble_figure(bands(members), members.units, view)
+    if figure is None:
+        print(f"{directory.path}: nothing to draw yet", file=sys.stderr)
+        return
+    with _made(folder):
+        for path in save(figure, folder, "ensemble", view):
+            print(path)
 
 
 @contextmanager

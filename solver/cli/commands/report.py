@@ -7,7 +7,8 @@ from pathlib import Path
 
 from solver.cli.directory import runs_below
 from solver.cli.view import needs
-from solver.io import write_text
+from solver.io import RunDirectory, write_text
+from solver.reading import is_ensemble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +21,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the page and print its name."""
-    from solver.report import comparison_page, report_page
+    from solver.report import comparison_page, ensemble_page, report_page
 
     directory = Path(options.directory)
-    members = [run.path for run in runs_below(directory)]
+    runs = [run.path for run in runs_below(directory)]
     with needs("report"):
         target = Path(options.output) if options.output else directory / "report.html"
-        write_text(target, comparison_page(members) if members else report_page(directory))
+        if is_ensemble(RunDirectory(directory)):
+            text = ensemble_page(directory)
+        else:
+            text = comparison_page(runs) if runs else report_page(directory)
+        write_text(target, text)
     print(target)
     return 0
