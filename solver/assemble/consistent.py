@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from solver.assemble.build import control_of, dry_run
+from solver.assemble.data_sets import check_data_set
 from solver.assemble.devices import smallest_count
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
@@ -19,6 +20,7 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
     Raises:
         ConfigError: parts that do not go together, or a missing input file.
     """
+    check_data_set(config)
     for said, bound in config.bounds.items():
         try:
             resolve(bound, from_start=from_start)
