@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.config import ConfigError
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
 from solver.io import Job, RunDirectory, Variable, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path
@@ -104,12 +105,12 @@ class Well(Output):
             with read_hdf5(path) as file:
                 t, fields = float(file.attrs["time"]), variables_in(file)
             if abs(t - multiple(count, self.every_time)) > TOLERANCE * self.every_time:
-                raise ValueError(
+                raise ConfigError(
                     f"output.well.every_time = {self.every_time:g}: {path} holds t = {t:g}, so that times would not be "
                     f"uniform; the interval that the run was begun with is needed"
                 )
             if sorted(fields) != sorted(orders(run.equation, self.selection)):
-                raise ValueError(
+                raise ConfigError(
                     f"output.well.fields: {path} holds {', '.join(fields)}; the fields that the run was begun with are "
                     "needed"
                 )
