@@ -12,7 +12,7 @@ from dataclasses import replace
 from solver import assemble
 from solver.cli.members import member_directories, run_members
 from solver.cluster import LOGGER, Agreement, is_first, log_to
-from solver.config import Config, ConfigError
+from solver.config import Config, ConfigError, read_toml
 from solver.dataset import data_set_of, make_data_set
 from solver.dataset.plan import MOST_AGAIN, drawn_once_more
 from solver.io import DirectoryLock, RunDirectory, TakenError, make_folder, read_lock
@@ -29,15 +29,35 @@ def makes_data_set(config: Config) -> bool:
     return bool(config.members) and "well" in config.outputs
 
 
-def with_members_drawn_again(config: Config, directory: RunDirectory) -> Config:
-    """An ensemble with the draws of members that blew up earlier in its directory, and were drawn again."""
+def continued_data_set(config: Config, directory: RunDirectory) -> Config:
+    """An ensemble as it stands in its directory: with the draws of members that blew up and were drawn again.
+
+    Raises:
+        ConfigError: a member was begun with other times or fields of its states, or without any.
+    """
     if not makes_data_set(config):
         return config
+    _refuse_other_states(config, directory)
     matches = [NAME.fullmatch(path.name) for path in (directory.path / SET_ASIDE).glob("member-*")]
     attempts: dict[int, int] = {}
     for match in filter(None, matches):
         attempts[int(match[1])] = max(attempts.get(int(match[1]), 0), int(match[2]))
     return config.drawn_again(attempts) if attempts else config
+
+
+def _refuse_other_states(config: Config, directory: RunDirectory) -> None:
+    now = config.to_table()["output"]["well"]
+    for folder in member_directories(config, directory):
+        if not folder.run_file.exists():
+            continue
+        before = read_toml(folder.run_file).get("output", {}).get("well")
+        for key in ("every_time", "fields"):
+            if not before or before.get(key) != now[key]:
+                begun = "none" if not before else before.get(key)
+                raise ConfigError(
+                    f"output.well.{key} = {now[key]}: {folder.path} was begun with {begun}; the same in all members is "
+                    "needed, or another output.directory"
+                )
 
 
 def run_members_of_data_set(

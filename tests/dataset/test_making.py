@@ -14,6 +14,7 @@ import pytest
 import solver as sw
 from solver.cli.main import main
 from solver.dataset import part_of
+from solver.dataset.statistics import Moments
 from solver.outputs.at_points import Selection
 from solver.outputs.well import _arranged, orders
 
@@ -193,3 +194,43 @@ def test_a_symmetric_tensor_has_all_its_components(make_grid):
 
     whole = np.asarray(jax.jit(lambda: _arranged(Chosen(), flow, {})["stress"])())
     np.testing.assert_array_equal(whole[:, 1, 2], [0, 1, 1, 2])
+
+
+@pytest.mark.slow
+def test_a_later_end_gives_longer_trajectories_and_other_intervals_none(ensemble, tmp_path, capsys):
+    folder = tmp_path / "longer"
+    shutil.copytree(ensemble, folder)
+    for word, said in (
+        ("every_time=0.1", "every_time = 0.1: {}/member-0000 was begun with 0.05; the same in all members is needed"),
+        ("fields=['velocity']", "{}/member-0000 was begun with ['velocity', 'vorticity']; the same in all members"),
+    ):
+        capsys.readouterr()
+        assert main(["resume", str(folder), f"output.well.{word}"]) == 2
+        assert said.format(folder) in capsys.readouterr().err
+    assert main(["resume", str(folder), "time.end=0.15"]) == 0
+    longer, shorter = (trajectories(each / "turbulence", "vorticity") for each in (folder, ensemble))
+    for number in range(10):
+        assert longer[number].shape == (4, 16, 12)
+        np.testing.assert_array_equal(longer[number][:3], shorter[number])
+    assert main(["dataset", "check", str(folder)]) == 0
+    for member, words, said in (
+        (
+            "member-0000",
+            ["output.well.fields=['velocity']", "time.end=0.2"],
+            "holds velocity, vorticity; the fields that the run was",
+        ),
+        ("member-0001", ["output.well.every_time=0.06", "time.end=0.18"], "holds t = 0.05, so that times would not be"),
+    ):
+        capsys.readouterr()
+        assert main(["resume", str(folder / member), *words]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_moments_of_parts_are_those_of_the_whole():
+    """Of parts of unequal size whose means are far apart and far from zero."""
+    values = np.random.default_rng(3).normal(size=(10, 4, 2)) + 1e6 * np.arange(10)[:, None, None]
+    together = Moments.of(values[:3], 1) + Moments.of(values[3:4], 1) + Moments.of(values[4:], 1)
+    found = together.statistics()
+    np.testing.assert_allclose(found["mean"], values.mean((0, 1)), rtol=1e-14)
+    np.testing.assert_allclose(found["std"], values.std((0, 1)), rtol=1e-14)
+    np.testing.assert_allclose(found["rms"], np.sqrt((values**2).mean((0, 1))), rtol=1e-14)
