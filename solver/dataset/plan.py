@@ -65,6 +65,14 @@ class DataSet:
     trajectories: tuple[Trajectory, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def summary(self) -> str:
+        """The folder, and how many members and times there are."""
+        counts = [sum(each.part == part for each in self.trajectories) for part in PARTS]
+        members = ", ".join(f"{count} for {part}" for part, count in zip(PARTS, counts, strict=True))
+        assert self.well.every_time is not None
+        return f"{self.folder}: {members}; {round(self.end / self.well.every_time) + 1} times of each"
+
     @cached_property
     def files(self) -> dict[str, list[Trajectory]]:
         """The members of each file, by its path in the data set's folder."""

@@ -3,6 +3,7 @@
 import pytest
 
 from solver import assemble
+from solver.cli.main import main
 from solver.config import ConfigError
 
 
@@ -57,6 +58,11 @@ def test_a_run_without_members_makes_no_data_set(run_file, tmp_path):
     alone.write_text("[grid]" + text.partition("[grid]")[2])
     with pytest.raises(ConfigError, match=r"output\.well: a data set is made of the members .* \[ensemble\] is needed"):
         assemble.read_run_file(alone)
+
+
+def test_check_says_what_the_data_set_will_hold(run_file, capsys):
+    assert main(["check", str(run_file)]) == 0
+    assert "output/many/turbulence: 8 for train, 1 for valid, 1 for test; 3 times of each" in capsys.readouterr().out
 
 
 def test_a_member_can_be_continued_alone(ensemble):

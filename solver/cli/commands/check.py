@@ -56,6 +56,10 @@ def run(options: argparse.Namespace) -> int:
     if config.members:
         first, last = config.members[0].directory, Path(config.members[-1].directory).name
         notes.append(f"# ensemble:     {len(config.members)} members, one after the other: {first} to {last}")
+    if config.members and "well" in config.outputs:
+        from solver.dataset import data_set_of
+
+        notes.append(f"# data set:     {data_set_of(config, Path(config.directory)).summary}")
     for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
         print(line)
     if options.resolved:
