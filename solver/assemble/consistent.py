@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solver.assemble.build import control_of, dry_run
-from solver.assemble.data_sets import check_data_set
+from solver.assemble.data_sets import check_data_set, draws_to_check
 from solver.assemble.devices import smallest_count
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
@@ -21,7 +21,7 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
         ConfigError: parts that do not go together, or a missing input file.
     """
     check_data_set(config)
-    for said, bound in config.bounds.items():
+    for said, bound in (*config.bounds.items(), *draws_to_check(config)):
         try:
             resolve(bound, from_start=from_start)
         except ConfigError as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from solver.config import Config, ConfigError, read_toml
+from solver.config import Config, ConfigError
+from solver.config.ensemble import MOST_AGAIN, Draw
 from solver.config.toml import keys_of
+from solver.io import RunDirectory
 
-MEMBER = re.compile(r"member-\d{4,}")
 OF_ALL = (("time", "end"), ("output", "well"), ("grid",), ("equation", "name"), ("equation", "fields"))
 FREE = (("grid", "precision"),)  # files are in single precision
 
@@ -26,14 +27,29 @@ def check_data_set(config: Config) -> None:
             )
 
 
+def draws_to_check(config: Config) -> Iterator[tuple[str, Config]]:
+    """Members as they would be if they blew up and were drawn again, where no bound of the draw holds for all.
+
+    Only of a normal distribution: the smallest and the largest value among all that can be drawn.
+
+    Yields:
+        What the member has of its own, and its run file.
+    """
+    if config.ensemble is None or config.member is None or "well" not in config.outputs:
+        return
+    table, again = config.to_table(), range(1, MOST_AGAIN + 1)
+    for key, draw in config.ensemble.draw.items():
+        if isinstance(draw, Draw) and draw.normal is not None:
+            drawn = [(n, config.ensemble.drawn_again({n: k})) for n in range(len(config.members)) for k in again]
+            values = [of.values(n, table)[key] for n, of in drawn]
+            for place in {values.index(min(values)), values.index(max(values))}:
+                number, of = drawn[place]
+                yield f"{key} = {values[place]!r}", config.member(of, number)
+
+
 def refuse_data_set_of_one(config: Config, path: Path) -> None:
-    """Raises ConfigError if a run file with `[output.well]` has no `[ensemble]`, and is no member's own."""
-    if config.ensemble is None and "well" in config.outputs and not _is_members(path):
+    """Raises ConfigError if a run file with `[output.well]` has no `[ensemble]`, and is not that of a member's run."""
+    begun = RunDirectory(path.parent)
+    is_run = path.name == begun.run_file.name and begun.provenance.exists()
+    if config.ensemble is None and "well" in config.outputs and not is_run:
         raise ConfigError("output.well: a data set is made of the members of an ensemble; [ensemble] is needed")
-
-
-def _is_members(path: Path) -> bool:
-    """Whether a run file is that of a member's directory, which lies in that of its ensemble."""
-    folder = path.resolve().parent
-    ensemble = folder.parent / "config.toml"
-    return bool(MEMBER.fullmatch(folder.name)) and ensemble.is_file() and "ensemble" in read_toml(ensemble)

@@ -13,8 +13,9 @@ from solver import assemble
 from solver.cli.members import member_directories, run_members
 from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import Config, ConfigError, read_toml
+from solver.config.ensemble import MOST_AGAIN
 from solver.dataset import data_set_of, make_data_set
-from solver.dataset.plan import MOST_AGAIN, drawn_once_more
+from solver.dataset.plan import drawn_once_more
 from solver.io import DirectoryLock, RunDirectory, TakenError, make_folder, read_lock
 from solver.loop import BlowUp
 from solver.reading import run_status
@@ -91,8 +92,6 @@ def run_members_of_data_set(
                 break
             _set_aside(directory, again)
         config, continues = config.drawn_again(again), True
-        for number in again:
-            assemble.resolve(config.members[number])
     if failure is not None:
         raise failure
     return complete

@@ -18,6 +18,7 @@ from solver.config.sections import Section
 from solver.config.toml import keys_of, set_key, value_at
 
 MEMBER = "member"  # a draw that adds the number of the member to a whole number
+MOST_AGAIN = 5  # how often a member of a data set that blows up is drawn again
 AGAIN = 10**7  # what is added to the random seed of a member each time that it is drawn again
 NOT_OF_MEMBERS = ("ensemble", "devices", "title", "reference")  # sections that all members share
 

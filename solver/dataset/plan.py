@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from solver.config import Config
+from solver.config.ensemble import MOST_AGAIN
 from solver.dataset.parameters import scalars
 from solver.dataset.parts import part_of
 from solver.outputs.well import PARTS, Well
 
-MOST_AGAIN = 5  # how often a member that blows up is drawn again
 NOT_OF_DATA = ("title", "reference", "devices")  # sections of a run file that say nothing of the data
 
 

@@ -15,7 +15,8 @@ from jaxtyping import Array
 
 from solver import assemble
 from solver.config import Config, ConfigError
-from solver.dataset.plan import MOST_AGAIN, Trajectory, data_set_of, drawn_once_more
+from solver.config.ensemble import MOST_AGAIN
+from solver.dataset.plan import Trajectory, data_set_of, drawn_once_more
 from solver.grid import Grid
 from solver.loop import BlowUp, reached
 from solver.mesh import AnyMesh, device_mesh

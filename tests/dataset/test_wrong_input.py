@@ -65,6 +65,15 @@ def test_check_says_what_the_data_set_will_hold(run_file, capsys):
     assert "output/many/turbulence: 8 for train, 1 for valid, 1 for test; 3 times of each" in capsys.readouterr().out
 
 
+def test_what_members_may_be_when_drawn_again_is_checked(run_file):
+    """Of a normal distribution the values lie anywhere: the first of this member is positive, and a later one is not."""
+    overrides = ["ensemble.members=1", "ensemble.seed=3", "ensemble.sweep={}"]
+    overrides += ["ensemble.draw={ 'equation.viscosity' = { normal = [1e-3, 1e-3] } }"]
+    assert assemble.read_run_file(run_file, [*overrides, "output.well=false"]).members
+    with pytest.raises(ConfigError, match=r"with equation\.viscosity = -0\.00.*zero or more is needed"):
+        assemble.read_run_file(run_file, overrides)
+
+
 def test_a_member_can_be_continued_alone(ensemble):
     own = ensemble / "member-0003" / "config.toml"
     assert assemble.read_run_file(own).outputs["well"].parameters["every_time"] == 0.05
