@@ -66,7 +66,7 @@ def test_check_says_what_the_data_set_will_hold(run_file, capsys):
 
 
 def test_what_members_may_be_when_drawn_again_is_checked(run_file):
-    """Of a normal distribution the values lie anywhere: the first of this member is positive, and a later one is not."""
+    """Of a normal distribution the values lie anywhere: here the first is positive, and a later one is not."""
     overrides = ["ensemble.members=1", "ensemble.seed=3", "ensemble.sweep={}"]
     overrides += ["ensemble.draw={ 'equation.viscosity' = { normal = [1e-3, 1e-3] } }"]
     assert assemble.read_run_file(run_file, [*overrides, "output.well=false"]).members
