@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test fast lint setup mpi peers compiled docs clean
+.PHONY: demo test fast lint setup mpi peers compiled well docs clean
 
 setup: .venv/ready
 
@@ -57,6 +57,26 @@ compiled:
 	.gpu/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,cuda12]'
 	JAX_PLATFORMS=cpu .gpu/bin/python -m pytest tests/plan/test_compiled.py
 
+# The Well's own checker, loader and statistics on a data set made here; PyTorch for the CPU where its index has it
+WELL_SOURCE ?= https://github.com/PolymathicAI/the_well
+WELL_RELEASE := v1.2.0
+WELL_COMMIT := bf4e08a3d0231f590cc796052e32c1a25fb816f9
+TORCH ?= torch
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+well: setup .well/ready
+	$(BIN)/python -m pytest tests/dataset/test_the_well.py
+
+.well/ready:
+	test -x .well/bin/python || $(PYTHON) -m venv .well
+	test -d .well/source || git clone --quiet --depth 1 --filter=blob:none --sparse --branch $(WELL_RELEASE) \
+	    $(WELL_SOURCE) .well/source
+	git -C .well/source sparse-checkout set scripts the_well
+	test "$$(git -C .well/source rev-parse HEAD)" = $(WELL_COMMIT)
+	.well/bin/python -m pip install --quiet --disable-pip-version-check --extra-index-url $(TORCH_INDEX) '$(TORCH)'
+	.well/bin/python -m pip install --quiet --disable-pip-version-check .well/source
+	touch $@
+
 # pages with an API reference, in site/; links that lead nowhere are an error
 docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
@@ -66,4 +86,4 @@ fast: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 clean:
-	rm -rf site .venv .peers .mpi .gpu .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf site .venv .peers .mpi .gpu .well .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from solver.assemble.build import abstract_assembly, control_of, dry_run
+from solver.assemble.data_sets import check_data_set, draws_to_check
 from solver.assemble.devices import smallest_count
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
@@ -21,7 +22,8 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
     Raises:
         ConfigError: parts that do not go together, or a missing input file.
     """
-    for said, bound in config.bounds.items():
+    check_data_set(config)
+    for said, bound in (*config.bounds.items(), *draws_to_check(config)):
         try:
             resolve(bound, from_start=from_start)
         except ConfigError as error:

@@ -41,8 +41,10 @@ def read_run_file(
     config = parse_run_file(path, overrides, copies_only=copies_only, prepare=prepare)
     prepare()
     from solver.assemble.consistent import resolve
+    from solver.assemble.data_sets import refuse_data_set_of_one
 
     try:
+        refuse_data_set_of_one(config, path)
         return resolve(config, from_start=not continues(config))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error

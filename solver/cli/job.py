@@ -10,6 +10,7 @@ import jax
 
 from solver import assemble
 from solver.cli.codes import FINISHED, STOPPED_EARLY
+from solver.cli.data_sets import makes_data_set, run_members_of_data_set
 from solver.cli.members import refuse_members, run_members
 from solver.cli.one_run import run_one
 from solver.cluster import (
@@ -66,7 +67,9 @@ def run_job(
         assembly, notes = join_job(config, launch)
         stop.listen()  # again, since joining replaces the signal handlers
         lines = [*report(launch, list(assembly.mesh.devices.flat)), *notes]
-        if config.members:
+        if makes_data_set(config):
+            finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues)
+        elif config.members:
             finished = run_members(assembly, directory, stop, lines, continues=continues)
         else:
             finished = run_one(assembly, directory, stop, lines, continues=continues, profile=profile)

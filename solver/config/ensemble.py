@@ -11,13 +11,15 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from solver.config.errors import ConfigError
 from solver.config.sections import Section
 from solver.config.toml import keys_of, set_key, value_at
 
 MEMBER = "member"  # a draw that adds the number of the member to a whole number
+MOST_AGAIN = 5  # how often a member of a data set that blows up is drawn again
+AGAIN = 10**7  # what is added to the random seed of a member each time that it is drawn again
 NOT_OF_MEMBERS = ("ensemble", "devices", "title", "reference")  # sections that all members share
 
 Pair = Annotated[tuple[float, float], Field(strict=False), "a list of two numbers"]
@@ -92,6 +94,7 @@ class EnsembleSection(Section):
         "auto", description="members stepped by one program: how many, or 'auto' for as many as are faster and fit"
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="of the draws; by default random.seed of the run file")
+    _attempts: dict[int, int] = PrivateAttr(default_factory=dict)  # how often a member was drawn again, by its number
 
     @model_validator(mode="after")
     def _check_keys(self) -> EnsembleSection:
@@ -129,6 +132,21 @@ class EnsembleSection(Section):
         """How many members there are."""
         return self.members * len(self.combinations)
 
+    @property
+    def attempts(self) -> Mapping[int, int]:
+        """How often members were drawn again, by number; members that were drawn once are left out."""
+        return self._attempts
+
+    def drawn_again(self, attempts: Mapping[int, int]) -> EnsembleSection:
+        """The same ensemble where some members have other draws: the first again, the second again, and so on.
+
+        Args:
+            attempts: how often each of these members was drawn again, by its number.
+        """
+        again = self.model_copy()
+        again._attempts = {**self._attempts, **attempts}
+        return again
+
     def values(self, number: int, table: Mapping[str, Any]) -> dict[str, Any]:
         """What a member has of its own, by key.
 
@@ -144,14 +162,15 @@ class EnsembleSection(Section):
         return {**swept, **drawn}
 
     def _drawn(self, key: str, draw: Draw | str, number: int, table: Mapping[str, Any]) -> Any:
+        attempt = self._attempts.get(number, 0)
         if isinstance(draw, Draw):
-            return draw.value(random.Random(f"{self.seed} {number} {key}"))
+            return draw.value(random.Random(f"{self.seed} {number} {key}{f' again {attempt}' if attempt else ''}"))
         start = value_at(table, keys_of(key), 0 if key == "random.seed" else None)
         if not isinstance(start, int) or isinstance(start, bool):
             raise ConfigError(
                 f"ensemble.draw.{key!r} = 'member': the run file needs a whole number there, to count from"
             )
-        return start + number
+        return start + number + (attempt * AGAIN if key == "random.seed" else 0)
 
     def refuse_overridden(self, given: Collection[tuple[str, ...]]) -> None:
         """Raises ConfigError if an override sets a key in which members differ, but for one to count from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class Config:
     `initial` and `forcing` are by field, `outputs` by name. `known` lists all kinds of outputs that the run file could
     name. `dropped` has a line for each section in which an override of its name dropped keys. With an `ensemble` the
     rest is that of its first member, but for the directory; `members` are the run files of all, and `bounds` those
-    between which they lie, by what each has of its own.
+    between which they lie, by what each has of its own; `member` reads the run file of one, by ensemble and number.
     """
 
     heading: Heading
@@ -101,6 +101,7 @@ class Config:
     ensemble: EnsembleSection | None = None
     members: tuple[Config, ...] = field(default=(), compare=False, repr=False)
     bounds: Mapping[str, Config] = field(default_factory=dict, compare=False, repr=False)
+    member: Callable[[EnsembleSection, int], Config] | None = field(default=None, compare=False, repr=False)
     known: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
     dropped: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
@@ -146,6 +147,19 @@ class Config:
         files = [f"{source.path} was imported; {source.copy_name} is its copy" for source in self.sources]
         modules = {n.name.rpartition(":")[0] for n in self.named if n.source is None and ":" in n.name}
         return [*files, *(f"the module {name} was imported" for name in sorted(modules))]
+
+    def drawn_again(self, attempts: Mapping[int, int]) -> Config:
+        """The same ensemble with other draws for some members.
+
+        Args:
+            attempts: how often each of these members was drawn again, by its number.
+        """
+        assert self.ensemble is not None
+        assert self.member is not None
+        ensemble, members = self.ensemble.drawn_again(attempts), list(self.members)
+        for number in attempts.keys() & range(len(members)):
+            members[number] = self.member(ensemble, number)
+        return replace(self, ensemble=ensemble, members=tuple(members))
 
     def to_toml(self) -> str:
         """The resolved run file."""
@@ -258,10 +272,10 @@ def _parse_ensemble(table: Mapping[str, Any], schema: Schema) -> Config:
         seed = RandomSection.read(_table(table, "random"), "random").seed
         ensemble = ensemble.model_copy(update={"seed": seed})
     bounds = {_said(values): _with(shared, values, schema) for values in ensemble.bounds()}
-    numbers = range(ensemble.count)
-    members = [_with(shared, ensemble.values(number, shared), schema, number) for number in numbers]
+    member = lambda of, number: _with(shared, of.values(number, shared), schema, number)  # noqa: E731
+    members = tuple(member(ensemble, number) for number in range(ensemble.count))
     directory, _ = _outputs(_table(shared, "output"), schema)
-    return replace(members[0], directory=directory, ensemble=ensemble, members=tuple(members), bounds=bounds)
+    return replace(members[0], directory=directory, ensemble=ensemble, members=members, bounds=bounds, member=member)
 
 
 def _with(table: Mapping[str, Any], values: Mapping[str, Any], schema: Schema, number: int | None = None) -> Config:

@@ -192,6 +192,7 @@ def create(file: h5py.Group, name: str, values: Any) -> h5py.Dataset:
     # a single number is stored in the data set's header, which has its own checksum
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     properties.set_layout(h5py.h5d.COMPACT)
+    properties.set_obj_track_times(False)  # the same values make the same bytes
     space, kind = (
         h5py.h5s.create_simple(values.shape) if values.ndim else h5py.h5s.create(h5py.h5s.SCALAR),
         values.dtype,
@@ -229,6 +230,11 @@ def seal(path: Path) -> None:
 def is_sealed(path: Path) -> bool:
     """Whether a file ends in a checksum, right or wrong."""
     return _trailer(path)[1] is not None
+
+
+def seal_of(path: Path) -> str:
+    """The checksum at the end of a sealed file, as it stands there; empty if there is none."""
+    return (_trailer(path)[1] or b"").decode(errors="replace")
 
 
 def _trailer(path: Path) -> tuple[int, bytes | None]:

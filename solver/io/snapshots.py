@@ -125,11 +125,14 @@ def hold_snapshot(
     t: float,
     attributes: Mapping[str, Any],
     compression: str = "none",
+    *,
+    for_paraview: bool = True,
 ) -> Callable[[Agreement], None]:
     """Copy the values of a snapshot to the host, and return a function that writes them, in any thread."""
     held = {name: _held(name, variable, grid) for name, variable in variables.items()}
     all_attributes = {"step": step, "time": t, **attributes}
-    return lambda agreement: _write(path, held, grid, all_attributes, COMPRESSIONS[compression], agreement)
+    filters = COMPRESSIONS[compression]
+    return lambda agreement: _write(path, held, grid, all_attributes, filters, agreement, for_paraview)
 
 
 def _held(name: str, variable: Variable, grid: Grid) -> HeldVariable:
@@ -160,10 +163,12 @@ def _write(
     attributes: Mapping[str, Any],
     filters: Mapping[str, Any],
     agreement: Agreement,
+    for_paraview: bool,
 ) -> None:
     partial = partial_path(path)
     companion = path.with_suffix(".hdf")
-    for_paraview = grid.dimensions > 1 and all(v.shape[: grid.dimensions] == grid.physical_shape for v in held.values())
+    whole = all(v.shape[: grid.dimensions] == grid.physical_shape for v in held.values())
+    for_paraview = for_paraview and grid.dimensions > 1 and whole
     try:
         with agreement.together():
             if is_first():

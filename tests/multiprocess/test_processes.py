@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from helpers import last_of_each, read_checkpoint
 
+from solver.cli.main import main
 from solver.cluster.addresses import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +83,10 @@ name = "random-phase"
 stepper = "ifrk4"
 step = 0.01
 end = 0.1
+[output.well]
+every_time = 0.05
+fields = ["velocity"]
+split = [1.0, 0.0, 0.0]
 """
 
 
@@ -99,6 +104,13 @@ def test_an_ensemble_on_two_processes_stops_and_goes_on(tmp_path):
     for name in ("member-0000", "member-0001"):
         two, one = (field(newest(tmp_path / which / name)) for which in ("two", "one"))
         np.testing.assert_allclose(two, one, atol=1e-12 * np.abs(one).max())
+    assert main(["dataset", "check", str(tmp_path / "two")]) == 0
+    values = []
+    for name in ("two", "one"):
+        with h5py.File(tmp_path / name / name / f"data/train/{name}-train-0000.hdf5") as file:
+            values.append(file["t1_fields/velocity"][:])
+    assert values[0].shape == (2, 3, 24, 20, 2)
+    np.testing.assert_allclose(*values, atol=1e-6 * np.abs(values[1]).max())
 
 
 @pytest.mark.parametrize("words", [TAYLOR_GREEN, FUZZY, FLAME], ids=["flow", "wave", "flame"])

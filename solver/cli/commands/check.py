@@ -58,6 +58,10 @@ def run(options: argparse.Namespace) -> int:
         sizes = assemble.planned_sizes(config, devices, has_target)
         together = "one after the other" if max(sizes) == 1 else f"up to {max(sizes)} stepped by one program"
         notes.append(f"# ensemble:     {len(config.members)} members, {together}: {first} to {last}")
+    if config.members and "well" in config.outputs:
+        from solver.dataset import data_set_of
+
+        notes.append(f"# data set:     {data_set_of(config, Path(config.directory)).summary}")
     for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
         print(line)
     if options.resolved:

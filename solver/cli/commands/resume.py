@@ -41,10 +41,11 @@ def run(options: argparse.Namespace) -> int:
     config = assemble.read_run_file(
         directory.run_file, options.overrides, continues=lambda config: there, prepare=jax_for("auto")
     )
+    from solver.cli.data_sets import continued_data_set
     from solver.cli.job import refuse_another_run, run_job
 
     # the directory may have been moved: the run continues in the one that the command names
-    config = replace(config, directory=str(directory.path))
+    config = continued_data_set(replace(config, directory=str(directory.path)), directory)
     refuse_another_run(directory, config)
     return run_job(config, directory, options)
 

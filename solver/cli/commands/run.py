@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
         continues=lambda config: options.resume and _has_checkpoints(config),
         prepare=jax_for("auto"),
     )
+    from solver.cli.data_sets import continued_data_set
     from solver.cli.job import refuse_another_run, run_job
     from solver.cli.one_run import refuse_blow_up_again
     from solver.simulation import refuse_occupied
@@ -40,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.resume:
         refuse_occupied(directory, config.known_outputs)
     elif directory.run_file.exists():
+        config = continued_data_set(config, directory)
         refuse_another_run(directory, config)
         refuse_blow_up_again(directory, config)
     return run_job(config, directory, options, _profile(config, directory, options.profile))

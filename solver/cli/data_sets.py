@@ -1,0 +1,158 @@
+"""An ensemble that makes a data set: members that blow up are drawn again, and its files are made of the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from solver import assemble
+from solver.cli.members import member_directories, run_members
+from solver.cluster import LOGGER, Agreement, is_first, log_to
+from solver.config import Config, ConfigError, read_toml
+from solver.config.ensemble import MOST_AGAIN
+from solver.dataset import data_set_of, make_data_set
+from solver.dataset.plan import drawn_once_more
+from solver.io import DirectoryLock, RunDirectory, TakenError, make_folder, read_lock
+from solver.loop import BlowUp
+from solver.reading import run_status
+from solver.stop import StopRequest
+
+SET_ASIDE = "blown-up"  # folder of members that blew up and were drawn again
+NAME = re.compile(r"member-(\d+)-again-(\d+)")
+
+
+def makes_data_set(config: Config) -> bool:
+    """Whether an ensemble makes a data set."""
+    return bool(config.members) and "well" in config.outputs
+
+
+def continued_data_set(config: Config, directory: RunDirectory) -> Config:
+    """An ensemble as it stands in its directory: with the draws of members that blew up and were drawn again.
+
+    Raises:
+        ConfigError: a member was begun with other times or fields of its states, or without any.
+    """
+    if not makes_data_set(config):
+        return config
+    _refuse_other_states(config, directory)
+    matches = [NAME.fullmatch(path.name) for path in (directory.path / SET_ASIDE).glob("member-*")]
+    attempts: dict[int, int] = {}
+    for match in filter(None, matches):
+        attempts[int(match[1])] = max(attempts.get(int(match[1]), 0), int(match[2]))
+    return config.drawn_again(attempts) if attempts else config
+
+
+def _refuse_other_states(config: Config, directory: RunDirectory) -> None:
+    now = config.to_table()["output"]["well"]
+    for folder in member_directories(config, directory):
+        if not folder.run_file.exists():
+            continue
+        before = read_toml(folder.run_file).get("output", {}).get("well")
+        for key in ("every_time", "fields"):
+            if not before or before.get(key) != now[key]:
+                begun = "none" if not before else before.get(key)
+                raise ConfigError(
+                    f"output.well.{key} = {now[key]}: {folder.path} was begun with {begun}; the same in all members is "
+                    "needed, or another output.directory"
+                )
+
+
+def run_members_of_data_set(
+    assembly: assemble.Assembly, directory: RunDirectory, stop: StopRequest, lines: Sequence[str], *, continues: bool
+) -> bool:
+    """Carry out all members, draw those again that blew up, and make the data set of the others. Collective.
+
+    Args:
+        assembly, directory, stop, lines, continues: as in `run_members`.
+
+    Returns:
+        Whether all members came to their ends and the data set is complete.
+
+    Raises:
+        BlowUp: after the data set was made, if some members blew up as often as they were drawn.
+        ConfigError: members whose states make no data set.
+    """
+    config = assembly.config
+    while True:
+        failure = None
+        try:
+            if not run_members(replace(assembly, config=config), directory, stop, lines, continues=continues):
+                return False
+        except BlowUp as error:
+            failure = error
+        blown_up = _blown_up(config, directory) if failure else []
+        with _held(directory):
+            again = drawn_once_more(config, blown_up)
+            if not again:
+                complete = _make(config, directory, blown_up, stop)
+                break
+            _set_aside(directory, again)
+        config, continues = config.drawn_again(again), True
+    if failure is not None:
+        raise failure
+    return complete
+
+
+def _make(config: Config, directory: RunDirectory, blown_up: list[int], stop: StopRequest) -> bool:
+    """Make the data set on the first process; the others wait."""
+    complete = ""
+    with Agreement("data set").together():
+        if is_first():
+            data_set = data_set_of(config, directory.path, tuple(blown_up))
+            if make_data_set(data_set, lambda: stop.received is not None):
+                complete = "yes"
+                LOGGER.info("data set: %d members in %s", len(data_set.trajectories), data_set.folder)
+            else:
+                LOGGER.info("stopped early by %s while the data set was made", stop.received)
+    return bool(Agreement("data set").tell(complete))
+
+
+def _blown_up(config: Config, directory: RunDirectory) -> list[int]:
+    """Numbers of the members that blew up. The first process reads them."""
+    numbers: list[int] = []
+    if is_first():
+        folders = member_directories(config, directory)
+        numbers = [n for n, folder in enumerate(folders) if run_status(folder).status == "blown up"]
+    told: list[int] = json.loads(Agreement("data set").tell(json.dumps(numbers)))
+    return told
+
+
+def _set_aside(directory: RunDirectory, again: dict[int, int]) -> None:
+    """Move members that blew up to a folder of their own, so that they begin anew with other draws."""
+    with Agreement("data set").together():
+        if not is_first():
+            return
+        make_folder(directory.path / SET_ASIDE)
+        for number, attempt in again.items():
+            name = f"member-{number:04d}"
+            os.replace(directory.path / name, directory.path / SET_ASIDE / f"{name}-again-{attempt}")
+            LOGGER.warning("%s blew up; it is drawn again, %d of at most %d times", name, attempt, MOST_AGAIN)
+
+
+@contextmanager
+def _held(directory: RunDirectory) -> Iterator[None]:
+    """Hold the ensemble's directory on the first process, and write to its log. Collective."""
+    with ExitStack() as stack:
+        with Agreement("data set").together():
+            if is_first():
+                stack.enter_context(_locked(directory))
+        yield
+
+
+@contextmanager
+def _locked(directory: RunDirectory) -> Iterator[None]:
+    state = read_lock(directory.path / ".lock").get("state", "finished")
+    try:
+        lock = DirectoryLock(directory.path, os.environ)
+    except TakenError as error:
+        raise ConfigError(f"{directory.path}: {error}; wait for it, or stop it") from None
+    try:
+        with log_to(directory.log):
+            yield
+    finally:
+        lock.update_status(state=state)  # that of the members
+        lock.release()

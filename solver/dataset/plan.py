@@ -1,0 +1,143 @@
+"""What a data set is to hold: its files, and of each the members in their order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from solver.config import Config
+from solver.config.ensemble import MOST_AGAIN
+from solver.dataset.parameters import scalars
+from solver.dataset.parts import part_of
+from solver.outputs.well import PARTS, Well
+
+NOT_OF_DATA = ("title", "reference", "devices")  # sections of a run file that say nothing of the data
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One member in a data set.
+
+    Args:
+        number: of the member.
+        folder: its directory.
+        part: `train`, `valid` or `test`.
+        values: what the member has of its own, by key of the run file.
+        scalars: its numbers by name.
+        attempts: how often it was drawn again.
+    """
+
+    number: int
+    folder: Path
+    part: str
+    values: Mapping[str, Any]
+    scalars: Mapping[str, float]
+    attempts: int = 0
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set that an ensemble makes.
+
+    Args:
+        name: of the data set.
+        folder: where it is.
+        well: the output that writes its states.
+        end: time of the last state.
+        seed: of the ensemble.
+        table: of the run file, without what says nothing of the data.
+        constants: numbers that all members share.
+        trajectories: the members that came to their ends, in the order of their numbers.
+        left_out: names of members that blew up, and how often each was drawn again.
+    """
+
+    name: str
+    folder: Path
+    well: Well
+    end: float
+    seed: int | None
+    table: Mapping[str, Any]
+    constants: Mapping[str, float]
+    trajectories: tuple[Trajectory, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """The folder, and how many members and times there are."""
+        counts = [sum(each.part == part for each in self.trajectories) for part in PARTS]
+        members = ", ".join(f"{count} for {part}" for part, count in zip(PARTS, counts, strict=True))
+        assert self.well.every_time is not None
+        return f"{self.folder}: {members}; {round(self.end / self.well.every_time) + 1} times of each"
+
+    @cached_property
+    def files(self) -> dict[str, list[Trajectory]]:
+        """The members of each file, by its path in the data set's folder."""
+        made = {}
+        for part in PARTS:
+            own, size = [each for each in self.trajectories if each.part == part], self.well.members_per_file
+            for place, start in enumerate(range(0, len(own), size)):
+                made[f"data/{part}/{self.name}-{part}-{place:04d}.hdf5"] = own[start : start + size]
+        return made
+
+
+def data_set_of(config: Config, directory: Path, blown_up: tuple[int, ...] = ()) -> DataSet:
+    """The data set that an ensemble with `[output.well]` makes.
+
+    Args:
+        config: of the ensemble.
+        directory: of the ensemble.
+        blown_up: numbers of members that are left out.
+    """
+    ensemble, well = config.ensemble, config.outputs["well"].make()
+    assert ensemble is not None
+    shared = config.to_table()
+    values = [ensemble.values(number, shared) for number in range(len(config.members))]
+    own, constants = scalars(values, shared)
+    folders = [directory / Path(member.directory).name for member in config.members]
+    trajectories = tuple(
+        Trajectory(
+            number, folders[number], part_of(number, well.split, ensemble.seed), values[number], own[number],
+            ensemble.attempts.get(number, 0),
+        )
+        for number in range(len(folders)) if number not in blown_up
+    )  # fmt: skip
+    name = data_set_name(well, directory)
+    left_out = {folders[number].name: ensemble.attempts.get(number, 0) for number in blown_up}
+    table = _of_data(shared, name)
+    return DataSet(
+        name, directory / name, well, config.time.end, ensemble.seed, table, constants, trajectories, left_out
+    )
+
+
+def drawn_once_more(config: Config, blown_up: Sequence[int]) -> dict[int, int]:
+    """How often members that blew up are drawn again by now, those that can be: something of theirs is drawn.
+
+    Args:
+        config: of the ensemble.
+        blown_up: numbers of members.
+    """
+    ensemble = config.ensemble
+    assert ensemble is not None
+    again = {number: ensemble.attempts.get(number, 0) + 1 for number in blown_up}
+    table, other = config.to_table(), ensemble.drawn_again(again)
+    return {
+        number: attempt
+        for number, attempt in again.items()
+        if attempt <= MOST_AGAIN and other.values(number, table) != ensemble.values(number, table)
+    }
+
+
+def data_set_name(well: Well, directory: Path) -> str:
+    """The name of a data set: that of the ensemble's directory if the run file gives none."""
+    return well.dataset or directory.resolve().name
+
+
+def _of_data(table: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A run file without what says nothing of the data."""
+    kept = {key: copy.deepcopy(value) for key, value in table.items() if key not in NOT_OF_DATA}
+    kept["output"] = {"well": {**kept["output"]["well"], "dataset": name}}
+    return kept
