@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solver.assemble.build import control_of, dry_run
-from solver.assemble.devices import smallest_count
+from solver.assemble.devices import check_groups, smallest_count
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation
@@ -26,6 +26,7 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
             raise ConfigError(f"ensemble, with {said}: {error}") from None
     _check_names(config)
     _check_intervals(config)
+    check_groups(config)
     dry_run(config, smallest_count(config), from_start=from_start)
     return config
 

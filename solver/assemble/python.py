@@ -8,6 +8,8 @@ from pathlib import Path
 
 import tomli_w
 
+from jax.sharding import Mesh
+
 from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
@@ -60,6 +62,7 @@ def run(
     wall_limit: float | None = None,
     stall_limit: float = STALL_SECONDS,
     energy_limit: float | None = None,
+    analyse: Mesh | None = None,
 ) -> State:
     """Evolve a state to `end` with outputs and checkpoints in a directory: what `slabwave run` does.
 
@@ -83,6 +86,8 @@ def run(
             the end of the job counts too.
         stall_limit: seconds without a step after which the process is ended, with exit code 70.
         energy_limit: half the mean square of all fields beyond which the solution counts as blown up.
+        analyse: mesh of other devices of this process (`device_groups`), which carry out outputs and checkpoints while
+            those of the state step; None where these do everything.
 
     Returns:
         The last state.
@@ -111,6 +116,7 @@ def run(
         listeners=tuple(listeners),
         directory=run_directory,
         title=title,
+        analyse=analyse,
     )
     simulation.check()
     state.storage_by_path()  # a state that no checkpoint can be made of is refused before the first step
@@ -126,7 +132,7 @@ def run(
     start_log(quiet=not is_first())
     text = tomli_w.dumps(table)
     simulation = dataclasses.replace(simulation, run_file=text)
-    devices = list(equation.grid.mesh.devices.flat)
+    devices = [device for mesh in (equation.grid.mesh, analyse) if mesh is not None for device in mesh.devices.flat]
     lock_of_run = locked_run_directory(run_directory, text, devices, listed.known, continues=resume)
     with StopRequest() as stop, lock_of_run as lock:
         final, finished = simulate(simulation, stop, lock)

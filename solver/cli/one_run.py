@@ -43,7 +43,7 @@ def run_one(
     Raises:
         BlowUp: the message names the command that goes on from the last checkpoint.
     """
-    config, devices = assembly.config, list(assembly.mesh.devices.flat)
+    config, devices = assembly.config, assembly.devices
     differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
     with locked_run_directory(
         directory, config.to_toml(), devices, config.known_outputs, config.sources, differs, continues=continues

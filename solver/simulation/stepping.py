@@ -12,6 +12,7 @@ from solver.cluster import LOGGER, Watchdog, is_first, largest
 from solver.io import DirectoryLock, Writer, duration
 from solver.loop import BlowUp, reached
 from solver.outputs.base import Run
+from solver.simulation.analysis import output_listener
 from solver.simulation.first_state import first_state
 from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.pauses import (
@@ -21,7 +22,6 @@ from solver.simulation.pauses import (
     OwnListener,
     Pause,
     ReportToWatchdog,
-    WriteOutputs,
 )
 from solver.simulation.profile import Profile, TraceSteps
 from solver.simulation.progress import Pace, Progress
@@ -67,6 +67,7 @@ def simulate(
         with (
             closing(Progress(run.end, state, active=is_first())) as progress,
             closing(Profile(run.directory.path) if profile is None else profile) as profile,
+            output_listener(simulation, run, watchdog) as write_outputs,
         ):
             pace = Pace()
             listeners: list[Listener] = [
@@ -75,7 +76,7 @@ def simulate(
                 pace,
                 EndOnFailedWriting(run.writer),
                 EnergyLimit(run.equation, limits.energy),
-                WriteOutputs(run, simulation.outputs, watchdog),
+                write_outputs,
                 EndOfRun(conditions),
                 progress,
                 PublishProgress(lock, progress),

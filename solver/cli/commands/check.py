@@ -41,12 +41,16 @@ def run(options: argparse.Namespace) -> int:
         devices = 1 if has_target else _devices_here(config)
     elif devices < 1:
         raise ConfigError(f"--devices {devices}: one or more are needed")
+    if config.devices.groups is not None:
+        if has_target:
+            raise ConfigError("--target beside devices.groups: a target is planned for one group; leave groups out")
+        devices = assemble.devices_that_step(config, devices)
     assemble.check_device_count(config, devices)
     target = _target(options, devices) if has_target else None
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     if target is None:
-        more = memory_lines(plan, devices)
+        more = memory_lines(plan, devices, _analysis(run))
     else:
         from solver.cli.target_report import target_report
 
@@ -61,6 +65,16 @@ def run(options: argparse.Namespace) -> int:
     if options.resolved:
         print(f"\n{config.to_toml()}")
     return 0
+
+
+def _analysis(run: assemble.Assembly) -> Any:
+    """The `solver.plan.AnalysisPlan` of the devices that analyse; None if there are none."""
+    from solver.plan import plan_analysis
+
+    if run.analyse is None:
+        return None
+    there = assemble.Assembly(run.config, run.analyse)
+    return plan_analysis(there.equation, there.outputs.all, there.state_shapes())
 
 
 def _target(options: argparse.Namespace, devices: int) -> Any:
