@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tomli_w
-
 from jax.sharding import Mesh
 
 from solver.assemble.classes import known_outputs

@@ -71,7 +71,9 @@ class Analysis:
             Exception: the error of an output of an earlier state.
         """
         self._take_room(1)
-        self.raise_failure()
+        if self._failure is not None:
+            self._room.release()
+            raise self._failure
         self._tasks.put(Task(hand_over(state, self._run.equation, self._mesh), due, checkpoint))
 
     def wait(self) -> None:
