@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass
 from typing import ClassVar
 
+import h5py
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -176,3 +177,20 @@ def test_a_shared_checkpoint_is_refused(flow, first, tmp_path, monkeypatch):
     monkeypatch.setattr("solver.outputs.checkpoints.why_not", lambda: None)
     with pytest.raises(ValueError, match="layout = 'shared' beside groups of devices"):
         carry_out(flow, first, tmp_path / "run", sw.outputs.Checkpoints(layout="shared"))
+
+
+def test_snapshots_have_the_bits_of_pencils_where_slabs_analyse(tmp_path):
+    """A transform in slabs has other bits than one in pencils on this grid."""
+    pencils = sw.device_mesh(range(4), shape=(2, 2))
+    flow = sw.equations.NavierStokes(sw.Grid((17, 15, 13), mesh=pencils), viscosity=0.02)
+    noise = jnp.asarray(np.random.default_rng(0).normal(size=(3, 17, 15, 13)))
+    state = sw.initial_state(flow, sw.steppers.IFRK2(), noise)
+    slabs, folder = sw.device_mesh([4, 5]), tmp_path / "run"
+    outputs = [sw.outputs.Snapshots()]
+    sw.run(flow, sw.steppers.IFRK2(), state, step=0.01, end=0.0, directory=folder, outputs=outputs, analyse=slabs)
+    with h5py.File(folder / "snapshots" / "step-00000000.h5") as file:
+        written = np.moveaxis(file["velocity"][()], -1, 0)
+    there, moved = flow.on_mesh(slabs), sw.hand_over(state, flow, slabs)
+    at_points = lambda flow, state: np.asarray(flow.to_physical(state.field)["velocity"])  # noqa: E731
+    np.testing.assert_array_equal(written, at_points(flow, state))
+    assert not np.array_equal(written, at_points(there, moved))
