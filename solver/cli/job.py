@@ -93,6 +93,10 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
     notes += [*(f"source: {line}" for line in config.imported), *(f"run file: {line}" for line in config.dropped)]
     if analyse is not None:
         notes.append(f"groups: devices that step: {mesh.size}; that carry out outputs: {analyse.size}")
+        if min(mesh.size, analyse.size) > 1 and mesh.devices.flat[0].platform == "cpu":
+            notes.append(
+                "groups: on the CPU groups of several devices take turns; one device that analyses does not wait"
+            )
     return assemble.Assembly(config, mesh, analyse), notes
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
 import jax
+from jax.sharding import Mesh
 
 from solver.cluster import Watchdog
 from solver.io import Writer
-from solver.mesh import AnyMesh
 from solver.outputs.base import Output, Run
 from solver.simulation.output_list import OutputList, write_each
 from solver.simulation.pauses import Listener, Pause, WriteOutputs
@@ -55,7 +55,7 @@ class Analysis:
         mesh: of the devices that analyse.
     """
 
-    def __init__(self, run: Run, outputs: OutputList, mesh: AnyMesh) -> None:
+    def __init__(self, run: Run, outputs: OutputList, mesh: Mesh) -> None:
         self._run, self._outputs, self._mesh = run, outputs, mesh
         self._there = replace(run, equation=run.equation.on_mesh(mesh), writer=Writer())
         self._room = threading.Semaphore(MAX_BEHIND)
@@ -172,7 +172,7 @@ class WriteApart:
 @contextmanager
 def output_listener(simulation: Simulation, run: Run, watchdog: Watchdog) -> Iterator[Listener]:
     """Who writes the outputs of a run at its pauses; what was handed over is written when the context ends."""
-    if simulation.analyse is None:
+    if not isinstance(simulation.analyse, Mesh):
         yield WriteOutputs(run, simulation.outputs, watchdog)
         return
     analysis, at_once = Analysis(run, simulation.outputs, simulation.analyse), False

@@ -149,6 +149,7 @@ def test_reduced_outputs_agree_to_round_off(alone, other):
 
 def test_the_directory_says_who_did_what(apart):
     assert "groups: devices that step: 3; that carry out outputs: 2" in (apart / "log.txt").read_text()
+    assert "groups: on the CPU groups of several devices take turns" in (apart / "log.txt").read_text()
     assert "devices: 5 in use of 8" in (apart / "log.txt").read_text()
     assert main(["verify", str(apart)]) == 0
 
