@@ -60,7 +60,8 @@ class Analysis:
         self._there = replace(run, equation=run.equation.on_mesh(mesh), writer=Writer())
         self._room = threading.Semaphore(MAX_BEHIND)
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
+        self._compiled: set[str] = set()
         self._thread = threading.Thread(target=self._work, name="slabwave-analysis", daemon=True)
         self._thread.start()
 
@@ -116,10 +117,10 @@ class Analysis:
             try:
                 if self._failure is None and not self._run.writer.abandoned:
                     self._carry_out(task)
-            except Exception as error:
+            except BaseException as error:  # whatever it is ends the run, which would wait for this thread for ever
                 self._failure = error
+            self._note_time(task, time.monotonic() - began)
             del task  # its memory is for the next
-            self._note_time(time.monotonic() - began)
             self._room.release()
 
     def _carry_out(self, task: Task) -> None:
@@ -132,10 +133,12 @@ class Analysis:
         there.writer.end_pause()
         there.writer.wait()
 
-    def _note_time(self, seconds: float) -> None:
-        """Tell the clock of the run how long writing takes: as many states may have to be written before it ends."""
-        writer = self._run.writer
-        writer.slowest = max(writer.slowest, (MAX_BEHIND + 1) * seconds)
+    def _note_time(self, task: Task, seconds: float) -> None:
+        """Tell the clock of the run how long a task takes: so many may have to be done before the run can end."""
+        writer, names = self._run.writer, {output.name for output in task.due}
+        if names <= self._compiled:
+            writer.slowest = max(writer.slowest, (MAX_BEHIND + 1) * seconds)
+        self._compiled |= names  # an output compiles its programs when it is first carried out
         writer.checkpoint = max(writer.checkpoint, self._there.writer.checkpoint)
 
 

@@ -1,6 +1,7 @@
 """Outputs on devices of their own: who carries them out, when stepping waits, and what an error does."""
 
 import json
+import sys
 import threading
 from dataclasses import dataclass
 from typing import ClassVar
@@ -157,6 +158,13 @@ def test_an_error_in_an_output_ends_the_run(flow, first, tmp_path):
     assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-00000002"]
 
 
+def test_an_output_that_leaves_ends_the_run_too(analysis, first):
+    leaving = type("Leaving", (sw.outputs.Output,), {"name": "leaving", "write": lambda *given: sys.exit(5)})
+    analysis.take(first, [leaving()], checkpoint=False)
+    with pytest.raises(SystemExit, match="5"):
+        analysis.wait()
+
+
 def test_an_error_at_the_last_pause_is_not_lost(flow, first, tmp_path):
     with pytest.raises(BlowUp, match="no more after step 8"):
         carry_out(flow, first, tmp_path / "run", Failing(every_steps=8))
@@ -194,3 +202,15 @@ def test_snapshots_have_the_bits_of_pencils_where_slabs_analyse(tmp_path):
     at_points = lambda flow, state: np.asarray(flow.to_physical(state.field)["velocity"])  # noqa: E731
     np.testing.assert_array_equal(written, at_points(flow, state))
     assert not np.array_equal(written, at_points(there, moved))
+
+
+def test_the_clock_is_told_how_long_tasks_take_once_they_are_compiled(analysis, first):
+    Waiting.told.set()
+    analysis.take(first, [Waiting()], checkpoint=False)
+    analysis.wait()
+    assert analysis._run.writer.slowest == 0.0
+    Waiting.told.clear()
+    analysis.take(first, [Waiting()], checkpoint=False)
+    threading.Timer(0.1, Waiting.told.set).start()
+    analysis.wait()
+    assert analysis._run.writer.slowest >= 0.3
