@@ -43,10 +43,15 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         integrate as integrate,
         rollout as rollout,
     )
-    from solver.mesh import MEMBER as MEMBER, device_mesh as device_mesh, show_sharding as show_sharding
+    from solver.mesh import (
+        MEMBER as MEMBER,
+        device_groups as device_groups,
+        device_mesh as device_mesh,
+        show_sharding as show_sharding,
+    )
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
     from solver.reading import open_run as open_run
-    from solver.steppers import State as State, initial_state as initial_state
+    from solver.steppers import State as State, hand_over as hand_over, initial_state as initial_state
     from solver.written import Text as Text
     from solver.written.expressions import (
         cause as cause,

@@ -68,6 +68,52 @@ def device_mesh(
     return Mesh(np.array(devices).reshape(tuple(axes.values())), tuple(axes), axis_types=(axis_type,) * len(axes))
 
 
+def device_groups(**sizes: int | Sequence[int]) -> dict[str, Mesh]:
+    """Meshes by name, each over devices of its own: groups of devices that do different work at the same time.
+
+    The first group has the first devices of the job, the second one those that follow, and so on. Programs on different
+    groups run at the same time where nothing that one makes is needed by the other; `solver.hand_over` moves a state
+    from one group to another.
+
+    Args:
+        sizes: of each group its number of devices, for slabs, or `(slabs, pencils in each)`.
+
+    Returns:
+        A mesh as `device_mesh` makes it for each name, in the order given. Devices that no group takes stay idle.
+
+    Raises:
+        ValueError: no group, a group without devices, more devices than the job has, or a job of several processes.
+    """
+    shapes = {name: _group_shape(name, size) for name, size in sizes.items()}
+    counts = [math.prod(shape) for shape in shapes.values()]
+    described = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "none"
+    if not shapes:
+        raise ValueError(f"device groups {described}: at least one is needed, such as step=6")
+    if jax.process_count() > 1:
+        raise ValueError(
+            f"device groups {described} in {jax.process_count()} processes: they need all devices in one process"
+        )
+    devices = jax.devices()
+    if sum(counts) > len(devices):
+        raise ValueError(f"device groups {described} need {sum(counts)} devices; there are {len(devices)}")
+    firsts = [sum(counts[:i]) for i in range(len(counts))]
+    return {
+        name: device_mesh(range(first, first + count), shape=None if len(shape) == 1 else shape)
+        for (name, shape), first, count in zip(shapes.items(), firsts, counts, strict=True)
+    }
+
+
+def _group_shape(name: str, size: int | Sequence[int]) -> tuple[int, ...]:
+    """Sides of a group's mesh: one, or two for pencils."""
+    sides = tuple(size) if isinstance(size, Sequence) and not isinstance(size, str) else (size,)
+    whole = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in sides)
+    if not whole or len(sides) not in (1, 2):
+        raise ValueError(
+            f"device group {name} = {size!r}: a positive number of devices is needed, or (slabs, pencils in each)"
+        )
+    return sides
+
+
 def mesh_description(mesh: AnyMesh) -> tuple[Any, ...]:
     """A mesh by its layout: axes, their types, and where its devices stand in JAX's list of a platform's devices."""
     layout = (tuple(mesh.shape.items()), tuple(axis.name for axis in mesh.axis_types))

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from solver.assemble.consistent import resolve as resolve
     from solver.assemble.devices import (
         check_device_count as check_device_count,
+        check_groups as check_groups,
+        device_meshes as device_meshes,
+        devices_that_step as devices_that_step,
         layout_of as layout_of,
         least_memory as least_memory,
         mesh_shape as mesh_shape,

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax.sharding import Mesh
 from jaxtyping import Array
 
 from solver.assemble.branch import kept_start, with_time
-from solver.assemble.devices import abstract_mesh, method_of
+from solver.assemble.devices import abstract_analysis_mesh, abstract_mesh, method_of
 from solver.config import Config, ConfigError, Named, seconds
 from solver.equations.reporting import Reporting
 from solver.grid import Grid
@@ -30,10 +31,22 @@ from solver.written import WrittenError
 
 @dataclass(frozen=True)
 class Assembly:
-    """The objects that a resolved run file names, on a device mesh."""
+    """The objects that a resolved run file names, on a device mesh.
+
+    Args:
+        config: the run file.
+        mesh: of the devices that step.
+        analyse: of other devices that carry out outputs, if there are any.
+    """
 
     config: Config
     mesh: AnyMesh
+    analyse: AnyMesh | None = None
+
+    @property
+    def devices(self) -> list[jax.Device]:
+        """All devices of the run: those that step first."""
+        return [device for mesh in (self.mesh, self.analyse) if isinstance(mesh, Mesh) for device in mesh.devices.flat]
 
     @cached_property
     def grid(self) -> Grid:
@@ -101,6 +114,7 @@ class Assembly:
             directory=RunDirectory(Path(config.directory)),
             title=config.title,
             run_file=config.to_toml(),
+            analyse=self.analyse,
         )
 
     def initial_fields(self) -> dict[str, Array]:
@@ -137,7 +151,7 @@ def control_of(config: Config) -> StepControl:
 
 def abstract_assembly(config: Config, devices: int) -> Assembly:
     """The run's objects on an abstract mesh: shapes only, no devices."""
-    return Assembly(config, abstract_mesh(config, devices))
+    return Assembly(config, abstract_mesh(config, devices), abstract_analysis_mesh(config))
 
 
 def dry_run(config: Config, devices: int, *, from_start: bool = True) -> State:

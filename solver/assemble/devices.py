@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from jax.sharding import AbstractMesh, AxisType
+import jax
+from jax.sharding import AbstractMesh, AxisType, Mesh
 
 from solver.config import Config, ConfigError
 from solver.equations.field import fields_of
 from solver.fft import Method
 from solver.grid import Layout
-from solver.mesh import mesh_axes
+from solver.mesh import device_groups, device_mesh, mesh_axes
 
 
 def preferred_device_count(config: Config, cores: int, processes: int = 1) -> int:
-    """Devices per process, at most one per core, that can split the grid; 1 if none. Even shares are preferred."""
+    """Devices per process, at most one per core, that can split the grid; 1 if none. Even shares are preferred.
+
+    With `devices.groups` as many as the groups need, whatever the number of cores.
+    """
+    if config.devices.groups is not None:
+        return config.devices.groups.total
     fitting = [n for n in range(1, cores + 1) if _fits(config, n * processes)]
     even = [n for n in fitting if _splits_evenly(config, n * processes)]
     return max(even or fitting, default=1)
@@ -22,10 +30,76 @@ def preferred_device_count(config: Config, cores: int, processes: int = 1) -> in
 
 def check_device_count(config: Config, devices: int) -> None:
     """Raises ConfigError where the grid cannot be split over so many devices; the message names what can."""
-    try:
+    with _key_in_front("grid.shape"):
         method_of(config).check(layout_of(config, devices), abstract_mesh(config, devices))
+
+
+def devices_that_step(config: Config, available: int) -> int:
+    """How many of a job's devices step: those of `devices.groups` or `devices.use`, by default all of them.
+
+    Raises:
+        ConfigError: groups of more devices than there are.
+    """
+    groups = config.devices.groups
+    if groups is None:
+        return len(config.devices.use or range(available))
+    if groups.total > available:
+        raise ConfigError(f"devices.groups = {groups}: {groups.total} devices are needed; there are {available}")
+    return groups.step
+
+
+def check_groups(config: Config, processes: int = 1) -> None:
+    """Check that the grid can be split over the devices that analyse, and that one process has all groups.
+
+    Raises:
+        ConfigError: it cannot; an ensemble; several processes.
+    """
+    groups = config.devices.groups
+    if groups is None:
+        return
+    if processes > 1:
+        raise ConfigError(
+            f"devices.groups = {groups} in {processes} processes: not possible yet; one process with all devices is "
+            "needed, or a run file without groups"
+        )
+    if config.members:
+        raise ConfigError(f"devices.groups = {groups} beside [ensemble]: not possible yet; one of them is needed")
+    with _key_in_front(f"devices.groups.step = {groups.step}"):
+        layout_of(config, groups.step)
+    with _key_in_front(f"devices.groups.analyse = {groups.analyse}"):
+        Layout(config.grid.shape, config.dealias, config.equation.cls.is_real(), groups.analyse)
+
+
+def device_meshes(config: Config) -> tuple[Mesh, Mesh | None]:
+    """The mesh of the devices that step, and of those that analyse, if `devices.groups` is given. Touches devices.
+
+    Raises:
+        ConfigError: a mesh that is not possible with the devices of the job.
+    """
+    section = config.devices
+    count = devices_that_step(config, len(jax.devices()))
+    if section.groups is None:
+        with _key_in_front("devices.use"):
+            return device_mesh(section.use, shape=mesh_shape(config, count)), None
+    with _key_in_front("devices.groups"):
+        analyse = _analysis_shape(config) or section.groups.analyse
+        made = device_groups(step=mesh_shape(config, count) or count, analyse=analyse)
+    return made["step"], made["analyse"]
+
+
+@contextmanager
+def _key_in_front(key: str) -> Iterator[None]:
+    """Make a ValueError of the block a ConfigError that begins with a key of the run file and its value."""
+    try:
+        yield
     except ValueError as error:
-        raise ConfigError(f"grid.shape: {error}") from None
+        raise ConfigError(f"{key}: {error}") from None
+
+
+def _analysis_shape(config: Config) -> tuple[int, int] | None:
+    """Sides of the mesh of the devices that analyse: slabs, however those that step split the grid."""
+    groups, section = config.devices.groups, config.devices
+    return (groups.analyse, 1) if groups is not None and section.engine == "jaxdecomp" else None
 
 
 def method_of(config: Config) -> Method:
@@ -62,7 +136,16 @@ def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
 
 def abstract_mesh(config: Config, devices: int) -> AbstractMesh:
     """The run's mesh without devices: shapes only."""
-    axes = mesh_axes(devices, mesh_shape(config, devices))
+    return _abstract(mesh_axes(devices, mesh_shape(config, devices)))
+
+
+def abstract_analysis_mesh(config: Config) -> AbstractMesh | None:
+    """The mesh of the devices that analyse without devices; None if all of them step."""
+    groups = config.devices.groups
+    return None if groups is None else _abstract(mesh_axes(groups.analyse, _analysis_shape(config)))
+
+
+def _abstract(axes: Mapping[str, int]) -> AbstractMesh:
     return AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
 
 
@@ -76,7 +159,9 @@ def least_memory(config: Config) -> int:
 
 
 def smallest_count(config: Config) -> int:
-    """The least number of devices of the run: one, or the product of `devices.mesh`."""
+    """The least number of devices that step: those of `devices.groups`, the product of `devices.mesh`, or one."""
+    if config.devices.groups is not None:
+        return config.devices.groups.step
     return math.prod(config.devices.mesh or (1,))
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import tomli_w
+from jax.sharding import Mesh
 
 from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, is_first, start_log
@@ -61,6 +62,7 @@ def run(
     wall_limit: float | None = None,
     stall_limit: float = STALL_SECONDS,
     energy_limit: float | None = None,
+    analyse: Mesh | None = None,
 ) -> State:
     """Evolve a state to `end` with outputs and checkpoints in a directory: what `slabwave run` does.
 
@@ -84,6 +86,8 @@ def run(
             the end of the job counts too.
         stall_limit: seconds without a step after which the process is ended, with exit code 70.
         energy_limit: half the mean square of all fields beyond which the solution counts as blown up.
+        analyse: mesh of other devices of this process (`device_groups`), which carry out outputs and checkpoints while
+            those of the state step; None where these do everything.
 
     Returns:
         The last state.
@@ -110,6 +114,7 @@ def run(
         listeners=tuple(listeners),
         directory=RunDirectory(Path(directory)),
         title=title,
+        analyse=analyse,
     )
     simulation = prepared(simulation, state, resume)
     start_log(quiet=not is_first())
@@ -140,6 +145,7 @@ def prepared(simulation: Simulation, state: State, resume: bool) -> Simulation:
 def locked(simulation: Simulation, resume: bool) -> AbstractContextManager[DirectoryLock | None]:
     """The directory of a prepared run, locked for the time of the context."""
     assert simulation.directory is not None
-    devices = list(simulation.equation.grid.mesh.devices.flat)
+    meshes = [mesh for mesh in (simulation.equation.grid.mesh, simulation.analyse) if mesh is not None]
+    devices = [device for mesh in meshes for device in mesh.devices.flat]
     known = simulation.outputs.known
     return locked_run_directory(simulation.directory, simulation.run_file, devices, known, continues=resume)

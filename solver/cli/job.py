@@ -32,7 +32,6 @@ from solver.cluster import (
 )
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory
-from solver.mesh import device_mesh
 from solver.simulation import Profile, refuse_earlier_end, refuse_other_physics
 from solver.stop import StopRequest
 
@@ -66,7 +65,7 @@ def run_job(
     with StopRequest() as stop:
         assembly, notes = join_job(config, launch)
         stop.listen()  # again, since joining replaces the signal handlers
-        lines = [*report(launch, list(assembly.mesh.devices.flat)), *notes]
+        lines = [*report(launch, assembly.devices), *notes]
         if makes_data_set(config):
             finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues)
         elif config.members:
@@ -89,21 +88,25 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
     elif keep_compiled_programs(os.environ) is None:
         notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
     join(launch, stall_limit=config.time.stall_limit)
-    count = len(config.devices.use or jax.devices())
+    count = assemble.devices_that_step(config, len(jax.devices()))
     for each in config.members or (config,):
         assemble.check_device_count(each, count)
-    try:
-        mesh = device_mesh(config.devices.use, shape=assemble.mesh_shape(config, count))
-    except ValueError as error:
-        raise ConfigError(f"devices.use: {error}") from None
+    mesh, analyse = assemble.device_meshes(config)
     require_same(config.to_toml(), "run file")
     notes += [*(f"source: {line}" for line in config.imported), *(f"run file: {line}" for line in config.dropped)]
-    return assemble.Assembly(config, mesh), notes
+    if analyse is not None:
+        notes.append(f"groups: devices that step: {mesh.size}; that carry out outputs: {analyse.size}")
+        if min(mesh.size, analyse.size) > 1 and mesh.devices.flat[0].platform == "cpu":
+            notes.append(
+                "groups: on the CPU groups of several devices take turns; one device that analyses does not wait"
+            )
+    return assemble.Assembly(config, mesh, analyse), notes
 
 
 def _choose_devices(config: Config, launch: Launch) -> list[str]:
     """Choose platform and virtual devices. Refuses a number of devices that cannot split the grid before joining."""
     section = config.devices
+    assemble.check_groups(config, launch.processes)
     refuse_double_precision(section.platform, config.grid.precision)
     forced = forced_cpu_devices(os.environ)
     if forced is not None:
@@ -121,8 +124,7 @@ def _choose_devices(config: Config, launch: Launch) -> list[str]:
     if will_be_cpu(section.platform):
         _refuse_too_large(config, launch)
     if section.platform == "cpu" or section.virtual != "auto":
-        in_use = len(section.use) if section.use else count * launch.processes
-        assemble.check_device_count(config, in_use)
+        assemble.check_device_count(config, assemble.devices_that_step(config, count * launch.processes))
     return notes
 
 

@@ -85,7 +85,7 @@ def _begun(
     assembly: assemble.Assembly, directory: RunDirectory, lines: Sequence[str], continues: bool
 ) -> Iterator[tuple[Simulation, DirectoryLock | None]]:
     """The run with its directory locked and the head of its log written there."""
-    config, devices = assembly.config, list(assembly.mesh.devices.flat)
+    config, devices = assembly.config, assembly.devices
     differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]
     with locked_run_directory(
         directory, config.to_toml(), devices, config.known_outputs, config.sources, differs, continues=continues

@@ -8,7 +8,7 @@ from solver.cluster import machine_memory
 from solver.equations.system import PeriodicSystem
 from solver.equations.written import Written
 from solver.io.files import in_words
-from solver.plan import Plan
+from solver.plan import AnalysisPlan, Plan
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -45,21 +45,32 @@ def _idle(plan: Plan) -> list[str]:
     ]
 
 
-def memory_lines(plan: Plan, devices: int) -> list[str]:
+def memory_lines(plan: Plan, devices: int, analysis: AnalysisPlan | None = None) -> list[str]:
     """Exchanges and memory on CPU devices, and whether this machine has enough for all of them as virtual devices."""
     lines = [
         f"# exchanges:    {plan.exchanges} per step",
         f"# memory:       {in_words(plan.state_bytes)} of state and about {in_words(plan.peak_bytes)} at the peak of a "
         "step, per device",
+        *_of_analysis(analysis),
         f"# decomposition: {plan.advice}",
     ]
     available = machine_memory()
     if available is None:
         return lines
-    needed = plan.peak_bytes * devices
+    needed = plan.peak_bytes * devices + (analysis.peak_bytes * analysis.devices if analysis is not None else 0)
     verdict = "is enough" if needed < available else "is not enough"
     held = f"{in_words(available)}, {verdict} for {in_words(needed)} on virtual devices alone"
     return [*lines, f"# this machine: {held}"]
+
+
+def _of_analysis(analysis: AnalysisPlan | None) -> list[str]:
+    """A line on the devices that carry out outputs while the others step; none if all of them step."""
+    if analysis is None:
+        return []
+    return [
+        f"# analysis:     {analysis.devices} more devices carry out outputs: "
+        f"{in_words(analysis.state_bytes)} of state and about {in_words(analysis.peak_bytes)} at the peak, per device"
+    ]
 
 
 def _shape(shape: tuple[int, ...]) -> str:

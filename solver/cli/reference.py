@@ -55,9 +55,9 @@ def _kinds(schema: dict) -> str:
         return f"`{schema['const']}`"
     if "anyOf" in schema:
         return " or ".join(kind for option in schema["anyOf"] if (kind := _kinds(option)) != "null")
-    if schema["type"] == "array":
+    if schema.get("type") == "array":
         return f"list of {_kinds(schema['items'])}"
-    return "table" if schema["type"] == "object" else str(schema["type"])
+    return "table" if "$ref" in schema or schema["type"] == "object" else str(schema["type"])
 
 
 def _class(kind: str, entry: Entry) -> str:

@@ -153,6 +153,29 @@ class TimeSection(Section):
         return self
 
 
+class GroupsSection(Section):
+    """`devices.groups`: how many devices step, and how many carry out outputs meanwhile."""
+
+    step: int = Field(gt=0, description="devices that step: the first ones")
+    analyse: int = Field(gt=0, description="devices that carry out outputs: those that follow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, table: Any) -> Any:
+        unknown = [name for name in table if name not in cls.model_fields] if isinstance(table, dict) else []
+        if unknown:
+            raise ValueError(f"devices.groups.{unknown[0]}: no such group in run files; step and analyse are needed")
+        return table
+
+    @property
+    def total(self) -> int:
+        """Devices of both groups."""
+        return self.step + self.analyse
+
+    def __str__(self) -> str:
+        return f"{{ step = {self.step}, analyse = {self.analyse} }}"
+
+
 class DevicesSection(Section):
     """`[devices]`: what to run on."""
 
@@ -163,6 +186,9 @@ class DevicesSection(Section):
     decomposition: Literal["slab", "pencil"] = "slab"
     mesh: Integers | None = Field(None, description="sides of the mesh of pencils, such as [4, 2]")
     use: Integers | None = Field(None, description="indices of the devices to use; all of them by default")
+    groups: Annotated[GroupsSection | None, "a table such as { step = 6, analyse = 2 }"] = Field(
+        None, description="devices that step, and others that carry out outputs meanwhile: { step = 6, analyse = 2 }"
+    )
     engine: Literal["slabwave", "shard_map", "jaxdecomp"] = "slabwave"
     fields_per_exchange: Annotated[int, Field(gt=0)] | Literal["auto", "all"] = Field(
         "auto",
@@ -181,12 +207,21 @@ class DevicesSection(Section):
     def _check_mesh(self) -> DevicesSection:
         if self.use is not None and (not self.use or min(self.use) < 0 or len(set(self.use)) < len(self.use)):
             raise ValueError(f"devices.use = {list(self.use)}: distinct indices from 0 are needed, at least one")
+        if self.use is not None and self.groups is not None:
+            raise ValueError(
+                f"devices.use = {list(self.use)} beside devices.groups = {self.groups}: one of them is needed"
+            )
         if self.mesh is None:
             return self
         if self.decomposition != "pencil":
             raise ValueError(f"devices.mesh = {list(self.mesh)} fixes pencils: decomposition = 'pencil' is needed")
         if len(self.mesh) != 2 or min(self.mesh) < 1:
             raise ValueError(f"devices.mesh = {list(self.mesh)}: two positive sides are needed, such as [4, 2]")
+        if self.groups is not None and math.prod(self.mesh) != self.groups.step:
+            raise ValueError(
+                f"devices.mesh = {list(self.mesh)} beside devices.groups = {self.groups}: sides whose product is the "
+                f"{self.groups.step} devices that step are needed"
+            )
         return self
 
 

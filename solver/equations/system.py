@@ -6,6 +6,7 @@ compiling again; the grid is static. Every field is an array `(component, …)` 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -23,7 +25,8 @@ from solver.discovery import ClassName
 from solver.equations.field import Field
 from solver.equations.manifold import on_manifold
 from solver.fft import Method, Transform
-from solver.grid import Grid, Storage
+from solver.grid import Grid, Storage, moved
+from solver.mesh import AnyMesh
 from solver.operators import Fields
 from solver.static import Program
 
@@ -70,6 +73,34 @@ class PeriodicSystem(eqx.Module):
     def is_real(cls) -> bool:
         """Whether any of its fields is real at the points: then `self.grid` is that of its real fields."""
         return any(field.real for field in cls.fields.values())
+
+    def on_mesh(self, mesh: AnyMesh) -> Any:
+        """The same equation on other devices; `solver.hand_over` moves its states there.
+
+        Parameters that are committed to devices, whole on each, are copied from device to device.
+
+        Raises:
+            ValueError: a mesh that cannot split the grid, or a parameter that is split over the devices: how it is to
+                be split elsewhere is not known.
+        """
+        grid = dataclasses.replace(self.grid, mesh=mesh)
+        self.method.check(grid.layout, mesh)
+        everywhere = NamedSharding(mesh, PartitionSpec())
+
+        def move(path: Any, leaf: Any) -> Any:
+            if not isinstance(leaf, jax.Array) or isinstance(leaf, jax.core.Tracer) or not leaf.committed:
+                return leaf
+            if not leaf.sharding.is_fully_replicated:
+                name = jax.tree_util.keystr(path).lstrip(".")
+                raise ValueError(
+                    f"{self.name}: parameter {name} is split over {len(leaf.devices())} devices; an equation that is "
+                    "made on the other mesh is needed, with this parameter there"
+                )
+            return moved(leaf, leaf.shape, everywhere)
+
+        copy = jax.tree_util.tree_map_with_path(move, self)
+        object.__setattr__(copy, "grid", grid)
+        return copy
 
     def grid_of(self, name: str) -> Grid:
         """The grid with the wavenumbers and spectral shape of a field: real or complex."""

@@ -15,4 +15,5 @@ from solver.grid.locate import (
     find_point as find_point,
     mode_index as mode_index,
 )
+from solver.grid.pieces import moved as moved
 from solver.grid.storage import Storage as Storage

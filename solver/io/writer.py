@@ -83,7 +83,11 @@ class Writer:
             Exception: the error of a job.
         """
         with self.while_waiting():
-            self._idle.wait()
+            self.wait_in_thread()
+
+    def wait_in_thread(self) -> None:
+        """As `wait`, in another thread than the main one: what is written meanwhile counts as no pause of stepping."""
+        self._idle.wait()
         self._raise()
 
     def close(self, patience: float | None = None) -> None:

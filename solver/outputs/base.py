@@ -55,6 +55,8 @@ class Output(ABC):
     Class attributes:
         name: its name in run files.
         at_start: whether the first state of a run is written.
+        keeps_bits: whether the devices that step carry it out even where others analyse, so that what is written has
+            the bits of a run on the former alone. False for what agrees to round-off, as sums over the box do.
         at_points: whether its figures are of fields at points, of which a view may choose slices.
 
     Args:
@@ -71,6 +73,7 @@ class Output(ABC):
 
     name: ClassVar[Any] = ClassName()
     at_start: ClassVar[bool] = True
+    keeps_bits: ClassVar[bool] = False
     at_points: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ class StateFiles(Output):
     precision: Precision = "grid"
     compression: Compression = "none"
 
+    keeps_bits: ClassVar[bool] = True
     at_points: ClassVar[bool] = True
 
     @property

@@ -62,7 +62,7 @@ def compile_run(
         xla: description of the target's devices.
     """
     placed = place(state, equation.grid)
-    state_bytes = _bytes_on_one(placed)
+    state_bytes = bytes_on_one(placed)
     traced = {"steps": trace_advance(equation, stepper, placed, control)}
     if start is not None:
         first = placed.replace(statistics={})  # outputs begin their sums when they see it
@@ -92,7 +92,7 @@ def place(state: State, grid: Grid) -> State:
     return jax.tree_util.tree_map_with_path(sharded, state)
 
 
-def _bytes_on_one(state: State) -> int:
+def bytes_on_one(state: State) -> int:
     """Bytes of a state on one device."""
     total = 0
     for leaf in jax.tree.leaves(state):

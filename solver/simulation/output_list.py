@@ -112,13 +112,13 @@ class OutputList:
         for output in self.all if resumed_at is None else ():
             output.begin(run)
 
+    def due(self, state: State, *, start: bool, end: bool) -> list[Output]:
+        """The outputs that are to be written of a state, other than checkpoints."""
+        return [output for output in self.others if output.is_due(state, start=start, end=end)]
+
     def write(self, run: Run, state: State, watchdog: Watchdog, *, start: bool, end: bool) -> None:
-        """Write what is due; an output of the user's may take its time."""
-        for output in self.others:
-            if output.is_due(state, start=start, end=end):
-                ours = type(output).__module__.startswith("solver.")
-                with nullcontext() if ours else watchdog.busy(f"writing {output.name}"):
-                    output.write(run, state)
+        """Write what is due."""
+        write_each(self.due(state, start=start, end=end), run, state, watchdog)
         if self.checkpoints.is_due(state, start=start, end=end):
             self.checkpoint(run, state)
 
@@ -129,3 +129,11 @@ class OutputList:
                 for output in self.others:
                     output.flush(run)
         self.checkpoints.write(run, state)
+
+
+def write_each(outputs: Iterable[Output], run: Run, state: State, watchdog: Watchdog) -> None:
+    """Write these outputs of a state; one of the user's may take its time."""
+    for output in outputs:
+        ours = type(output).__module__.startswith("solver.")
+        with nullcontext() if ours else watchdog.busy(f"writing {output.name}"):
+            output.write(run, state)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from solver.equations.reporting import Reporting
 from solver.io import RunDirectory
 from solver.loop import Advance, StepControl, check_end, course
+from solver.mesh import AnyMesh
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
@@ -33,6 +34,8 @@ class Simulation:
         directory: where `simulate` writes; None for a run whose states are all that is wanted.
         title: of the run, in its files.
         run_file: the resolved run file, as text.
+        analyse: mesh of other devices, in the same process, which carry out outputs while the run goes on; None where
+            the devices that step do everything.
     """
 
     equation: Reporting
@@ -46,21 +49,26 @@ class Simulation:
     directory: RunDirectory | None = None
     title: str = ""
     run_file: str = ""
+    analyse: AnyMesh | None = None
 
     def check(self) -> None:
         """Refuse parts that do not go together; touches no device.
 
         Raises:
             TypeError: an equation that the stepper cannot step, or a step control that it cannot serve.
-            ValueError: an end that cannot be reached, or an output that cannot be written.
+            ValueError: an end that cannot be reached, an output that cannot be written, or a mesh for the analysis that
+                cannot split the grid.
         """
         self.stepper.check(self.equation)
         self.control.check(self.stepper)
         self.control.check_rate(self.equation)
         check_end(self.end, self.control)
+        apart = None if self.analyse is None else self.equation.on_mesh(self.analyse)
         for output in self.outputs.all:
-            output.check(self.equation)
+            output.check(self.equation if apart is None or output.keeps_bits else apart)
             output.check_times(self.end)
+        if apart is not None and self.outputs.checkpoints.layout == "shared":
+            raise ValueError("output.checkpoints.layout = 'shared' beside groups of devices: 'per-process' is needed")
 
     def states(self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False) -> Iterator[State]:
         """States from a given one to the end: that one, one at each pause, and the last. Writes nothing.

@@ -12,6 +12,7 @@ from solver.cluster import LOGGER, Watchdog, is_first, largest
 from solver.io import DirectoryLock, RunDirectory, Writer, duration
 from solver.loop import Advance, BlowUp, reached
 from solver.outputs.base import Run
+from solver.simulation.analysis import output_listener
 from solver.simulation.first_state import first_state
 from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.pauses import (
@@ -21,7 +22,6 @@ from solver.simulation.pauses import (
     OwnListener,
     Pause,
     ReportToWatchdog,
-    WriteOutputs,
 )
 from solver.simulation.profile import Profile, TraceSteps
 from solver.simulation.progress import Pace, Progress
@@ -104,7 +104,11 @@ def simulation_course(
         conditions.begin(state, run.writer)
         began = time.monotonic()
         shown = alone and is_first()
-        with closing(Progress(run.end, state, active=shown)) as progress, closing(profile):
+        with (
+            closing(Progress(run.end, state, active=shown)) as progress,
+            closing(profile),
+            output_listener(simulation, run, watchdog) as write_outputs,
+        ):
             pace = Pace()
             listeners: list[Listener] = [
                 conditions,  # the time of a chunk, for the clock
@@ -112,7 +116,7 @@ def simulation_course(
                 pace,
                 EndOnFailedWriting(run.writer),
                 EnergyLimit(run.equation, limits.energy),
-                WriteOutputs(run, simulation.outputs, watchdog),
+                write_outputs,
                 EndOfRun(conditions),
                 progress,
                 PublishProgress(lock, progress),

@@ -42,8 +42,8 @@ def _check_fields(equation: PeriodicSystem, fields: Any) -> None:
     for value in fields.values():
         if not _lies_on(value, mesh):
             raise ValueError(
-                f"a state on {len(value.devices())} devices, in {equation.name} {split}: io.save_checkpoint and "
-                "load_checkpoint move it, or initial_state makes one from values at the points"
+                f"a state on {len(value.devices())} devices, in {equation.name} {split}: hand_over moves it, "
+                "or initial_state makes one from values at the points"
             )
     if given != needed:
         raise ValueError(

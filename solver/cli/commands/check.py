@@ -41,16 +41,30 @@ def run(options: argparse.Namespace) -> int:
         devices = 1 if has_target else _devices_here(config)
     elif devices < 1:
         raise ConfigError(f"--devices {devices}: one or more are needed")
+    if config.devices.groups is not None:
+        if has_target:
+            raise ConfigError("--target beside devices.groups: a target is planned for one group; leave groups out")
+        devices = assemble.devices_that_step(config, devices)
     assemble.check_device_count(config, devices)
     target = _target(options, devices) if has_target else None
     run = assemble.abstract_assembly(config, devices)
     plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
     if target is None:
-        more = memory_lines(plan, devices)
+        more = memory_lines(plan, devices, _analysis(run))
     else:
         from solver.cli.target_report import target_report
 
         more = target_report(run, plan, target)
+    notes = _notes(config, devices, has_target)
+    for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
+        print(line)
+    if options.resolved:
+        print(f"\n{config.to_toml()}")
+    return 0
+
+
+def _notes(config: Config, devices: int, has_target: bool) -> list[str]:
+    """Lines on where the run file comes from, and on the members and the data set that it makes."""
     notes = [f"# source:       {line}" for line in config.imported]
     notes += [f"# run file:     {line}" for line in config.dropped]
     if config.members:
@@ -62,11 +76,17 @@ def run(options: argparse.Namespace) -> int:
         from solver.dataset import data_set_of
 
         notes.append(f"# data set:     {data_set_of(config, Path(config.directory)).summary}")
-    for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
-        print(line)
-    if options.resolved:
-        print(f"\n{config.to_toml()}")
-    return 0
+    return notes
+
+
+def _analysis(run: assemble.Assembly) -> Any:
+    """The `solver.plan.AnalysisPlan` of the devices that analyse; None if there are none."""
+    from solver.plan import plan_analysis
+
+    if run.analyse is None:
+        return None
+    there = assemble.Assembly(run.config, run.analyse)
+    return plan_analysis(there.equation, there.outputs.all, there.state_shapes())
 
 
 def _target(options: argparse.Namespace, devices: int) -> Any:

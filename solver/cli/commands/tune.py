@@ -29,6 +29,10 @@ def run(options: argparse.Namespace) -> int:
     if options.steps < 1:
         raise ConfigError(f"--steps {options.steps}: 1 or more are needed")
     config = assemble.read_run_file(options.file, options.overrides, prepare=jax_for("auto"))
+    if config.devices.groups is not None:
+        raise ConfigError(
+            f"devices.groups = {config.devices.groups}: tune takes all devices for steps; leave groups out"
+        )
     if not config.time.end > 0:
         raise ConfigError(f"time.end = {config.time.end:g}: a run without steps has none to time")
     address = (options.coordinator, options.processes, options.process)
