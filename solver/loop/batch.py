@@ -11,7 +11,7 @@ import numpy as np
 
 from solver.equations.system import PeriodicSystem, in_precision
 from solver.loop.controls import StepControl
-from solver.mesh import MEMBER
+from solver.mesh import MEMBER, is_explicit
 from solver.static import sealed
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
@@ -27,6 +27,10 @@ def check_batch(modules: Sequence[Modules], size: int) -> None:
     """
     mesh = modules[0][0].grid.mesh
     parts = mesh.shape.get(MEMBER, 1)
+    if is_explicit(mesh):
+        raise ValueError(
+            f"members on a mesh with axes of type Explicit, {dict(mesh.shape)}: axes of type Auto are needed"
+        )
     if size % parts or size < len(modules):
         raise ValueError(
             f"{len(modules)} members in a batch of {size} on a mesh of {dict(mesh.shape)}: at least as many places are "

@@ -96,7 +96,8 @@ def simulation_course(
     run, limits = _run_for_outputs(simulation), simulation.limits
     keep_plan(run.equation, run.directory.path / PLAN)
     with _writing(run, watchdog):
-        state, resumed_at = first_state(simulation, run)
+        with watchdog.busy("starting"):  # runs beside this one may have moved already
+            state, resumed_at = first_state(simulation, run)
         if resumed_at is not None:
             run.kept.add(resumed_at)
         simulation.outputs.open(run, resumed_at)

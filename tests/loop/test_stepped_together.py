@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.loop import members as stepped_together
+from solver.loop import Members, members as stepped_together
 
 pytestmark = pytest.mark.slow
 
@@ -196,8 +196,16 @@ def test_what_is_refused(make, said):
 
 def test_sizes_of_steps_are_one_for_all_or_one_each():
     stepper = sw.steppers.IFRK2()
-    ensemble = sw.Ensemble(*vorticities(grid_on(1, 1), stepper)[:1], stepper, vorticities(grid_on(1, 1), stepper)[1])
+    equations, states = vorticities(grid_on(1, 1), stepper)
+    ensemble = sw.Ensemble(equations, stepper, states)
     with pytest.raises(ValueError, match="step with 2 values for 3 members"):
         ensemble.integrate(step=[0.1, 0.2], steps=1)
     with pytest.raises(ValueError, match="steps, or end and max_steps, are needed"):
         ensemble.integrate(step=0.1)
+
+
+def test_a_mesh_with_explicit_axes_is_refused():
+    mesh, stepper = sw.device_mesh([0], axis_type=jax.sharding.AxisType.Explicit), sw.steppers.IFRK2()
+    equation = sw.equations.Vorticity(sw.Grid((16, 12), mesh=mesh), 1e-2)
+    with pytest.raises(ValueError, match="axes of type Auto are needed"):
+        Members([(equation, stepper, sw.FixedStep(0.1))], 1)
