@@ -247,7 +247,7 @@ def test_a_run_started_again_compiles_nothing_anew_and_changes_no_bit(tmp_path):
     kept = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "kept")}
     # never beside programs of other sources, also where the folder was chosen
     # (small programs are kept where compiling them took long, as it may on a busy machine)
-    programs = lambda: {p.name for p in (tmp_path / "kept").glob("programs-*/jit__advance*-cache")}  # noqa: E731
+    programs = lambda: {p.name for p in (tmp_path / "kept").glob("programs-*/jit_advance_state*-cache")}  # noqa: E731
     done = run_small(tmp_path / "first", environment=kept)
     assert done.returncode == 0, done.stderr
     first = programs()
