@@ -64,7 +64,10 @@ def device_mesh(
     if members < 1 or len(devices) % members:
         raise ValueError(f"members={members} on {len(devices)} devices: a number that divides them is needed")
     axes = {MEMBER: members} if members > 1 else {}
-    axes |= mesh_axes(len(devices) // members, shape)
+    return _mesh_of(devices, axes | mesh_axes(len(devices) // members, shape), axis_type)
+
+
+def _mesh_of(devices: Sequence[jax.Device], axes: dict[str, int], axis_type: AxisType = AxisType.Auto) -> Mesh:
     return Mesh(np.array(devices).reshape(tuple(axes.values())), tuple(axes), axis_types=(axis_type,) * len(axes))
 
 
@@ -79,28 +82,45 @@ def device_groups(**sizes: int | Sequence[int]) -> dict[str, Mesh]:
         sizes: of each group its number of devices, for slabs, or `(slabs, pencils in each)`.
 
     Returns:
-        A mesh as `device_mesh` makes it for each name, in the order given. Devices that no group takes stay idle.
+        A mesh as `device_mesh` makes it for each name, in the order given. Devices that no group takes stay idle. In a
+        job of several processes each of them belongs to one group.
 
     Raises:
-        ValueError: no group, a group without devices, more devices than the job has, or a job of several processes.
+        ValueError: no group, a group without devices, more devices than the job has, or a process with devices of
+            several groups or of none: a program of one group might wait there for one of another.
     """
     shapes = {name: _group_shape(name, size) for name, size in sizes.items()}
     counts = [math.prod(shape) for shape in shapes.values()]
     described = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "none"
     if not shapes:
         raise ValueError(f"device groups {described}: at least one is needed, such as step=6")
-    if jax.process_count() > 1:
-        raise ValueError(
-            f"device groups {described} in {jax.process_count()} processes: they need all devices in one process"
-        )
     devices = jax.devices()
     if sum(counts) > len(devices):
         raise ValueError(f"device groups {described} need {sum(counts)} devices; there are {len(devices)}")
     firsts = [sum(counts[:i]) for i in range(len(counts))]
+    of_group = {name: devices[first : first + n] for name, first, n in zip(shapes, firsts, counts, strict=True)}
+    _check_processes(of_group, described)
     return {
-        name: device_mesh(range(first, first + count), shape=None if len(shape) == 1 else shape)
-        for (name, shape), first, count in zip(shapes.items(), firsts, counts, strict=True)
+        name: _mesh_of(of_group[name], mesh_axes(math.prod(shape), None if len(shape) == 1 else shape))
+        for name, shape in shapes.items()
     }
+
+
+def _check_processes(of_group: dict[str, list[jax.Device]], described: str) -> None:
+    """Raises ValueError unless each of several processes has devices of one group."""
+    if jax.process_count() == 1:
+        return
+    groups: dict[int, set[str]] = {process: set() for process in range(jax.process_count())}
+    for name, devices in of_group.items():
+        for device in devices:
+            groups[device.process_index].add(name)
+    wrong = [(process, sorted(names)) for process, names in groups.items() if len(names) != 1]
+    if wrong:
+        process, names = wrong[0]
+        raise ValueError(
+            f"device groups {described} in {len(groups)} processes: process {process} has devices of "
+            f"{' and '.join(names) or 'no group'}; each process must have those of one group"
+        )
 
 
 def _group_shape(name: str, size: int | Sequence[int]) -> tuple[int, ...]:

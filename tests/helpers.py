@@ -39,6 +39,14 @@ def read_checkpoint(path):
     return arrays, manifest
 
 
+def values_of_file(path):
+    """Every data set of a file by its name."""
+    values = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: values.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return values
+
+
 def last_of_each(words):
     """Words of a command line with the last override of each key alone, so that tests may change a common list."""
     keys = [word.partition("=")[0] if "=" in word and not word.startswith("-") else None for word in words]

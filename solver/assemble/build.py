@@ -15,6 +15,7 @@ from jaxtyping import Array
 
 from solver.assemble.branch import kept_start, with_time
 from solver.assemble.devices import abstract_analysis_mesh, abstract_mesh, method_of
+from solver.cluster import Group
 from solver.config import Config, ConfigError, Named, seconds
 from solver.equations.reporting import Reporting
 from solver.grid import Grid
@@ -47,6 +48,24 @@ class Assembly:
     def devices(self) -> list[jax.Device]:
         """All devices of the run: those that step first."""
         return [device for mesh in (self.mesh, self.analyse) if isinstance(mesh, Mesh) for device in mesh.devices.flat]
+
+    @property
+    def group(self) -> Group | None:
+        """The processes that do the same as this one, `step` or `analyse`; None where all do, or there is only one."""
+        if self.analyse is None or jax.process_count() == 1:
+            return None
+        groups = {"step": self.mesh, "analyse": self.analyse}
+        made = [
+            Group(name, tuple(sorted({device.process_index for device in mesh.devices.flat})))
+            for name, mesh in groups.items()
+            if isinstance(mesh, Mesh)
+        ]
+        return next(group for group in made if jax.process_index() in group.processes)
+
+    def on_devices_that_analyse(self) -> Assembly:
+        """The same objects on the mesh of the devices that carry out outputs."""
+        assert self.analyse is not None
+        return Assembly(self.config, self.analyse)
 
     @cached_property
     def grid(self) -> Grid:

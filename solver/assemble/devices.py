@@ -20,12 +20,30 @@ def preferred_device_count(config: Config, cores: int, processes: int = 1) -> in
     """Devices per process, at most one per core, that can split the grid; 1 if none. Even shares are preferred.
 
     With `devices.groups` as many as the groups need, whatever the number of cores.
+
+    Raises:
+        ConfigError: groups of which several processes cannot each have devices of one.
     """
     if config.devices.groups is not None:
-        return config.devices.groups.total
+        return _devices_of_groups(config, processes)
     fitting = [n for n in range(1, cores + 1) if _fits(config, n * processes)]
     even = [n for n in fitting if _splits_evenly(config, n * processes)]
     return max(even or fitting, default=1)
+
+
+def _devices_of_groups(config: Config, processes: int) -> int:
+    """Devices per process with which every process has devices of one group, and none is left over."""
+    groups = config.devices.groups
+    assert groups is not None
+    if processes == 1:
+        return groups.total
+    for each in range(1, groups.total + 1):
+        if groups.step % each == 0 and -(-groups.total // each) == processes:
+            return each
+    raise ConfigError(
+        f"devices.groups = {groups} in {processes} processes: each process must have devices of one group, all of them "
+        "as many; groups that such a number divides are needed, or another number of processes"
+    )
 
 
 def check_device_count(config: Config, devices: int) -> None:
@@ -48,20 +66,15 @@ def devices_that_step(config: Config, available: int) -> int:
     return groups.step
 
 
-def check_groups(config: Config, processes: int = 1) -> None:
-    """Check that the grid can be split over the devices that analyse, and that one process has all groups.
+def check_groups(config: Config) -> None:
+    """Check that the grid can be split over the devices that step, and over those that analyse.
 
     Raises:
-        ConfigError: it cannot; an ensemble; several processes.
+        ConfigError: it cannot; an ensemble.
     """
     groups = config.devices.groups
     if groups is None:
         return
-    if processes > 1:
-        raise ConfigError(
-            f"devices.groups = {groups} in {processes} processes: not possible yet; one process with all devices is "
-            "needed, or a run file without groups"
-        )
     if config.members:
         raise ConfigError(f"devices.groups = {groups} beside [ensemble]: not possible yet; one of them is needed")
     with _key_in_front(f"devices.groups.step = {groups.step}"):

@@ -93,20 +93,20 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
         assemble.check_device_count(each, count)
     mesh, analyse = assemble.device_meshes(config)
     require_same(config.to_toml(), "run file")
+    assembly = assemble.Assembly(config, mesh, analyse)
     notes += [*(f"source: {line}" for line in config.imported), *(f"run file: {line}" for line in config.dropped)]
     if analyse is not None:
         notes.append(f"groups: devices that step: {mesh.size}; that carry out outputs: {analyse.size}")
-        if min(mesh.size, analyse.size) > 1 and mesh.devices.flat[0].platform == "cpu":
+        if assembly.group is None and min(mesh.size, analyse.size) > 1 and mesh.devices.flat[0].platform == "cpu":
             notes.append(
                 "groups: on the CPU groups of several devices take turns; one device that analyses does not wait"
             )
-    return assemble.Assembly(config, mesh, analyse), notes
+    return assembly, notes
 
 
 def _choose_devices(config: Config, launch: Launch) -> list[str]:
     """Choose platform and virtual devices. Refuses a number of devices that cannot split the grid before joining."""
     section = config.devices
-    assemble.check_groups(config, launch.processes)
     refuse_double_precision(section.platform, config.grid.precision)
     forced = forced_cpu_devices(os.environ)
     if forced is not None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+
+from jax.sharding import Mesh
 
 from solver import assemble
 from solver.assemble.branch import kept_start
-from solver.cluster import LOGGER, Watchdog
+from solver.cluster import LOGGER, Watchdog, in_group, is_first
 from solver.config import Config, ConfigError
 from solver.io import DirectoryLock, RunDirectory, list_checkpoints
 from solver.loop import Advance, BlowUp
@@ -16,6 +19,7 @@ from solver.reading import AFTER_BLOW_UP, RunStatus, run_status
 from solver.simulation import (
     Profile,
     Simulation,
+    analyse,
     locked_run_directory,
     record_branch,
     simulate,
@@ -50,9 +54,22 @@ def run_one(
     Raises:
         BlowUp: the message names the command that goes on from the last checkpoint.
     """
-    with _begun(assembly, directory, lines, continues) as (simulation, lock):
-        _, finished = simulate(simulation, stop, lock, profile)
-    return finished
+    group = assembly.group
+    with nullcontext() if group is None else in_group(group):
+        if group is not None and group.name == "analyse":
+            return _analyse(assembly, directory, stop)
+        with _begun(assembly, directory, lines, continues) as (simulation, lock):
+            _, finished = simulate(simulation, stop, lock, profile)
+        return finished
+
+
+def _analyse(assembly: assemble.Assembly, directory: RunDirectory, stop: StopRequest) -> bool:
+    """Carry out the outputs of a run that other processes step."""
+    stepping = assembly.mesh
+    assert isinstance(stepping, Mesh)
+    if is_first():
+        LOGGER.setLevel(logging.WARNING)  # of outputs, which nobody else sees
+    return analyse(replace(assembly.on_devices_that_analyse().simulation, directory=directory), stepping, stop)
 
 
 def one_of_several(

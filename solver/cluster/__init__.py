@@ -4,10 +4,12 @@ from solver.cluster.agree import (
     Agreement as Agreement,
     Disagreement as Disagreement,
     FailedElsewhere as FailedElsewhere,
+    Group as Group,
     any_process as any_process,
-    barrier as barrier,
+    in_group as in_group,
     is_first as is_first,
     largest as largest,
+    own_group as own_group,
     require_same as require_same,
 )
 from solver.cluster.cores import bound_cores as bound_cores
@@ -38,10 +40,12 @@ from solver.cluster.log import (
     log_to as log_to,
     start_log as start_log,
 )
+from solver.cluster.messages import Messages as Messages
 from solver.cluster.service import service_client as service_client
 from solver.cluster.time_limit import (
     end_of_job as end_of_job,
     ends_by_limit as ends_by_limit,
     seconds_left as seconds_left,
 )
+from solver.cluster.transfers import Expected as Expected, transfers as transfers
 from solver.cluster.watchdog import Watchdog as Watchdog

@@ -1,15 +1,17 @@
-"""Decisions that all processes of a job must take alike."""
+"""Decisions that processes must take alike: all of a job, or those of one group where groups do different work."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from solver.cluster.service import service_client
 
@@ -24,48 +26,114 @@ class FailedElsewhere(RuntimeError):
     """Another process of the job failed, and prints the reason itself."""
 
 
+@dataclass(frozen=True)
+class Group:
+    """Processes that take decisions alike.
+
+    Args:
+        name: unique among the groups of a job.
+        processes: their indices, in their order.
+    """
+
+    name: str
+    processes: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.processes)
+
+    @property
+    def place(self) -> int:
+        """Where this process stands among them."""
+        return self.processes.index(jax.process_index())
+
+
+_groups: list[Group] = []  # the innermost context of `in_group` comes last
+
+
+def own_group() -> Group:
+    """The processes that take decisions together with this one: all of the job, except in a context of `in_group`."""
+    return _groups[-1] if _groups else Group("job", tuple(range(jax.process_count())))
+
+
+@contextmanager
+def in_group(group: Group) -> Iterator[None]:
+    """In the context, in every thread, this process decides with those of a group alone, to which it belongs.
+
+    Everything here means that group then: `is_first`, `largest`, `barrier`, `Agreement`.
+    """
+    if jax.process_index() not in group.processes:
+        raise ValueError(f"process {jax.process_index()} is not in the group {group.name} of {list(group.processes)}")
+    _groups.append(group)
+    try:
+        yield
+    finally:
+        _groups.pop()
+
+
 def is_first() -> bool:
-    """True on process 0, which writes everything that is written once."""
-    return jax.process_index() == 0
+    """True on the first process, which writes everything that is written once."""
+    return own_group().place == 0
 
 
 def largest(values: Sequence[float]) -> list[float]:
-    """For each entry the largest value over all processes. One small collective: every process must call it."""
-    if jax.process_count() == 1:
-        return [float(v) for v in values]
-    everyone = multihost_utils.process_allgather(np.asarray(values, np.float64))
+    """For each entry the largest value over the processes. One small collective: each of them must call it."""
+    everyone = _gathered(np.asarray(values, np.float64))
     return [float(v) for v in np.max(everyone, axis=0)]
 
 
+def _gathered(values: np.ndarray) -> np.ndarray:
+    """The arrays of the processes, one for each, in their order. One small collective."""
+    group = own_group()
+    if group.size == 1:
+        return values[None]
+    mesh = _one_device_of_each(group)
+    mine = next(device for device in mesh.devices.flat if device.process_index == jax.process_index())
+    as_bytes = np.ascontiguousarray(values).view(np.uint8)[None]  # exact also where JAX has no double precision
+    whole = jax.make_array_from_single_device_arrays(
+        (group.size, *as_bytes.shape[1:]),
+        NamedSharding(mesh, PartitionSpec("process")),
+        [jax.device_put(as_bytes, mine)],
+    )
+    everyone = np.asarray(_copy_to_all(mesh)(whole).addressable_data(0))
+    return np.ascontiguousarray(everyone).view(values.dtype)
+
+
+@cache
+def _one_device_of_each(group: Group) -> Mesh:
+    first = {device.process_index: device for device in reversed(jax.devices())}
+    return Mesh(np.array([first[process] for process in group.processes]), ("process",))
+
+
+@cache
+def _copy_to_all(mesh: Mesh) -> Any:
+    return jax.jit(lambda values: values, out_shardings=NamedSharding(mesh, PartitionSpec()))
+
+
 def any_process(flag: bool) -> bool:
-    """Whether the flag is set on any process."""
+    """Whether the flag is set on any of the processes."""
     return largest([float(flag)])[0] > 0
 
 
-def barrier(name: str) -> None:
-    """Wait until every process has called this."""
-    if jax.process_count() > 1:
-        multihost_utils.sync_global_devices(name)
-
-
 def require_same(text: str, what: str) -> None:
-    """Check that every process holds the same text.
+    """Check that each of the processes holds the same text.
 
     Raises:
-        Disagreement: names the first line that differs from process 0's.
+        Disagreement: names the first line that differs from the first process's.
     """
-    if jax.process_count() == 1:
+    if own_group().size == 1:
         return
     mine = np.frombuffer(text.encode(), np.uint8)
     length = int(largest([len(mine)])[0])
     padded: np.ndarray = np.zeros(length, np.uint8)
     padded[: len(mine)] = mine
-    everyone = np.asarray(multihost_utils.process_allgather(padded)).reshape(-1, length)
-    texts = [bytes(row).rstrip(b"\0").decode() for row in everyone]
-    for process, other in enumerate(texts):
+    texts = [bytes(row).rstrip(b"\0").decode() for row in _gathered(padded)]
+    for process, other in zip(own_group().processes, texts, strict=True):
         if other != texts[0]:
             raise Disagreement(
-                f"process {process} was given another {what} than process 0: {_differs(texts[0], other)}"
+                f"process {process} was given another {what} than process {own_group().processes[0]}: "
+                f"{_differs(texts[0], other)}"
             )
 
 
@@ -79,7 +147,7 @@ def _differs(first: str, other: str) -> str:
 class Agreement:
     """Processes wait for each other through the coordination service. Any thread may, since no device takes part.
 
-    Every process calls the same methods in the same order.
+    Each of them calls the same methods in the same order.
 
     Args:
         name: unique to the thread that uses it.
@@ -108,8 +176,14 @@ class Agreement:
         if elsewhere is not None:
             raise FailedElsewhere(elsewhere)
 
+    def barrier(self) -> None:
+        """Wait until each of the processes has come here."""
+        client, round_ = service_client(), self._next_round()
+        if client is not None and own_group().size > 1:
+            client.wait_at_barrier(round_, PATIENCE, process_ids=list(own_group().processes))
+
     def gather(self, text: str, seconds: float) -> list[str]:
-        """The texts of all processes, in their order, on the first process; an empty list on the others.
+        """The texts of the processes, in their order, on the first process; an empty list on the others.
 
         Raises:
             TimeoutError: names the first process whose text did not come within `seconds`.
@@ -120,11 +194,11 @@ class Agreement:
         if not is_first():
             client.key_value_set(f"{round_}/{jax.process_index()}", text)
             return []
-        others = [self._wait_for(client, round_, process, seconds) for process in range(1, jax.process_count())]
+        others = [self._wait_for(client, round_, process, seconds) for process in own_group().processes[1:]]
         return [text, *others]
 
     def tell(self, text: str, seconds: float = PATIENCE / 1000) -> str:
-        """Send the first process's text to all processes: what each reads for itself, say in a directory, may be older.
+        """Send the first process's text to the others: what each reads for itself, say in a directory, may be older.
 
         Raises:
             TimeoutError: it did not come within `seconds`.
@@ -132,9 +206,10 @@ class Agreement:
         client, round_ = service_client(), self._next_round()
         if client is None:
             return text
+        first = own_group().processes[0]
         if not is_first():
-            return self._wait_for(client, round_, 0, seconds, delete=False)
-        client.key_value_set(f"{round_}/0", text)
+            return self._wait_for(client, round_, first, seconds, delete=False)
+        client.key_value_set(f"{round_}/{first}", text)
         return text
 
     def _wait_for(self, client: Any, round_: str, process: int, seconds: float, delete: bool = True) -> str:
@@ -153,14 +228,14 @@ class Agreement:
     def in_turn(self) -> Iterator[None]:
         """The processes run the block one after another, in their order."""
         client, round_ = service_client(), self._next_round()
-        me = jax.process_index()
+        me, count = own_group().place, own_group().size
         if client is not None and me > 0:
             client.blocking_key_value_get(f"{round_}/{me - 1}", PATIENCE)
             client.key_value_delete(f"{round_}/{me - 1}")
         try:
             yield
         finally:
-            if client is not None and me + 1 < jax.process_count():
+            if client is not None and me + 1 < count:
                 client.key_value_set(f"{round_}/{me}", "done")
 
     def _first_failure(self, mine: Exception | None) -> str | None:
@@ -169,7 +244,7 @@ class Agreement:
             return None
         if mine is not None:
             client.key_value_set(f"{round_}/{jax.process_index():06d}", f"{type(mine).__name__}: {mine}")
-        client.wait_at_barrier(f"{round_}/barrier", PATIENCE)
+        client.wait_at_barrier(f"{round_}/barrier", PATIENCE, process_ids=list(own_group().processes))
         failures = sorted(client.key_value_dir_get(f"{round_}/"))
         if not failures:
             return None
@@ -177,5 +252,6 @@ class Agreement:
         return f"process {int(process.rpartition('/')[2])}: {text}"
 
     def _next_round(self) -> str:
-        self._rounds[self.name] += 1
-        return f"slabwave/{self.name}/{self._rounds[self.name]}"
+        name = f"{own_group().name}/{self.name}"
+        self._rounds[name] += 1
+        return f"slabwave/{name}/{self._rounds[name]}"

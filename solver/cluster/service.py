@@ -16,3 +16,13 @@ def service_client() -> Any:
         return distributed.global_state.client
     except (ImportError, AttributeError):
         return None
+
+
+def where_processes_met() -> str:
+    """`host:port` of the coordination service; an empty string outside a job of several processes."""
+    try:
+        from jax._src import distributed
+
+        return str(distributed.global_state.coordinator_address or "")
+    except (ImportError, AttributeError):
+        return ""

@@ -9,6 +9,7 @@ service, and a longer limit applies to them.
 from __future__ import annotations
 
 import faulthandler
+import math
 import os
 import socket
 import sys
@@ -32,6 +33,7 @@ BUSY_FACTOR = 10  # compiling, reading or writing may take this many times the l
 BUSY_SECONDS = 1800.0  # or this long, if that is more
 SLOW_FACTOR = 5  # a chunk may take this many times as long as the longest one so far
 COMPILING = "compiling"
+RESTING = "waiting for work"
 ASLEEP_SECONDS = 3.0  # if a check comes so much too late, the whole process was stopped in between
 WRITE_STACKS_SECONDS = 3.0  # for the stacks to reach the log
 ATTEMPTS = 3  # requests to the service before it counts as gone
@@ -99,6 +101,12 @@ class Watchdog:
         finally:
             self._busy, self._moved = before, time.monotonic()
 
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """The main thread waits during the context for processes that have their own watchdog: no limit applies."""
+        with self.busy(RESTING):
+            yield
+
     def compiling(self, begins: bool) -> None:
         """Report that JAX begins, or has ended, compiling a program."""
         if begins and self._busy is None:
@@ -113,6 +121,8 @@ class Watchdog:
 
     def _allowed(self) -> float:
         """Seconds that the main thread may go without progress."""
+        if self._busy == RESTING:
+            return math.inf
         if self._busy is not None:
             return max(BUSY_FACTOR * self.limit, BUSY_SECONDS)
         return max(self.limit, SLOW_FACTOR * self._longest)
@@ -161,7 +171,7 @@ class Watchdog:
         """Count pulses in the coordination service while this process compiles, reads or writes."""
         client = service_client()
         while client is not None and not self._over.wait(PULSE_SECONDS):
-            if self._busy is not None and self._idle() <= self._allowed():
+            if self._busy not in (None, RESTING) and self._idle() <= self._allowed():
                 self._pulse += 1
                 try:
                     client.key_value_set(f"{PULSES}{jax.process_index()}", str(self._pulse), allow_overwrite=True)

@@ -15,5 +15,12 @@ from solver.grid.locate import (
     find_point as find_point,
     mode_index as mode_index,
 )
-from solver.grid.pieces import moved as moved
+from solver.grid.pieces import (
+    Form as Form,
+    Piece as Piece,
+    joined as joined,
+    moved as moved,
+    parts_here as parts_here,
+    pieces as pieces,
+)
 from solver.grid.storage import Storage as Storage

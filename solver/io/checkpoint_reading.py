@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -56,6 +56,32 @@ def load_checkpoint(
         if problems:
             raise CheckpointError("; ".join(problems))
     manifest = read_manifest(path)
+
+    def load(leaf: Leaf) -> jax.Array:
+        return load_array(path, manifest["arrays"][leaf.name], equation.grid)
+
+    return state_from(manifest, equation, stepper, statistics, load, str(path))
+
+
+def state_from(
+    manifest: Mapping[str, Any],
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    statistics: Mapping[str, tuple[Any, Mapping[str, Storage]]],
+    load: Callable[[Leaf], jax.Array],
+    where: str,
+) -> State:
+    """A state of numbers that stand in a manifest, and of arrays that lie elsewhere.
+
+    Args:
+        manifest: `values` with the numbers, `arrays` with the shape, dtype and storage of each array.
+        equation, stepper, statistics: as of `load_checkpoint`.
+        load: gives the array of an entry of the state, on the devices of the equation's grid.
+        where: the manifest comes from, for messages.
+
+    Raises:
+        CheckpointError: an entry is missing or has another shape, dtype or storage.
+    """
     shapes = state_shapes(equation, stepper, with_key="key" in manifest["values"])
     declared = {name: storage for name, (_, storage) in statistics.items()}
     for name, (sums, _) in statistics.items():
@@ -63,12 +89,18 @@ def load_checkpoint(
         if all(_has(manifest, leaf, equation.grid) for leaf in leaves_of(alone) if leaf.name.startswith("statistics/")):
             shapes = shapes.with_statistics({**shapes.statistics, name: sums}, declared)
     structure = jax.tree_util.tree_structure(shapes)
-    loaded = [_load_leaf(path, manifest, leaf, equation.grid) for leaf in leaves_of(shapes)]
-    state: State = jax.tree_util.tree_unflatten(structure, loaded)
+
+    def entry(leaf: Leaf) -> Any:
+        if not leaf.storage.is_split:
+            return _value(manifest, leaf, where)
+        _check_array(manifest["arrays"].get(leaf.name), leaf, equation.grid, where)
+        return load(leaf)
+
+    state: State = jax.tree_util.tree_unflatten(structure, [entry(leaf) for leaf in leaves_of(shapes)])
     return state.replace(control=_load_control(manifest))
 
 
-def _load_control(manifest: dict[str, Any]) -> dict[str, Any]:
+def _load_control(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What the step control remembered: numbers by name, in dicts of dicts as they were."""
     control: dict[str, Any] = {}
     for name, entry in manifest["values"].items():
@@ -81,7 +113,7 @@ def _load_control(manifest: dict[str, Any]) -> dict[str, Any]:
     return control
 
 
-def _has(manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> bool:
+def _has(manifest: Mapping[str, Any], leaf: Leaf, grid: Grid) -> bool:
     """Whether a checkpoint has an entry of a state, stored and shaped as it is needed."""
     if leaf.storage.is_split:
         entry = manifest["arrays"].get(leaf.name)
@@ -90,20 +122,18 @@ def _has(manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> bool:
     return entry is not None and np.shape(entry["value"]) == leaf.value.shape
 
 
-def _load_leaf(path: Path, manifest: dict[str, Any], leaf: Leaf, grid: Grid) -> Any:
-    if leaf.storage.is_split:
-        return _load_array(path, manifest["arrays"].get(leaf.name), leaf, grid)
+def _value(manifest: Mapping[str, Any], leaf: Leaf, where: str) -> Any:
     entry = manifest["values"].get(leaf.name)
     if entry is None:
-        raise CheckpointError(f"{path}: has no {leaf.name!r}")
+        raise CheckpointError(f"{where}: has no {leaf.name!r}")
     if not leaf.is_key and np.shape(entry["value"]) != tuple(leaf.value.shape):
         shapes = list(np.shape(entry["value"])), list(leaf.value.shape)
-        raise CheckpointError(f"{path}: {leaf.name!r} has shape {shapes[0]}; {shapes[1]} is needed")
+        raise CheckpointError(f"{where}: {leaf.name!r} has shape {shapes[0]}; {shapes[1]} is needed")
     return _stored_value(entry)
 
 
 def _stored_value(entry: dict[str, Any]) -> Any:
-    """Inverse of `_as_json`."""
+    """Inverse of `value_as_json`."""
     value = np.asarray(entry["value"], entry["dtype"])
     return jax.random.wrap_key_data(value, impl=entry["key"]) if "key" in entry else value[()]
 
@@ -123,12 +153,11 @@ def _in_words(outline: dict[str, Any]) -> str:
     return f"{storage_in(outline)} {outline['dtype']}{outline['shape']}"
 
 
-def _load_array(path: Path, entry: dict[str, Any] | None, leaf: Leaf, grid: Grid) -> jax.Array:
+def _check_array(entry: dict[str, Any] | None, leaf: Leaf, grid: Grid, where: str) -> None:
     needed = _needed(leaf, grid)
     if entry is None or _outline(entry) != needed:
         stored = "nothing" if entry is None else _in_words(_outline(entry))
-        raise CheckpointError(f"{path}: {leaf.name!r} holds {stored}; {_in_words(needed)} is needed")
-    return load_array(path, entry, grid)
+        raise CheckpointError(f"{where}: {leaf.name!r} holds {stored}; {_in_words(needed)} is needed")
 
 
 def storage_in(entry: dict[str, Any]) -> Storage:

@@ -12,9 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
-
-from solver.cluster import LOGGER, Agreement, any_process, is_first
+from solver.cluster import LOGGER, Agreement, any_process, is_first, own_group
 from solver.io.files import PARTIAL, checksum, partial_path
 from solver.io.manifest import CheckpointError, OtherFormat, list_checkpoints, read_manifest
 from solver.io.shared_file import NAME as NAME_OF_SHARED, block_checksums
@@ -53,7 +51,7 @@ def _matches(file: Path, claimed: str | list[str], part: int, parts: int) -> boo
 def verify_together(path: Path) -> list[str]:
     """`verify`, in which each process checks its share; all processes agree whether there are problems. Collective."""
     with Agreement("verify").together():
-        problems = verify(path, jax.process_index(), jax.process_count())
+        problems = verify(path, own_group().place, own_group().size)
     if any_process(bool(problems)):
         return problems or [f"{path}: another process found its files damaged"]
     return []
@@ -106,7 +104,7 @@ def keep_newest(
     if len(paths) <= keep:
         return
     with agreement.together():
-        problems = verify(paths[-1], jax.process_index(), jax.process_count())
+        problems = verify(paths[-1], own_group().place, own_group().size)
         if problems:
             raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
     with agreement.together():

@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from solver.cluster import Agreement, is_first
+from solver.cluster import Agreement, is_first, own_group
 from solver.grid import Grid, Storage
 from solver.io import shared_file
 from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
@@ -59,7 +59,7 @@ def hold(state: State, grid: Grid) -> HeldState:
     """
     leaves = leaves_of(state)
     arrays = {leaf.name: _held(leaf, grid) for leaf in leaves if leaf.storage.is_split}
-    values = {leaf.name: _as_json(leaf) for leaf in leaves if not leaf.storage.is_split}
+    values = {leaf.name: value_as_json(leaf) for leaf in leaves if not leaf.storage.is_split}
     return HeldState(int(state.step), arrays, values)
 
 
@@ -131,7 +131,7 @@ def write_checkpoint(
 
 def _write_own_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
     """Write this process's pieces, and a note about them for the manifest."""
-    path = partial / f"process-{jax.process_index():05d}.h5"
+    path = partial / f"process-{own_group().place:05d}.h5"
     pieces: dict[str, list[dict[str, Any]]] = {}
     with new_hdf5(path) as file:
         for name, array in arrays.items():
@@ -141,7 +141,7 @@ def _write_own_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
                 entry = {"file": path.name, "dataset": dataset, "start": list(start), "shape": list(values.shape)}
                 pieces.setdefault(name, []).append(entry)
     note = {"name": path.name, "size": path.stat().st_size, "sha256": checksum(path), "pieces": pieces}
-    write_text(_note_of(partial, jax.process_index()), json.dumps(note))
+    write_text(_note_of(partial, own_group().place), json.dumps(note))
 
 
 def _write_shared_file(partial: Path, arrays: Mapping[str, HeldArray]) -> None:
@@ -155,14 +155,14 @@ def _note_shared_file(partial: Path) -> None:
     path = partial / shared_file.NAME
     if is_first():
         sync(path)
-    blocks = shared_file.block_checksums(path, jax.process_index(), jax.process_count())
+    blocks = shared_file.block_checksums(path, own_group().place, own_group().size)
     note = {"name": path.name, "size": path.stat().st_size, "blocks": blocks}
-    write_text(_note_of(partial, jax.process_index()), json.dumps(note))
+    write_text(_note_of(partial, own_group().place), json.dumps(note))
 
 
 def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
     notes = []
-    for process in range(jax.process_count()):  # by name, since a list of the folder may lack new files of other hosts
+    for process in range(own_group().size):  # by name, since a list of the folder may lack new files of other hosts
         path = _note_of(partial, process)
         notes.append(json.loads(path.read_text()))
         path.unlink()
@@ -218,7 +218,8 @@ def _files(notes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {shared_file.NAME: entry}
 
 
-def _as_json(leaf: Leaf) -> dict[str, Any]:
+def value_as_json(leaf: Leaf) -> dict[str, Any]:
+    """A number, a small array or a random key, as a manifest holds it."""
     if leaf.is_key:
         data = np.asarray(jax.random.key_data(leaf.value))
         return {"key": str(jax.random.key_impl(leaf.value)), "value": data.tolist(), "dtype": str(data.dtype)}

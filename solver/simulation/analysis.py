@@ -1,28 +1,18 @@
-"""Outputs that a group of devices carries out while the others step.
-
-At a pause the state is handed over to the devices that analyse, piece by piece, and stepping goes on; a thread writes
-the outputs and checkpoints from there. Stepping waits only where two states handed over before are not done with.
-Outputs that declare `keeps_bits` are carried out by the devices that step, before it goes on.
-"""
+"""A thread that carries out outputs on devices of their own, in the process of the devices that step."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
-import jax
 from jax.sharding import Mesh
 
-from solver.cluster import Watchdog
 from solver.io import Writer
 from solver.outputs.base import Output, Run
-from solver.simulation.output_list import OutputList, write_each
-from solver.simulation.pauses import Listener, Pause, WriteOutputs
-from solver.simulation.simulation import Simulation
+from solver.simulation.output_list import OutputList
 from solver.steppers import hand_over
 from solver.steppers.state import State
 
@@ -42,6 +32,19 @@ class Task:
     state: State
     due: Sequence[Output]
     checkpoint: bool
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run has ended for those who step.
+
+    Args:
+        how: `finished`, `stopped` early, `blown up` or `failed`.
+        message: of a blow-up.
+    """
+
+    how: str
+    message: str = ""
 
 
 class Analysis:
@@ -87,14 +90,14 @@ class Analysis:
         self._room.release(MAX_BEHIND)
         self.raise_failure()
 
-    def close(self, *, at_once: bool = False) -> None:
+    def close(self, ending: Ending | None) -> None:
         """Wait for what was handed over, and end the thread. Raises no error of an output; `wait` before does.
 
         Args:
-            at_once: leave the thread running, since whoever ends the run waits for nothing.
+            ending: how the run has ended; None leaves the thread running, since whoever ends the run waits for nothing.
         """
         self._tasks.put(None)
-        if not at_once:
+        if ending is not None:
             with self._run.writer.while_waiting():
                 self._thread.join()
             self._there.writer.close()
@@ -140,49 +143,3 @@ class Analysis:
             writer.slowest = max(writer.slowest, (MAX_BEHIND + 1) * seconds)
         self._compiled |= names  # an output compiles its programs when it is first carried out
         writer.checkpoint = max(writer.checkpoint, self._there.writer.checkpoint)
-
-
-@dataclass(frozen=True)
-class WriteApart:
-    """Writes outputs that keep the bits of the devices that step, and hands the state over for all others."""
-
-    run: Run
-    outputs: OutputList
-    watchdog: Watchdog
-    analysis: Analysis
-
-    def at_pause(self, pause: Pause) -> None:
-        self.analysis.raise_failure()
-        with jax.profiler.TraceAnnotation("outputs"):
-            self._write(pause)
-        self.run.writer.end_pause()
-        if pause.is_last:
-            self.run.writer.wait()
-            self.analysis.wait()
-
-    def _write(self, pause: Pause) -> None:
-        state, start, end = pause.state, not pause.moved, pause.done
-        due, checkpoint = [], False
-        if not pause.resumed:  # a state of a checkpoint was written by the run before
-            due = self.outputs.due(state, start=start, end=end)
-            checkpoint = self.outputs.checkpoints.is_due(state, start=start, end=end)
-        write_each([output for output in due if output.keeps_bits], self.run, state, self.watchdog)
-        apart, checkpoint = [output for output in due if not output.keeps_bits], checkpoint or pause.stopping
-        if apart or checkpoint:
-            self.analysis.take(state, apart, checkpoint=checkpoint)
-
-
-@contextmanager
-def output_listener(simulation: Simulation, run: Run, watchdog: Watchdog) -> Iterator[Listener]:
-    """Who writes the outputs of a run at its pauses; what was handed over is written when the context ends."""
-    if not isinstance(simulation.analyse, Mesh):
-        yield WriteOutputs(run, simulation.outputs, watchdog)
-        return
-    analysis, at_once = Analysis(run, simulation.outputs, simulation.analyse), False
-    try:
-        yield WriteApart(run, simulation.outputs, watchdog, analysis)
-    except KeyboardInterrupt:
-        at_once = True
-        raise
-    finally:
-        analysis.close(at_once=at_once)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
+from solver.equations.reporting import Reporting
+from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
 from solver.outputs.base import Run
+from solver.simulation.output_list import OutputList
 from solver.simulation.simulation import Simulation
 from solver.steppers.state import State
 
@@ -43,14 +47,19 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
         _check_finite(state)
         return state, None
     _set_aside(directory, list(damaged))
-    sums = jax.eval_shape(lambda: simulation.outputs.accumulators(run.equation))
-    declared = simulation.outputs.declared(run.equation, sums)
-    statistics = {name: (sums[name], declared[name]) for name in sums}
+    statistics = statistics_of(simulation.outputs, run.equation)
     state = load_checkpoint(path, run.equation, simulation.stepper, statistics=statistics, checked=True)
-    for name in sums.keys() - state.statistics.keys():
+    for name in statistics.keys() - state.statistics.keys():
         LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
     return state, int(state.step)
+
+
+def statistics_of(outputs: OutputList, equation: Reporting) -> dict[str, tuple[Any, dict[str, Storage]]]:
+    """By output name the shapes of what it sums up, and how they are stored."""
+    sums = jax.eval_shape(lambda: outputs.accumulators(equation))
+    declared = outputs.declared(equation, sums)
+    return {name: (sums[name], declared[name]) for name in sums}
 
 
 def _set_aside(directory: RunDirectory, damaged: Sequence[Path]) -> None:

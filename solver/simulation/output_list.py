@@ -97,20 +97,34 @@ class OutputList:
 
         Collective: what the first process refuses ends all of them.
         """
+        self.prepare(run)
+        self.resume_files(run, resumed_at, self.all)  # all of them before anything is dropped
+        self.drop_files(run, resumed_at)
+        self.begin_files(run, resumed_at, self.all)
+
+    def prepare(self, run: Run) -> None:
+        """Let every output prepare for the first step. Collective."""
         with Agreement("outputs").together():
             for output in self.all:
                 output.prepare(run)
-        with Agreement("outputs").together():
-            if is_first():
-                self._open(run, resumed_at)
 
-    def _open(self, run: Run, resumed_at: int | None) -> None:
-        for output in self.all if resumed_at is not None else ():  # all of them before anything is dropped
-            output.resume(run)
-        for kind in self.known:
-            kind.drop_after(run.directory, -1 if resumed_at is None else resumed_at)
-        for output in self.all if resumed_at is None else ():
-            output.begin(run)
+    def resume_files(self, run: Run, resumed_at: int | None, outputs: Iterable[Output]) -> None:
+        """Let outputs check the files that they continue, if the run goes on from a checkpoint. Collective."""
+        with Agreement("outputs").together():
+            for output in outputs if is_first() and resumed_at is not None else ():
+                output.resume(run)
+
+    def drop_files(self, run: Run, resumed_at: int | None) -> None:
+        """Drop what lies beyond the checkpoint that the run continues from, or everything. Collective."""
+        with Agreement("outputs").together():
+            for kind in self.known if is_first() else ():
+                kind.drop_after(run.directory, -1 if resumed_at is None else resumed_at)
+
+    def begin_files(self, run: Run, resumed_at: int | None, outputs: Iterable[Output]) -> None:
+        """Let outputs begin their files, if the run is a new one. Collective."""
+        with Agreement("outputs").together():
+            for output in outputs if is_first() and resumed_at is None else ():
+                output.begin(run)
 
     def due(self, state: State, *, start: bool, end: bool) -> list[Output]:
         """The outputs that are to be written of a state, other than checkpoints."""

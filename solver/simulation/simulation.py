@@ -9,6 +9,7 @@ from solver.equations.reporting import Reporting
 from solver.io import RunDirectory
 from solver.loop import Advance, StepControl, check_end, course
 from solver.mesh import AnyMesh
+from solver.outputs.base import Run
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
@@ -34,8 +35,8 @@ class Simulation:
         directory: where `simulate` writes; None for a run whose states are all that is wanted.
         title: of the run, in its files.
         run_file: the resolved run file, as text.
-        analyse: mesh of other devices, in the same process, which carry out outputs while the run goes on; None where
-            the devices that step do everything.
+        analyse: mesh of other devices, which carry out outputs while the run goes on; None where the devices that step
+            do everything. If they are in other processes, these call `analyse`.
     """
 
     equation: Reporting
@@ -69,6 +70,16 @@ class Simulation:
             output.check_times(self.end)
         if apart is not None and self.outputs.checkpoints.layout == "shared":
             raise ValueError("output.checkpoints.layout = 'shared' beside groups of devices: 'per-process' is needed")
+
+    def for_outputs(self) -> Run:
+        """The description of the run that its outputs receive, with a writer and notes of its own.
+
+        Raises:
+            ValueError: a run without a directory.
+        """
+        if self.directory is None:
+            raise ValueError("simulate: the simulation has no directory; give it one, or ask for its `states`")
+        return Run(self.equation, self.directory, self.control, self.end, self.title, self.run_file)
 
     def states(self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False) -> Iterator[State]:
         """States from a given one to the end: that one, one at each pause, and the last. Writes nothing.

@@ -9,10 +9,10 @@ from contextlib import closing, contextmanager
 import jax
 
 from solver.cluster import LOGGER, Watchdog, is_first, largest
-from solver.io import DirectoryLock, RunDirectory, Writer, duration
+from solver.io import DirectoryLock, Writer, duration
 from solver.loop import Advance, BlowUp, reached
 from solver.outputs.base import Run
-from solver.simulation.analysis import output_listener
+from solver.simulation.apart import output_listener
 from solver.simulation.first_state import first_state
 from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.pauses import (
@@ -54,7 +54,7 @@ def simulate(
         FailedElsewhere: another process could not go on.
         ValueError: a run without a directory.
     """
-    directory = _directory_of(simulation)
+    directory = simulation.for_outputs().directory
     profile = Profile(directory.path) if profile is None else profile
     with Watchdog(simulation.limits.stall, directory.log) as watchdog:
         calls = simulation_course(simulation, request, lock, watchdog, profile=profile)
@@ -92,15 +92,14 @@ def simulation_course(
         As `simulate`.
     """
     alone = profile is not None
-    profile = Profile(_directory_of(simulation).path) if profile is None else profile
-    run, limits = _run_for_outputs(simulation), simulation.limits
+    run, limits = simulation.for_outputs(), simulation.limits
+    profile = Profile(run.directory.path) if profile is None else profile
     keep_plan(run.equation, run.directory.path / PLAN)
     with _writing(run, watchdog):
         with watchdog.busy("starting"):  # runs beside this one may have moved already
             state, resumed_at = first_state(simulation, run)
         if resumed_at is not None:
             run.kept.add(resumed_at)
-        simulation.outputs.open(run, resumed_at)
         conditions = StopConditions(request, run.directory, lock, limits.time_limit, companions)
         conditions.begin(state, run.writer)
         began = time.monotonic()
@@ -108,7 +107,7 @@ def simulation_course(
         with (
             closing(Progress(run.end, state, active=shown)) as progress,
             closing(profile),
-            output_listener(simulation, run, watchdog) as write_outputs,
+            output_listener(simulation, run, resumed_at, request, watchdog) as write_outputs,
         ):
             pace = Pace()
             listeners: list[Listener] = [
@@ -146,20 +145,6 @@ def simulation_course(
         )  # fmt: skip
         assert last is not None
         return last, True
-
-
-def _directory_of(simulation: Simulation) -> RunDirectory:
-    if simulation.directory is None:
-        raise ValueError("simulate: the simulation has no directory; give it one, or ask for its `states`")
-    return simulation.directory
-
-
-def _run_for_outputs(simulation: Simulation) -> Run:
-    """The description of a run that its outputs receive, with the writer and notes of this process's part of it."""
-    return Run(
-        simulation.equation, _directory_of(simulation), simulation.control, simulation.end, simulation.title,
-        simulation.run_file,
-    )  # fmt: skip
 
 
 def _pauses(

@@ -3,10 +3,9 @@
 import csv
 import signal
 
-import h5py
 import numpy as np
 import pytest
-from helpers import read_checkpoint
+from helpers import read_checkpoint, values_of_file
 
 from solver.assemble import read_run_file
 from solver.cli.main import main
@@ -100,14 +99,6 @@ def killed(run_file):
     return folder
 
 
-def values_of(path):
-    """Every data set of a file by name."""
-    values = {}
-    with h5py.File(path) as file:
-        file.visititems(lambda name, item: values.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
-    return values
-
-
 @pytest.fixture(scope="module", params=["apart", "killed"])
 def other(request):
     return request.getfixturevalue(request.param)
@@ -130,7 +121,8 @@ def test_snapshots_have_the_same_bits(alone, other):
     assert names == sorted(path.name for path in (other / "snapshots").glob("step-*.h5"))
     for name in names:
         np.testing.assert_array_equal(
-            values_of(alone / "snapshots" / name)["vorticity"], values_of(other / "snapshots" / name)["vorticity"]
+            values_of_file(alone / "snapshots" / name)["vorticity"],
+            values_of_file(other / "snapshots" / name)["vorticity"],
         )
 
 
@@ -141,7 +133,7 @@ def test_reduced_outputs_agree_to_round_off(alone, other):
     for path in (
         "spectra.h5", "statistics/spectra.h5", "statistics/step-00000030.h5",
     ):  # fmt: skip
-        first, second = values_of(alone / path), values_of(other / path)
+        first, second = values_of_file(alone / path), values_of_file(other / path)
         assert first.keys() == second.keys()
         for name in first:
             np.testing.assert_allclose(second[name], first[name], rtol=1e-9, atol=1e-15)
@@ -195,7 +187,20 @@ def test_what_cannot_be_is_one_line(words, message, run_file):
         (["check", "--devices", "4", GROUPS], "5 devices are needed; there are 4"),
         (["check", "--target", "h200", GROUPS], "--target beside devices.groups"),
         (["tune", GROUPS], "tune takes all devices for steps"),
-        (["run", "--processes", "2", "--process", "0", "--coordinator", "localhost:1", GROUPS], "in 2 processes"),
+        (
+            [
+                "run",
+                "--processes",
+                "2",
+                "--process",
+                "0",
+                "--coordinator",
+                "localhost:1",
+                "devices.virtual=auto",
+                "devices.groups={ step = 2, analyse = 3 }",
+            ],
+            "in 2 processes: each process must have devices of one group",
+        ),
     ],
 )
 def test_what_the_devices_refuse_is_one_line(words, message, run_file, tmp_path, capsys):

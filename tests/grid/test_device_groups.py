@@ -41,7 +41,7 @@ def test_what_cannot_be_is_one_line(sizes, message):
     assert "\n" not in str(error.value)
 
 
-def test_several_processes_are_refused(monkeypatch):
+def test_a_process_without_devices_of_a_group_is_refused(monkeypatch):
     monkeypatch.setattr(jax, "process_count", lambda: 2)
-    with pytest.raises(ValueError, match="step = 1 in 2 processes: they need all devices in one process"):
+    with pytest.raises(ValueError, match="step = 1 in 2 processes: process 1 has devices of no group; each process"):
         sw.device_groups(step=1)

@@ -17,7 +17,7 @@ from solver.io import RunDirectory
 from solver.loop import BlowUp
 from solver.outputs.base import Run
 from solver.simulation import OutputList
-from solver.simulation.analysis import Analysis
+from solver.simulation.analysis import Analysis, Ending
 
 SECONDS = 20.0  # that no wait of a test may last
 GROUPS = {"step": sw.device_mesh([0, 1, 2]), "analyse": sw.device_mesh([3, 4])}
@@ -124,7 +124,7 @@ def analysis(flow, tmp_path):
     made = Analysis(run, OutputList.of([]), GROUPS["analyse"])
     yield made
     Waiting.told.set()
-    made.close()
+    made.close(Ending("finished"))
 
 
 def test_stepping_waits_where_the_analysis_is_two_states_behind(analysis, first):

@@ -1,0 +1,38 @@
+"""Short texts that one group of processes leaves for another, through the coordination service."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, ClassVar
+
+from solver.cluster.agree import PATIENCE
+from solver.cluster.service import service_client
+
+
+class Messages:
+    """What two groups of a job's processes tell each other. Any thread may use it, since no device takes part.
+
+    Every process of both groups makes one for the same purpose, in the same order.
+
+    Args:
+        name: of the purpose.
+    """
+
+    _made: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self, name: str) -> None:
+        self._made[name] += 1
+        self._place = f"slabwave/messages/{name}/{self._made[name]}"
+
+    def leave(self, key: str, message: Any, *, again: bool = False) -> None:
+        """Leave a message, of what JSON can hold: once for each key, unless it may be left `again`."""
+        service_client().key_value_set(f"{self._place}/{key}", json.dumps(message), allow_overwrite=again)
+
+    def wait_for(self, key: str) -> Any:
+        """A message, once it is there. Any number of processes may call this."""
+        return json.loads(service_client().blocking_key_value_get(f"{self._place}/{key}", PATIENCE))
+
+    def remove(self, key: str) -> None:
+        """Remove a message that every process has read, since the service keeps all of them in memory."""
+        service_client().key_value_delete(f"{self._place}/{key}")

@@ -1,0 +1,142 @@
+"""A state that goes from the processes of one group of devices to those of another: a checkpoint without files.
+
+Numbers stand in a message, arrays go piece by piece from the device that has a piece to the device that needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array
+
+from solver.cluster import Expected, transfers
+from solver.equations.system import PeriodicSystem
+from solver.grid import Form, Grid, Piece, Storage, joined, parts_here, pieces
+from solver.io.checkpoint_reading import state_from
+from solver.io.checkpoint_writing import value_as_json
+from solver.io.leaves import Leaf, leaves_of
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
+
+
+def offer_state(state: State, equation: PeriodicSystem, mesh: Mesh, name: str) -> dict[str, Any]:
+    """Let the processes of another group fetch a state. Every process of the equation's group calls it.
+
+    Args:
+        state: on the devices of the equation's grid. Its buffers may be used again at once.
+        equation: whose state it is.
+        mesh: of the other group.
+        name: unique to this transfer.
+
+    Returns:
+        What `fetch_state` needs there, to be sent as JSON; the same in every process. Waits for nothing but the state's
+        numbers.
+
+    Raises:
+        ValueError: a state made by hand, which does not say how its arrays are stored.
+    """
+    leaves = leaves_of(state)
+    by_process: dict[int, list[Array]] = {}
+    for leaf in (leaf for leaf in leaves if leaf.storage.is_split):
+        here, there = _forms(leaf.value.shape, leaf.storage, equation.grid, mesh)
+        parts = parts_here(_split_as(leaf.value, here))
+        for piece in pieces(here, there):
+            if piece.source in parts:
+                own = jax.device_put(piece.cut_from(parts[piece.source]), piece.source, may_alias=False)
+                by_process.setdefault(piece.target.process_index, []).append(own)
+    for process, arrays in by_process.items():
+        transfers().offer(name, process, arrays)
+    return {
+        "values": {leaf.name: value_as_json(leaf) for leaf in leaves if not leaf.storage.is_split},
+        "arrays": {leaf.name: _outline(leaf, equation.grid) for leaf in leaves if leaf.storage.is_split},
+    }
+
+
+def fetch_state(
+    message: Mapping[str, Any],
+    equation: PeriodicSystem,
+    stepper: Stepper,
+    mesh: Mesh,
+    name: str,
+    statistics: Mapping[str, tuple[Any, Mapping[str, Storage]]],
+) -> State:
+    """The state that the processes of another group offer. Every process of the equation's group calls it.
+
+    Args:
+        message: from `offer_state`.
+        equation: on the devices of this group.
+        stepper: of the run.
+        mesh: of the other group.
+        name: of the transfer.
+        statistics: as of `load_checkpoint`.
+
+    Returns:
+        The state of the same bits, on the devices of the equation's grid, once all of it is there.
+
+    Raises:
+        CheckpointError: the message is not of a state of this equation and stepper.
+    """
+    fetched: dict[str, list[tuple[Piece, Array]]] = {entry: [] for entry in message["arrays"]}
+    waiting: dict[int, list[tuple[str, Piece]]] = {}
+    forms = {entry: _forms_of(outline, equation.grid, mesh) for entry, outline in message["arrays"].items()}
+    for entry, piece in _pieces_to_here(forms):
+        waiting.setdefault(piece.source.process_index, []).append((entry, piece))
+    for process, wanted in waiting.items():
+        dtype = lambda entry: np.dtype(message["arrays"][entry]["dtype"])  # noqa: E731
+        expected = [Expected(piece.shape, dtype(entry), piece.target) for entry, piece in wanted]
+        for (entry, piece), values in zip(wanted, transfers().fetch(name, process, expected), strict=True):
+            fetched[entry].append((piece, values))
+    jax.block_until_ready(fetched_arrays(fetched))
+
+    def load(leaf: Leaf) -> Array:
+        return joined(fetched[leaf.name], forms[leaf.name][1], leaf.value.dtype)
+
+    return state_from(message, equation, stepper, statistics, load, "a state handed over")
+
+
+def fetched_arrays(fetched: Mapping[str, list[tuple[Piece, Array]]]) -> list[Array]:
+    """All pieces of all arrays."""
+    return [values for received in fetched.values() for _, values in received]
+
+
+def _pieces_to_here(forms: Mapping[str, tuple[Form, Form]]) -> Iterator[tuple[str, Piece]]:
+    """What devices of this process receive, in the order in which it is sent."""
+    for entry, (here, there) in forms.items():
+        for piece in pieces(here, there):
+            if piece.target.process_index == jax.process_index():
+                yield entry, piece
+
+
+def _outline(leaf: Leaf, grid: Grid) -> dict[str, Any]:
+    shape = list(leaf.storage.logical_shape(leaf.value.shape, grid))
+    return {"shape": shape, "dtype": str(leaf.value.dtype), "storage": leaf.storage.holds, "real": leaf.storage.real}
+
+
+def _forms_of(outline: Mapping[str, Any], grid: Grid, mesh: Mesh) -> tuple[Form, Form]:
+    """How an array is split over the devices of a mesh, and over those of a grid."""
+    storage = Storage(outline["storage"], outline["real"])
+    there, here = _forms(tuple(outline["shape"]), storage, grid, mesh)
+    return here, there
+
+
+def _forms(shape: tuple[int, ...], storage: Storage, grid: Grid, mesh: Mesh) -> tuple[Form, Form]:
+    """How an array of a grid is split over the grid's devices, and over those of a mesh; with padding or without."""
+    both = []
+    for each in (grid, replace(grid, mesh=mesh)):
+        axes = storage.axes(each)
+        full = (*shape[: len(shape) - len(axes)], *axes)
+        both.append(Form(full, storage.sharding(len(full), each)))
+    return both[0], both[1]
+
+
+def _split_as(array: Array, form: Form) -> Array:
+    """The array with the sharding that its storage says, which it has but for a compiler's choice."""
+    if array.sharding.is_equivalent_to(form.sharding, array.ndim):
+        return array
+    moved: Array = jax.jit(lambda values: values, out_shardings=form.sharding)(array)
+    return moved

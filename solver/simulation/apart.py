@@ -1,0 +1,116 @@
+"""Outputs that a group of devices carries out while the others step.
+
+At a pause the state is handed over to the devices that analyse, piece by piece, and stepping goes on; outputs and
+checkpoints are written from there, by a thread (`analysis`) or by other processes (`analysis_elsewhere`). Stepping
+waits only where two states handed over before are not done with. Outputs that declare `keeps_bits` are carried out by
+the devices that step, before it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+from jax.sharding import Mesh
+
+from solver.cluster import Watchdog
+from solver.loop import BlowUp
+from solver.outputs.base import Output, Run
+from solver.simulation.analysis import Analysis, Ending
+from solver.simulation.analysis_elsewhere import AnalysisElsewhere
+from solver.simulation.output_list import OutputList, write_each
+from solver.simulation.pauses import Listener, Pause, WriteOutputs
+from solver.simulation.simulation import Simulation
+from solver.steppers.state import State
+from solver.stop import StopRequest
+
+
+class Analyses(Protocol):
+    """Who carries out outputs of states that are handed over: `Analysis` or `AnalysisElsewhere`."""
+
+    def take(self, state: State, due: Sequence[Output], *, checkpoint: bool) -> None:
+        """Hand a state over."""
+
+    def wait(self) -> None:
+        """Wait until everything that was handed over is on the disk."""
+
+    def raise_failure(self) -> None:
+        """Raises the error of an output, if there is one."""
+
+    def close(self, ending: Ending | None) -> None:
+        """End it, after everything that was handed over; at once where the ending is None."""
+
+
+@dataclass(frozen=True)
+class WriteApart:
+    """Writes outputs that keep the bits of the devices that step, and hands the state over for all others."""
+
+    run: Run
+    outputs: OutputList
+    watchdog: Watchdog
+    analysis: Analyses
+
+    def at_pause(self, pause: Pause) -> None:
+        self.analysis.raise_failure()
+        with jax.profiler.TraceAnnotation("outputs"):
+            self._write(pause)
+        self.run.writer.end_pause()
+        if pause.is_last:
+            self.run.writer.wait()
+            self.analysis.wait()
+
+    def _write(self, pause: Pause) -> None:
+        state, start, end = pause.state, not pause.moved, pause.done
+        due, checkpoint = [], False
+        if not pause.resumed:  # a state of a checkpoint was written by the run before
+            due = self.outputs.due(state, start=start, end=end)
+            checkpoint = self.outputs.checkpoints.is_due(state, start=start, end=end)
+        write_each([output for output in due if output.keeps_bits], self.run, state, self.watchdog)
+        apart, checkpoint = [output for output in due if not output.keeps_bits], checkpoint or pause.stopping
+        if apart or checkpoint:
+            self.analysis.take(state, apart, checkpoint=checkpoint)
+
+
+class _Last:
+    """Remembers how the last pause said that the run ends."""
+
+    def __init__(self, write: WriteApart) -> None:
+        self.write, self.how = write, "failed"
+
+    def at_pause(self, pause: Pause) -> None:
+        self.write.at_pause(pause)
+        self.how = "finished" if pause.done else "stopped" if pause.stopping else self.how
+
+
+@contextmanager
+def output_listener(
+    simulation: Simulation, run: Run, resumed_at: int | None, request: StopRequest, watchdog: Watchdog
+) -> Iterator[Listener]:
+    """Who writes the outputs of a run at its pauses, once their files are prepared; all is written when it ends."""
+    outputs, mesh = simulation.outputs, simulation.analyse
+    if not isinstance(mesh, Mesh):
+        outputs.open(run, resumed_at)
+        yield WriteOutputs(run, outputs, watchdog)
+        return
+    analysis: Analyses
+    if mesh.is_multi_process or mesh.devices.flat[0].process_index != jax.process_index():
+        analysis = AnalysisElsewhere(run, outputs, mesh, resumed_at, request)
+    else:
+        outputs.open(run, resumed_at)
+        analysis = Analysis(run, outputs, mesh)
+    last = _Last(WriteApart(run, outputs, watchdog, analysis))
+    ending: Ending | None = None
+    try:
+        yield last
+        ending = Ending(last.how)
+    except BlowUp as error:
+        ending = Ending("blown up", str(error))
+        raise
+    except Exception:
+        ending = Ending("failed")
+        raise
+    finally:
+        analysis.close(ending)

@@ -1,0 +1,146 @@
+"""`devices.groups` in a job of several processes: some step, others carry out the outputs."""
+
+import signal
+import time
+
+import numpy as np
+import pytest
+from helpers import read_checkpoint, values_of_file
+from test_processes import alone, finish, start
+
+pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
+
+RUN = """
+[grid]
+shape = [24, 20]
+[equation]
+name = "vorticity"
+viscosity = 0.005
+[forcing]
+name = "ornstein-uhlenbeck"
+rms = 0.5
+[initial]
+name = "random-phase"
+[time]
+stepper = "cnab2"
+cfl = 0.5
+max_step = 0.01
+end = 0.3
+[output]
+series = { every_steps = 5 }
+spectra = { every_steps = 10 }
+snapshots = { every_time = 0.1 }
+statistics = { every_time = 0.3, sample_steps = 5, fields = ["vorticity"] }
+checkpoints = { every_steps = 10, keep = 100 }
+"""
+GROUPS = "devices.groups={ step = 2, analyse = 2 }"
+SLOW = """
+import dataclasses, time
+import solver as sw
+
+@dataclasses.dataclass(frozen=True)
+class Slow(sw.outputs.Output):
+    name = "slow"
+    keeps_bits = True
+
+    def write(self, run, state):
+        time.sleep(0.05)
+
+
+@dataclasses.dataclass(frozen=True)
+class Failing(sw.outputs.Output):
+    name = "failing"
+
+    def write(self, run, state):
+        if int(state.step) == 6:
+            raise RuntimeError("the ink has run out")
+"""
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("groups") / "run.toml"
+    path.write_text(RUN)
+    (path.parent / "own.py").write_text(SLOW)
+    (path.parent / "slow.toml").write_text(f'{RUN}[output."own.py:Slow"]\nevery_steps = 1\n')
+    (path.parent / "failing.toml").write_text(f'{RUN}[output."own.py:Failing"]\nevery_steps = 2\n')
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(run_file):
+    """The run on the devices that step, in one process."""
+    alone([str(run_file)], 2, run_file.parent / "whole")
+    return run_file.parent / "whole"
+
+
+def started(run_file, folder, *words):
+    return start(["run", str(run_file), GROUPS, f"output.directory={folder}", *words], processes=4, devices=1)
+
+
+def checkpoint_of(folder, step):
+    path = folder / "checkpoints" / f"step-{step:08d}"
+    deadline = time.monotonic() + 120
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return path
+
+
+def check_the_same_run(folder, whole):
+    names = sorted(path.name for path in (whole / "checkpoints").iterdir())
+    assert names == sorted(path.name for path in (folder / "checkpoints").glob("step-*"))
+    for name in names:
+        (first, manifest), (second, other) = (read_checkpoint(f / "checkpoints" / name) for f in (whole, folder))
+        assert first.keys() == second.keys()
+        for entry in first:
+            np.testing.assert_array_equal(first[entry], second[entry])
+        assert manifest["values"] == other["values"]
+    snapshots = sorted(path.name for path in (whole / "snapshots").glob("step-*.h5"))
+    assert len(snapshots) == 4
+    for name in snapshots:
+        first, second = (values_of_file(f / "snapshots" / name) for f in (whole, folder))
+        np.testing.assert_array_equal(first["vorticity"], second["vorticity"])
+    rows = [np.genfromtxt(f / "series.csv", delimiter=",", skip_header=2) for f in (whole, folder)]
+    np.testing.assert_allclose(*rows, rtol=1e-9, atol=1e-12)
+    for path in ("spectra.h5", "statistics/spectra.h5"):
+        first, second = values_of_file(whole / path), values_of_file(folder / path)
+        assert first.keys() == second.keys()
+        for entry in first:
+            np.testing.assert_allclose(second[entry], first[entry], rtol=1e-9, atol=1e-15)
+
+
+def test_killed_where_it_analyses_and_continued_it_is_the_run_of_one_process(run_file, whole, tmp_path):
+    processes = started(run_file.with_name("slow.toml"), tmp_path / "run")
+    assert checkpoint_of(tmp_path / "run", 10).exists()
+    processes[3].send_signal(signal.SIGKILL)
+    codes, _, errors = finish(processes, timeout=60)
+    assert not set(codes) & {0, 75}, errors
+    codes, outputs, errors = finish(started(run_file.with_name("slow.toml"), tmp_path / "run", "--resume"))
+    assert codes == [0, 0, 0, 0], errors
+    assert "continuing from step-" in outputs[0]
+    check_the_same_run(tmp_path / "run", whole)
+    assert len(list((tmp_path / "run" / "checkpoints" / "step-00000010").glob("process-*.h5"))) == 2
+
+
+def test_a_signal_where_it_analyses_stops_all_with_a_checkpoint(run_file, tmp_path):
+    processes = started(run_file.with_name("slow.toml"), tmp_path / "run", "time.end=90")
+    assert checkpoint_of(tmp_path / "run", 10).exists()
+    processes[2].send_signal(signal.SIGTERM)
+    codes, outputs, errors = finish(processes, timeout=60)
+    assert codes == [75, 75, 75, 75], errors
+    assert "stopped early by SIGTERM at step" in outputs[0]
+
+
+def test_an_error_in_an_output_ends_all_with_its_message(run_file, tmp_path):
+    codes, _, errors = finish(started(run_file.with_name("failing.toml"), tmp_path / "run"), timeout=90)
+    assert codes == [1, 1, 1, 1]
+    assert any("RuntimeError: the ink has run out" in error for error in errors[2:])
+    assert "failed: RuntimeError: the ink has run out" in errors[0]
+
+
+def test_a_process_has_devices_of_one_group(run_file, tmp_path):
+    words = ["run", str(run_file), "devices.groups={ step = 3, analyse = 1 }", f"output.directory={tmp_path}/run"]
+    codes, _, errors = finish(start(words), timeout=60)
+    assert codes == [2, 2]
+    assert any("process 1 has devices of analyse and step; each process must have those of one" in e for e in errors)
+    assert not (tmp_path / "run").exists()
