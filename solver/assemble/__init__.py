@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from solver.assemble.devices import (
         check_device_count as check_device_count,
         check_groups as check_groups,
+        check_processes_of_groups as check_processes_of_groups,
         device_meshes as device_meshes,
         devices_that_step as devices_that_step,
         layout_of as layout_of,

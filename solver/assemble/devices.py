@@ -38,12 +38,27 @@ def _devices_of_groups(config: Config, processes: int) -> int:
     if processes == 1:
         return groups.total
     for each in range(1, groups.total + 1):
-        if groups.step % each == 0 and -(-groups.total // each) == processes:
+        if _one_group_each(config, each, processes):
             return each
     raise ConfigError(
         f"devices.groups = {groups} in {processes} processes: each process must have devices of one group, all of them "
         "as many; groups that such a number divides are needed, or another number of processes"
     )
+
+
+def _one_group_each(config: Config, each: int, processes: int) -> bool:
+    """Whether every one of several processes with so many devices each has devices of one group."""
+    groups = config.devices.groups
+    return groups is None or (groups.step % each == 0 and -(-groups.total // each) == processes)
+
+
+def check_processes_of_groups(config: Config, each: int, processes: int) -> None:
+    """Raises ConfigError unless every process, with so many devices each, has devices of one group of the run file."""
+    if processes > 1 and not _one_group_each(config, each, processes):
+        raise ConfigError(
+            f"devices.groups = {config.devices.groups} in {processes} processes of {each} devices each: every process "
+            "must have devices of one group"
+        )
 
 
 def check_device_count(config: Config, devices: int) -> None:

@@ -75,6 +75,14 @@ REFUSED = {
     "one wrong value of a scan": (["--scan", "equation.viscosity=1e-3,-1"], "viscosity"),
     "too many devices": (["--nodes", "100", "--site", "cuda"], r"possible are 1 to 43.*; --nodes 1 to 10 can"),
     "too many processes": (["--nodes", "50"], "--nodes 50: .*possible are 1 to 43"),
+    "groups on part of the processes": (
+        ["--nodes", "3", "--site", "cuda", "devices.groups={ step = 6, analyse = 2 }"],
+        "in 12 processes of 1 devices each: every process must have devices of one group; --nodes 2 can",
+    ),
+    "groups that share a process": (
+        ["--nodes", "2", "devices.groups={ step = 2, analyse = 3 }"],
+        "in 2 processes: each process must have devices of one group.*; --nodes 1 can",
+    ),
     "no nodes": (["--nodes", "0"], "--nodes 0: 1 or more is needed"),
     "no chain": (["--chain", "0"], "--chain 0: 1 or more is needed"),
     "a time": (["--time", "soon"], "--time soon: HH:MM:SS is needed"),

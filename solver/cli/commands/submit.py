@@ -179,7 +179,7 @@ def _check_platform(config: Config, site: Site, options: argparse.Namespace) -> 
 def _check_devices(config: Config, site: Site, nodes: int) -> None:
     """Refuse a number of nodes whose devices cannot split the grid; the message names possible numbers."""
     try:
-        assemble.check_device_count(config, _devices(config, site, nodes))
+        _check_number(config, site, nodes)
     except ConfigError as error:
         fitting = [n for n in range(1, nodes) if _fits(config, site, n)]
         advice = f"--nodes {_listed(fitting)} can" if fitting else "no number of such nodes can"
@@ -188,10 +188,17 @@ def _check_devices(config: Config, site: Site, nodes: int) -> None:
 
 def _fits(config: Config, site: Site, nodes: int) -> bool:
     try:
-        assemble.check_device_count(config, _devices(config, site, nodes))
+        _check_number(config, site, nodes)
     except ConfigError:
         return False
     return True
+
+
+def _check_number(config: Config, site: Site, nodes: int) -> None:
+    """Refuse a number of nodes whose devices cannot split the grid, or make the groups of `devices.groups`."""
+    devices, processes = _devices(config, site, nodes), nodes * site.tasks_per_node
+    assemble.check_device_count(config, assemble.devices_that_step(config, devices))
+    assemble.check_processes_of_groups(config, max(1, devices // processes), processes)
 
 
 def _devices(config: Config, site: Site, nodes: int) -> int:
@@ -203,7 +210,8 @@ def _devices(config: Config, site: Site, nodes: int) -> int:
         return nodes * site.gpus_per_node
     if section.virtual != "auto":
         return nodes * section.virtual
-    return nodes * assemble.preferred_device_count(config, site.cores_per_node or 1, nodes)
+    processes = nodes if config.devices.groups is None else nodes * site.tasks_per_node
+    return processes * assemble.preferred_device_count(config, site.cores_per_node or 1, processes)
 
 
 def _listed(numbers: list[int]) -> str:
