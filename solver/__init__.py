@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         gather as gather,
         sample as sample,
     )
+    from solver.io import receive_state as receive_state, send_state as send_state
     from solver.loop import (
         FixedStep as FixedStep,
         KeepCFL as KeepCFL,

@@ -125,7 +125,10 @@ def moved(array: Array, shape: Sequence[int], sharding: NamedSharding) -> Array:
         ValueError: devices of other processes.
     """
     if not (array.is_fully_addressable and sharding.is_fully_addressable):
-        raise ValueError(f"an array of shape {list(array.shape)} cannot move between devices of different processes")
+        raise ValueError(
+            f"an array of shape {list(array.shape)} cannot move between devices of different processes by hand_over: "
+            "send_state and receive_state move states between them"
+        )
     there = Form(tuple(shape), sharding)
     parts = parts_here(array)
     sent = pieces(Form(array.shape, array.sharding), there)

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         RecordsLayout as RecordsLayout,
         Row as Row,
     )
+    from solver.io.sent_states import receive_state as receive_state, send_state as send_state
     from solver.io.series import (
         SeriesFile as SeriesFile,
         drop_rows_after as drop_rows_after,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -52,12 +52,12 @@ def analyse(simulation: Simulation, stepping: Mesh, request: StopRequest) -> boo
         BlowUp: the run did.
     """
     run, messages = simulation.for_outputs(), Messages(NAME)
-    with (
-        Watchdog(simulation.limits.stall, run.directory.log) as watchdog,
-        log_to(run.directory.log) if is_first() else nullcontext(),
-    ):
+    with ExitStack() as stack:
+        watchdog = stack.enter_context(Watchdog(simulation.limits.stall, run.directory.log))
         with watchdog.resting():
             _open(simulation, run, messages)
+        if is_first():  # the directory is there now
+            stack.enter_context(log_to(run.directory.log))
         watchdog.moved()
         received: SimpleQueue[Received | BaseException] = SimpleQueue()
         thread = threading.Thread(

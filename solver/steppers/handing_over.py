@@ -33,7 +33,7 @@ def hand_over(state: State, equation: PeriodicSystem, mesh: Mesh) -> State:
 
     Raises:
         ValueError: a state of another grid or one made by hand, a mesh that cannot split the grid, or devices of other
-            processes.
+            processes (`send_state` and `receive_state` are for those).
     """
     check_state(equation, state)
     storage = state.storage_by_path()

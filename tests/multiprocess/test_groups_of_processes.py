@@ -1,12 +1,17 @@
 """`devices.groups` in a job of several processes: some step, others carry out the outputs."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 from helpers import read_checkpoint, values_of_file
-from test_processes import alone, finish, start
+from test_processes import ROOT, alone, finish, start
+
+from solver.cluster.addresses import free_port
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
@@ -144,3 +149,70 @@ def test_a_process_has_devices_of_one_group(run_file, tmp_path):
     assert codes == [2, 2]
     assert any("process 1 has devices of analyse and step; each process must have those of one" in e for e in errors)
     assert not (tmp_path / "run").exists()
+
+
+PIPELINE = """
+import sys, jax, jax.numpy as jnp, numpy as np
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_num_cpu_devices", 2)
+port, process = sys.argv[1:]
+jax.distributed.initialize(f"127.0.0.1:{port}", 3, int(process))
+import solver as sw
+groups = sw.device_groups(flow=4, analysis=2)
+shape, stepper = (20, 18), sw.steppers.CNAB2()
+
+def flow_on(mesh):
+    forcing = sw.forcing.OrnsteinUhlenbeck(rms=1.0)
+    return sw.equations.NavierStokes(sw.Grid(shape, mesh=mesh), viscosity=0.02, forcing=forcing)
+
+noise = np.random.default_rng(0).normal(size=(2, *shape))
+if int(process) < 2:
+    flow = flow_on(groups["flow"])
+    u = sw.initial_state(flow, stepper, sw.from_global(noise, flow.grid), seed=3)
+    for _ in range(20):
+        u = sw.integrate(flow, stepper, u, step=0.01, steps=1)
+        sw.send_state(u, flow, groups["analysis"])
+    try:
+        sw.hand_over(u, flow, groups["analysis"])
+    except ValueError as error:
+        assert "send_state and receive_state" in str(error)
+    else:
+        raise AssertionError
+else:
+    there = flow_on(groups["analysis"])
+    own = sw.initial_state(there, stepper, jnp.asarray(noise), seed=3)
+    for step in range(1, 21):
+        u = sw.receive_state(there, stepper, groups["flow"])
+        own = sw.integrate(there, stepper, own, step=0.01, steps=1)
+        assert int(u.step) == step and float(u.t) == float(own.t)
+        for got, expected in zip(jax.tree.leaves((u.field, u.history, u.forcing)),
+                                 jax.tree.leaves((own.field, own.history, own.forcing)), strict=True):
+            got, expected = np.asarray(got), np.asarray(expected)
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected, atol=1e-12 * max(1.0, np.abs(expected).max()))
+    later = sw.integrate(there, stepper, u, step=0.01, steps=1)
+    assert int(later.step) == 21
+    try:
+        sw.send_state(u, there, groups["analysis"])
+    except ValueError as error:
+        assert "devices of both groups" in str(error)
+    else:
+        raise AssertionError
+print("OK")
+"""
+
+
+def test_states_go_from_processes_to_others(tmp_path):
+    script, port = tmp_path / "pipeline.py", str(free_port())
+    script.write_text(PIPELINE)
+    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(script), port, str(process)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "PYTHONPATH": str(ROOT)},
+        )
+        for process in range(3)
+    ]  # fmt: skip
+    codes, outputs, errors = finish(processes, timeout=120)
+    assert codes == [0, 0, 0], errors
+    assert all(text.endswith("OK\n") for text in outputs)

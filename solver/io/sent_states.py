@@ -1,0 +1,119 @@
+"""States that the processes of one group of devices send to those of another."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+import jax
+from jax.sharding import Mesh
+
+from solver.cluster import Messages
+from solver.equations.system import PeriodicSystem
+from solver.io.state_transfer import fetch_state, offer_state
+from solver.steppers.base import Stepper
+from solver.steppers.state import State
+from solver.steppers.suits import check_state
+
+MAX_BEHIND = 2  # states that are sent and not yet received; those who send keep them
+KEPT_MESSAGES = 16
+
+
+class _Way:
+    """From one group of devices to another: how many states have gone there, as each process counts them."""
+
+    def __init__(self, sender: Mesh, receiver: Mesh) -> None:
+        devices = [[device.id for device in mesh.devices.flat] for mesh in (sender, receiver)]
+        self.name = f"states {hashlib.sha256(repr(devices).encode()).hexdigest()[:16]}"
+        self.messages, self.number = Messages(self.name), 0
+        self.senders, self.receivers = (
+            sorted({device.process_index for device in mesh.devices.flat}) for mesh in (sender, receiver)
+        )
+
+    def next(self) -> str:
+        """The name of the transfer that comes now."""
+        self.number += 1
+        return f"{self.name} {self.number}"
+
+
+_way = cache(_Way)
+
+
+def send_state(state: State, equation: PeriodicSystem, mesh: Mesh) -> None:
+    """Send a state to a group of devices of other processes, where `receive_state` returns it.
+
+    Every process with devices of the equation's grid calls it, the same number of times as the others call
+    `receive_state`. Within one process `hand_over` does both.
+
+    Args:
+        state: from `initial_state`, `evolve`, `integrate` or `load_checkpoint`, on the devices of the equation's grid.
+            It may be stepped with `donate=True` at once.
+        equation: whose state it is.
+        mesh: of the other group, from `device_groups`.
+
+    Communication: each piece goes from one device to one other, when the other process asks for it; no program takes
+    part. Waits for the state's numbers, and where two states sent before have not been received.
+
+    Raises:
+        ValueError: a state of another grid or one made by hand, or a mesh with devices of this process.
+        LaunchError: this installation of JAX cannot send arrays between processes.
+    """
+    check_state(equation, state)
+    way = _between(equation.grid.mesh, mesh, equation.grid.mesh)
+    if way.number >= MAX_BEHIND:
+        for process in way.receivers:
+            way.messages.wait_for(f"received-{way.number + 1 - MAX_BEHIND}-{process}")
+    message = offer_state(state, equation, mesh, way.next())
+    if jax.process_index() == way.senders[0]:
+        way.messages.leave(f"state-{way.number}", message)
+
+
+def receive_state(equation: PeriodicSystem, stepper: Stepper, mesh: Mesh) -> State:
+    """The state that a group of devices of other processes has sent by `send_state`, or will send.
+
+    Every process with devices of the equation's grid calls it.
+
+    Args:
+        equation: as that of the senders, on the devices that receive.
+        stepper: of the state.
+        mesh: of the group that sends, from `device_groups`.
+
+    Returns:
+        The state of the same bits, without sums of outputs, on the devices of the equation's grid. Waits until all of
+        it is there.
+
+    Raises:
+        CheckpointError: the state is not one of this equation and stepper; the message names the entry.
+        ValueError: a mesh with devices of this process.
+        LaunchError: this installation of JAX cannot send arrays between processes.
+    """
+    way = _between(mesh, equation.grid.mesh, equation.grid.mesh)
+    name, process = way.next(), jax.process_index()
+    message = way.messages.wait_for(f"state-{way.number}")
+    state = fetch_state(message, equation, stepper, mesh, name, {})
+    way.messages.leave(f"received-{way.number}-{process}", None)
+    old = way.number - KEPT_MESSAGES
+    if old > 0:  # read by all, who have sent more states since
+        way.messages.remove(f"received-{old}-{process}")
+        if process == way.receivers[0]:
+            way.messages.remove(f"state-{old}")
+    return state
+
+
+def _between(sender: Mesh, receiver: Mesh, own: Mesh) -> _Way:
+    """The way between two groups, of which this process belongs to one alone.
+
+    Raises:
+        ValueError: a process with devices of both, or none of its own.
+    """
+    mine = jax.process_index()
+    of_own, of_both = (
+        [mine in {device.process_index for device in mesh.devices.flat} for mesh in meshes]
+        for meshes in ([own], [sender, receiver])
+    )
+    if not all(of_own) or all(of_both):
+        raise ValueError(
+            f"process {mine} with devices of {'both groups' if all(of_own) else 'the other group alone'}: a state is "
+            "sent to devices of other processes (hand_over is for those of this one)"
+        )
+    return _way(sender, receiver)
