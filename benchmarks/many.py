@@ -44,7 +44,7 @@ def in_a_chunk(members: int, points: int, steps: int) -> dict[str, float]:
     from solver.loop import Advance, Members, course
 
     grid, stepper, control = (
-        sw.Grid((points, points), mesh=sw.device_mesh([0])),
+        sw.Grid((points, points), mesh=sw.device_mesh(members=len(jax.devices()))),
         sw.steppers.ETDRK4(),
         sw.FixedStep(5e-3),
     )

@@ -133,3 +133,32 @@ def test_a_first_chunk_counts_without_its_compilation(barks):
     dog.moved(3 * LIMIT, first=True)
     assert dog._allowed() > 5 * LIMIT
     assert not heard
+
+
+def test_who_waits_for_work_has_no_limit_and_keeps_nobody_else_alive(tmp_path, monkeypatch):
+    """A process that writes outputs for others waits for as long as they step; if they stall, nobody is busy."""
+    pulses = []
+
+    class Service:
+        def key_value_set(self, key, value, **options):
+            pulses.append(value)
+
+        def key_value_dir_get(self, place):
+            return []
+
+    monkeypatch.setattr(watchdog, "service_client", Service)
+    monkeypatch.setattr(watchdog, "CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(watchdog, "PULSE_SECONDS", 0.02)
+    monkeypatch.setattr(watchdog, "BUSY_SECONDS", LIMIT)
+    heard = []
+    with Watchdog(LIMIT / watchdog.BUSY_FACTOR, tmp_path / "log.txt", end=lambda *said: heard.append(said)) as dog:
+        with dog.resting():
+            time.sleep(0.1)
+            pulses.clear()
+            time.sleep(2 * LIMIT)
+            assert not pulses
+            assert not heard
+        with dog.busy("writing"):
+            time.sleep(0.5 * LIMIT)
+        assert pulses
+        assert not heard
