@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from harness import ROOT, machine
@@ -68,7 +69,7 @@ def run(file: Path, folder: Path, cores: Sequence[int], words: Sequence[str]) ->
     if any(process.returncode for process in started):
         raise SystemExit("\n".join(texts))
     times = [float(line) for line in (folder / "clock.txt").read_text().split()]
-    return 1e3 * statistics.median(after - before for before, after in zip(times[3:-1], times[4:], strict=False))
+    return 1e3 * statistics.median(after - before for before, after in pairwise(times[3:]))
 
 
 def main() -> None:
