@@ -88,22 +88,21 @@ def _gathered(values: np.ndarray) -> np.ndarray:
     group = own_group()
     if group.size == 1:
         return values[None]
-    mesh = _one_device_of_each(group)
-    mine = next(device for device in mesh.devices.flat if device.process_index == jax.process_index())
+    mesh = _devices_of_each(group)
+    split = NamedSharding(mesh, PartitionSpec("process"))
     as_bytes = np.ascontiguousarray(values).view(np.uint8)[None]  # exact also where JAX has no double precision
-    whole = jax.make_array_from_single_device_arrays(
-        (group.size, *as_bytes.shape[1:]),
-        NamedSharding(mesh, PartitionSpec("process")),
-        [jax.device_put(as_bytes, mine)],
-    )
+    own = [jax.device_put(as_bytes, device) for device in mesh.local_devices]
+    whole = jax.make_array_from_single_device_arrays((group.size, *as_bytes.shape[1:]), split, own)
     everyone = np.asarray(_copy_to_all(mesh)(whole).addressable_data(0))
     return np.ascontiguousarray(everyone).view(values.dtype)
 
 
 @cache
-def _one_device_of_each(group: Group) -> Mesh:
-    first = {device.process_index: device for device in reversed(jax.devices())}
-    return Mesh(np.array([first[process] for process in group.processes]), ("process",))
+def _devices_of_each(group: Group) -> Mesh:
+    """As many devices of each process, all if they have as many: those that work together anyway."""
+    by_process = [[device for device in jax.devices() if device.process_index == p] for p in group.processes]
+    each = min(map(len, by_process))
+    return Mesh(np.array([devices[:each] for devices in by_process]), ("process", "device"))
 
 
 @cache
