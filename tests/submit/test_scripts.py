@@ -205,7 +205,7 @@ def test_a_site_is_frozen():
 def ended(tmp_path):
     """A script whose srun ends with a code: the result of bash, and whether the job was queued again."""
 
-    def run(code, kind="cpu", **variables):
+    def run(code, kind="cpu", queued="7", **variables):
         queue = tmp_path / "queued"
         queue.unlink(missing_ok=True)
         for name, does in (("srun", f'echo "$JAX_COORDINATOR_PORT"; exit {code}'), ("scontrol", f"echo $* >{queue}")):
@@ -217,7 +217,7 @@ def ended(tmp_path):
             env={"PATH": f"{tmp_path}:/usr/bin:/bin", **about, **variables},
         )  # fmt: skip
         assert done.returncode == code
-        return done, queue.exists() and queue.read_text() == "requeue 7\n"
+        return done, queue.exists() and queue.read_text() == f"requeue {queued}\n"
 
     return run
 
@@ -229,6 +229,13 @@ def test_after_a_kill_a_job_is_queued_again_as_often_as_was_asked(ended, tmp_pat
     assert not ended(137, kind)[1]
     assert not any(ended(code, kind, SLABWAVE_RETRIES="2")[1] for code in (0, 2, 3))
     assert ended(75, kind)[1]
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_an_element_of_an_array_is_queued_again_alone(ended, kind):
+    """The number of the job may be that of the whole array, whose other elements go on."""
+    array = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3", "SLABWAVE_RETRIES": "1"}
+    assert all(ended(code, kind, "7_3", **array)[1] for code in (75, 137))
 
 
 def test_each_start_of_a_job_meets_at_another_port(ended):
