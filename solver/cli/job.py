@@ -30,7 +30,7 @@ from solver.cluster import (
     start_log,
     will_be_cpu,
 )
-from solver.config import Config, ConfigError
+from solver.config import Config, ConfigError, Share
 from solver.io import RunDirectory
 from solver.simulation import Profile, refuse_earlier_end, refuse_other_physics
 from solver.stop import StopRequest
@@ -51,9 +51,24 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
 
 
 def run_job(
-    config: Config, directory: RunDirectory, options: argparse.Namespace, profile: Profile | None = None
+    config: Config,
+    directory: RunDirectory,
+    options: argparse.Namespace,
+    share: Share | None = None,
+    profile: Profile | None = None,
 ) -> int:
-    """Run or continue what a checked run file describes; `profile` traces some steps. Returns the exit code."""
+    """Run or continue what a checked run file describes.
+
+    Args:
+        config: the run file.
+        directory: where it writes.
+        options: of the command.
+        share: the part of an ensemble that is carried out; all of it by default.
+        profile: traces some steps.
+
+    Returns:
+        The exit code.
+    """
     checkpoints = config.outputs.get("checkpoints")
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     address = (options.coordinator, options.processes, options.process)
@@ -69,7 +84,7 @@ def run_job(
         if makes_data_set(config):
             finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues)
         elif config.members:
-            finished = run_members(assembly, directory, stop, lines, continues=continues)
+            finished = run_members(assembly, directory, stop, lines, continues=continues, share=share)
         else:
             finished = run_one(assembly, directory, stop, lines, continues=continues, profile=profile)
         if not finished:

@@ -1,6 +1,10 @@
 """Turns a run file and overrides into frozen, validated objects. Imports no JAX."""
 
-from solver.config.ensemble import EnsembleSection as EnsembleSection, member_name as member_name
+from solver.config.ensemble import (
+    EnsembleSection as EnsembleSection,
+    Share as Share,
+    member_name as member_name,
+)
 from solver.config.entry import Declared as Declared, Entry as Entry, Schema as Schema
 from solver.config.errors import ConfigError as ConfigError
 from solver.config.json_schema import json_schema as json_schema
