@@ -33,4 +33,9 @@ from solver.config.sections import (
     seconds as seconds,
 )
 from solver.config.source import Source as Source, is_copy as is_copy
-from solver.config.toml import apply_override as apply_override, read_toml as read_toml
+from solver.config.toml import (
+    apply_override as apply_override,
+    as_toml as as_toml,
+    keys_of as keys_of,
+    read_toml as read_toml,
+)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from solver.config import ConfigError
-from solver.submit import DEFAULT_SITES, Job, Scan, Scans, Site, read_scan, read_scans, read_site, script, sites
+from solver.submit import DEFAULT_SITES, Job, Scan, Site, read_scan, read_site, script, sites
 from solver.submit.script import PLACE
 from solver.submit.site import slurm_folder
 
@@ -85,22 +85,16 @@ def test_a_site_that_is_not_there(tmp_path):
 def test_scans():
     assert read_scan("equation.viscosity=1e-3, 2e-3") == Scan("equation.viscosity", ("1e-3", "2e-3"))
     shapes = read_scan("grid.shape=[16,16],[32,32]")
-    assert shapes.overrides == ["grid.shape=[16,16]", "grid.shape=[32,32]"]
-    assert Scans((shapes,)).directories("out/a") == ["out/a/grid.shape=_16_16", "out/a/grid.shape=_32_32"]
-    assert read_scan("""initial.name='a,b',"c" """).values == ("'a,b'", '"c"')
+    assert shapes.override == 'ensemble.sweep."grid.shape"=[[16,16], [32,32]]'
+    names = read_scan("""initial.name='a,b',"c",d """)
+    assert names.values == ("'a,b'", '"c"', "d")
+    assert names.override == """ensemble.sweep."initial.name"=['a,b', "c", "d"]"""
 
 
 @pytest.mark.parametrize("written", ["equation.viscosity", "viscosity=1", "equation.viscosity=", "a.b=1,,2", "=1"])
 def test_wrong_scans_are_one_line(written):
     with pytest.raises(ConfigError, match=r"section.key=value,value,… is needed"):
         read_scan(written)
-
-
-def test_runs_of_a_scan_never_share_a_directory():
-    with pytest.raises(ConfigError, match=r"two runs would write to out/a\.b=x_y"):
-        read_scans(["a.b=x y,x_y"]).directories("out")
-    with pytest.raises(ConfigError, match="a directory of its own anyway"):
-        read_scan("output.directory=a,b")
 
 
 # ---- scripts ----
@@ -158,26 +152,13 @@ def test_everything_is_quoted(site):
     assert "export PATH='/opt/$(id) x':$PATH" in script(job)
 
 
-def test_an_element_of_an_array_has_its_value_and_directory(site):
+def test_an_element_of_an_array_has_its_share(site):
     place = site('platform = "cpu"\n[environment]\nNOTE = ""')
-    scans = Scans((Scan("equation.viscosity", ("1e-3", "2e-3")),))
-    text = script(Job(place, "run.toml", ("time.end=2",), 1, scans=scans, directory="out/x"))
+    sweep = read_scan("equation.viscosity=1e-3,2e-3").override
+    text = script(Job(place, "run.toml", ("time.end=2", sweep), 1, jobs=2))
     assert "array=0-1" in directives(text)
-    assert arguments(text, SLURM_ARRAY_TASK_ID="1")[-4:] == [
-        "run.toml", "time.end=2", "equation.viscosity=2e-3", "output.directory=out/x/equation.viscosity=2e-3",
-    ]  # fmt: skip
-
-
-def test_scans_of_two_keys_are_every_combination(site):
-    scans = read_scans(["equation.viscosity=1e-3,2e-3", "grid.shape=[8,8],[16,16],[32,32]"])
-    text = script(
-        Job(site('platform = "cpu"\n[environment]\nNOTE = ""'), "run.toml", (), 1, scans=scans, directory="o")
-    )
-    assert "array=0-5" in directives(text)
-    assert arguments(text, SLURM_ARRAY_TASK_ID="4")[-4:] == [
-        "run.toml", "equation.viscosity=2e-3", "grid.shape=[16,16]",
-        "output.directory=o/equation.viscosity=2e-3_grid.shape=_16_16",
-    ]  # fmt: skip
+    words = ["run.toml", "time.end=2", sweep, "--jobs", "2", "--job", "1"]
+    assert arguments(text, SLURM_ARRAY_TASK_ID="1")[-len(words) :] == words
 
 
 def test_built_packages_hold_scripts_and_sites(tmp_path):
