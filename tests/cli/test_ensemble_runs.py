@@ -177,6 +177,7 @@ def test_jobs_share_the_members_and_leave_their_bits_alone(run_file, here, tmp_p
     (folder / "member-0001" / "stop").touch()
     assert here(*jobs, 0).returncode == 75
     assert not (folder / "member-0003").exists(), "a member of the other job"
+    assert "\n3 of 4 members were begun\njobs: 1 stopped (0000-of-0002)\n" in here("info", folder).stdout
     assert here(*jobs, 1).returncode == 0, "the other job's members have come to their ends"
     assert here("resume", folder, "--jobs", 2, "--job", 0).returncode == 0
     for name in NAMES:
@@ -185,8 +186,10 @@ def test_jobs_share_the_members_and_leave_their_bits_alone(run_file, here, tmp_p
     said = [line.partition(" I ")[2].partition(";")[0] for line in (folder / "log.txt").read_text().splitlines()]
     first, second = "job 0 of 2 carries out member-0000 to member-0002", "job 1 of 2 carries out member-0003"
     assert said == [first, second, first]
-    runs = json.loads(here("info", folder, "--json").stdout)["runs"]
-    assert [run["state"] for run in runs] == ["finished"] * 4
+    facts = json.loads(here("info", folder, "--json").stdout)
+    assert [run["state"] for run in facts["runs"]] == ["finished"] * 4
+    assert [(job["name"], job["state"]) for job in facts["jobs"]] == [(f"000{n}-of-0002", "finished") for n in (0, 1)]
+    assert here("info", folder).stdout.endswith("\njobs: 2 finished\n")
     assert here("verify", folder).returncode == 0
     assert here("resume", folder).returncode == 0, "one job takes what several have left"
 

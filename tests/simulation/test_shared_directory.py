@@ -10,6 +10,7 @@ import pytest
 from solver.config import ConfigError, Share
 from solver.io import RunDirectory
 from solver.loop import BlowUp
+from solver.reading import job_statuses, jobs_line
 from solver.simulation import CommonFiles, locked_run_directory, shared_directory
 from solver.simulation.directory import live_jobs
 
@@ -95,8 +96,10 @@ def test_a_killed_job_counts_as_dead(directory):
         lock = directory.jobs / "0001-of-0004" / ".lock"
         content = json.loads(lock.read_text())
         assert live_jobs(directory) == ["0001-of-0004"]
+        assert [job.state for job in job_statuses(directory)] == ["running"]
     lock.write_text(json.dumps({**content, "pid": 2**22 + 1}))
     assert live_jobs(directory) == []
+    assert jobs_line(job_statuses(directory)) == "1 killed (0001-of-0004)"
     lock.write_text(json.dumps({**content, "host": "elsewhere"}))
     assert live_jobs(directory) == ["0001-of-0004"]
     lock.write_text(json.dumps({**content, "host": "elsewhere", "time": content["time"] - 60}))
