@@ -14,12 +14,14 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 
 from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import ConfigError, Share, Source, read_toml
 from solver.io import DirectoryLock, RunDirectory, TakenError, record_provenance, remove_leftovers, write_text
+from solver.io.files import publish
 from solver.simulation.directory import end_recorded, live_jobs, refuse_link, refuse_other_physics, take
 
 TURN_SECONDS = 60.0  # a job waits so long until those that started at the same time have written their files
@@ -78,7 +80,7 @@ def shared_directory(
                 stack.enter_context(log_to(own.log))
                 record_provenance(own.provenance, devices)
                 with _in_turn(directory):
-                    _write_common_files(directory, share, files, devices)
+                    _write_common_files(directory, share, files)
                     with log_to(directory.log):
                         LOGGER.info("%s carries out %s; its log is %s", share, does, own.log)
         with end_recorded(lock):
@@ -104,9 +106,8 @@ def _in_turn(directory: RunDirectory) -> Iterator[None]:
         lock.release()
 
 
-def _write_common_files(
-    directory: RunDirectory, share: Share, files: CommonFiles, devices: Sequence[jax.Device]
-) -> None:
+def _write_common_files(directory: RunDirectory, share: Share, files: CommonFiles) -> None:
+    own = RunDirectory(directory.jobs / share.folder)
     refuse_link(directory.log)
     others = [name for name in live_jobs(directory) if name != share.folder]
     _refuse_other_number(directory, share, others)
@@ -117,10 +118,17 @@ def _write_common_files(
         _refuse_other_run_file(directory, before, files.run_file, others)
     remove_leftovers(directory.path)
     for source in files.sources:
-        write_text(directory.path / source.copy_name, source.content)
-    write_text(directory.members, files.members)
-    record_provenance(directory.provenance, devices)
-    write_text(directory.run_file, files.run_file)  # last: a job that finds it finds the others too
+        _put(own, directory.path / source.copy_name, source.content)
+    _put(own, directory.members, files.members)
+    _put(own, directory.provenance, own.provenance.read_bytes())
+    _put(own, directory.run_file, files.run_file)  # last: a job that finds it finds the others too
+
+
+def _put(own: RunDirectory, path: Path, content: str | bytes) -> None:
+    """Write a file in the job's own folder, and move it to its place as a whole, also where locks do not hold."""
+    made = own.path / f"{path.name}.common"
+    write_text(made, content)
+    publish(made, path)
 
 
 def _refuse_other_number(directory: RunDirectory, share: Share, others: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The files that the jobs of an ensemble have in common: written once, compared by the others."""
 
+import fcntl
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -23,11 +24,18 @@ def directory(tmp_path):
     return RunDirectory(tmp_path / "many")
 
 
+def no_locks(*arguments):
+    raise OSError("no locks")
+
+
 def hold(directory, job=0, jobs=4, files=FILES):
     return shared_directory(directory, Share(job, jobs), files, jax.devices(), "some members")
 
 
-def test_jobs_that_start_at_one_time_all_begin(directory, caplog):
+@pytest.mark.parametrize("locks", [True, False], ids=["locks", "a file system without locks"])
+def test_jobs_that_start_at_one_time_all_begin(directory, caplog, monkeypatch, locks):
+    if not locks:
+        monkeypatch.setattr(fcntl, "flock", no_locks)
     caplog.set_level("INFO", "slabwave")
     started = threading.Barrier(8, timeout=20)
 
