@@ -36,8 +36,11 @@ from solver.simulation import Profile, refuse_earlier_end, refuse_other_physics
 from solver.stop import StopRequest
 
 
-def refuse_another_run(directory: RunDirectory, config: Config) -> None:
-    """Raises ConfigError if a run file has other physics than the run in a directory, or an earlier end."""
+def refuse_another_run(directory: RunDirectory, config: Config, share: Share | None = None) -> None:
+    """Raises ConfigError if a run file has other physics than the run in a directory, or an earlier end.
+
+    Of an ensemble the members of a share are compared, all by default: those of other jobs may be changing now.
+    """
     before = assemble.parse_run_file(directory.run_file).to_table()
     refuse_other_physics(
         directory,
@@ -47,7 +50,7 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
         otherwise=f"; slabwave resume {directory.path} --branch NEW key=value … goes on with others in a directory NEW",
     )
     refuse_earlier_end(directory, config.time.end)
-    refuse_members(config, directory)
+    refuse_members(config, directory, share)
 
 
 def run_job(
@@ -82,7 +85,7 @@ def run_job(
         stop.listen()  # again, since joining replaces the signal handlers
         lines = [*report(launch, assembly.devices), *notes]
         if makes_data_set(config):
-            finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues)
+            finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues, share=share)
         elif config.members:
             finished = run_members(assembly, directory, stop, lines, continues=continues, share=share)
         else:

@@ -31,9 +31,11 @@ from solver.stop import StopRequest
 OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 
-def refuse_members(config: Config, directory: RunDirectory) -> None:
+def refuse_members(config: Config, directory: RunDirectory, share: Share | None = None) -> None:
     """Raises ConfigError if a member has other physics than the run in its directory, or an earlier end."""
-    for member, folder in zip(config.members, member_directories(config, directory), strict=True):
+    folders = member_directories(config, directory)
+    for number in range(0) if config.ensemble is None else config.ensemble.numbers(share):
+        member, folder = config.members[number], folders[number]
         if folder.run_file.exists():
             now = member.to_table()
             refuse_other_physics(folder, read_toml(folder.run_file), now, "the end and limits of [time]")
@@ -111,9 +113,9 @@ def _held(
     config, devices = assembly.config, list(assembly.mesh.devices.flat)
     names = [folder.path.name for folder in folders]
     if share is not None:
-        files = CommonFiles(config.to_toml(), _table(names, values), config.sources)
         assert config.ensemble is not None
         own = [names[number] for number in config.ensemble.numbers(share)]
+        files = CommonFiles(config.to_toml(), _table(names, values), own, config.sources)
         does = own[0] if len(own) == 1 else f"{own[0]} to {own[-1]}"
         with shared_directory(directory, share, files, devices, does) as lock:
             yield lock

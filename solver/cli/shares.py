@@ -38,8 +38,6 @@ def check_jobs(config: Config, jobs: int) -> None:
         raise ConfigError(f"--jobs {jobs}: 1 or more is needed")
     if config.ensemble is None:
         raise ConfigError(f"--jobs {jobs}: the run file has no members that jobs could share; [ensemble] is needed")
-    if "well" in config.outputs:
-        raise ConfigError(f"--jobs {jobs}: one job makes a data set; leave --jobs out, or output.well")
     most, together = config.ensemble.max_jobs, config.ensemble.together
     if jobs > most:
         count = f"{config.ensemble.count} members"

@@ -140,14 +140,14 @@ def end_recorded(lock: DirectoryLock | None) -> Iterator[None]:
     _set_state(lock, "finished" if lock is None or lock.state == "running" else lock.state)
 
 
-def live_jobs(directory: RunDirectory) -> list[str]:
+def live_jobs(directory: RunDirectory, pattern: str = "*-of-*") -> list[str]:
     """Names of the folders of those jobs that carry out members of an ensemble now."""
-    return [folder.name for folder in sorted(directory.jobs.glob("*-of-*")) if live_holder(folder)]
+    return [folder.name for folder in sorted(directory.jobs.glob(pattern)) if live_holder(folder)]
 
 
 def _refuse_live_jobs(directory: RunDirectory) -> None:
-    """Raises ConfigError if jobs carry out members of the ensemble now."""
-    names = live_jobs(directory)
+    """Raises ConfigError if jobs carry out members of the ensemble now, or make its data set."""
+    names = live_jobs(directory, "*")
     if names:
         raise ConfigError(
             f"{directory.path}: jobs {', '.join(names)} carry out its members; wait for them, or stop them"

@@ -7,6 +7,8 @@ files that all have in common. A job that carries out all members by itself hold
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import random
 import time
@@ -34,12 +36,14 @@ class CommonFiles:
 
     Args:
         run_file: text of config.toml.
-        members: text of members.csv.
+        members: text of members.csv: a line for each member, which its name begins.
+        own: names of the job's own members: the lines of others are those of their jobs, which may have drawn again.
         sources: the user's own files, which are copied into the directory.
     """
 
     run_file: str
     members: str
+    own: Sequence[str] = ()
     sources: Sequence[Source] = ()
 
 
@@ -111,17 +115,36 @@ def _write_common_files(directory: RunDirectory, share: Share, files: CommonFile
     refuse_link(directory.log)
     others = [name for name in live_jobs(directory) if name != share.folder]
     _refuse_other_number(directory, share, others)
-    before = directory.run_file.read_text(encoding="utf-8") if directory.run_file.exists() else None
-    if before == files.run_file and directory.members.exists():
-        return
+    before, table = (_text(path) for path in (directory.run_file, directory.members))
     if before is not None and before != files.run_file:
         _refuse_other_run_file(directory, before, files.run_file, others)
+    members = files.members if table is None else _with_lines_of_others(files, table)
+    if (before, table) == (files.run_file, members):
+        return
     remove_leftovers(directory.path)
     for source in files.sources:
         _put(own, directory.path / source.copy_name, source.content)
-    _put(own, directory.members, files.members)
+    _put(own, directory.members, members)
     _put(own, directory.provenance, own.provenance.read_bytes())
     _put(own, directory.run_file, files.run_file)  # last: a job that finds it finds the others too
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def _with_lines_of_others(files: CommonFiles, table: str) -> str:
+    """members.csv with the lines of other jobs' members as they stand in the file, if it has the same columns."""
+    now, before = (csv.DictReader(io.StringIO(text)) for text in (files.members, table))
+    columns = before.fieldnames or []
+    if set(columns) != set(now.fieldnames or []):
+        return files.members
+    there = {row["member"]: row for row in before if row["member"] not in files.own}
+    merged = io.StringIO()
+    writer = csv.DictWriter(merged, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(there.get(row["member"], row) for row in now)
+    return merged.getvalue()
 
 
 def _put(own: RunDirectory, path: Path, content: str | bytes) -> None:

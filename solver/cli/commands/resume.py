@@ -48,8 +48,8 @@ def run(options: argparse.Namespace) -> int:
     from solver.cli.job import refuse_another_run, run_job
 
     # the directory may have been moved: the run continues in the one that the command names
-    config = continued_data_set(replace(config, directory=str(directory.path)), directory)
-    refuse_another_run(directory, config)
+    config = continued_data_set(replace(config, directory=str(directory.path)), directory, share)
+    refuse_another_run(directory, config, share)
     return run_job(config, directory, options, share)
 
 

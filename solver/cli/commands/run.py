@@ -46,8 +46,8 @@ def run(options: argparse.Namespace) -> int:
     if not options.resume:
         refuse_occupied(directory, config.known_outputs)
     elif directory.run_file.exists():
-        config = continued_data_set(config, directory)
-        refuse_another_run(directory, config)
+        config = continued_data_set(config, directory, share)
+        refuse_another_run(directory, config, share)
         refuse_blow_up_again(directory, config)
     return run_job(config, directory, options, share, _profile(config, directory, options.profile))
 
