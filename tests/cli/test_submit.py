@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 FLOW = str(ROOT / "runs" / "taylor_green.toml")
 MANY = """
 [ensemble]
-members = 8
+members = 4
 draw = { "initial.amplitude" = { uniform = [1.0, 2.0] } }
 """
 
@@ -68,10 +68,10 @@ def test_a_scan_is_read_beside_overrides(capsys):
     ("words", "jobs"),
     [
         (["--jobs", 3], 3),
-        (["--scan", "equation.viscosity=1,2", "--scan", "random.seed=1,2,3"], 6),
+        (["--scan", "equation.viscosity=1,2", "--scan", "random.seed=1,2"], 4),
         (["--scan", "equation.viscosity=1,2", "--jobs", 5], 5),
-        (["--scan", "equation.viscosity=1,2", "ensemble.together=8"], 2),
-        (["--scan", "equation.viscosity=1,2", "ensemble.together=16"], 1),
+        (["--scan", "equation.viscosity=1,2", "ensemble.together=4"], 2),
+        (["--scan", "equation.viscosity=1,2", "ensemble.together=8"], 1),
     ],
 )
 def test_jobs_share_the_members_of_an_ensemble(capsys, tmp_path, words, jobs):
