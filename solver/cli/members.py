@@ -33,8 +33,10 @@ OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 def refuse_members(config: Config, directory: RunDirectory, share: Share | None = None) -> None:
     """Raises ConfigError if a member has other physics than the run in its directory, or an earlier end."""
+    if config.ensemble is None:
+        return
     folders = member_directories(config, directory)
-    for number in range(0) if config.ensemble is None else config.ensemble.numbers(share):
+    for number in config.ensemble.numbers(share):
         member, folder = config.members[number], folders[number]
         if folder.run_file.exists():
             now = member.to_table()

@@ -80,6 +80,7 @@ def shared_directory(
                 lock = take(own)
                 stack.callback(_remove_stop_file, directory)  # after the lock is released
                 stack.callback(lock.release)
+                stack.enter_context(end_recorded(lock))
                 refuse_link(own.log)
                 stack.enter_context(log_to(own.log))
                 record_provenance(own.provenance, devices)
@@ -87,8 +88,7 @@ def shared_directory(
                     _write_common_files(directory, share, files)
                     with log_to(directory.log):
                         LOGGER.info("%s carries out %s; its log is %s", share, does, own.log)
-        with end_recorded(lock):
-            yield lock
+        yield lock
 
 
 @contextmanager

@@ -74,6 +74,7 @@ def test_live_jobs_keep_others_away(directory, monkeypatch):
             locked_run_directory(directory, RUN, jax.devices(), (), continues=True),
         ):
             pass
+    assert jobs_line(job_statuses(directory)) == "2 failed (0000-of-0002, 0000-of-0004), 1 finished"
     monkeypatch.setattr("solver.simulation.shared.TURN_SECONDS", 0.3)
     with (
         locked_run_directory(directory, RUN, jax.devices(), (), continues=True),
