@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import jax
 from solver.assemble.build import Assembly, abstract_assembly
 from solver.assemble.devices import least_memory, mesh_shape
 from solver.cluster import largest
-from solver.config import Config
+from solver.config import Config, Share
 from solver.loop import signature
 from solver.mesh import device_mesh
 
@@ -37,36 +37,39 @@ class Batch:
     numbers: tuple[int, ...]
 
 
-def batches(config: Config, devices: Sequence[jax.Device]) -> list[Batch]:
+def batches(config: Config, devices: Sequence[jax.Device], share: Share | None = None) -> list[Batch]:
     """The members of an ensemble in batches. The same on every process, and after a restart with the same devices.
 
     Members are of one kind where their equations, steppers and step controls differ in numbers alone. Batches of one
-    kind are equally large, with places left over in the last one.
+    kind are equally large, with places left over in the last one. If `ensemble.together` is a number, each of them
+    holds so many members, whatever the devices, so that jobs with other devices divide the members in the same way.
 
     Args:
         config: of the ensemble.
         devices: of the run.
+        share: the part of the members that is carried out; all of them by default.
     """
     assert config.ensemble is not None
     whole = device_mesh(devices=devices, shape=mesh_shape(config, len(devices)))
-    alone = [Assembly(member, whole) for member in config.members]
+    alone = {number: Assembly(config.members[number], whole) for number in config.ensemble.numbers(share)}
     found: list[Batch] = []
     for kind in _kinds(alone):
         size = _size(config, len(kind), alone[kind[0]], devices)
         parts = _parts(config, size, len(devices))
         places = math.ceil(size / parts) * parts
         mesh = device_mesh(devices=devices, shape=mesh_shape(config, len(devices) // parts), members=parts)
-        for first in range(0, len(kind), places):
-            numbers = tuple(kind[first : first + places])
+        each = places if config.ensemble.together == "auto" else size
+        for first in range(0, len(kind), each):
+            numbers = tuple(kind[first : first + each])
             made = (alone[n] if places == 1 else Assembly(config.members[n], mesh) for n in numbers)
             found.append(Batch(tuple(made), places, numbers))
     return sorted(found, key=lambda batch: batch.numbers)
 
 
-def _kinds(alone: Sequence[Assembly]) -> list[list[int]]:
+def _kinds(alone: Mapping[int, Assembly]) -> list[list[int]]:
     """Numbers of the members of each kind."""
     kinds: list[tuple[Any, list[int]]] = []
-    for number, run in enumerate(alone):
+    for number, run in alone.items():
         own = signature((run.equation, run.stepper, run.control))
         for known, numbers in kinds:
             if known == own:
@@ -79,7 +82,7 @@ def _kinds(alone: Sequence[Assembly]) -> list[list[int]]:
 
 def planned_sizes(config: Config, devices: int, on_gpu: bool) -> list[int]:
     """How many members of each kind go together on so many devices; touches none, and leaves their memory aside."""
-    members = [abstract_assembly(member, devices) for member in config.members]
+    members = {number: abstract_assembly(member, devices) for number, member in enumerate(config.members)}
     return [_chosen(config, len(kind), members[kind[0]], devices, on_gpu, None) for kind in _kinds(members)]
 
 
@@ -92,7 +95,7 @@ def _chosen(config: Config, count: int, member: Assembly, devices: int, on_gpu: 
     assert config.ensemble is not None
     wanted = config.ensemble.together
     if wanted != "auto":
-        return min(wanted, count)
+        return min(wanted, config.ensemble.count)
     if config.devices.engine != "slabwave" or _fixed_mesh(config):
         return 1
     fitting = devices * (POINTS_ON_GPU if on_gpu else POINTS_ON_CPU) // math.prod(member.grid.shape)

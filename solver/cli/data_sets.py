@@ -12,7 +12,7 @@ from dataclasses import replace
 from solver import assemble
 from solver.cli.members import member_directories, run_members
 from solver.cluster import LOGGER, Agreement, is_first, log_to
-from solver.config import Config, ConfigError, read_toml
+from solver.config import Config, ConfigError, Share, read_toml
 from solver.config.ensemble import MOST_AGAIN
 from solver.dataset import data_set_of, make_data_set
 from solver.dataset.plan import drawn_once_more
@@ -22,6 +22,7 @@ from solver.reading import run_status
 from solver.stop import StopRequest
 
 SET_ASIDE = "blown-up"  # folder of members that blew up and were drawn again
+MAKING = "data-set"  # folder beside those of the jobs: of the one that makes the data set
 NAME = re.compile(r"member-(\d+)-again-(\d+)")
 
 
@@ -30,15 +31,20 @@ def makes_data_set(config: Config) -> bool:
     return bool(config.members) and "well" in config.outputs
 
 
-def continued_data_set(config: Config, directory: RunDirectory) -> Config:
+def continued_data_set(config: Config, directory: RunDirectory, share: Share | None = None) -> Config:
     """An ensemble as it stands in its directory: with the draws of members that blew up and were drawn again.
 
     Raises:
-        ConfigError: a member was begun with other times or fields of its states, or without any.
+        ConfigError: a member of the share was begun with other times or fields of its states, or without any.
     """
     if not makes_data_set(config):
         return config
-    _refuse_other_states(config, directory)
+    _refuse_other_states(config, directory, share)
+    return _drawn_by_now(config, directory)
+
+
+def _drawn_by_now(config: Config, directory: RunDirectory) -> Config:
+    """The same ensemble with the latest draws of all members, by the folders of those that blew up."""
     matches = [NAME.fullmatch(path.name) for path in (directory.path / SET_ASIDE).glob("member-*")]
     attempts: dict[int, int] = {}
     for match in filter(None, matches):
@@ -46,9 +52,9 @@ def continued_data_set(config: Config, directory: RunDirectory) -> Config:
     return config.drawn_again(attempts) if attempts else config
 
 
-def _refuse_other_states(config: Config, directory: RunDirectory) -> None:
-    now = config.to_table()["output"]["well"]
-    for folder in member_directories(config, directory):
+def _refuse_other_states(config: Config, directory: RunDirectory, share: Share | None) -> None:
+    now, folders = config.to_table()["output"]["well"], member_directories(config, directory)
+    for folder in (folders[number] for number in _numbers(config, share)):
         if not folder.run_file.exists():
             continue
         before = read_toml(folder.run_file).get("output", {}).get("well")
@@ -62,39 +68,105 @@ def _refuse_other_states(config: Config, directory: RunDirectory) -> None:
 
 
 def run_members_of_data_set(
-    assembly: assemble.Assembly, directory: RunDirectory, stop: StopRequest, lines: Sequence[str], *, continues: bool
+    assembly: assemble.Assembly,
+    directory: RunDirectory,
+    stop: StopRequest,
+    lines: Sequence[str],
+    *,
+    continues: bool,
+    share: Share | None = None,
 ) -> bool:
     """Carry out all members, draw those again that blew up, and make the data set of the others. Collective.
 
+    Of several jobs each draws its own members again, and the one whose members come to their ends last makes the data
+    set of all.
+
     Args:
-        assembly, directory, stop, lines, continues: as in `run_members`.
+        assembly, directory, stop, lines, continues, share: as in `run_members`.
 
     Returns:
-        Whether all members came to their ends and the data set is complete.
+        Whether all members of the job came to their ends and the data set is complete, or left to another job.
 
     Raises:
         BlowUp: after the data set was made, if some members blew up as often as they were drawn.
         ConfigError: members whose states make no data set.
     """
-    config = assembly.config
+    config, held = assembly.config, directory if share is None else RunDirectory(directory.jobs / share.folder)
     while True:
         failure = None
         try:
-            if not run_members(replace(assembly, config=config), directory, stop, lines, continues=continues):
+            if not run_members(
+                replace(assembly, config=config), directory, stop, lines, continues=continues, share=share
+            ):
                 return False
         except BlowUp as error:
             failure = error
-        blown_up = _blown_up(config, directory) if failure else []
-        with _held(directory):
+        blown_up = _blown_up(config, directory, share) if failure else []
+        with _held(held):
             again = drawn_once_more(config, blown_up)
-            if not again:
+            if again:
+                _set_aside(directory, again)
+            elif share is None:
                 complete = _make(config, directory, blown_up, stop)
-                break
-            _set_aside(directory, again)
+        if not again:
+            break
         config, continues = config.drawn_again(again), True
+    if share is not None:
+        complete = _make_after_all(config, directory, stop)
     if failure is not None:
         raise failure
     return complete
+
+
+def _make_after_all(config: Config, directory: RunDirectory, stop: StopRequest) -> bool:
+    """Make the data set if the members of all jobs are over, and no other job makes it; whether nothing is left to do.
+
+    Every job looks after its own members are over, so that the last one finds all of them over.
+    """
+    blown_up: list[int] = []
+    with ExitStack() as stack:
+        makes = ""
+        with Agreement("data set").together():
+            if is_first():
+                config = _drawn_by_now(config, directory)
+                over = _over(config, directory)
+                if over is None:
+                    LOGGER.info("data set: members of other jobs are not over; the last job makes it of all")
+                else:
+                    makes, blown_up = _take_making(directory, stack), over
+        return _make(config, directory, blown_up, stop) if Agreement("data set").tell(makes) else True
+
+
+def _take_making(directory: RunDirectory, stack: ExitStack) -> str:
+    """Hold the folder of the job that makes the data set; an empty text if another job does."""
+    folder = RunDirectory(directory.jobs / MAKING)
+    make_folder(folder.path)
+    try:
+        stack.enter_context(_locked(folder))
+    except TakenError:
+        LOGGER.info("data set: another job makes it")
+        return ""
+    return "yes"
+
+
+def _over(config: Config, directory: RunDirectory) -> list[int] | None:
+    """Numbers of the members that blew up for good, if all members of all jobs are over; None if some are not."""
+    blown_up = []
+    for number, folder in enumerate(member_directories(config, directory)):
+        try:
+            now = run_status(folder)
+        except ConfigError:  # it was not begun, or is set aside at this moment
+            return None
+        if now.status == "blown up":
+            blown_up.append(number)
+        elif now.status != "finished" or now.t < config.members[number].time.end * (1 - 1e-9):
+            return None
+    return None if drawn_once_more(config, blown_up) else blown_up
+
+
+def _numbers(config: Config, share: Share | None) -> range:
+    assert config.ensemble is not None
+    return config.ensemble.numbers(share)
 
 
 def _make(config: Config, directory: RunDirectory, blown_up: list[int], stop: StopRequest) -> bool:
@@ -111,12 +183,12 @@ def _make(config: Config, directory: RunDirectory, blown_up: list[int], stop: St
     return bool(Agreement("data set").tell(complete))
 
 
-def _blown_up(config: Config, directory: RunDirectory) -> list[int]:
-    """Numbers of the members that blew up. The first process reads them."""
+def _blown_up(config: Config, directory: RunDirectory, share: Share | None) -> list[int]:
+    """Numbers of the members that blew up, of those of a job. The first process reads them."""
     numbers: list[int] = []
     if is_first():
         folders = member_directories(config, directory)
-        numbers = [n for n, folder in enumerate(folders) if run_status(folder).status == "blown up"]
+        numbers = [n for n in _numbers(config, share) if run_status(folders[n]).status == "blown up"]
     told: list[int] = json.loads(Agreement("data set").tell(json.dumps(numbers)))
     return told
 
@@ -135,21 +207,21 @@ def _set_aside(directory: RunDirectory, again: dict[int, int]) -> None:
 
 @contextmanager
 def _held(directory: RunDirectory) -> Iterator[None]:
-    """Hold the ensemble's directory on the first process, and write to its log. Collective."""
+    """Hold the ensemble's directory, or the folder of a job, on the first process, and write to its log. Collective."""
     with ExitStack() as stack:
         with Agreement("data set").together():
             if is_first():
-                stack.enter_context(_locked(directory))
+                try:
+                    stack.enter_context(_locked(directory))
+                except TakenError as error:
+                    raise ConfigError(f"{directory.path}: {error}; wait for it, or stop it") from None
         yield
 
 
 @contextmanager
 def _locked(directory: RunDirectory) -> Iterator[None]:
     state = read_lock(directory.path / ".lock").get("state", "finished")
-    try:
-        lock = DirectoryLock(directory.path, os.environ)
-    except TakenError as error:
-        raise ConfigError(f"{directory.path}: {error}; wait for it, or stop it") from None
+    lock = DirectoryLock(directory.path, os.environ)
     try:
         with log_to(directory.log):
             yield

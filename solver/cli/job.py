@@ -30,14 +30,17 @@ from solver.cluster import (
     start_log,
     will_be_cpu,
 )
-from solver.config import Config, ConfigError
+from solver.config import Config, ConfigError, Share
 from solver.io import RunDirectory
 from solver.simulation import Profile, refuse_earlier_end, refuse_other_physics
 from solver.stop import StopRequest
 
 
-def refuse_another_run(directory: RunDirectory, config: Config) -> None:
-    """Raises ConfigError if a run file has other physics than the run in a directory, or an earlier end."""
+def refuse_another_run(directory: RunDirectory, config: Config, share: Share | None = None) -> None:
+    """Raises ConfigError if a run file has other physics than the run in a directory, or an earlier end.
+
+    Of an ensemble the members of a share are compared, all by default: those of other jobs may be changing now.
+    """
     before = assemble.parse_run_file(directory.run_file).to_table()
     refuse_other_physics(
         directory,
@@ -47,13 +50,28 @@ def refuse_another_run(directory: RunDirectory, config: Config) -> None:
         otherwise=f"; slabwave resume {directory.path} --branch NEW key=value … goes on with others in a directory NEW",
     )
     refuse_earlier_end(directory, config.time.end)
-    refuse_members(config, directory)
+    refuse_members(config, directory, share)
 
 
 def run_job(
-    config: Config, directory: RunDirectory, options: argparse.Namespace, profile: Profile | None = None
+    config: Config,
+    directory: RunDirectory,
+    options: argparse.Namespace,
+    share: Share | None = None,
+    profile: Profile | None = None,
 ) -> int:
-    """Run or continue what a checked run file describes; `profile` traces some steps. Returns the exit code."""
+    """Run or continue what a checked run file describes.
+
+    Args:
+        config: the run file.
+        directory: where it writes.
+        options: of the command.
+        share: the part of an ensemble that is carried out; all of it by default.
+        profile: traces some steps.
+
+    Returns:
+        The exit code.
+    """
     checkpoints = config.outputs.get("checkpoints")
     by_mpi = checkpoints is not None and checkpoints.parameters.get("layout") == "shared"
     address = (options.coordinator, options.processes, options.process)
@@ -67,9 +85,9 @@ def run_job(
         stop.listen()  # again, since joining replaces the signal handlers
         lines = [*report(launch, assembly.devices), *notes]
         if makes_data_set(config):
-            finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues)
+            finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues, share=share)
         elif config.members:
-            finished = run_members(assembly, directory, stop, lines, continues=continues)
+            finished = run_members(assembly, directory, stop, lines, continues=continues, share=share)
         else:
             finished = run_one(assembly, directory, stop, lines, continues=continues, profile=profile)
         if not finished:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,30 @@ from typing import Any
 from solver import assemble
 from solver.cli.one_run import blew_up_under, one_of_several, run_one
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
-from solver.config import Config, read_toml
-from solver.io import RunDirectory, write_text
+from solver.config import Config, Share, read_toml
+from solver.io import DirectoryLock, RunDirectory, write_text
 from solver.loop import BlowUp, Members
 from solver.reading import run_status
-from solver.simulation import carry_out_together, locked_run_directory, refuse_earlier_end, refuse_other_physics
+from solver.simulation import (
+    CommonFiles,
+    carry_out_together,
+    locked_run_directory,
+    refuse_earlier_end,
+    refuse_other_physics,
+    shared_directory,
+)
 from solver.stop import StopRequest
 
 OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 
-def refuse_members(config: Config, directory: RunDirectory) -> None:
+def refuse_members(config: Config, directory: RunDirectory, share: Share | None = None) -> None:
     """Raises ConfigError if a member has other physics than the run in its directory, or an earlier end."""
-    for member, folder in zip(config.members, member_directories(config, directory), strict=True):
+    if config.ensemble is None:
+        return
+    folders = member_directories(config, directory)
+    for number in config.ensemble.numbers(share):
+        member, folder = config.members[number], folders[number]
         if folder.run_file.exists():
             now = member.to_table()
             refuse_other_physics(folder, read_toml(folder.run_file), now, "the end and limits of [time]")
@@ -45,6 +57,7 @@ def run_members(
     lines: Sequence[str],
     *,
     continues: bool,
+    share: Share | None = None,
 ) -> bool:
     """Carry out each member that is not over, batch after batch. Collective.
 
@@ -56,9 +69,10 @@ def run_members(
         stop: asks for an early stop.
         lines: for the head of its log; the first one marks the start of each member's.
         continues: whether an existing ensemble may be continued.
+        share: the part of the members that this job carries out while others carry out the rest; all by default.
 
     Returns:
-        Whether all members came to their ends.
+        Whether all members of the job came to their ends.
 
     Raises:
         BlowUp: after all others, if some blew up.
@@ -66,30 +80,55 @@ def run_members(
     config, ensemble = assembly.config, assembly.config.ensemble
     assert ensemble is not None
     devices, folders = list(assembly.mesh.devices.flat), member_directories(config, directory)
-    shared = config.to_table()
-    values = [ensemble.values(number, shared) for number in range(len(folders))]
-    with locked_run_directory(
-        directory, config.to_toml(), devices, config.known_outputs, config.sources, continues=continues
-    ) as lock:
+    table = config.to_table()
+    values = [ensemble.values(number, table) for number in range(len(folders))]
+    with _held(assembly, directory, folders, values, continues, share) as lock:
         for line in lines:
             LOGGER.info(line)
-        with Agreement("members").together():
-            if is_first():
-                write_text(directory.members, _table([folder.path.name for folder in folders], values))
         run = _Run(directory, folders, values, stop, lines[:1], continues)
-        for batch in assemble.batches(config, devices):
+        for batch in assemble.batches(config, devices, share):
             if not run.carry_out(batch):
-                _remove_stop_file(directory)
+                if share is None:
+                    _remove_stop_file(directory)
                 if lock is not None:
                     lock.update_status(state="stopped")
                 return False
         if run.blown_up:
             names = ", ".join(folders[number].path.name for number in sorted(run.blown_up))
+            of = f"{len(ensemble.numbers(share))} members{f' of {share}' if share else ''}"
             raise BlowUp(
-                f"{directory.path}: {len(run.blown_up)} of {len(folders)} members blew up ({names}); the others came "
-                "to their ends"
+                f"{directory.path}: {len(run.blown_up)} of {of} blew up ({names}); the others came to their ends"
             )
     return True
+
+
+@contextmanager
+def _held(
+    assembly: assemble.Assembly,
+    directory: RunDirectory,
+    folders: Sequence[RunDirectory],
+    values: Sequence[Mapping[str, Any]],
+    continues: bool,
+    share: Share | None,
+) -> Iterator[DirectoryLock | None]:
+    """Hold the ensemble's directory, or the folder of a job that shares it, with the ensemble's own files written."""
+    config, devices = assembly.config, list(assembly.mesh.devices.flat)
+    names = [folder.path.name for folder in folders]
+    if share is not None:
+        assert config.ensemble is not None
+        own = [names[number] for number in config.ensemble.numbers(share)]
+        files = CommonFiles(config.to_toml(), _table(names, values), own, config.sources)
+        does = own[0] if len(own) == 1 else f"{own[0]} to {own[-1]}"
+        with shared_directory(directory, share, files, devices, does) as lock:
+            yield lock
+        return
+    with locked_run_directory(
+        directory, config.to_toml(), devices, config.known_outputs, config.sources, continues=continues
+    ) as lock:
+        with Agreement("members").together():
+            if is_first():
+                write_text(directory.members, _table(names, values))
+        yield lock
 
 
 class _Run:

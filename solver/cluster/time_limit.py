@@ -20,7 +20,7 @@ def end_of_job(environment: Mapping[str, str]) -> float | None:
         return float(environment["SLURM_JOB_END_TIME"])
     try:
         text = subprocess.run(
-            ["scontrol", "show", "job", environment["SLURM_JOB_ID"]],
+            ["scontrol", "show", "job", _job(environment)],
             capture_output=True,
             text=True,
             check=True,
@@ -30,6 +30,12 @@ def end_of_job(environment: Mapping[str, str]) -> float | None:
         return datetime.fromisoformat(match[1]).timestamp() if match else None
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
+
+
+def _job(environment: Mapping[str, str]) -> str:
+    """The job's number; of an array's element never that of the whole array, by which Slurm lists all elements."""
+    array, element = (environment.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
+    return f"{array}_{element}" if array and element else environment["SLURM_JOB_ID"]
 
 
 def ends_by_limit(limit: float | None, job_ends: float | None) -> bool:

@@ -1,6 +1,10 @@
 """Turns a run file and overrides into frozen, validated objects. Imports no JAX."""
 
-from solver.config.ensemble import EnsembleSection as EnsembleSection, member_name as member_name
+from solver.config.ensemble import (
+    EnsembleSection as EnsembleSection,
+    Share as Share,
+    member_name as member_name,
+)
 from solver.config.entry import Declared as Declared, Entry as Entry, Schema as Schema
 from solver.config.errors import ConfigError as ConfigError
 from solver.config.json_schema import json_schema as json_schema
@@ -29,4 +33,9 @@ from solver.config.sections import (
     seconds as seconds,
 )
 from solver.config.source import Source as Source, is_copy as is_copy
-from solver.config.toml import apply_override as apply_override, read_toml as read_toml
+from solver.config.toml import (
+    apply_override as apply_override,
+    as_toml as as_toml,
+    keys_of as keys_of,
+    read_toml as read_toml,
+)

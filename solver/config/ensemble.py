@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
@@ -76,6 +77,27 @@ class Draw(Section):
         return self.uniform or self.log_uniform or self.integers or self.choice or ()
 
 
+@dataclass(frozen=True)
+class Share:
+    """The part of an ensemble that one job carries out.
+
+    Args:
+        job: number of the job, from 0.
+        jobs: how many jobs share the members.
+    """
+
+    job: int
+    jobs: int
+
+    def __str__(self) -> str:
+        return f"job {self.job} of {self.jobs}"
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder with the job's own files."""
+        return f"{self.job:04d}-of-{self.jobs:04d}"
+
+
 class EnsembleSection(Section):
     """`[ensemble]`: the members, numbered from 0. Swept values change fastest from one member to the next.
 
@@ -131,6 +153,26 @@ class EnsembleSection(Section):
     def count(self) -> int:
         """How many members there are."""
         return self.members * len(self.combinations)
+
+    @property
+    def max_jobs(self) -> int:
+        """How many jobs can share the members, with one batch or more for each."""
+        return math.ceil(self.count / self._unit)
+
+    def numbers(self, share: Share | None) -> range:
+        """Members that a job carries out, which are neighbours; all of them without a share.
+
+        If `together` is a number, a job has whole batches, which do not depend on the number of jobs.
+        """
+        if share is None:
+            return range(self.count)
+        first, last = (self.max_jobs * job // share.jobs * self._unit for job in (share.job, share.job + 1))
+        return range(first, min(last, self.count))
+
+    @property
+    def _unit(self) -> int:
+        """How many members cannot be taken apart."""
+        return 1 if self.together == "auto" else min(self.together, self.count)
 
     @property
     def attempts(self) -> Mapping[int, int]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         DEAD_SECONDS as DEAD_SECONDS,
         DirectoryLock as DirectoryLock,
         TakenError as TakenError,
+        live_holder as live_holder,
         read_lock as read_lock,
     )
     from solver.io.manifest import (

@@ -34,6 +34,11 @@ class RunDirectory:
         return self.path / "members.csv"
 
     @property
+    def jobs(self) -> Path:
+        """Of an ensemble that several jobs share: a folder for each job, with its lock, log and provenance.json."""
+        return self.path / "jobs"
+
+    @property
     def provenance(self) -> Path:
         """Versions, devices, command lines."""
         return self.path / "provenance.json"

@@ -166,6 +166,28 @@ def read_lock(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def live_holder(folder: Path) -> dict[str, Any]:
+    """Record of the process that holds a directory's lock; empty if none does. Does not take the lock.
+
+    A holder on this host is dead when its process is gone, another one when it was silent for `DEAD_SECONDS`.
+    """
+    holder = read_lock(folder / ".lock")
+    if not holder or holder.get("released") or time.time() - holder.get("time", 0) > DEAD_SECONDS:
+        return {}
+    return holder if holder.get("host") != platform.node() or _is_there(holder.get("pid")) else {}
+
+
+def _is_there(process: Any) -> bool:
+    """Whether a process of this host exists."""
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, TypeError, ValueError):  # it belongs to another user, or the record is damaged
+        return True
+    return True
+
+
 def _changes(path: Path, seconds: float) -> bool:
     """Whether the file changes within `seconds`, in which a live holder would rewrite it."""
     read = lambda: (read_lock(path), path.stat().st_mtime_ns)  # noqa: E731

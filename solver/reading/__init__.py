@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         read_members as read_members,
     )
     from solver.reading.hours import device_hours as device_hours
+    from solver.reading.jobs import JobStatus as JobStatus, job_statuses as job_statuses, jobs_line as jobs_line
     from solver.reading.outcome import (
         AFTER_BLOW_UP as AFTER_BLOW_UP,
         RunStatus as RunStatus,

@@ -16,6 +16,7 @@ from solver.io import (
     DirectoryLock,
     RunDirectory,
     TakenError,
+    live_holder,
     newest_time,
     record_provenance,
     remove_leftovers,
@@ -110,11 +111,12 @@ def locked_run_directory(
         lock = None
         with Agreement("directory").together():
             if is_first():
-                lock = _take(directory)
+                lock = take(directory)
                 stack.callback(lock.release)
+                _refuse_live_jobs(directory)
                 if not continues:
                     refuse_occupied(directory, kinds)  # checked again, since no other run can start here now
-                _refuse_link(directory.log)
+                refuse_link(directory.log)
                 stack.enter_context(log_to(directory.log))
                 for path in {directory.path, *_written_by(kinds, directory)}:
                     if path.is_dir():
@@ -123,15 +125,36 @@ def locked_run_directory(
                     write_text(directory.path / source.copy_name, source.content)
                 write_text(directory.run_file, run_file)
                 record_provenance(directory.provenance, devices, notes)
-        try:
+        with end_recorded(lock):
             yield lock
-        except BaseException as error:
-            _set_state(lock, "blown up" if isinstance(error, BlowUp) else "failed")
-            raise
-        _set_state(lock, "finished" if lock is None or lock.state == "running" else lock.state)
 
 
-def _refuse_link(path: Path) -> None:
+@contextmanager
+def end_recorded(lock: DirectoryLock | None) -> Iterator[None]:
+    """Write into the status of a lock how the context ended."""
+    try:
+        yield
+    except BaseException as error:
+        _set_state(lock, "blown up" if isinstance(error, BlowUp) else "failed")
+        raise
+    _set_state(lock, "finished" if lock is None or lock.state == "running" else lock.state)
+
+
+def live_jobs(directory: RunDirectory, pattern: str = "*-of-*") -> list[str]:
+    """Names of the folders of those jobs that carry out members of an ensemble now."""
+    return [folder.name for folder in sorted(directory.jobs.glob(pattern)) if live_holder(folder)]
+
+
+def _refuse_live_jobs(directory: RunDirectory) -> None:
+    """Raises ConfigError if jobs carry out members of the ensemble now, or make its data set."""
+    names = live_jobs(directory, "*")
+    if names:
+        raise ConfigError(
+            f"{directory.path}: jobs {', '.join(names)} carry out its members; wait for them, or stop them"
+        )
+
+
+def refuse_link(path: Path) -> None:
     """Raises ConfigError if a file to append to is a symbolic link, which may lead to a file outside of the run."""
     if path.is_symlink():
         raise ConfigError(f"{path} is a symbolic link, which is not followed; remove it")
@@ -142,7 +165,12 @@ def _set_state(lock: DirectoryLock | None, state: str) -> None:
         lock.update_status(state=state)
 
 
-def _take(directory: RunDirectory) -> DirectoryLock:
+def take(directory: RunDirectory) -> DirectoryLock:
+    """Make a run's directory and lock it.
+
+    Raises:
+        ConfigError: another process is writing a run there, or the directory cannot be made.
+    """
     try:
         directory.path.mkdir(parents=True, exist_ok=True)
         return DirectoryLock(directory.path, os.environ)

@@ -1,14 +1,12 @@
-"""Scans: keys of the run file with several values each. Every combination is a run in its own directory."""
+"""Scans: keys of the run file with several values each, swept by the ensemble that the job array carries out."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
-from solver.config import ConfigError
+from solver.config import ConfigError, as_toml
 
 
 @dataclass(frozen=True)
@@ -19,66 +17,35 @@ class Scan:
     values: tuple[str, ...]
 
     @property
-    def overrides(self) -> list[str]:
-        """An override `key=value` for each value."""
-        return [f"{self.key}={value}" for value in self.values]
+    def override(self) -> str:
+        """The override that makes an ensemble sweep the key."""
+        return f'ensemble.sweep."{self.key}"=[{", ".join(map(as_toml, self.values))}]'
 
 
-@dataclass(frozen=True)
-class Scans:
-    """The product of scans: a run for each combination of their values; the last scan varies fastest.
-
-    Raises:
-        ConfigError: a key is scanned twice.
-    """
-
-    scans: tuple[Scan, ...]
-
-    def __post_init__(self) -> None:
-        keys = [scan.key for scan in self.scans]
-        twice = next((key for key in keys if keys.count(key) > 1), None)
-        if twice is not None:
-            raise ConfigError(f"--scan {twice}: given twice; all of its values go into one, {twice}=v1,v2,…")
-
-    @property
-    def runs(self) -> list[tuple[str, ...]]:
-        """The overrides of each run: one for each scan."""
-        return list(itertools.product(*(scan.overrides for scan in self.scans)))
-
-    def directories(self, base: str) -> list[str]:
-        """A directory below `base` for each run, named after its keys and values.
-
-        Raises:
-            ConfigError: two runs have the same name.
-        """
-        names = [re.sub(r"[^\w.+=-]+", "_", "_".join(run)).strip("_") for run in self.runs]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigError(f"--scan: two runs would write to {PurePosixPath(base) / name}")
-        return [str(PurePosixPath(base) / name) for name in names]
-
-
-def read_scans(written: Sequence[str]) -> Scans | None:
-    """All `--scan` of a command line; None if there are none.
+def read_scans(written: Sequence[str]) -> tuple[Scan, ...]:
+    """All `--scan` of a command line. Every value goes with every other; the last scan varies fastest.
 
     Raises:
-        ConfigError: see `read_scan` and `Scans`.
+        ConfigError: see `read_scan`; a key is scanned twice.
     """
-    return Scans(tuple(read_scan(text) for text in written)) if written else None
+    scans = tuple(read_scan(text) for text in written)
+    keys = [scan.key for scan in scans]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"--scan {twice}: given twice; all of its values go into one, {twice}=v1,v2,…")
+    return scans
 
 
 def read_scan(written: str) -> Scan:
     """Parse `section.key=v1,v2,…`. Commas inside brackets, braces or quotes belong to a value.
 
     Raises:
-        ConfigError: there is no key or no value, or the key is the directory.
+        ConfigError: there is no key or no value.
     """
     key, sign, text = written.partition("=")
     values = tuple(_split(text))
     if not sign or not re.fullmatch(r"[\w-]+(\.[\w-]+)+", key) or not all(values):
         raise ConfigError(f"--scan {written}: section.key=value,value,… is needed")
-    if key == "output.directory":
-        raise ConfigError(f"--scan {written}: each run has a directory of its own anyway; name another key")
     return Scan(key, values)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from solver.submit.scan import Scans
 from solver.submit.site import Site, slurm_folder
 
 PLACE = "# here `slabwave submit` writes the settings of a site, and the run's arguments\n"
@@ -27,8 +26,7 @@ class Job:
         requeues: whether the job puts itself back in the queue when its run stopped early.
         retries: number of times that it does so after a process was killed or crashed.
         options: more options of sbatch, by name; they override the site's.
-        scans: make the job an array with an element for each combination of values.
-        directory: output directory of the run; the runs of a scan have directories below it.
+        jobs: make the job an array of so many, which share the members of an ensemble.
         programs: folder of the `slabwave` to run; if None, the job searches for it.
     """
 
@@ -40,8 +38,7 @@ class Job:
     requeues: bool = True
     retries: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
-    scans: Scans | None = None
-    directory: str = ""
+    jobs: int | None = None
     programs: Path | None = None
 
 
@@ -65,7 +62,7 @@ def _directives(job: Job) -> dict[str, str | int | None]:
         "account": site.account,
         "constraint": site.constraint,
         "time": job.time,
-        "array": f"0-{len(job.scans.runs) - 1}" if job.scans else None,
+        "array": None if job.jobs is None else f"0-{job.jobs - 1}",
     }
     more: dict[str, str | int | None] = dict(_option(text) for text in site.sbatch)
     return {name: value for name, value in own.items() if value is not None} | more | dict(job.options) | _requeue(job)
@@ -105,18 +102,8 @@ def _settings(job: Job) -> list[str]:
         lines.append("SLABWAVE_RESTARTS=0")
     if job.retries:
         lines.append(f"SLABWAVE_RETRIES={job.retries}")
-    if job.scans is None:
-        return [*lines, f"set -- {_quoted([job.file, *job.overrides])}"]
-    directories = [f"output.directory={folder}" for folder in job.scans.directories(job.directory)]
-    shared = [word for word in job.overrides if word.partition("=")[0].strip() != "output.directory"]
-    count = len(job.scans.scans)
-    return [
-        *lines,
-        f"values=({_quoted([word for run in job.scans.runs for word in run])})",
-        f"directories=({_quoted(directories)})",
-        f'set -- {_quoted([job.file, *shared])} "${{values[@]:SLURM_ARRAY_TASK_ID*{count}:{count}}}" '
-        '"${directories[SLURM_ARRAY_TASK_ID]}"',
-    ]
+    share = "" if job.jobs is None else f' --jobs {job.jobs} --job "$SLURM_ARRAY_TASK_ID"'
+    return [*lines, f"set -- {_quoted([job.file, *job.overrides])}{share}"]
 
 
 def _quoted(words: Sequence[str]) -> str:

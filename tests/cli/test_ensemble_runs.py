@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,59 @@ def test_a_member_that_blows_up_leaves_the_others_alone(run_file, finished, here
     before = (folder / "member-0003" / "log.txt").read_text()
     assert here(*start).returncode == 3
     assert (folder / "member-0003" / "log.txt").read_text() == before, "the same run file would lead there again"
+
+
+def test_jobs_share_the_members_and_leave_their_bits_alone(run_file, here, tmp_path):
+    """Batches of three on two devices: job 0 has the first one, job 1 the member that is left, in three places too."""
+    whole, folder = tmp_path / "whole", tmp_path / "shared"
+    start = ("run", run_file, "--resume", "ensemble.together=3")
+    assert here(*start, f"output.directory={whole}").returncode == 0
+    places = re.findall(r"(\d of \d) places", (whole / "log.txt").read_text())
+    assert places == ["3 of 4", "1 of 4"], "what is together does not depend on the number of devices"
+    jobs = (*start, f"output.directory={folder}", "--jobs", 2, "--job")
+    (folder / "member-0001").mkdir(parents=True)
+    (folder / "member-0001" / "stop").touch()
+    assert here(*jobs, 0).returncode == 75
+    assert not (folder / "member-0003").exists(), "a member of the other job"
+    assert "\n3 of 4 members were begun\njobs: 1 stopped (0000-of-0002)\n" in here("info", folder).stdout
+    assert here(*jobs, 1).returncode == 0, "the other job's members have come to their ends"
+    assert here("resume", folder, "--jobs", 2, "--job", 0).returncode == 0
+    for name in NAMES:
+        assert_same_run(folder / name, whole / name)
+    assert (folder / "members.csv").read_text() == (whole / "members.csv").read_text()
+    said = [line.partition(" I ")[2].partition(";")[0] for line in (folder / "log.txt").read_text().splitlines()]
+    first, second = "job 0 of 2 carries out member-0000 to member-0002", "job 1 of 2 carries out member-0003"
+    assert said == [first, second, first]
+    facts = json.loads(here("info", folder, "--json").stdout)
+    assert [run["state"] for run in facts["runs"]] == ["finished"] * 4
+    assert [(job["name"], job["state"]) for job in facts["jobs"]] == [(f"000{n}-of-0002", "finished") for n in (0, 1)]
+    assert here("info", folder).stdout.endswith("\njobs: 2 finished\n")
+    assert here("verify", folder).returncode == 0
+    assert here("resume", folder).returncode == 0, "one job takes what several have left"
+
+
+def test_a_job_ends_as_its_own_members_do(run_file, here, tmp_path):
+    start = ("run", run_file, "--resume", f"output.directory={tmp_path / 'shared'}", "ensemble.together=2")
+    other = ("ensemble.members=1", "ensemble.sweep={'initial.energy'=[0.5,1.0,1e30]}")
+    codes = [here(*start, *other, "--jobs", 2, "--job", job) for job in (1, 0)]
+    assert [done.returncode for done in codes] == [3, 0]
+    assert "1 of 1 members of job 1 of 2 blew up (member-0002)" in codes[0].stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--resume", "--jobs", 2], "--jobs 2: --jobs N and --job I are needed together"),
+        (["--resume", "--jobs", 2, "--job", 2], "--job 2: a number from 0 to 1 is needed"),
+        (["--resume", "--jobs", 5, "--job", 0], "--jobs 5: 4 members are enough for 4 at most"),
+        (["--jobs", 2, "--job", 0], "--jobs 2: --resume is needed too"),
+    ],
+)
+def test_jobs_that_cannot_be_are_refused(run_file, here, tmp_path, words, message):
+    done = here("run", run_file, f"output.directory={tmp_path / 'none'}", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "none").exists()
 
 
 def test_commands_take_the_ensemble(run_file, finished, here, tmp_path):

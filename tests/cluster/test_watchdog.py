@@ -1,6 +1,7 @@
 """The watchdog, with a clock made fast and an end that ends nothing."""
 
 import time
+from datetime import datetime
 
 import jax
 import jax.numpy as jnp
@@ -99,6 +100,16 @@ def test_the_end_of_a_job_is_read_from_slurm():
     assert seconds_left(None, None) is None
     assert seconds_left(None, time.time() + 60) == pytest.approx(60, abs=1)
     assert seconds_left(30, time.time() + 1e6) < 30
+
+
+def test_the_end_of_an_element_of_an_array_is_its_own(tmp_path, monkeypatch):
+    """Asked for the number of the array, Slurm lists all elements, and the first one may be over."""
+    (tmp_path / "scontrol").write_text(f"#!/bin/sh\necho $3 >{tmp_path}/asked; echo EndTime=2030-01-01T00:00:00\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for array, asked in ({}, "7"), ({"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "0"}, "7_0"):
+        assert end_of_job({"SLURM_JOB_ID": "7", **array}) == datetime(2030, 1, 1).timestamp()
+        assert (tmp_path / "asked").read_text() == f"{asked}\n"
 
 
 def test_a_process_that_was_stopped_as_a_whole_goes_on(barks, monkeypatch):

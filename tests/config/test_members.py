@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from solver import assemble
-from solver.config import ConfigError, EnsembleSection, changed_physics, load
+from solver.config import ConfigError, EnsembleSection, Share, changed_physics, load
 
 RUN = """
 [ensemble]
@@ -161,3 +161,19 @@ def test_a_draw_outside_of_the_range_of_its_parameter(read, draw, said):
     with pytest.raises(ConfigError, match=r"ensemble, with equation\.viscosity = -") as refused:
         assemble.resolve(read(f"ensemble.draw={{ 'equation.viscosity' = {{ {draw} }} }}"))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("together", ["auto", 1, 4, 100])
+def test_jobs_share_the_members_in_whole_batches(together):
+    """Each member has one job, whatever the number of jobs; none cuts a batch."""
+    table = {"members": 14, "draw": {"random.seed": "member"}, "together": together}
+    ensemble = EnsembleSection.read(table, "ensemble")
+    unit = {"auto": 1, 100: 14}.get(together, together)
+    assert ensemble.max_jobs == math.ceil(14 / unit)
+    assert ensemble.numbers(None) == range(14)
+    for jobs in range(1, ensemble.max_jobs + 1):
+        shares = [ensemble.numbers(Share(job, jobs)) for job in range(jobs)]
+        assert [number for share in shares for number in share] == list(range(14))
+        assert all(share.start % unit == 0 for share in shares)
+        assert max(map(len, shares)) - min(map(len, shares)) <= 2 * unit
+        assert min(map(len, shares)) > 0

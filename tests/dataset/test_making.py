@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import solver as sw
+from solver.cli import data_sets
 from solver.cli.main import main
 from solver.dataset import part_of
 from solver.dataset.statistics import Moments
@@ -149,6 +150,33 @@ def test_a_member_that_blows_up_is_drawn_again_and_counted(run_file, tmp_path, c
     manifest = json.loads((tmp_path / "swept" / "turbulence" / "manifest.json").read_text())
     assert manifest["left_out"] == [{"member": "member-0001", "drawn_again": 0}]
     assert manifest["trajectories"] == 1
+
+
+@pytest.mark.slow
+def test_the_last_of_several_jobs_makes_the_data_set_with_the_same_bytes(run_file, tmp_path, capsys, monkeypatch):
+    """A member of each job blows up and is drawn again."""
+    draw = "{ 'initial.energy' = { choice = [0.5, 1.0, 1e30] }, 'random.seed' = 'member' }"
+    words = ["run", str(run_file), "--resume", "ensemble.members=6", "ensemble.seed=73", f"ensemble.draw={draw}"]
+    words += ["ensemble.sweep={}", "ensemble.together=2"]
+    assert main([*words, f"output.directory={tmp_path / 'whole'}"]) == 0
+    shared, carry_out = tmp_path / "shared", data_sets.run_members
+    words += [f"output.directory={shared}", "--jobs", "2", "--job"]
+
+    def after_the_other_job(*arguments, **options):
+        """Between the checks of job 0 and its first member, job 1 does all that it has to do."""
+        monkeypatch.setattr(data_sets, "run_members", carry_out)
+        assert main([*words, "1"]) == 0
+        assert not (shared / "turbulence").exists()
+        assert "members of other jobs are not over" in capsys.readouterr().out
+        return carry_out(*arguments, **options)
+
+    monkeypatch.setattr(data_sets, "run_members", after_the_other_job)
+    assert main([*words, "0"]) == 0
+    aside = [sorted(path.name for path in (tmp_path / name / "blown-up").iterdir()) for name in ("whole", "shared")]
+    assert aside[0] == aside[1]
+    assert {name[:11] for name in aside[0]} == {"member-0000", "member-0005"}, "one of each job"
+    assert_same_bytes(shared / "turbulence", tmp_path / "whole" / "turbulence")
+    assert (shared / "members.csv").read_text() == (tmp_path / "whole" / "members.csv").read_text()
 
 
 def test_a_part_depends_on_number_split_and_seed_alone():

@@ -198,18 +198,25 @@ def test_a_chain_continues_the_run_job_by_job(slurm, tmp_path):
     slurm.wait(second, ENDED)
 
 
-def test_a_scan_is_an_array_of_runs(slurm, tmp_path):
-    (job,) = submit(slurm, tmp_path, "time.end=0.2", "--scan", "equation.wall_width=0.1,0.2", nodes=1)
+def test_a_scan_is_an_ensemble_that_an_array_of_jobs_shares(slurm, tmp_path):
+    """Both jobs start at one time; the one that is stopped is queued again, and goes on with its own member."""
+    (job,) = submit(slurm, tmp_path, "time.end=2", "--scan", "equation.wall_width=0.1,0.2", nodes=1)
+    members = [tmp_path / "run" / f"member-{number:04d}" for number in range(2)]
+    wait_for(lambda: (members[1] / "checkpoints" / "step-00000010").exists())
+    slurm.run("scancel", "--signal=USR1", f"{job}_1")
     fields = []
     for element, value in enumerate(("0.1", "0.2")):
         wait_for(lambda i=element: slurm.state(f"{job}_{i}").get("JobState") in ENDED)
         output = (tmp_path / f"slurm-{job}_{element}.out").read_text()
-        directory = tmp_path / "run" / f"equation.wall_width={value}"
-        assert "finished: step 20" in output
-        assert f"wall_width = {value}" in (directory / "config.toml").read_text()
-        arrays = checkpoint(directory, 20)
+        assert slurm.state(f"{job}_{element}")["JobState"] == "COMPLETED", output
+        assert slurm.state(f"{job}_{element}")["Restarts"] == str(element)
+        assert "finished: step 200" in output
+        assert f"wall_width = {value}" in (members[element] / "config.toml").read_text()
+        assert members[1 - element].name not in output
+        arrays = checkpoint(members[element], 200)
         fields.append(next(value for name, value in arrays.items() if name.startswith("field/")))
     assert np.abs(fields[0] - fields[1]).max() > 1e-6
+    assert (tmp_path / "run" / "members.csv").read_text().splitlines()[1:] == ["member-0000,0.1", "member-0001,0.2"]
 
 
 def test_two_steps_at_once_uneven_and_with_pmi(slurm, tmp_path):

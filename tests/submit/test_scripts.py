@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from solver.config import ConfigError
-from solver.submit import DEFAULT_SITES, Job, Scan, Scans, Site, read_scan, read_scans, read_site, script, sites
+from solver.submit import DEFAULT_SITES, Job, Scan, Site, read_scan, read_site, script, sites
 from solver.submit.script import PLACE
 from solver.submit.site import slurm_folder
 
@@ -85,22 +85,16 @@ def test_a_site_that_is_not_there(tmp_path):
 def test_scans():
     assert read_scan("equation.viscosity=1e-3, 2e-3") == Scan("equation.viscosity", ("1e-3", "2e-3"))
     shapes = read_scan("grid.shape=[16,16],[32,32]")
-    assert shapes.overrides == ["grid.shape=[16,16]", "grid.shape=[32,32]"]
-    assert Scans((shapes,)).directories("out/a") == ["out/a/grid.shape=_16_16", "out/a/grid.shape=_32_32"]
-    assert read_scan("""initial.name='a,b',"c" """).values == ("'a,b'", '"c"')
+    assert shapes.override == 'ensemble.sweep."grid.shape"=[[16,16], [32,32]]'
+    names = read_scan("""initial.name='a,b',"c",d """)
+    assert names.values == ("'a,b'", '"c"', "d")
+    assert names.override == """ensemble.sweep."initial.name"=['a,b', "c", "d"]"""
 
 
 @pytest.mark.parametrize("written", ["equation.viscosity", "viscosity=1", "equation.viscosity=", "a.b=1,,2", "=1"])
 def test_wrong_scans_are_one_line(written):
     with pytest.raises(ConfigError, match=r"section.key=value,value,… is needed"):
         read_scan(written)
-
-
-def test_runs_of_a_scan_never_share_a_directory():
-    with pytest.raises(ConfigError, match=r"two runs would write to out/a\.b=x_y"):
-        read_scans(["a.b=x y,x_y"]).directories("out")
-    with pytest.raises(ConfigError, match="a directory of its own anyway"):
-        read_scan("output.directory=a,b")
 
 
 # ---- scripts ----
@@ -158,26 +152,13 @@ def test_everything_is_quoted(site):
     assert "export PATH='/opt/$(id) x':$PATH" in script(job)
 
 
-def test_an_element_of_an_array_has_its_value_and_directory(site):
+def test_an_element_of_an_array_has_its_share(site):
     place = site('platform = "cpu"\n[environment]\nNOTE = ""')
-    scans = Scans((Scan("equation.viscosity", ("1e-3", "2e-3")),))
-    text = script(Job(place, "run.toml", ("time.end=2",), 1, scans=scans, directory="out/x"))
+    sweep = read_scan("equation.viscosity=1e-3,2e-3").override
+    text = script(Job(place, "run.toml", ("time.end=2", sweep), 1, jobs=2))
     assert "array=0-1" in directives(text)
-    assert arguments(text, SLURM_ARRAY_TASK_ID="1")[-4:] == [
-        "run.toml", "time.end=2", "equation.viscosity=2e-3", "output.directory=out/x/equation.viscosity=2e-3",
-    ]  # fmt: skip
-
-
-def test_scans_of_two_keys_are_every_combination(site):
-    scans = read_scans(["equation.viscosity=1e-3,2e-3", "grid.shape=[8,8],[16,16],[32,32]"])
-    text = script(
-        Job(site('platform = "cpu"\n[environment]\nNOTE = ""'), "run.toml", (), 1, scans=scans, directory="o")
-    )
-    assert "array=0-5" in directives(text)
-    assert arguments(text, SLURM_ARRAY_TASK_ID="4")[-4:] == [
-        "run.toml", "equation.viscosity=2e-3", "grid.shape=[16,16]",
-        "output.directory=o/equation.viscosity=2e-3_grid.shape=_16_16",
-    ]  # fmt: skip
+    words = ["run.toml", "time.end=2", sweep, "--jobs", "2", "--job", "1"]
+    assert arguments(text, SLURM_ARRAY_TASK_ID="1")[-len(words) :] == words
 
 
 def test_built_packages_hold_scripts_and_sites(tmp_path):
@@ -205,7 +186,7 @@ def test_a_site_is_frozen():
 def ended(tmp_path):
     """A script whose srun ends with a code: the result of bash, and whether the job was queued again."""
 
-    def run(code, kind="cpu", **variables):
+    def run(code, kind="cpu", queued="7", **variables):
         queue = tmp_path / "queued"
         queue.unlink(missing_ok=True)
         for name, does in (("srun", f'echo "$JAX_COORDINATOR_PORT"; exit {code}'), ("scontrol", f"echo $* >{queue}")):
@@ -217,7 +198,7 @@ def ended(tmp_path):
             env={"PATH": f"{tmp_path}:/usr/bin:/bin", **about, **variables},
         )  # fmt: skip
         assert done.returncode == code
-        return done, queue.exists() and queue.read_text() == "requeue 7\n"
+        return done, queue.exists() and queue.read_text() == f"requeue {queued}\n"
 
     return run
 
@@ -229,6 +210,13 @@ def test_after_a_kill_a_job_is_queued_again_as_often_as_was_asked(ended, tmp_pat
     assert not ended(137, kind)[1]
     assert not any(ended(code, kind, SLABWAVE_RETRIES="2")[1] for code in (0, 2, 3))
     assert ended(75, kind)[1]
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_an_element_of_an_array_is_queued_again_alone(ended, kind):
+    """The number of the job may be that of the whole array, whose other elements go on."""
+    array = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3", "SLABWAVE_RETRIES": "1"}
+    assert all(ended(code, kind, "7_3", **array)[1] for code in (75, 137))
 
 
 def test_each_start_of_a_job_meets_at_another_port(ended):

@@ -6,6 +6,7 @@ import argparse
 import csv
 import json
 import time as clock
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from solver.io import (
     read_lock,
     read_manifest,
 )
-from solver.reading import AFTER_BLOW_UP, device_hours, run_status
+from solver.reading import AFTER_BLOW_UP, device_hours, job_statuses, jobs_line, run_status
 
 FORMAT = 1
 
@@ -36,15 +37,19 @@ def run(options: argparse.Namespace) -> int:
     """Print the properties of a run, one a line, or a table with one line per run."""
     below = runs_below(Path(options.directory))
     directory = None if below else open_run(options.directory)
-    values = _values(Path(options.directory))
+    values, jobs = _values(Path(options.directory)), job_statuses(RunDirectory(Path(options.directory)))
     if options.json:
         runs = [{**facts(each), "values": values.get(each.path.name, {})} for each in below]
-        content = facts(directory) if directory else {"format": FORMAT, "runs": runs}
+        content = facts(directory) if directory else {"format": FORMAT, "runs": runs, "jobs": list(map(asdict, jobs))}
         print(json.dumps(content, indent=1, ensure_ascii=False))
     elif directory:
         _print_run(directory)
     else:
         _print_table(below, values)
+        if len(below) < len(values):
+            print(f"{len(below)} of {len(values)} members were begun")
+        if jobs:
+            print(f"jobs: {jobs_line(jobs)}")
     return 0
 
 

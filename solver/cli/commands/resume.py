@@ -11,6 +11,7 @@ from solver import assemble
 from solver.cli.arguments import add_address
 from solver.cli.directory import open_any
 from solver.cli.settings import jax_for
+from solver.cli.shares import add_share, share_of
 from solver.config import ConfigError
 from solver.io import RunDirectory, list_checkpoints, step_of
 from solver.reading import refuse_ensemble
@@ -20,13 +21,14 @@ STOPS_EARLY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`DIR [--branch NEW [--from-step N]]`, and the address of a job."""
+    """`DIR [--branch NEW [--from-step N]]`, the address of a job, and its share of an ensemble."""
     parser.add_argument("directory", help="a run's directory")
     parser.add_argument(
         "--branch", metavar="NEW", help="go on in a new directory, with another step, stepper, parameter or resolution"
     )
     parser.add_argument("--from-step", type=int, metavar="N", help="step of the checkpoint that a branch starts from")
     add_address(parser)
+    add_share(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,13 +43,14 @@ def run(options: argparse.Namespace) -> int:
     config = assemble.read_run_file(
         directory.run_file, options.overrides, continues=lambda config: there, prepare=jax_for("auto")
     )
+    share = share_of(options, config)
     from solver.cli.data_sets import continued_data_set
     from solver.cli.job import refuse_another_run, run_job
 
     # the directory may have been moved: the run continues in the one that the command names
-    config = continued_data_set(replace(config, directory=str(directory.path)), directory)
-    refuse_another_run(directory, config)
-    return run_job(config, directory, options)
+    config = continued_data_set(replace(config, directory=str(directory.path)), directory, share)
+    refuse_another_run(directory, config, share)
+    return run_job(config, directory, options, share)
 
 
 def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
@@ -55,6 +58,7 @@ def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
     config = assemble.read_run_file(
         directory.run_file, [*options.overrides, *_start(directory, options)], prepare=jax_for("auto")
     )
+    share_of(options, config)
     from solver.cli.job import run_job
     from solver.simulation import refuse_occupied
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from solver import assemble
-from solver.cli.arguments import key_of
 from solver.cli.settings import jax_for
-from solver.config import Config, ConfigError
+from solver.cli.shares import check_jobs
+from solver.config import Config, ConfigError, apply_override, keys_of, read_toml
 from solver.config.sections import check_line
 from solver.io import RunDirectory, list_checkpoints
-from solver.submit import DEFAULT_SITES, Job, Scans, Site, read_scans, read_site, script, sites
+from solver.submit import DEFAULT_SITES, Job, Scan, Site, read_scans, read_site, script, sites
 from solver.submit.site import check_word
 
 OVERRIDES = True
@@ -48,8 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scan", action="append", default=[], metavar="KEY=V1,V2,…",
-        help="an array of runs, one for each value, each in a directory of its own; given several times, one for each "
-        "combination",
+        help="an ensemble that sweeps these values, shared by an array of jobs; given several times, every combination",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=int, metavar="N",
+        help="an array of N jobs that share the members of an ensemble; by default one job, of a scan one for each "
+        "combination of its values",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the script and submit nothing")
 
@@ -58,26 +63,27 @@ def run(options: argparse.Namespace) -> int:
     """Check run file and site, and submit; prints the job's number, one line for each job of a chain."""
     _check_options(options)
     scans = read_scans(options.scan)
-    _refuse_overridden(options, scans)
-    configs = _configs(options, scans)
-    _refuse_other_runs(configs, scans)
-    for line in configs[0].dropped:
+    _refuse_keys_of_ensemble(options, scans)
+    overrides = (*options.overrides, *(scan.override for scan in scans))
+    config = assemble.read_run_file(options.file, overrides, continues=_has_checkpoints, prepare=jax_for("auto"))
+    jobs = _jobs(options, config, scans)
+    _refuse_other_run(config)
+    for line in config.dropped:
         print(f"slabwave: {line}", file=sys.stderr)
-    site = _site(options, configs[0])
-    for config in configs:
-        _check_platform(config, site, options)
-        _check_devices(config, site, options.nodes)
+    site = _site(options, config)
+    _check_platform(config, site, options)
+    for each in config.members or (config,):
+        _check_devices(each, site, options.nodes)
     job = Job(
         site=site,
         file=options.file,
-        overrides=tuple(options.overrides),
+        overrides=overrides,
         nodes=options.nodes,
         time=options.time,
         requeues=options.chain == 1,
         retries=options.retries,
         options=_sbatch_options(options),
-        scans=scans,
-        directory=configs[0].directory,
+        jobs=jobs,
         programs=Path(sys.executable).parent,
     )
     text = script(job)
@@ -123,34 +129,47 @@ def _sbatch_options(options: argparse.Namespace) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _refuse_overridden(options: argparse.Namespace, scans: Scans | None) -> None:
-    """Refuse a key that is scanned and has one value on the same command line."""
-    scanned = {scan.key for scan in scans.scans} if scans else set()
-    for key in map(key_of, options.overrides):
-        if key in scanned:
-            raise ConfigError(f"--scan {key}: an override gives {key} one value; one of the two is needed")
-
-
-def _configs(options: argparse.Namespace, scans: Scans | None) -> list[Config]:
-    """The checked run file; with scans one for each run, with their common directory."""
-    combinations: list[tuple[str, ...]] = [()] if scans is None else scans.runs
-    return [
-        assemble.read_run_file(
-            options.file, [*options.overrides, *scanned], continues=_has_checkpoints, prepare=jax_for("auto")
+def _refuse_keys_of_ensemble(options: argparse.Namespace, scans: Sequence[Scan]) -> None:
+    """Refuse a scan of a key that the ensemble of the run file draws or sweeps, or whose sweep is a zip."""
+    if not scans:
+        return
+    table = read_toml(Path(options.file))
+    for override in options.overrides:
+        apply_override(table, override)
+    ensemble = table.get("ensemble")
+    if not isinstance(ensemble, dict):
+        return
+    if ensemble.get("combine") == "zip":
+        raise ConfigError(
+            "--scan: every value goes with every other; ensemble.combine = 'product' is needed, not 'zip'"
         )
-        for scanned in combinations
-    ]
+    for name in ("draw", "sweep"):
+        own = ensemble.get(name)
+        keys = {keys_of(key) for key in own} if isinstance(own, dict) else set()
+        for scan in scans:
+            if keys_of(scan.key) in keys:
+                raise ConfigError(f"--scan {scan.key}: ensemble.{name} has this key too; one of the two is needed")
 
 
-def _refuse_other_runs(configs: list[Config], scans: Scans | None) -> None:
+def _jobs(options: argparse.Namespace, config: Config, scans: Sequence[Scan]) -> int | None:
+    """How many jobs share the members; None if one job carries out the run file."""
+    if options.jobs is None and not scans:
+        return None
+    combinations = math.prod(len(scan.values) for scan in scans)
+    jobs: int = combinations if options.jobs is None else options.jobs
+    if options.jobs is None and config.ensemble is not None:
+        jobs = min(jobs, config.ensemble.max_jobs)
+    check_jobs(config, jobs)
+    return jobs
+
+
+def _refuse_other_run(config: Config) -> None:
     """Refuse a directory with a run that the job could not continue."""
     from solver.cli.job import refuse_another_run
 
-    folders = [configs[0].directory] if scans is None else scans.directories(configs[0].directory)
-    for config, folder in zip(configs, folders, strict=True):
-        directory = RunDirectory(Path(folder))
-        if directory.run_file.exists():
-            refuse_another_run(directory, config)
+    directory = RunDirectory(Path(config.directory))
+    if directory.run_file.exists():
+        refuse_another_run(directory, config)
 
 
 def _has_checkpoints(config: Config) -> bool:
