@@ -10,7 +10,7 @@ from solver import assemble
 from solver.assemble.branch import kept_start
 from solver.cluster import LOGGER, Watchdog
 from solver.config import Config, ConfigError
-from solver.io import DirectoryLock, RunDirectory, list_checkpoints
+from solver.io import RunDirectory, RunLock, list_checkpoints
 from solver.loop import Advance, BlowUp
 from solver.reading import AFTER_BLOW_UP, RunStatus, run_status
 from solver.simulation import (
@@ -83,7 +83,7 @@ def one_of_several(
 @contextmanager
 def _begun(
     assembly: assemble.Assembly, directory: RunDirectory, lines: Sequence[str], continues: bool
-) -> Iterator[tuple[Simulation, DirectoryLock | None]]:
+) -> Iterator[tuple[Simulation, RunLock | None]]:
     """The run with its directory locked and the head of its log written there."""
     config, devices = assembly.config, assembly.devices
     differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]

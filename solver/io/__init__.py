@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from solver.io.lock import (
         DEAD_SECONDS as DEAD_SECONDS,
         DirectoryLock as DirectoryLock,
+        RunLock as RunLock,
         TakenError as TakenError,
         read_lock as read_lock,
     )
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
         read_manifest as read_manifest,
         step_of as step_of,
     )
+    from solver.io.pack import Pack as Pack, log_of_run as log_of_run, packs_for as packs_for, packs_in as packs_in
+    from solver.io.pack_lock import PackLock as PackLock, read_holder as read_holder
     from solver.io.provenance import kept_variables as kept_variables, record_provenance as record_provenance
     from solver.io.read_snapshots import (
         Snapshot as Snapshot,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
         read_snapshot as read_snapshot,
     )
     from solver.io.records import (
+        MEMBER as MEMBER,
         TIME as TIME,
         VARIANCE as VARIANCE,
         Axis as Axis,
@@ -67,9 +71,11 @@ if TYPE_CHECKING:
         RecordsFile as RecordsFile,
         RecordsLayout as RecordsLayout,
         Row as Row,
+        Rows as Rows,
     )
     from solver.io.series import (
         SeriesFile as SeriesFile,
+        SeriesRows as SeriesRows,
         drop_rows_after as drop_rows_after,
         read_columns as read_columns,
         read_series as read_series,

@@ -15,6 +15,7 @@ from solver.config import ConfigError, Source, changed_physics
 from solver.io import (
     DirectoryLock,
     RunDirectory,
+    RunLock,
     TakenError,
     newest_time,
     record_provenance,
@@ -86,7 +87,7 @@ def locked_run_directory(
     notes: Sequence[str] = (),
     *,
     continues: bool,
-) -> Iterator[DirectoryLock | None]:
+) -> Iterator[RunLock | None]:
     """Make and lock the run's directory for the time of the context, and write its log there. Collective.
 
     Args:
@@ -114,15 +115,17 @@ def locked_run_directory(
                 stack.callback(lock.release)
                 if not continues:
                     refuse_occupied(directory, kinds)  # checked again, since no other run can start here now
-                _refuse_link(directory.log)
-                stack.enter_context(log_to(directory.log))
+                if directory.held is None:
+                    _refuse_link(directory.log)
+                    stack.enter_context(log_to(directory.log))
                 for path in {directory.path, *_written_by(kinds, directory)}:
                     if path.is_dir():
                         remove_leftovers(path)
                 for source in sources:
                     write_text(directory.path / source.copy_name, source.content)
                 write_text(directory.run_file, run_file)
-                record_provenance(directory.provenance, devices, notes)
+                if directory.held is None:
+                    record_provenance(directory.provenance, devices, notes)
         try:
             yield lock
         except BaseException as error:
@@ -137,14 +140,16 @@ def _refuse_link(path: Path) -> None:
         raise ConfigError(f"{path} is a symbolic link, which is not followed; remove it")
 
 
-def _set_state(lock: DirectoryLock | None, state: str) -> None:
+def _set_state(lock: RunLock | None, state: str) -> None:
     if lock is not None:
         lock.update_status(state=state)
 
 
-def _take(directory: RunDirectory) -> DirectoryLock:
+def _take(directory: RunDirectory) -> RunLock:
     try:
         directory.path.mkdir(parents=True, exist_ok=True)
+        if directory.held is not None:
+            return directory.held.member(directory.path)
         return DirectoryLock(directory.path, os.environ)
     except OSError as error:
         raise ConfigError(f"output.directory = {str(directory.path)!r}: cannot be made: {error}") from None

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 import jax
 
 from solver.cluster import LOGGER, Watchdog, is_first, largest
-from solver.io import DirectoryLock, RunDirectory, Writer, duration
+from solver.io import RunDirectory, RunLock, Writer, duration
 from solver.loop import Advance, BlowUp, reached
 from solver.outputs.base import Run
 from solver.simulation.analysis import output_listener
@@ -34,7 +34,7 @@ PATIENCE = 2.0  # seconds for what is being written when the other processes may
 
 
 def simulate(
-    simulation: Simulation, request: StopRequest, lock: DirectoryLock | None, profile: Profile | None = None
+    simulation: Simulation, request: StopRequest, lock: RunLock | None, profile: Profile | None = None
 ) -> tuple[State, bool]:
     """Carry a run from its newest checkpoint, or from its start, to its end. Collective.
 
@@ -72,7 +72,7 @@ def simulate(
 def simulation_course(
     simulation: Simulation,
     request: StopRequest,
-    lock: DirectoryLock | None,
+    lock: RunLock | None,
     watchdog: Watchdog,
     *,
     profile: Profile | None = None,
