@@ -15,7 +15,7 @@ from solver import assemble
 from solver.cli.one_run import blew_up_under, one_of_several, run_one
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_of
 from solver.config import Config, read_toml
-from solver.io import RunDirectory, write_text
+from solver.io import RunDirectory, write_text, writing_threads
 from solver.loop import BlowUp, Members
 from solver.reading import run_status
 from solver.simulation import (
@@ -28,6 +28,7 @@ from solver.simulation import (
 )
 from solver.stop import StopRequest
 
+WRITING_THREADS = 8  # of members that go on together: each has a few files open while it writes a checkpoint
 OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 
@@ -162,11 +163,15 @@ class _Run:
         LOGGER.info("%d of %d places of a batch, stepped by one program", len(left), batch.size)
         place_of = {number: place for place, number in enumerate(batch.numbers)}
         members = Members([(run.equation, run.stepper, run.control) for run in runs.values()], batch.size)
-        with Watchdog(runs[min(left)].limits.stall, self.directory.log) as watchdog:
+        with (
+            Watchdog(runs[min(left)].limits.stall, self.directory.log) as watchdog,
+            writing_threads(min(WRITING_THREADS, len(left))) as threads,
+        ):
             calls = {
                 place_of[number]: one_of_several(
                     runs[number], folder, self.stop, self.lines, continues=self.continues,
                     watchdog=watchdog, companions=len(left) - 1,
+                    thread=threads[place_of[number] % len(threads)],
                 )
                 for number, folder in left.items()
             }  # fmt: skip

@@ -92,6 +92,11 @@ if TYPE_CHECKING:
         write_snapshot as write_snapshot,
     )
     from solver.io.vtkhdf_series import series_path as series_path, update_series as update_series
-    from solver.io.writer import Job as Job, Writer as Writer
+    from solver.io.writer import (
+        Job as Job,
+        Writer as Writer,
+        WritingThread as WritingThread,
+        writing_threads as writing_threads,
+    )
 
 __getattr__, __dir__ = imported_when_used(__name__)

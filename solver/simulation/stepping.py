@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 import jax
 
 from solver.cluster import LOGGER, Watchdog, is_first, largest
-from solver.io import RunDirectory, RunLock, Writer, duration
+from solver.io import RunDirectory, RunLock, Writer, WritingThread, duration
 from solver.loop import Advance, BlowUp, reached
 from solver.outputs.base import Run
 from solver.simulation.analysis import output_listener
@@ -77,6 +77,7 @@ def simulation_course(
     *,
     profile: Profile | None = None,
     companions: int = 0,
+    thread: WritingThread | None = None,
 ) -> Generator[Advance, None, tuple[State, bool]]:
     """What `simulate` does, without carrying out the steps: a generator of the calls that the run waits for.
 
@@ -87,13 +88,14 @@ def simulation_course(
         watchdog: is told of the run's progress.
         profile: steps to be traced; None of a run whose steps are carried out together with those of `companions` other
             runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops it.
+        thread: writes its large files; one of its own if it is not given.
 
     Returns, raises:
         As `simulate`.
     """
     alone = profile is not None
     profile = Profile(_directory_of(simulation).path) if profile is None else profile
-    run, limits = _run_for_outputs(simulation), simulation.limits
+    run, limits = _run_for_outputs(simulation, thread), simulation.limits
     keep_plan(run.equation, run.directory.path / PLAN)
     with _writing(run, watchdog):
         with watchdog.busy("starting"):  # runs beside this one may have moved already
@@ -154,11 +156,11 @@ def _directory_of(simulation: Simulation) -> RunDirectory:
     return simulation.directory
 
 
-def _run_for_outputs(simulation: Simulation) -> Run:
+def _run_for_outputs(simulation: Simulation, thread: WritingThread | None) -> Run:
     """The description of a run that its outputs receive, with the writer and notes of this process's part of it."""
     return Run(
         simulation.equation, _directory_of(simulation), simulation.control, simulation.end, simulation.title,
-        simulation.run_file,
+        simulation.run_file, writer=Writer(thread),
     )  # fmt: skip
 
 
