@@ -95,13 +95,12 @@ def test_what_is_read_has_the_bits_of_members_with_files_of_their_own(packed, un
 
 
 def test_in_turn_members_share_files_too(run_file, unpacked, tmp_path):
-    folders = [tmp_path / name for name in ("packed", "unpacked")]
-    for folder, word in zip(folders, ("true", "false"), strict=True):
-        words = [f"output.directory={folder}", "ensemble.together=1", f"ensemble.packed={word}"]
-        assert main(["run", str(run_file), *words]) == 0
-    assert_same(*folders)
-    assert {path.name for path in (folders[0] / "member-0003").iterdir()} == OWN
-    assert run_status(RunDirectory(folders[0] / "member-0003")).message.startswith("finished: step 20")
+    words = [f"output.directory={tmp_path / 'in_turn'}", "ensemble.together=1", "ensemble.members=1", "time.end=0.1"]
+    assert main(["run", str(run_file), *words]) == 0
+    assert {path.name for path in (tmp_path / "in_turn" / "member-0001").iterdir()} == OWN
+    series, other = (open_run(folder / "member-0001").series for folder in (tmp_path / "in_turn", unpacked))
+    np.testing.assert_allclose(series.energy, other.energy[:3], rtol=1e-12)
+    assert run_status(RunDirectory(tmp_path / "in_turn" / "member-0001")).message.startswith("finished: step 10")
 
 
 def test_commands_take_the_ensemble(packed, unpacked, here, tmp_path):
@@ -146,26 +145,20 @@ def test_commands_take_the_ensemble(packed, unpacked, here, tmp_path):
         shared.write_bytes(whole)
 
 
-def test_members_that_stop_go_on_to_the_same_bytes(run_file, packed, here, tmp_path):
+def test_members_that_stop_go_on_with_more_to_the_same_bytes(run_file, packed, here, tmp_path):
     folder = tmp_path / "stopped"
     (folder / "member-0001").mkdir(parents=True)
     (folder / "member-0001" / "stop").touch()
-    assert here("run", run_file, "--resume", f"output.directory={folder}", "time.end=0.1").returncode == 75
-    states = [run["state"] for run in json.loads(here("info", folder, "--json").stdout)["runs"]]
-    assert states == ["finished", "stopped", "finished", "finished"]
-    assert here("resume", folder, "time.end=0.2").returncode == 0
-    assert_same(folder, packed)
-    for path in sorted((packed / "packed").rglob("*.h5")):
-        assert (folder / path.relative_to(packed)).read_bytes() == path.read_bytes()
-
-
-def test_more_members_join_and_other_files_do_not(run_file, packed, here, tmp_path):
-    folder = tmp_path / "more"
     start = ("run", run_file, "--resume", f"output.directory={folder}")
-    assert here(*start, "ensemble.members=1", "ensemble.together=4").returncode == 0
+    assert here(*start, "ensemble.members=1", "ensemble.together=4", "time.end=0.1").returncode == 75
+    states = [run["state"] for run in json.loads(here("info", folder, "--json").stdout)["runs"]]
+    assert states == ["finished", "stopped"]
+    assert [path.name for path in (folder / "packed").iterdir()] == ["members-0000-0001"]
     assert here(*start).returncode == 0
     assert_same(folder, packed)
     assert [path.name for path in (folder / "packed").iterdir()] == ["members-0000-0003"]
+    for path in sorted((packed / "packed").rglob("*.h5")):
+        assert (folder / path.relative_to(packed)).read_bytes() == path.read_bytes()
     done = here(*start, "ensemble.packed=false")
     assert done.returncode == 2
     assert "holds a run of other physics (ensemble.packed: True → False)" in done.stderr
