@@ -13,6 +13,7 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from solver.io.files import append_line, sync
 from solver.io.hdf5 import create, dataset, read_hdf5, verify_data
 from solver.io.records import MEMBER, RecordsLayout, Row, columns_in, read_layout, sealed_hdf5, write_rows
 
+KEPT = 2**26  # bytes: a file of at most this is read as a whole, and kept for the next of its members
 SMALL = 2**20  # bytes: a journal below this is not worth a new file
 GROUP = "rows"  # name of the first group in a file; the others are rows-2, rows-3, …
 LAYOUT = "layout"  # begins a line of the journal that has a layout, where others have the number of a member
@@ -148,6 +150,8 @@ class PackedFile:
                     group = file.create_group(GROUP if i == 1 else f"{GROUP}-{i}", track_order=True)
                     create(group, MEMBER, table.member)
                     write_rows(group, table.t, table.step, table.values, table.layout)
+                    for name in (MEMBER, "step"):  # along t, for readers that know axes by their scales, as xarray
+                        group[name].dims[0].attach_scale(group["t"])
         else:
             self.path.unlink(missing_ok=True)
         self.journal.unlink()
@@ -197,18 +201,13 @@ class PackedFile:
         return problems
 
     def _stored(self, number: int | None) -> dict[str, Table]:
-        """What the file holds, by the key of its layout."""
-        found = {}
-        with read_hdf5(self.path) as file:
-            for group in sorted(file):
-                layout = read_layout(file, group)
-                part, member = slice(None), dataset(file, f"{group}/{MEMBER}")[:]
-                if number is not None:
-                    part = slice(int(np.searchsorted(member, number)), int(np.searchsorted(member, number + 1)))
-                read = lambda name: dataset(file, f"{group}/{name}")[part]  # noqa: B023, E731
-                values = {name: read(name) for name in columns_in(file, group)}
-                found[_key(layout)] = Table(layout, member[part], read("step"), read("t"), values)
-        return found
+        """What the file holds, or what it holds of one member, by the key of its layout."""
+        if number is None:
+            return _read(self.path, None)
+        mark = self.path.stat()
+        if mark.st_size > KEPT:
+            return _read(self.path, number)
+        return {key: _part(table, number) for key, table in _kept(self.path, mark.st_mtime_ns, mark.st_ino).items()}
 
     def _lines(self) -> list[str]:
         try:
@@ -281,6 +280,38 @@ class PackedRows:
     def verify(self) -> dict[Path, list[str]]:
         """No problems: the file is checked once for all members, by `Pack.verify`."""
         return {}
+
+
+@lru_cache(maxsize=4)
+def _kept(path: Path, *changed: int) -> dict[str, Table]:
+    """What a file holds, kept for the next member that is read: each by itself would take as long as all at once."""
+    return _read(path, None)
+
+
+def _read(path: Path, number: int | None) -> dict[str, Table]:
+    """What a file holds, or what it holds of one member, by the key of its layout."""
+    found = {}
+    with read_hdf5(path) as file:
+        for group in sorted(file):
+            layout, part = read_layout(file, group), slice(None)
+            member = dataset(file, f"{group}/{MEMBER}")[:]
+            if number is not None:
+                part = _rows_of(member, number)
+            read = lambda name: dataset(file, f"{group}/{name}")[part]  # noqa: B023, E731
+            values = {name: read(name) for name in columns_in(file, group)}
+            found[_key(layout)] = Table(layout, member[part], read("step"), read("t"), values)
+    return found
+
+
+def _part(table: Table, number: int) -> Table:
+    """The rows of one member."""
+    rows = _rows_of(table.member, number)
+    values = {name: column[rows] for name, column in table.values.items()}
+    return Table(table.layout, table.member[rows], table.step[rows], table.t[rows], values)
+
+
+def _rows_of(member: np.ndarray, number: int) -> slice:
+    return slice(int(np.searchsorted(member, number)), int(np.searchsorted(member, number + 1)))
 
 
 def _joined(layout: RecordsLayout, stored: Table | None, added: Mapping[int, _Added], key: str) -> Table:

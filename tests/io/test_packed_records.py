@@ -33,7 +33,9 @@ def file(tmp_path):
     return PackedFile(tmp_path / "spectra.h5")
 
 
-def test_rows_are_those_of_a_file_alone(file, tmp_path):
+@pytest.mark.parametrize("kept", [0, 2**20], ids=["read by member", "read as a whole"])
+def test_rows_are_those_of_a_file_alone(file, tmp_path, monkeypatch, kept):
+    monkeypatch.setattr(packed_records, "KEPT", kept)
     fill(file, (0, 2, 4))
     alone = RecordsFile(tmp_path / "alone.h5")
     for step in (0, 2, 4):
