@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from solver.cluster import Agreement, is_first, log_to
 from solver.config import ConfigError
-from solver.io import Pack, PackLock, RunDirectory, TakenError, make_folder, packs_for, remove_leftovers
-from solver.io.pack import PACKED
+from solver.io import Pack, PackLock, RunDirectory, TakenError, packs_for, packs_in, remove_leftovers
 
 
 @contextmanager
@@ -20,13 +19,14 @@ def shared_files(ensemble: RunDirectory, numbers: Sequence[int]) -> Iterator[Sha
     Args:
         ensemble: its directory.
         numbers: of all members that this job carries out, if they share files.
+
+    Raises:
+        ConfigError: a shared file is damaged.
     """
     packs: dict[int, Pack] = {}
     with Agreement("packs").together():
         if is_first() and numbers:
-            folder = ensemble.path / PACKED
-            make_folder(folder)
-            remove_leftovers(folder)
+            _refuse_damaged(packs_in(ensemble.path))
             packs = packs_for(ensemble.path, numbers)
     yield SharedFiles(packs, bool(numbers))
     with Agreement("packs").together():
@@ -53,7 +53,7 @@ class SharedFiles:
             folders: their directories, by number.
 
         Raises:
-            ConfigError: a shared file is damaged, or another process writes there.
+            ConfigError: another process writes there.
         """
         with ExitStack() as stack:
             locks: dict[Pack, PackLock] = {}
@@ -64,10 +64,14 @@ class SharedFiles:
             yield {number: replace(folder, held=held.get(number)) for number, folder in folders.items()}
 
 
+def _refuse_damaged(packs: Sequence[Pack]) -> None:
+    """Raises ConfigError if a shared file is not as it was written."""
+    for path in (path for pack in packs for path in pack.damaged):
+        raise ConfigError(f"{path}: damaged; move it away to continue without its rows")
+
+
 def _lock(pack: Pack, stack: ExitStack) -> PackLock:
     """Lock a pack and write its log until the stack is closed."""
-    for path in pack.damaged:
-        raise ConfigError(f"{path}: damaged; move it away to continue without its rows")
     remove_leftovers(pack.folder)
     try:
         lock = PackLock(pack, os.environ)
