@@ -18,7 +18,7 @@ from solver.mesh import device_mesh
 
 # points of all members together beyond which a larger batch of a device is no faster: see docs/ensembles.md
 POINTS_ON_GPU, POINTS_ON_CPU = 2**24, 2**18
-MOST_TOGETHER = 64  # by "auto": each has files open
+MOST_TOGETHER, MOST_PACKED = 64, 1024  # by "auto": each has files open, unless they share them
 SHARE_OF_MEMORY = 0.25  # of a device, for the fields that the members' steps hold at least
 
 
@@ -101,7 +101,7 @@ def _chosen(config: Config, count: int, member: Assembly, devices: int, on_gpu: 
     fitting = devices * (POINTS_ON_GPU if on_gpu else POINTS_ON_CPU) // math.prod(member.grid.shape)
     if memory is not None:
         fitting = min(fitting, int(SHARE_OF_MEMORY * memory) // least_memory(member.config))
-    fitting = max(1, min(fitting, MOST_TOGETHER))
+    fitting = max(1, min(fitting, MOST_PACKED if config.ensemble.packed else MOST_TOGETHER))
     return math.ceil(count / math.ceil(count / fitting))
 
 

@@ -14,7 +14,7 @@ from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.reporting import Reporting
-from solver.io import DirectoryLock, RunDirectory
+from solver.io import RunDirectory, RunLock
 from solver.loop import StepControl, step_control
 from solver.outputs.base import Output
 from solver.simulation import (
@@ -142,7 +142,7 @@ def prepared(simulation: Simulation, state: State, resume: bool) -> Simulation:
     return dataclasses.replace(simulation, run_file=tomli_w.dumps(table))
 
 
-def locked(simulation: Simulation, resume: bool) -> AbstractContextManager[DirectoryLock | None]:
+def locked(simulation: Simulation, resume: bool) -> AbstractContextManager[RunLock | None]:
     """The directory of a prepared run, locked for the time of the context."""
     assert simulation.directory is not None
     meshes = [mesh for mesh in (simulation.equation.grid.mesh, simulation.analyse) if mesh is not None]

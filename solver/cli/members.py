@@ -6,28 +6,31 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from solver import assemble
 from solver.cli.one_run import blew_up_under, one_of_several, run_one
-from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest
+from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_of
 from solver.config import Config, Share, read_toml
-from solver.io import DirectoryLock, RunDirectory, write_text
+from solver.io import RunDirectory, RunLock, write_text, writing_threads
 from solver.loop import BlowUp, Members
 from solver.reading import run_status
 from solver.simulation import (
     CommonFiles,
+    SharedFiles,
     carry_out_together,
     locked_run_directory,
     refuse_earlier_end,
     refuse_other_physics,
     shared_directory,
+    shared_files,
 )
 from solver.stop import StopRequest
 
+WRITING_THREADS = 8  # of members that go on together: each has a few files open while it writes a checkpoint
 OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 
@@ -85,14 +88,17 @@ def run_members(
     with _held(assembly, directory, folders, values, continues, share) as lock:
         for line in lines:
             LOGGER.info(line)
-        run = _Run(directory, folders, values, stop, lines[:1], continues)
-        for batch in assemble.batches(config, devices, share):
-            if not run.carry_out(batch):
-                if share is None:
-                    _remove_stop_file(directory)
-                if lock is not None:
-                    lock.update_status(state="stopped")
-                return False
+        batches = assemble.batches(config, devices, share)
+        numbers = [number for batch in batches for number in batch.numbers]
+        with shared_files(directory, numbers if ensemble.packed else ()) as files:
+            run = _Run(directory, folders, files, values, stop, lines[:1], continues)
+            for batch in batches:
+                if not run.carry_out(batch):
+                    if share is None:
+                        _remove_stop_file(directory)
+                    if lock is not None:
+                        lock.update_status(state="stopped")
+                    return False
         if run.blown_up:
             names = ", ".join(folders[number].path.name for number in sorted(run.blown_up))
             of = f"{len(ensemble.numbers(share))} members{f' of {share}' if share else ''}"
@@ -110,7 +116,7 @@ def _held(
     values: Sequence[Mapping[str, Any]],
     continues: bool,
     share: Share | None,
-) -> Iterator[DirectoryLock | None]:
+) -> Iterator[RunLock | None]:
     """Hold the ensemble's directory, or the folder of a job that shares it, with the ensemble's own files written."""
     config, devices = assembly.config, list(assembly.mesh.devices.flat)
     names = [folder.path.name for folder in folders]
@@ -136,6 +142,7 @@ class _Run:
 
     Args:
         directory, folders: of the ensemble, and of each member.
+        files: that members share.
         values: of each member.
         stop, lines, continues: as of `run_members`.
 
@@ -147,49 +154,61 @@ class _Run:
         self,
         directory: RunDirectory,
         folders: Sequence[RunDirectory],
+        files: SharedFiles,
         values: Sequence[Mapping[str, Any]],
         stop: StopRequest,
         lines: Sequence[str],
         continues: bool,
     ) -> None:
-        self.directory, self.folders, self.values = directory, folders, values
+        self.directory, self.folders, self.files, self.values = directory, folders, files, values
         self.stop, self.lines, self.continues = stop, lines, continues
         self.blown_up: set[int] = set()
 
     def carry_out(self, batch: assemble.Batch) -> bool:
         """Carry out the members of a batch that are not over; whether none of them was stopped early."""
+        with self.files.held({number: self.folders[number] for number in batch.numbers}) as folders:
+            return self._carry_out(batch, folders)
+
+    def _carry_out(self, batch: assemble.Batch, folders: Mapping[int, RunDirectory]) -> bool:
         runs = {n: self._own(run, n) for n, run in zip(batch.numbers, batch.assemblies, strict=True)}
-        before = {number: _before(run.config, self.folders[number]) for number, run in runs.items()}
+        before = {number: _before(run.config, folders[number]) for number, run in runs.items()}
         self.blown_up |= {number for number, how in before.items() if how == BLOWN_UP}
         left = [number for number in batch.numbers if not before[number]]
         for number in left:
             values = ", ".join(f"{key} = {_word(value)}" for key, value in self.values[number].items())
-            name, of = self.folders[number].path.name, len(self.folders)
+            name, of = folders[number].path.name, len(self.folders)
             LOGGER.info("%s, %d of %d: %s", name, number + 1, of, values or "as the others")
         if not left:
             return True
         if batch.size > 1:
-            return self._together(batch, runs, left)
+            return self._together(batch, runs, {number: folders[number] for number in left})
         [number] = left
         try:
-            return run_one(runs[number], self.folders[number], self.stop, self.lines, continues=self.continues)
+            with log_of(folders[number].path.name) if self.files.shared else nullcontext():
+                return run_one(runs[number], folders[number], self.stop, self.lines, continues=self.continues)
         except BlowUp:
             self.blown_up.add(number)
             return True
 
-    def _together(self, batch: assemble.Batch, runs: Mapping[int, assemble.Assembly], left: Sequence[int]) -> bool:
+    def _together(
+        self, batch: assemble.Batch, runs: Mapping[int, assemble.Assembly], left: Mapping[int, RunDirectory]
+    ) -> bool:
         LOGGER.info("%d of %d places of a batch, stepped by one program", len(left), batch.size)
         place_of = {number: place for place, number in enumerate(batch.numbers)}
         members = Members([(run.equation, run.stepper, run.control) for run in runs.values()], batch.size)
-        with Watchdog(runs[left[0]].limits.stall, self.directory.log) as watchdog:
+        with (
+            Watchdog(runs[min(left)].limits.stall, self.directory.log) as watchdog,
+            writing_threads(min(WRITING_THREADS, len(left))) as threads,
+        ):
             calls = {
                 place_of[number]: one_of_several(
-                    runs[number], self.folders[number], self.stop, self.lines, continues=self.continues,
+                    runs[number], folder, self.stop, self.lines, continues=self.continues,
                     watchdog=watchdog, companions=len(left) - 1,
+                    thread=threads[place_of[number] % len(threads)],
                 )
-                for number in left
+                for number, folder in left.items()
             }  # fmt: skip
-            names = {place_of[number]: self.folders[number].path.name for number in left}
+            names = {place_of[number]: folder.path.name for number, folder in left.items()}
             over = carry_out_together(calls, members, names)
         self.blown_up |= {batch.numbers[place] for place, how in over.items() if isinstance(how, BlowUp)}
         return all(over.values())

@@ -13,7 +13,7 @@ from solver import assemble
 from solver.assemble.branch import kept_start
 from solver.cluster import LOGGER, Watchdog, in_group, is_first
 from solver.config import Config, ConfigError
-from solver.io import DirectoryLock, RunDirectory, list_checkpoints
+from solver.io import RunDirectory, RunLock, WritingThread, list_checkpoints
 from solver.loop import Advance, BlowUp
 from solver.reading import AFTER_BLOW_UP, RunStatus, run_status
 from solver.simulation import (
@@ -81,6 +81,7 @@ def one_of_several(
     continues: bool,
     watchdog: Watchdog,
     companions: int,
+    thread: WritingThread,
 ) -> Generator[Advance, None, bool]:
     """What `run_one` does, but for the steps: a generator of the calls that the run waits for. Collective.
 
@@ -88,19 +89,22 @@ def one_of_several(
         assembly, directory, stop, lines, continues: as of `run_one`.
         watchdog: of all runs that are carried out together.
         companions: how many others there are.
+        thread: writes its large files; others may use it too.
 
     Returns, raises:
         As `run_one`.
     """
     with _begun(assembly, directory, lines, continues) as (simulation, lock):
-        _, finished = yield from simulation_course(simulation, stop, lock, watchdog, companions=companions)
+        _, finished = yield from simulation_course(
+            simulation, stop, lock, watchdog, companions=companions, thread=thread
+        )
     return finished
 
 
 @contextmanager
 def _begun(
     assembly: assemble.Assembly, directory: RunDirectory, lines: Sequence[str], continues: bool
-) -> Iterator[tuple[Simulation, DirectoryLock | None]]:
+) -> Iterator[tuple[Simulation, RunLock | None]]:
     """The run with its directory locked and the head of its log written there."""
     config, devices = assembly.config, assembly.devices
     differs = [line for start in assembly.initials.values() for line in start.notes(assembly.grid)]

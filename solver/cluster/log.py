@@ -7,7 +7,7 @@ import os
 import sys
 import time as clock
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -64,8 +64,12 @@ def log_of(run: str) -> Iterator[None]:
 
 
 @contextmanager
-def log_to(path: Path) -> Iterator[None]:
+def log_to(path: Path, runs: Collection[str] = ()) -> Iterator[None]:
     """Also append the log to a file during the context, with the time of each line.
+
+    Args:
+        path: of the file.
+        runs: several runs, by name, that share the file: it has what they log, each line with the name of its run.
 
     Raises:
         OSError: the file cannot be opened, or is a symbolic link. A link is refused because anyone who can write to
@@ -74,7 +78,10 @@ def log_to(path: Path) -> Iterator[None]:
     handler = logging.StreamHandler(open_log(path))
     own = _run.get()
     handler.setFormatter(_Dated("%(asctime)s %(levelname).1s %(message)s", own))
-    handler.addFilter((lambda record: _run.get() == own) if own else _is_for_all)
+    if runs:
+        handler.addFilter(lambda record: _run.get() in runs)
+    else:
+        handler.addFilter((lambda record: _run.get() == own) if own else _is_for_all)
     LOGGER.addHandler(handler)
     try:
         yield

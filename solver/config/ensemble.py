@@ -115,6 +115,9 @@ class EnsembleSection(Section):
     together: Together = Field(
         "auto", description="members stepped by one program: how many, or 'auto' for as many as are faster and fit"
     )
+    packed: bool = Field(
+        False, description="whether members share the files of series and of other numbers against time, and the log"
+    )
     seed: int | None = Field(None, ge=0, lt=2**63, description="of the draws; by default random.seed of the run file")
     _attempts: dict[int, int] = PrivateAttr(default_factory=dict)  # how often a member was drawn again, by its number
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from solver.io.lock import (
         DEAD_SECONDS as DEAD_SECONDS,
         DirectoryLock as DirectoryLock,
+        RunLock as RunLock,
         TakenError as TakenError,
         live_holder as live_holder,
         read_lock as read_lock,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
         read_manifest as read_manifest,
         step_of as step_of,
     )
+    from solver.io.pack import Pack as Pack, log_of_run as log_of_run, packs_for as packs_for, packs_in as packs_in
+    from solver.io.pack_lock import PackLock as PackLock, read_holder as read_holder
     from solver.io.provenance import kept_variables as kept_variables, record_provenance as record_provenance
     from solver.io.read_snapshots import (
         Snapshot as Snapshot,
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
         read_snapshot as read_snapshot,
     )
     from solver.io.records import (
+        MEMBER as MEMBER,
         TIME as TIME,
         VARIANCE as VARIANCE,
         Axis as Axis,
@@ -68,10 +72,12 @@ if TYPE_CHECKING:
         RecordsFile as RecordsFile,
         RecordsLayout as RecordsLayout,
         Row as Row,
+        Rows as Rows,
     )
     from solver.io.sent_states import receive_state as receive_state, send_state as send_state
     from solver.io.series import (
         SeriesFile as SeriesFile,
+        SeriesRows as SeriesRows,
         drop_rows_after as drop_rows_after,
         read_columns as read_columns,
         read_series as read_series,
@@ -89,6 +95,11 @@ if TYPE_CHECKING:
     )
     from solver.io.state_transfer import fetch_state as fetch_state, offer_state as offer_state
     from solver.io.vtkhdf_series import series_path as series_path, update_series as update_series
-    from solver.io.writer import Job as Job, Writer as Writer
+    from solver.io.writer import (
+        Job as Job,
+        Writer as Writer,
+        WritingThread as WritingThread,
+        writing_threads as writing_threads,
+    )
 
 __getattr__, __dir__ = imported_when_used(__name__)

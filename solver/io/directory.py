@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from solver.io.pack import Pack
+    from solver.io.pack_lock import PackLock
+    from solver.io.records import Rows
+    from solver.io.series import SeriesRows
 
 
 @dataclass(frozen=True)
@@ -13,10 +21,19 @@ class RunDirectory:
     Args:
         path: of the directory.
         ensemble: the directory of the ensemble that the run is a member of, if it is carried out with the others.
+        held: the lock of the files that it shares with other members, while this process writes them.
     """
 
     path: Path
     ensemble: Path | None = None
+    held: PackLock | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def pack(self) -> Pack | None:
+        """The files that the run shares with other members of its ensemble; None if all of its files are its own."""
+        from solver.io.pack import pack_of
+
+        return pack_of(self.path) if self.held is None else self.held.pack
 
     @property
     def stop_files(self) -> tuple[Path, ...]:
@@ -41,12 +58,12 @@ class RunDirectory:
     @property
     def provenance(self) -> Path:
         """Versions, devices, command lines."""
-        return self.path / "provenance.json"
+        return (self.path if self.pack is None else self.path.parent) / "provenance.json"
 
     @property
     def log(self) -> Path:
         """The log file."""
-        return self.path / "log.txt"
+        return self.path / "log.txt" if self.pack is None else self.pack.log
 
     @property
     def series(self) -> Path:
@@ -56,6 +73,35 @@ class RunDirectory:
     def records(self, name: str) -> Path:
         """The HDF5 file of an output that records arrays against time, such as `spectra`."""
         return self.path / f"{name}.h5"
+
+    def series_rows(self, units: Mapping[str, str] | None = None) -> SeriesRows:
+        """Where the scalars against time lie; `units` of the equation's columns are needed to write them."""
+        from solver.io.series import PackedSeries, SeriesFile
+
+        pack = self.pack
+        return SeriesFile(self.series, units or {}) if pack is None else PackedSeries(pack.rows(self.path), units or {})
+
+    def record_rows(self, name: str, folder: str = "") -> Rows:
+        """Where the rows of an output that records arrays against time lie.
+
+        Args:
+            name: of the output, such as `spectra`.
+            folder: in the run's directory; of statistics it is `statistics`.
+        """
+        from solver.io.records import RecordsFile
+
+        pack = self.pack
+        if pack is None:
+            return RecordsFile(self.path / folder / f"{name}.h5")
+        return pack.rows(self.path, name, folder)
+
+    def record_names(self, folder: str = "") -> list[str]:
+        """Names of the outputs that recorded arrays against time, including those that are only in a journal so far."""
+        from solver.io.pack import SERIES, record_names
+
+        pack = self.pack
+        place = self.path if pack is None else pack.folder
+        return [name for name in record_names(place / folder) if pack is None or name != SERIES]
 
     @property
     def snapshots(self) -> Path:

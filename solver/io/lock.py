@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 BEAT_SECONDS = 4.0
 DEAD_SECONDS = 15.0  # without a beat
@@ -28,6 +28,25 @@ STATUS = "status.json"
 
 class TakenError(RuntimeError):
     """Another live run uses the directory; the message names it."""
+
+
+@runtime_checkable
+class RunLock(Protocol):
+    """What keeps other runs from a run's files, and says how it stands."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether another run took the files because this one seemed dead. This one must not write any more."""
+
+    @property
+    def state(self) -> str:
+        """The latest state given to `update_status`; `running` at first."""
+
+    def update_status(self, **status: float | str) -> None:
+        """Change entries of the status."""
+
+    def release(self) -> None:
+        """Let others in."""
 
 
 class DirectoryLock:

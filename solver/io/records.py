@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import h5py
 import numpy as np
@@ -21,6 +22,7 @@ from solver.io.files import append_line, partial_path, publish
 from solver.io.hdf5 import create, dataset, new_hdf5, read_hdf5, seal, verify_data
 
 TIME = ("t", "step")
+MEMBER = "member"  # in a file that members share, the number of the member of each row
 VARIANCE = "_variance_in_time"  # ending of a column of statistics that holds the variance of another column
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
 
@@ -103,6 +105,40 @@ class Row:
     values: Mapping[str, np.ndarray]
 
 
+@runtime_checkable
+class Rows(Protocol):
+    """The rows of one run against time, wherever they lie: in a file of their own, or in one that members share."""
+
+    @property
+    def path(self) -> Path:
+        """The file that holds them."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there may be rows."""
+
+    def is_damaged(self) -> bool:
+        """Whether the file is not as it was written."""
+
+    def append(self, row: Row, layout: RecordsLayout) -> None:
+        """Add a row."""
+
+    def flush(self) -> None:
+        """Bring what was added to the disk; called before each checkpoint."""
+
+    def drop_after(self, step: int) -> None:
+        """Drop the rows after a step."""
+
+    def layout(self) -> RecordsLayout | None:
+        """Axes and columns; None while there is no row."""
+
+    def rows(self) -> list[Row]:
+        """All rows, including those in a journal."""
+
+    def verify(self) -> dict[Path, list[str]]:
+        """Problems of the files that this run alone writes, one line each."""
+
+
 @dataclass(frozen=True)
 class RecordsFile:
     """Rows of arrays against time; written by the first process only.
@@ -120,6 +156,15 @@ class RecordsFile:
         """The rows that are not in the file yet."""
         return self.path.with_name(f".{self.path.name}.rows")
 
+    @property
+    def exists(self) -> bool:
+        """Whether there may be rows."""
+        return self.path.exists() or self.journal.exists()
+
+    def is_damaged(self) -> bool:
+        """Whether the file is not as it was written."""
+        return self.path.exists() and bool(verify_data(self.path))
+
     def append(self, row: Row, layout: RecordsLayout) -> None:
         """Add a row."""
         if not self.journal.exists():
@@ -135,16 +180,20 @@ class RecordsFile:
         if self.journal.exists():
             self._replace(self.rows())
 
+    def flush(self) -> None:
+        """Bring the file up to date with the journal."""
+        self.merge()
+
     def drop_after(self, step: int) -> None:
         """Drop the rows after a step."""
-        if self.path.exists() or self.journal.exists():
+        if self.exists:
             self._replace([row for row in self.rows() if row.step <= step])
 
     def layout(self) -> RecordsLayout | None:
         """Axes and columns; None while there is no row."""
         if self.path.exists():
             with read_hdf5(self.path) as file:
-                return _read_layout(file)
+                return read_layout(file)
         return next(
             (RecordsLayout.from_json(line["layout"]) for _, line in self._journal_lines() if line and "layout" in line),
             None,
@@ -174,7 +223,7 @@ class RecordsFile:
 
     def _stored(self) -> Iterator[Row]:
         with read_hdf5(self.path) as file:
-            arrays = {name: dataset(file, name)[:] for name in _columns_in(file)}
+            arrays = {name: dataset(file, name)[:] for name in columns_in(file)}
             for i, (step, t) in enumerate(zip(dataset(file, "step")[:], dataset(file, "t")[:], strict=True)):
                 yield Row(int(step), float(t), {name: np.asarray(values[i]) for name, values in arrays.items()})
 
@@ -197,15 +246,10 @@ class RecordsFile:
         if not rows or layout is None:
             self.path.unlink(missing_ok=True)
         else:
-            partial = partial_path(self.path)
-            try:
-                with new_hdf5(partial) as file:
-                    _write(file, rows, layout)
-                seal(partial)
-                publish(partial, self.path)
-            except Exception:
-                partial.unlink(missing_ok=True)
-                raise
+            t, step = np.array([row.t for row in rows]), np.array([row.step for row in rows])
+            values = {name: np.stack([row.values[name] for row in rows]) for name in layout.columns}
+            with sealed_hdf5(self.path) as file:
+                write_rows(file, t, step, values, layout)
         self.journal.unlink(missing_ok=True)
 
 
@@ -213,15 +257,36 @@ def _known(column: Column) -> dict[str, Any]:
     return {key: value for key, value in vars(column).items() if value is not None}
 
 
-def _write(file: h5py.File, rows: list[Row], layout: RecordsLayout) -> None:
-    create(file, "t", np.array([row.t for row in rows]))
-    create(file, "step", np.array([row.step for row in rows]))
+@contextmanager
+def sealed_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Write a file as a whole in place of the one that is there, with a checksum at its end.
+
+    Raises:
+        DiskError: it could not be written; the one that is there is unchanged.
+    """
+    partial = partial_path(path)
+    try:
+        with new_hdf5(partial) as file:
+            yield file
+        seal(partial)
+        publish(partial, path)
+    except Exception:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def write_rows(
+    file: h5py.Group, t: np.ndarray, step: np.ndarray, values: Mapping[str, np.ndarray], layout: RecordsLayout
+) -> None:
+    """Write rows with their axes into a file or a group: columns `(t, *axes)` by name."""
+    create(file, "t", t)
+    create(file, "step", step)
     for name, axis in layout.axes.items():
         _describe(create(file, name, axis.values), axis)
     for scale in ("t", *layout.axes):
         file[scale].make_scale(scale)
     for name, column in layout.columns.items():
-        data = file.create_dataset(name, data=np.stack([row.values[name] for row in rows]), fletcher32=True)
+        data = file.create_dataset(name, data=values[name], fletcher32=True)
         _describe(data, column)
         for i, scale in enumerate(("t", *column.axes)):
             data.dims[i].attach_scale(file[scale])
@@ -233,20 +298,29 @@ def _describe(data: h5py.Dataset, what: Axis | Column) -> None:
             data.attrs[key] = getattr(what, key)
 
 
-def _columns_in(file: h5py.File) -> list[str]:
-    return [name for name in file if name not in TIME and not dataset(file, name).is_scale]
+def columns_in(file: h5py.File, group: str = "") -> list[str]:
+    """Names of the columns in a file, or in one of its groups."""
+    return [name for name in _members_of(file, group) if not dataset(file, f"{group}/{name}").is_scale]
 
 
-def _read_layout(file: h5py.File) -> RecordsLayout:
+def read_layout(file: h5py.File, group: str = "") -> RecordsLayout:
+    """Axes and columns of a file, or of one of its groups."""
+    held = {name: dataset(file, f"{group}/{name}") for name in _members_of(file, group)}
+
     def words(name: str) -> dict[str, str]:
-        return {key: str(dataset(file, name).attrs.get(key, "")) for key in ("units", "long_name")}
+        return {key: str(held[name].attrs.get(key, "")) for key in ("units", "long_name")}
 
-    scales = [name for name in file if name not in TIME and dataset(file, name).is_scale]
-    axes = {name: Axis(dataset(file, name)[:], **words(name)) for name in scales}
+    axes = {name: Axis(data[:], **words(name)) for name, data in held.items() if data.is_scale}
     columns = {}
-    for name in _columns_in(file):
-        data = dataset(file, name)
-        law = data.attrs.get("power_law")
-        held = tuple(dim.keys()[0] for dim in list(data.dims)[1:])
-        columns[name] = Column(held, **words(name), power_law=None if law is None else float(law))
+    for name, data in held.items():
+        if not data.is_scale:
+            law = data.attrs.get("power_law")
+            scales = tuple(dim.keys()[0] for dim in list(data.dims)[1:])
+            columns[name] = Column(scales, **words(name), power_law=None if law is None else float(law))
     return RecordsLayout(axes, columns)
+
+
+def _members_of(file: h5py.File, group: str) -> list[str]:
+    """Names of the axes and columns in a file or a group."""
+    place = file[group] if group else file
+    return [name for name in place if name not in TIME and not (group and name == MEMBER)]

@@ -4,17 +4,70 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from solver.config import ConfigError
 from solver.io.files import append_line, sync, write_text
+from solver.io.packed_records import PackedRows
+from solver.io.records import TIME, Column, RecordsLayout, Row
 from solver.io.row_checksums import HEADER_LINES, RowChecksums, is_known, matches
 from solver.io.rows import is_whole, read_rows
 
 LEADING = {"step": "1", "t": "time", "dt": "time"}
+
+
+@runtime_checkable
+class SeriesRows(Protocol):
+    """The scalars of one run against time, wherever they lie: in series.csv, or in a file that members share."""
+
+    @property
+    def path(self) -> Path:
+        """The file that holds them."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a table, with rows or without."""
+
+    def has_rows(self) -> bool:
+        """Whether there is a row."""
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of the equation's columns that are written, in order."""
+
+    def begin(self) -> None:
+        """Start an empty table."""
+
+    def append(self, row: Mapping[str, float]) -> None:
+        """Write one row."""
+
+    def flush(self) -> None:
+        """Bring what was written to the disk; called before each checkpoint."""
+
+    def drop_after(self, step: int) -> None:
+        """Drop the rows after a step."""
+
+    def check(self) -> None:
+        """Raises ConfigError if the table has other columns."""
+
+    def has_checksums(self) -> bool:
+        """Whether this run alone writes the file, and kept checksums of its rows; runs of older versions have none."""
+
+    def verify(self) -> list[str]:
+        """Problems of the rows, one line each; none of a file that members share, which is checked once for all."""
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Columns by name; empty if there is no row."""
+
+    def read_units(self) -> dict[str, str]:
+        """Units of all columns, as the table has them."""
+
+    def last(self) -> tuple[int, float] | None:
+        """Step and time of the last row; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +82,16 @@ class SeriesFile:
     """
 
     path: Path
-    units: Mapping[str, str]
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a table, with rows or without."""
+        return self.path.exists()
+
+    def has_rows(self) -> bool:
+        """Whether there is a table with names of columns."""
+        return self.path.exists() and bool(read_columns(self.path))
 
     @property
     def columns(self) -> dict[str, str]:
@@ -51,7 +113,6 @@ class SeriesFile:
         if RowChecksums(self.path).path.exists():
             sync(RowChecksums(self.path).path)
 
-    @property
     def has_checksums(self) -> bool:
         """Whether checksums of its rows were kept; runs of older versions have none."""
         return bool(RowChecksums(self.path).read())
@@ -64,15 +125,118 @@ class SeriesFile:
         """Raises ConfigError if the file has other columns."""
         names = read_columns(self.path)
         if names and names != list(self.columns):
-            raise ConfigError(
-                f"{self.path}: its columns are {','.join(names)}; this run writes {','.join(self.columns)}"
-            )
+            raise _other_columns(self.path, names, list(self.columns))
 
     def append(self, row: Mapping[str, float]) -> None:
         """Write one row and sync it."""
         values = [str(int(row["step"])), *(repr(float(row[name])) for name in list(self.columns)[1:])]
         append_line(self.path, ",".join(values))
         RowChecksums(self.path).append(",".join(values))
+
+    def drop_after(self, step: int) -> None:
+        """Drop the rows after a step."""
+        drop_rows_after(self.path, step)
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Columns by name; empty if there is no row."""
+        return read_series(self.path) if self.exists else {}
+
+    def read_units(self) -> dict[str, str]:
+        """Units of all columns, as the table has them."""
+        return read_units(self.path) if self.exists else {}
+
+    def last(self) -> tuple[int, float] | None:
+        """Step and time of the last row; None if there is none."""
+        names, rows = read_rows(self.path) if self.exists else ([], [])
+        if not rows:
+            return None
+        last = dict(zip(names, rows[-1], strict=True))
+        return int(float(last["step"])), float(last["t"])
+
+
+@dataclass(frozen=True)
+class PackedSeries:
+    """The scalars of one member of an ensemble in a file that it shares with others.
+
+    Args:
+        rows: where they lie.
+        units: of the equation's columns, in order.
+    """
+
+    rows: PackedRows
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The file that holds them."""
+        return self.rows.path
+
+    @property
+    def exists(self) -> bool:
+        """Whether there may be rows."""
+        return self.rows.exists
+
+    def has_rows(self) -> bool:
+        """Whether there is a row."""
+        return self.rows.layout() is not None
+
+    @property
+    def _columns(self) -> dict[str, str]:
+        """Units of the columns besides step and t, in order."""
+        return {name: unit for name, unit in {**LEADING, **self.units}.items() if name not in TIME}
+
+    def begin(self) -> None:
+        """Nothing to do: the first row of a member begins its part of the file."""
+
+    def append(self, row: Mapping[str, float]) -> None:
+        """Write one row."""
+        columns = self._columns
+        layout = RecordsLayout({}, {name: Column(units=unit) for name, unit in columns.items()})
+        values = {name: np.asarray(float(row[name])) for name in columns}
+        self.rows.append(Row(int(row["step"]), float(row["t"]), values), layout)
+
+    def flush(self) -> None:
+        """Bring what was written to the disk."""
+        self.rows.flush()
+
+    def drop_after(self, step: int) -> None:
+        """Drop the rows after a step."""
+        self.rows.drop_after(step)
+
+    def check(self) -> None:
+        """Raises ConfigError if the rows have other columns."""
+        layout = self.rows.layout()
+        if layout is not None and layout.columns.keys() != self._columns.keys():
+            raise _other_columns(self.path, [*TIME, *layout.columns], [*TIME, *self._columns])
+
+    def has_checksums(self) -> bool:
+        """The checksums are of the rows of all members."""
+        return False
+
+    def verify(self) -> list[str]:
+        """No problems: the file is checked once for all members."""
+        return []
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Columns by name; empty if there is no row."""
+        table = self.rows.table()
+        return {} if table is None else {"step": table.step.astype(float), "t": table.t, **table.values}
+
+    def read_units(self) -> dict[str, str]:
+        """Units of all columns, as the table has them."""
+        layout = self.rows.layout()
+        if layout is None:
+            return {}
+        return {name: LEADING[name] for name in ("step", "t")} | {n: c.units for n, c in layout.columns.items()}
+
+    def last(self) -> tuple[int, float] | None:
+        """Step and time of the last row; None if there is none."""
+        table = self.rows.table()
+        return None if table is None else (int(table.step[-1]), float(table.t[-1]))
+
+
+def _other_columns(path: Path, there: list[str], now: list[str]) -> ConfigError:
+    return ConfigError(f"{path}: its columns are {','.join(there)}; this run writes {','.join(now)}")
 
 
 def read_columns(path: Path) -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from queue import SimpleQueue
 
 from solver.cluster import Agreement
@@ -17,24 +17,71 @@ from solver.cluster import Agreement
 Job = Callable[[Agreement], object]
 
 
+class WritingThread:
+    """A thread that runs write jobs in their order. Runs that are carried out together may share it.
+
+    Processes that write together agree by its name: each has threads of the same names, with the same jobs.
+
+    Args:
+        name: for agreement, unique among the threads of this process that are in use.
+    """
+
+    def __init__(self, name: str = "writer") -> None:
+        self._name = name
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def put(self, job: Job) -> None:
+        """Run a job, which must not raise, after those before it."""
+        if self._thread is None:
+            # a daemon, so that the interpreter can end while a disk hangs
+            self._thread = threading.Thread(target=self._work, name=f"slabwave-{self._name}", daemon=True)
+            self._thread.start()
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """End the thread after the jobs that it has."""
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        agreement = Agreement(self._name)
+        while (job := self._jobs.get()) is not None:
+            job(agreement)
+            del job
+
+
+@contextmanager
+def writing_threads(count: int) -> Iterator[list[WritingThread]]:
+    """Threads that runs share. If the context ends by an error they are left: they may wait for a dead process."""
+    threads = [WritingThread(f"writer {number}") for number in range(count)]
+    yield threads
+    for thread in threads:
+        thread.close()
+
+
 class Writer:
-    """Runs write jobs in their order, in a thread of its own; all processes have the same jobs.
+    """Runs write jobs in their order, in another thread; all processes have the same jobs.
 
     After a job has failed, later jobs are dropped, since they may need its file, and the next call of any method raises
     its error.
+
+    Args:
+        thread: shared with other runs; one of its own if it is not given.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, thread: WritingThread | None = None) -> None:
         self.held_up = 0.0  # seconds for which stepping had to wait, including copying
         self.slowest = 0.0  # longest time from the first copy of a pause until all of it was on the disk [s]
         self.checkpoint = 0.0  # longest time from the copy of a checkpoint until it was on the disk [s]
         self.abandoned = False  # nothing more may be written, since another run uses the directory
         self.while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext  # context of long waits
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread, self._is_own = thread or WritingThread(), thread is None
         self._idle = threading.Event()
         self._idle.set()
         self._failure: Exception | None = None
-        self._thread: threading.Thread | None = None
         self._pending, self._count = 0, threading.Lock()
         self._began = 0.0
         self._pause_over = True
@@ -68,8 +115,7 @@ class Writer:
         with self._count:
             self._pending += 1
             self._idle.clear()
-        self._start()
-        self._jobs.put(job)
+        self._thread.put(lambda agreement: self._carry_out(job, agreement))
         self.held_up += time.monotonic() - began
 
     def end_pause(self) -> None:
@@ -98,32 +144,21 @@ class Writer:
         """
         with self.while_waiting():
             done = self._idle.wait(patience)
-        if done and self._thread is not None:
-            self._jobs.put(None)
-            self._thread.join()
-            self._thread = None
+        if done and self._is_own:
+            self._thread.close()
 
     def _raise(self) -> None:
         if self._failure is not None:
             raise self._failure
 
-    def _start(self) -> None:
-        if self._thread is None:
-            # a daemon, so that the interpreter can end while a disk hangs
-            self._thread = threading.Thread(target=self._work, name="slabwave-writer", daemon=True)
-            self._thread.start()
-
-    def _work(self) -> None:
-        agreement = Agreement("writer")
-        while (job := self._jobs.get()) is not None:
-            try:
-                if self._failure is None and not self.abandoned:
-                    job(agreement)
-            except Exception as error:
-                self._failure = error
-            del job
-            with self._count:
-                self._pending -= 1
-                if not self._pending:
-                    self.slowest = max(self.slowest, time.monotonic() - self._began)
-                    self._idle.set()
+    def _carry_out(self, job: Job, agreement: Agreement) -> None:
+        try:
+            if self._failure is None and not self.abandoned:
+                job(agreement)
+        except Exception as error:
+            self._failure = error
+        with self._count:
+            self._pending -= 1
+            if not self._pending:
+                self.slowest = max(self.slowest, time.monotonic() - self._began)
+                self._idle.set()

@@ -16,7 +16,7 @@ from solver.cluster import is_first
 from solver.config import ConfigError
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
-from solver.io import TIME, RecordsFile, RecordsLayout, Row, RunDirectory, verify_data
+from solver.io import MEMBER, TIME, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.pictures import Recorded, View, records_figure, save
@@ -51,9 +51,10 @@ class Records(Output):
         except ValueError as error:
             text = str(error)
             raise ValueError(text if text.startswith("output ") else f"output {self.name}: {text}") from None
-        taken = [name for name in layout.columns if name in (*TIME, *layout.axes)]
+        axes_of_file = (*TIME, MEMBER, *layout.axes)
+        taken = [name for name in layout.columns if name in axes_of_file]
         if taken:
-            axes = ", ".join((*TIME, *layout.axes))
+            axes = ", ".join(axes_of_file)
             raise ValueError(
                 f"output {self.name}: a column of {equation.name} would be called {taken[0]!r}, as an axis of the file "
                 f"is; another name than {axes} is needed"
@@ -85,16 +86,16 @@ class Records(Output):
                 self.file(run.directory).append(row, self.layout(run.equation))
 
     def flush(self, run: Run) -> None:
-        self.file(run.directory).merge()
+        self.file(run.directory).flush()
 
     @classmethod
-    def file(cls, directory: RunDirectory) -> RecordsFile:
-        """The file in a run's directory."""
-        return RecordsFile(directory.records(cls.name))
+    def file(cls, directory: RunDirectory) -> Rows:
+        """Where its rows lie."""
+        return directory.record_rows(cls.name)
 
     @classmethod
     def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
-        return (cls.file(directory).path,)
+        return (directory.records(cls.name),)
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
@@ -112,11 +113,9 @@ class Records(Output):
         return cls.file(directory).verify()
 
 
-def check_continues(file: RecordsFile, layout: RecordsLayout, name: str) -> None:
+def check_continues(file: Rows, layout: RecordsLayout, name: str) -> None:
     """Raises ConfigError if an existing file is damaged, or has another layout than output `name` now writes."""
-    if not file.path.exists():
-        return
-    if verify_data(file.path):
+    if file.is_damaged():
         raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
     existing = file.layout()
     if existing is not None and not layout.continues(existing):

@@ -17,7 +17,7 @@ from solver.equations.budget import imbalance
 from solver.equations.manifold import distances
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
-from solver.io import RunDirectory, SeriesFile, drop_rows_after, read_columns, read_series, read_units
+from solver.io import RunDirectory, SeriesRows
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.outputs.resolution import tails, unresolved
@@ -71,8 +71,7 @@ class Series(Output):
 
     def resume(self, run: Run) -> None:
         file = _file(run, *_names(run.equation))
-        has_rows = file.path.exists() and bool(read_columns(file.path))
-        damage = file.verify()
+        has_rows, damage = file.has_rows(), file.verify()
         if damage:
             LOGGER.warning("%s: %s", file.path.name, "; ".join(damage))
         if has_rows:
@@ -111,19 +110,20 @@ class Series(Output):
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
-        drop_rows_after(directory.series, step)
+        directory.series_rows().drop_after(step)
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        file = SeriesFile(directory.series, {})
-        return {file.path: file.verify()} if file.has_checksums else {}
+        file = directory.series_rows()
+        return {file.path: file.verify()} if file.has_checksums() else {}
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
         """Draw a panel per column that is not constant; budgets, and columns that should be zero, share a panel."""
-        if not directory.series.exists():
+        rows = directory.series_rows()
+        if not rows.exists:
             return []
-        figure = series_figure(read_series(directory.series), read_units(directory.series), view)
+        figure = series_figure(rows.read(), rows.read_units(), view)
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
@@ -146,14 +146,14 @@ def _names(equation: Reporting) -> tuple[Iterable[str], Iterable[str], Iterable[
     return conserved, energies, reporting.budget_columns(equation)
 
 
-def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesFile:
+def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesRows:
     """The file with its columns; columns of the budget are in the order of their names, as in a state."""
     units = run.equation.series_units()
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
     missing = {f"{name}_imbalance": "1" for name in energies}
     rejected = {"rejected": "1"} if run.control.needs_error else {}
-    return SeriesFile(run.directory.series, {**units, **drifts, **integrals, **missing, **rejected})
+    return run.directory.series_rows({**units, **drifts, **integrals, **missing, **rejected})
 
 
 def _unresolved(run: Run, now: dict[str, float]) -> list[str]:

@@ -23,9 +23,9 @@ from solver.io import (
     VARIANCE,
     Column,
     Job,
-    RecordsFile,
     RecordsLayout,
     Row,
+    Rows,
     RunDirectory,
     Variable,
     drop_snapshots,
@@ -201,9 +201,9 @@ class Statistics(Output):
             with run.writer.while_waiting():
                 for name, source in self.sources.items():
                     layout = source.layout(run.equation)
-                    path = run.directory.statistics / f"{name}.h5"
-                    make_folder(path.parent)
-                    RecordsFile(path).append(_row(state, carried, name, layout), _layout(layout))
+                    file = _file(run.directory, name)
+                    make_folder(file.path.parent)
+                    file.append(_row(state, carried, name, layout), _layout(layout))
         if self.fields:
             run.writer.submit(lambda: self._held(run, state, carried))
 
@@ -220,15 +220,16 @@ class Statistics(Output):
 
     def resume(self, run: Run) -> None:
         layouts = {name: _layout(source.layout(run.equation)) for name, source in self.sources.items()}
-        for path in _record_files(run.directory):
-            if path.stem in layouts:
-                check_continues(RecordsFile(path), layouts[path.stem], f"statistics with {path.stem}")
-            elif verify_data(path):
-                raise ConfigError(f"{path}: damaged; move it away to continue without its rows")
+        for file in _record_files(run.directory):
+            name = file.path.stem
+            if name in layouts:
+                check_continues(file, layouts[name], f"statistics with {name}")
+            elif file.is_damaged():
+                raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
 
     def flush(self, run: Run) -> None:
-        for path in _record_files(run.directory):
-            RecordsFile(path).merge()
+        for file in _record_files(run.directory):
+            file.flush()
 
     @classmethod
     def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
@@ -236,26 +237,30 @@ class Statistics(Output):
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
-        for path in _record_files(directory):
-            RecordsFile(path).drop_after(step)
+        for file in _record_files(directory):
+            file.drop_after(step)
         drop_snapshots(directory.statistics, step)
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
         """Draw a figure for each file of means, with the spread in time, and one of mean fields for each window."""
-        files = [] if view.chooses_slices else [RecordsFile(path) for path in _record_files(directory)]
+        files = [] if view.chooses_slices else _record_files(directory)
         return [*draw_means(files, folder, view), *draw_mean_fields(list_snapshots(directory.statistics), folder, view)]
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
         problems = {path: verify_data(path) for path in list_snapshots(directory.statistics)}
-        for path in _record_files(directory):
-            problems |= RecordsFile(path).verify()
+        for file in _record_files(directory):
+            problems |= file.verify()
         return problems
 
 
-def _record_files(directory: RunDirectory) -> list[Path]:
-    return [path for path in sorted(directory.statistics.glob("*.h5")) if not path.name.startswith("step-")]
+def _file(directory: RunDirectory, name: str) -> Rows:
+    return directory.record_rows(name, directory.statistics.name)
+
+
+def _record_files(directory: RunDirectory) -> list[Rows]:
+    return [_file(directory, name) for name in directory.record_names(directory.statistics.name)]
 
 
 # ---- records ----------------------------------------------------------------------------------------------------

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from solver.io import RecordsFile, read_snapshot
+from solver.io import Rows, read_snapshot
 from solver.pictures import Recorded, View, records_figure, save
 from solver.pictures.drawn_slices import chosen_snapshots, draw_slices
 
 TITLE = "means over windows of time, ± one standard deviation in time"
 
 
-def draw_means(files: Iterable[RecordsFile], folder: Path, view: View) -> list[Path]:
+def draw_means(files: Iterable[Rows], folder: Path, view: View) -> list[Path]:
     """Draw a figure statistics-NAME for each file."""
     made = []
     for file in files:

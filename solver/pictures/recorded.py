@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solver.io import VARIANCE, RecordsFile, RecordsLayout
+from solver.io import VARIANCE, RecordsLayout, Rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Recorded:
     since: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def read(cls, file: RecordsFile) -> Recorded | None:
+    def read(cls, file: Rows) -> Recorded | None:
         """All rows of a file, including those of its journal; None if there are none.
 
         Raises:
@@ -47,7 +47,7 @@ class Recorded:
         return cls(file.path.stem, np.array([row.t for row in rows]), layout, values)
 
     @classmethod
-    def read_means(cls, file: RecordsFile) -> Recorded | None:
+    def read_means(cls, file: Rows) -> Recorded | None:
         """A file of statistics: the means as columns, and their spreads; None if there are no rows.
 
         Raises:

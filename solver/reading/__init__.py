@@ -19,6 +19,6 @@ if TYPE_CHECKING:
         refuse_ensemble as refuse_ensemble,
         run_status as run_status,
     )
-    from solver.reading.run import OpenRun as OpenRun, open_run as open_run, recorded_names as recorded_names
+    from solver.reading.run import OpenRun as OpenRun, open_run as open_run
 
 __getattr__, __dir__ = imported_when_used(__name__)

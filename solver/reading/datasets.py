@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.io import RecordsFile, RecordsLayout
+from solver.io import RecordsLayout, Rows
 from solver.reading.optional import needed
 
 TIME = {"units": "time", "long_name": "time of the state"}
@@ -25,7 +25,7 @@ def series_dataset(columns: Mapping[str, np.ndarray], units: Mapping[str, str]) 
     return xarray.Dataset(variables, {"t": ("t", columns.get("t", nothing), TIME), "step": ("t", step, STEP)})
 
 
-def records_dataset(file: RecordsFile) -> Any:
+def records_dataset(file: Rows) -> Any:
     """Arrays against time, including the rows in the journal: variables `(t, axes…)`.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from solver.config import read_toml
-from solver.io import RunDirectory, read_series, read_units
+from solver.io import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def read_members(directory: RunDirectory) -> MemberSeries:
     table = read_toml(directory.run_file).get("ensemble", {})
     rows = member_rows(directory)
     runs = [RunDirectory(directory.path / row["member"]) for row in rows]
-    known = [(row, run, _series(run)) for row, run in zip(rows, runs, strict=True)]
+    known = [(row, run, run.series_rows().read()) for row, run in zip(rows, runs, strict=True)]
     kept = [(row, run, series) for row, run, series in known if len(series.get("t", ())) > 1]
     keys = [key for key in (rows[0] if rows else {}) if key != "member"]
     return MemberSeries(
@@ -78,7 +78,7 @@ def read_members(directory: RunDirectory) -> MemberSeries:
         values={key: tuple(row[key] for row, _, _ in kept) for key in keys},
         swept=tuple(table.get("sweep", {})),
         series=tuple(series for _, _, series in kept),
-        units=read_units(kept[0][1].series) if kept else {},
+        units=kept[0][1].series_rows().read_units() if kept else {},
     )
 
 
@@ -88,7 +88,3 @@ def member_rows(directory: RunDirectory) -> list[Mapping[str, Any]]:
         return []
     with directory.members.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def _series(run: RunDirectory) -> dict[str, np.ndarray]:
-    return read_series(run.series) if run.series.exists() else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from solver.io import RunDirectory
+from solver.io import RunDirectory, log_of_run
 
 LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ [DIWEC] (.*)")
 START = "processes: "  # the first line of each start
@@ -35,11 +35,7 @@ def device_hours(directory: RunDirectory) -> tuple[float, str]:
 
 
 def _lines(directory: RunDirectory) -> list[tuple[datetime, str]]:
-    try:
-        text = directory.log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    matches = (LINE.match(line) for line in text.splitlines())
+    matches = (LINE.match(line) for line in log_of_run(directory))
     return [(datetime.fromisoformat(match[1]), match[2]) for match in matches if match]
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solver.config import ConfigError, member_name, read_toml
-from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, read_lock
-from solver.io.rows import read_rows
+from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, log_of_run, read_holder
 
 BLEW_UP = ("blew up", "beyond time.energy_limit")
 LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
@@ -42,7 +41,7 @@ class RunStatus:
 
 def run_status(directory: RunDirectory) -> RunStatus:
     """Read the status from the lock, the log, the series and the checkpoints; changes nothing."""
-    holder, lines = read_lock(directory.path / ".lock"), _log(directory)
+    holder, lines = read_holder(directory), _log(directory)
     end = float(read_toml(directory.run_file)["time"]["end"])
     step, t = _last_state(directory, holder)
     starts = [number for number, (_, text) in enumerate(lines) if text.startswith(START)]
@@ -78,12 +77,8 @@ def refuse_ensemble(directory: RunDirectory) -> None:
 
 def _log(directory: RunDirectory) -> list[tuple[str, str]]:
     """Level and text of each line of the log; a line without a level, such as of a traceback, counts as `I`."""
-    try:
-        text = directory.log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
     lines: list[tuple[str, str]] = []
-    for line in text.splitlines():
+    for line in log_of_run(directory):
         match = LINE.match(line)
         lines.append((match[1], match[2]) if match else ("I", line))
     return lines
@@ -94,10 +89,9 @@ def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | 
     known: list[tuple[int, float]] = []
     if "step" in holder:
         known.append((int(holder["step"]), float(holder["t"])))
-    names, rows = read_rows(directory.series) if directory.series.exists() else ([], [])
-    if rows:
-        last = dict(zip(names, rows[-1], strict=True))
-        known.append((int(float(last["step"])), float(last["t"])))
+    last = directory.series_rows().last()
+    if last is not None:
+        known.append(last)
     checkpoints = [path.name for path in list_checkpoints(directory.checkpoints)]
     if checkpoints and not known:
         known.append((int(checkpoints[-1].rpartition("-")[2]), 0.0))

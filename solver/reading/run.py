@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.config import ConfigError, nearest, read_toml
-from solver.io import RecordsFile, RunDirectory, list_snapshots, read_series, read_slices, read_units
+from solver.io import RunDirectory, list_snapshots, read_slices
 from solver.reading.datasets import records_dataset, series_dataset
 from solver.reading.lazy_snapshots import snapshots_dataset
 from solver.reading.optional import needed
@@ -53,14 +53,16 @@ class OpenRun:
         self.directory = directory
         self.config = config
         self.records: Mapping[str, Any] = _Datasets(
-            lambda: recorded_names(directory.path),
-            lambda name: records_dataset(RecordsFile(directory.records(name))),
+            directory.record_names,
+            lambda name: records_dataset(directory.record_rows(name)),
             f"{directory.path}: the run recorded no",
         )
         means = directory.statistics
         self.statistics: Mapping[str, Any] = _Datasets(
-            lambda: [*recorded_names(means), *([FIELDS] if list_snapshots(means) else [])],
-            lambda name: _mean_fields(means) if name == FIELDS else records_dataset(RecordsFile(means / f"{name}.h5")),
+            lambda: [*directory.record_names(means.name), *([FIELDS] if list_snapshots(means) else [])],
+            lambda name: (
+                _mean_fields(means) if name == FIELDS else records_dataset(directory.record_rows(name, means.name))
+            ),
             f"{directory.path}: the run has no statistics of",
         )
 
@@ -91,10 +93,8 @@ class OpenRun:
     @cached_property
     def series(self) -> Any:
         """Dataset of the scalars against time t."""
-        path = self.directory.series
-        if not path.exists():
-            return series_dataset({}, {})
-        return series_dataset(read_series(path), read_units(path))
+        rows = self.directory.series_rows()
+        return series_dataset(rows.read(), rows.read_units())
 
     @property
     def spectra(self) -> Any:
@@ -149,10 +149,3 @@ class _Datasets(Mapping[str, Any]):
 
 def _mean_fields(folder: Path) -> Any:
     return snapshots_dataset(list_snapshots(folder))
-
-
-def recorded_names(folder: Path) -> list[str]:
-    """Names of the files of records in a folder, including those that are only in a journal so far."""
-    merged = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
-    journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
-    return sorted(merged | journals)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from solver.config import ConfigError, read_toml
-from solver.io import RecordsFile, RunDirectory, read_series, read_units
+from solver.io import Rows, RunDirectory
 from solver.pictures import Recorded
 from solver.reading import RunStatus, run_status
-from solver.reading.run import recorded_names
 
 WORDS = {
     "finished": "The run is finished",
@@ -68,28 +67,30 @@ def read_facts(path: Path) -> Facts:
         raise ConfigError(f"{path} holds no run: {directory.run_file} does not exist")
     config = read_toml(directory.run_file)
     unread: list[str] = []
-    records = _recorded(path, Recorded.read, unread)
-    means = _recorded(path / "statistics", Recorded.read_means, unread)
-    has_series = directory.series.exists()
+    records = _recorded(directory, "", Recorded.read, unread)
+    means = _recorded(directory, "statistics", Recorded.read_means, unread)
+    scalars = directory.series_rows()
     return Facts(
         directory=directory,
         config=config,
         provenance=_provenance(directory),
         status=run_status(directory),
-        series=read_series(directory.series) if has_series else {},
-        units=read_units(directory.series) if has_series else {},
+        series=scalars.read(),
+        units=scalars.read_units(),
         records=records,
         means=means,
         unread=tuple(unread),
     )
 
 
-def _recorded(folder: Path, read: Callable[[RecordsFile], Recorded | None], unread: list[str]) -> dict[str, Recorded]:
+def _recorded(
+    directory: RunDirectory, folder: str, read: Callable[[Rows], Recorded | None], unread: list[str]
+) -> dict[str, Recorded]:
     """Contents of the files of records in a folder, by name. A file that cannot be read adds a line to `unread`."""
     contents = {}
-    for name in recorded_names(folder):
+    for name in directory.record_names(folder):
         try:
-            recorded = read(RecordsFile(folder / f"{name}.h5"))
+            recorded = read(directory.record_rows(name, folder))
         except (ValueError, OSError) as error:
             unread.append(" ".join(str(error).split()))
         else:

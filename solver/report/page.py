@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from solver.io import kept_variables, list_snapshots
+from solver.io import kept_variables, list_snapshots, log_of_run
 from solver.pictures import Recorded, View
 from solver.pictures.style import in_words, unit
 from solver.report.charts import Charts, budget_charts, records_charts, series_charts
@@ -190,7 +190,7 @@ def _provenance(facts: Facts) -> list[Html]:
         rows.append(("starts", str(1 + len(known.get("earlier", [])))))
     made = [table((), rows)] if rows else [element("p", "No provenance was recorded.", class_="soft")]
     made.append(details("run file, resolved", element("pre", _text(facts.directory.run_file))))
-    log = _text(facts.directory.log).splitlines()
+    log = log_of_run(facts.directory)
     if log:
         made.append(details(f"log, last {min(len(log), LOG_LINES)} lines", element("pre", "\n".join(log[-LOG_LINES:]))))
     return made

@@ -14,6 +14,7 @@ from solver.simulation.output_list import OutputList as OutputList
 from solver.simulation.pauses import Listener as Listener, Pause as Pause
 from solver.simulation.profile import Profile as Profile
 from solver.simulation.shared import CommonFiles as CommonFiles, shared_directory as shared_directory
+from solver.simulation.shared_files import SharedFiles as SharedFiles, shared_files as shared_files
 from solver.simulation.simulation import Simulation as Simulation
 from solver.simulation.stepping import simulate as simulate, simulation_course as simulation_course
 from solver.simulation.stop_conditions import StopConditions as StopConditions

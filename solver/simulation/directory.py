@@ -15,6 +15,7 @@ from solver.config import ConfigError, Source, changed_physics
 from solver.io import (
     DirectoryLock,
     RunDirectory,
+    RunLock,
     TakenError,
     live_holder,
     newest_time,
@@ -87,7 +88,7 @@ def locked_run_directory(
     notes: Sequence[str] = (),
     *,
     continues: bool,
-) -> Iterator[DirectoryLock | None]:
+) -> Iterator[RunLock | None]:
     """Make and lock the run's directory for the time of the context, and write its log there. Collective.
 
     Args:
@@ -116,21 +117,23 @@ def locked_run_directory(
                 _refuse_live_jobs(directory)
                 if not continues:
                     refuse_occupied(directory, kinds)  # checked again, since no other run can start here now
-                refuse_link(directory.log)
-                stack.enter_context(log_to(directory.log))
+                if directory.held is None:
+                    refuse_link(directory.log)
+                    stack.enter_context(log_to(directory.log))
                 for path in {directory.path, *_written_by(kinds, directory)}:
                     if path.is_dir():
                         remove_leftovers(path)
                 for source in sources:
                     write_text(directory.path / source.copy_name, source.content)
                 write_text(directory.run_file, run_file)
-                record_provenance(directory.provenance, devices, notes)
+                if directory.held is None:
+                    record_provenance(directory.provenance, devices, notes)
         with end_recorded(lock):
             yield lock
 
 
 @contextmanager
-def end_recorded(lock: DirectoryLock | None) -> Iterator[None]:
+def end_recorded(lock: RunLock | None) -> Iterator[None]:
     """Write into the status of a lock how the context ended."""
     try:
         yield
@@ -160,12 +163,12 @@ def refuse_link(path: Path) -> None:
         raise ConfigError(f"{path} is a symbolic link, which is not followed; remove it")
 
 
-def _set_state(lock: DirectoryLock | None, state: str) -> None:
+def _set_state(lock: RunLock | None, state: str) -> None:
     if lock is not None:
         lock.update_status(state=state)
 
 
-def take(directory: RunDirectory) -> DirectoryLock:
+def take(directory: RunDirectory) -> RunLock:
     """Make a run's directory and lock it.
 
     Raises:
@@ -173,6 +176,8 @@ def take(directory: RunDirectory) -> DirectoryLock:
     """
     try:
         directory.path.mkdir(parents=True, exist_ok=True)
+        if directory.held is not None:
+            return directory.held.member(directory.path)
         return DirectoryLock(directory.path, os.environ)
     except OSError as error:
         raise ConfigError(f"output.directory = {str(directory.path)!r}: cannot be made: {error}") from None

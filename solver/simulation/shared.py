@@ -22,7 +22,7 @@ import jax
 
 from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import ConfigError, Share, Source, read_toml
-from solver.io import DirectoryLock, RunDirectory, TakenError, record_provenance, remove_leftovers, write_text
+from solver.io import DirectoryLock, RunDirectory, RunLock, TakenError, record_provenance, remove_leftovers, write_text
 from solver.io.files import publish
 from solver.simulation.directory import end_recorded, live_jobs, refuse_link, refuse_other_physics, take
 
@@ -50,7 +50,7 @@ class CommonFiles:
 @contextmanager
 def shared_directory(
     directory: RunDirectory, share: Share, files: CommonFiles, devices: Sequence[jax.Device], does: str
-) -> Iterator[DirectoryLock | None]:
+) -> Iterator[RunLock | None]:
     """Hold the folder of a job for the time of the context, and write its log there. Collective.
 
     The first job writes the common files; the others compare them with their own. They may be replaced, as those of a

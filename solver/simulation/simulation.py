@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from solver.equations.reporting import Reporting
-from solver.io import RunDirectory
+from solver.io import RunDirectory, Writer, WritingThread
 from solver.loop import Advance, StepControl, check_end, course
 from solver.mesh import AnyMesh
 from solver.outputs.base import Run
@@ -71,15 +71,20 @@ class Simulation:
         if apart is not None and self.outputs.checkpoints.layout == "shared":
             raise ValueError("output.checkpoints.layout = 'shared' beside groups of devices: 'per-process' is needed")
 
-    def for_outputs(self) -> Run:
+    def for_outputs(self, thread: WritingThread | None = None) -> Run:
         """The description of the run that its outputs receive, with a writer and notes of its own.
+
+        Args:
+            thread: that writes; the writer's own if None.
 
         Raises:
             ValueError: a run without a directory.
         """
         if self.directory is None:
             raise ValueError("simulate: the simulation has no directory; give it one, or ask for its `states`")
-        return Run(self.equation, self.directory, self.control, self.end, self.title, self.run_file)
+        return Run(
+            self.equation, self.directory, self.control, self.end, self.title, self.run_file, writer=Writer(thread)
+        )
 
     def states(self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False) -> Iterator[State]:
         """States from a given one to the end: that one, one at each pause, and the last. Writes nothing.

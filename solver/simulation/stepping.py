@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 import jax
 
 from solver.cluster import LOGGER, Watchdog, is_first, largest
-from solver.io import DirectoryLock, Writer, duration
+from solver.io import RunLock, Writer, WritingThread, duration
 from solver.loop import Advance, BlowUp, reached
 from solver.outputs.base import Run
 from solver.simulation.apart import output_listener
@@ -34,7 +34,7 @@ PATIENCE = 2.0  # seconds for what is being written when the other processes may
 
 
 def simulate(
-    simulation: Simulation, request: StopRequest, lock: DirectoryLock | None, profile: Profile | None = None
+    simulation: Simulation, request: StopRequest, lock: RunLock | None, profile: Profile | None = None
 ) -> tuple[State, bool]:
     """Carry a run from its newest checkpoint, or from its start, to its end. Collective.
 
@@ -72,11 +72,12 @@ def simulate(
 def simulation_course(
     simulation: Simulation,
     request: StopRequest,
-    lock: DirectoryLock | None,
+    lock: RunLock | None,
     watchdog: Watchdog,
     *,
     profile: Profile | None = None,
     companions: int = 0,
+    thread: WritingThread | None = None,
 ) -> Generator[Advance, None, tuple[State, bool]]:
     """What `simulate` does, without carrying out the steps: a generator of the calls that the run waits for.
 
@@ -87,12 +88,13 @@ def simulation_course(
         watchdog: is told of the run's progress.
         profile: steps to be traced; None of a run whose steps are carried out together with those of `companions` other
             runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops it.
+        thread: writes its large files; one of its own if it is not given.
 
     Returns, raises:
         As `simulate`.
     """
     alone = profile is not None
-    run, limits = simulation.for_outputs(), simulation.limits
+    run, limits = simulation.for_outputs(thread), simulation.limits
     profile = Profile(run.directory.path) if profile is None else profile
     keep_plan(run.equation, run.directory.path / PLAN)
     with _writing(run, watchdog):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import jax
 
 from solver.cluster import LOGGER, end_of_job, ends_by_limit, is_first, seconds_left
-from solver.io import DirectoryLock, RunDirectory, TakenError, Writer
+from solver.io import RunDirectory, RunLock, TakenError, Writer
 from solver.simulation.pauses import Pause
 from solver.simulation.progress import Progress
 from solver.steppers.state import State
@@ -33,7 +33,7 @@ class StopConditions:
         self,
         request: StopRequest,
         directory: RunDirectory,
-        lock: DirectoryLock | None,
+        lock: RunLock | None,
         time_limit: float | None = None,
         companions: int = 0,
     ) -> None:
@@ -126,7 +126,7 @@ class EndOfRun:
 class PublishProgress:
     """Writes step, time and speed to the status file of the directory."""
 
-    lock: DirectoryLock | None
+    lock: RunLock | None
     progress: Progress
 
     def at_pause(self, pause: Pause) -> None:

@@ -19,7 +19,7 @@ from solver.io import (
     RunDirectory,
     duration,
     list_checkpoints,
-    read_lock,
+    read_holder,
     read_manifest,
 )
 from solver.reading import AFTER_BLOW_UP, device_hours, job_statuses, jobs_line, run_status
@@ -91,7 +91,7 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
 
 def _holder(directory: RunDirectory) -> dict[str, Any]:
     """Content of the lock of the process that is running it now; empty if there is none."""
-    holder = read_lock(directory.path / ".lock")
+    holder = read_holder(directory)
     live = bool(holder) and not holder.get("released") and clock.time() - holder.get("time", 0) <= DEAD_SECONDS
     return holder if live else {}
 
@@ -180,7 +180,7 @@ def _stands_at(directory: RunDirectory, end: float) -> str:
 
 def _now(directory: RunDirectory) -> str:
     """Whether a process is running it, and when it will be done."""
-    holder = read_lock(directory.path / ".lock")
+    holder = read_holder(directory)
     if not holder or holder.get("released"):
         return "no process is running it"
     silent = clock.time() - holder["time"]
@@ -199,13 +199,8 @@ def _now(directory: RunDirectory) -> str:
 
 
 def _last_row(directory: RunDirectory) -> str:
-    if not directory.series.exists():
-        return "none"
-    lines = directory.series.read_text(encoding="utf-8").splitlines()
-    if len(lines) < 3:
-        return "none"
-    pairs = zip(lines[1].split(","), lines[-1].split(","), strict=False)
-    return ", ".join(f"{name} = {float(value):.6g}" for name, value in pairs)
+    columns = directory.series_rows().read()
+    return ", ".join(f"{name} = {values[-1]:.6g}" for name, values in columns.items()) or "none"
 
 
 def _checkpoints(directory: RunDirectory) -> str:

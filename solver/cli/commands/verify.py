@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from solver import io
 from solver.cli.codes import FAILED, FINISHED
 from solver.cli.directory import runs_at
-from solver.io import RunDirectory
+from solver.io import Pack, RunDirectory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read everything that has a checksum; exit code 1 if anything is damaged."""
-    damaged = [_verify(directory, Path(options.directory)) for directory in runs_at(options.directory)]
+    root, runs = Path(options.directory), runs_at(options.directory)
+    damaged = [_verify(directory, root) for directory in runs]
+    packs = {run.pack.folder: run.pack for run in runs if run.pack is not None}
+    damaged += [_verify_pack(pack, root) for pack in packs.values()]
     return FAILED if any(damaged) else FINISHED
 
 
@@ -30,15 +34,28 @@ def _verify(directory: RunDirectory, root: Path) -> int:
     for kind in known_outputs():
         checked |= kind.verify(directory)
     checked |= _of_other_outputs(directory, checked)
-    for path, problems in checked.items():
-        print(f"{'DAMAGED' if problems else 'ok':8}{path.relative_to(root)}")
-        for problem in problems:
-            print(f"        {' '.join(problem.split())}")
+    damaged = _print_files(checked, root)
     for path in _unsealed(directory, checked):
         print(f"{'unknown':8}{path.relative_to(root)}: it has no checksum, or was cut short")
     for path, reason in io.other_formats(directory.checkpoints).items():
         print(f"{'unknown':8}{path.relative_to(root)}: {reason}")
-    damaged = sum(bool(problems) for problems in checked.values())
+    print(f"{len(checked)} checked, {damaged} damaged")
+    return damaged
+
+
+def _print_files(checked: dict[Path, list[str]], root: Path) -> int:
+    """Print the problems of each file, named from a folder; returns how many files are damaged."""
+    for path, problems in checked.items():
+        print(f"{'DAMAGED' if problems else 'ok':8}{os.path.relpath(path, root)}")
+        for problem in problems:
+            print(f"        {' '.join(problem.split())}")
+    return sum(bool(problems) for problems in checked.values())
+
+
+def _verify_pack(pack: Pack, root: Path) -> int:
+    """Check the files that members share; returns how many are damaged."""
+    checked = pack.verify()
+    damaged = _print_files(checked, root)
     print(f"{len(checked)} checked, {damaged} damaged")
     return damaged
 
@@ -63,7 +80,7 @@ def _has_checksum(path: Path) -> bool:
 
 def _others(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
     """Records that no known kind of output has checked; some may be only in their journal."""
-    from solver.reading import recorded_names
-
-    files = map(io.RecordsFile, (directory.records(name) for name in recorded_names(directory.path)))
+    if directory.pack is not None:
+        return []
+    files = map(io.RecordsFile, map(directory.records, directory.record_names()))
     return [file.path for file in files if file.path not in checked and file.journal not in checked]

@@ -1,0 +1,227 @@
+"""Files that many members of an ensemble share, in a folder for some hundred members each.
+
+ENSEMBLE/packed/members-0000-0255/ holds series.h5, a file for each other output that records arrays against time, the
+log of all members, and a table of how they stand. One process writes into it at a time. If members are shared out among
+jobs in another way than before, a new folder takes over their rows: of several folders with one member, the newest
+counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from solver.config import member_name
+from solver.io.files import make_folder, partial_path, publish, write_text
+from solver.io.hdf5 import verify_data
+from solver.io.packed_records import PackedFile, PackedRows
+
+PACKED = "packed"  # folder in the ensemble's directory
+SERIES = "series"  # name of the file of scalars
+INDEX = "members.json"
+MEMBER = re.compile(r"member-(\d+)")
+BLOCK = 256  # members of a pack: all rows of one file are held in memory when it is rewritten
+
+
+class Pack:
+    """The files that some members share.
+
+    Args:
+        folder: where they are.
+
+    Attributes:
+        numbers: of the members.
+        generation: of two packs with the same member, the one with the larger number counts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        self.numbers: list[int] = index["members"]
+        self.generation: int = index["generation"]
+        self._files: dict[str, PackedFile] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the members' directories."""
+        return frozenset(map(member_name, self.numbers))
+
+    @property
+    def log(self) -> Path:
+        """The log of all members; each line begins with the name of one."""
+        return self.folder / "log.txt"
+
+    @property
+    def lock(self) -> Path:
+        """The lock of the process that writes."""
+        return self.folder / ".lock"
+
+    @property
+    def status(self) -> Path:
+        """How the members stand, as CSV."""
+        return self.folder / "status.csv"
+
+    def file(self, name: str, folder: str = "") -> PackedFile:
+        """The file of an output; the same object each time."""
+        path = self.folder / folder / f"{name}.h5"
+        return self._files.setdefault(str(path), PackedFile(path))
+
+    def rows(self, member: Path, name: str = SERIES, folder: str = "") -> PackedRows:
+        """The rows of a member, given by its directory."""
+        number = number_of(member)
+        assert number is not None
+        return PackedRows(self.file(name, folder), number)
+
+    @property
+    def files(self) -> list[PackedFile]:
+        """The files of all outputs."""
+        folders = ["", *(path.name for path in self.folder.iterdir() if path.is_dir())]
+        return [self.file(name, folder) for folder in sorted(folders) for name in record_names(self.folder / folder)]
+
+    def merge(self) -> None:
+        """Bring all files up to date with their journals."""
+        for file in self.files:
+            file.merge()
+
+    @property
+    def damaged(self) -> list[Path]:
+        """Files that are not as they were written, besides journals."""
+        return [file.path for file in self.files if file.path.exists() and verify_data(file.path)]
+
+    def verify(self) -> dict[Path, list[str]]:
+        """Problems of each file, one line each."""
+        return {path: problems for file in self.files for path, problems in file.verify().items()}
+
+
+def pack_of(member: Path) -> Pack | None:
+    """The pack of a member, given by its directory; None if it has files of its own."""
+    number = number_of(member)
+    if number is None:
+        return None
+    return next((pack for pack in reversed(packs_in(member.parent)) if number in pack.numbers), None)
+
+
+def packs_in(ensemble: Path) -> list[Pack]:
+    """The packs of an ensemble, the oldest first."""
+    folder = ensemble / PACKED
+    if not folder.is_dir():
+        return []
+    packs = [Pack(path) for path in sorted(folder.glob("[!.]*")) if (path / INDEX).exists()]
+    return sorted(packs, key=lambda pack: pack.generation)
+
+
+def packs_for(ensemble: Path, numbers: Iterable[int]) -> dict[int, Pack]:
+    """The packs into which this process writes the rows of some members, by number; first process only.
+
+    Args:
+        ensemble: its directory.
+        numbers: of all members that this process carries out, now or later; no other process may write these meanwhile.
+    """
+    blocks: dict[int, list[int]] = {}
+    for number in sorted(numbers):
+        blocks.setdefault(number // BLOCK, []).append(number)
+    made = [_pack_with(ensemble, block) for block in blocks.values()]
+    _remove_superseded(ensemble)
+    return {number: pack for pack in made for number in pack.numbers}
+
+
+def _pack_with(ensemble: Path, numbers: Sequence[int]) -> Pack:
+    """The pack of exactly these members; a new one takes over what earlier ones hold of them."""
+    packs = packs_in(ensemble)
+    holds = {number: pack for pack in packs for number in pack.numbers}  # the newest
+    before = {number: holds[number] for number in numbers if number in holds}
+    if len(before) == len(numbers) and len({id(pack) for pack in before.values()}) == 1:
+        [pack] = {id(pack): pack for pack in before.values()}.values()
+        if pack.numbers == list(numbers):
+            return pack
+    generation = 1 + max((pack.generation for pack in packs), default=0)
+    name = f"members-{numbers[0]:04d}-{numbers[-1]:04d}"
+    folder = ensemble / PACKED / (name if not (ensemble / PACKED / name).exists() else f"{name}-{generation}")
+    partial = partial_path(folder)
+    shutil.rmtree(partial, ignore_errors=True)
+    make_folder(partial)
+    write_text(partial / INDEX, json.dumps({"generation": generation, "members": list(numbers)}))
+    _take_over(Pack(partial), before)
+    publish(partial, folder)
+    return Pack(folder)
+
+
+def _take_over(pack: Pack, before: dict[int, Pack]) -> None:
+    """Copy rows and log lines of members from the packs that held them."""
+    lines: list[str] = []
+    for other in {id(pack): pack for pack in before.values()}.values():
+        own = [number for number, holder in before.items() if holder is other]
+        for file in other.files:
+            place = file.path.parent.relative_to(other.folder)
+            make_folder(pack.folder / place)
+            for number in own:
+                for table in file.tables(number):
+                    for row in table.rows:
+                        pack.file(file.path.stem, str(place)).append(number, row, table.layout)
+        logs = lines_by_member(other.log)
+        lines += [line for number in own for line in logs.get(number, [])]
+    pack.merge()
+    if lines:
+        write_text(pack.log, "".join(f"{line}\n" for line in sorted(lines)))
+
+
+def _remove_superseded(ensemble: Path) -> None:
+    """Remove the packs of whose members none is read any more."""
+    packs = packs_in(ensemble)
+    used = {id(pack) for pack in {number: pack for pack in packs for number in pack.numbers}.values()}
+    for pack in packs:
+        if id(pack) not in used:
+            shutil.rmtree(pack.folder, ignore_errors=True)
+
+
+def number_of(member: Path) -> int | None:
+    """The number of a member by the name of its directory; None of any other directory."""
+    match = MEMBER.fullmatch(member.name)
+    return int(match[1]) if match else None
+
+
+def record_names(folder: Path) -> list[str]:
+    """Names of the files of records in a folder, including those that are only in a journal so far."""
+    merged = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
+    journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
+    return sorted(merged | journals)
+
+
+# ---- log --------------------------------------------------------------------------------------------------------
+
+LINE = re.compile(r"(\d{4}-\d\d-\d\d [\d:,]+ [DIWEC] )member-(\d+): (.*)")
+
+
+def lines_by_member(log: Path) -> dict[int, list[str]]:
+    """Lines of a log that begin with the name of a member, by its number."""
+    try:
+        mark = log.stat()
+    except OSError:
+        return {}
+    return _lines_by_member(log, mark.st_mtime_ns, mark.st_size)
+
+
+@lru_cache(maxsize=4)
+def _lines_by_member(log: Path, *changed: int) -> dict[int, list[str]]:
+    lines: dict[int, list[str]] = {}
+    for match in map(LINE.match, log.read_text(encoding="utf-8", errors="replace").splitlines()):
+        if match:
+            lines.setdefault(int(match[2]), []).append(match[0])
+    return lines
+
+
+def log_of_run(directory: Any) -> list[str]:
+    """Lines of a run's log, `RunDirectory`; of a member that shares its log, its own without its name."""
+    pack = directory.pack
+    if pack is not None:
+        own = lines_by_member(pack.log).get(number_of(directory.path) or 0, [])
+        return [LINE.sub(r"\1\3", line) for line in own]
+    try:
+        return list(directory.log.read_text(encoding="utf-8", errors="replace").splitlines())
+    except OSError:
+        return []

@@ -1,0 +1,129 @@
+"""Members that share files are locked together; how each stands is in one table, status.csv beside the files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from solver.io.directory import RunDirectory
+from solver.io.files import write_text
+from solver.io.lock import BEAT_SECONDS, DirectoryLock, read_lock
+from solver.io.pack import Pack, number_of
+
+COLUMNS = ("state", "step", "t", "end", "steps_per_second", "seconds_left")
+
+
+class PackLock:
+    """Locks the folder of a pack until `release`, and keeps its table of members up to date.
+
+    Args:
+        pack: the files that members share.
+        environment: of this process; it identifies a requeued job.
+
+    Raises:
+        TakenError: another run writes there.
+    """
+
+    def __init__(self, pack: Pack, environment: Mapping[str, str]) -> None:
+        self.pack = pack
+        self._lock = DirectoryLock(pack.folder, environment)
+        self._rows: dict[int, dict[str, Any]] = {number: dict(row) for number, row in _statuses(pack.status).items()}
+        for row in self._rows.values():
+            if row.get("state") == "running":
+                row["state"] = ""  # the process that wrote it is dead; the log says how far it came
+        self._written = 0.0
+
+    @property
+    def lost(self) -> bool:
+        """Whether another run took the folder because this one seemed dead."""
+        return self._lock.lost
+
+    def member(self, directory: Path) -> MemberLock:
+        """The lock of one member, given by its directory; its state is `running` from now on."""
+        number = number_of(directory) or 0
+        self._rows[number] = {"state": "running"}
+        return MemberLock(self, number)
+
+    def row(self, number: int) -> dict[str, Any]:
+        """How a member stands."""
+        return self._rows[number]
+
+    def write(self, *, at_once: bool = False) -> None:
+        """Write the table, if it is a few seconds old."""
+        if not at_once and time.monotonic() - self._written < BEAT_SECONDS:
+            return
+        self._written = time.monotonic()
+        text = io.StringIO()
+        writer = csv.DictWriter(text, ["member", *COLUMNS], lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({"member": number, **row} for number, row in sorted(self._rows.items()))
+        write_text(self.pack.status, text.getvalue())
+
+    def release(self) -> None:
+        """Write the table and unlock the folder."""
+        try:
+            if not self.lost:
+                self.write(at_once=True)
+        finally:
+            self._lock.release()
+
+
+class MemberLock:
+    """The part of a pack's lock that one member uses, as a run alone uses the lock of its directory."""
+
+    def __init__(self, lock: PackLock, number: int) -> None:
+        self._lock, self._number = lock, number
+
+    @property
+    def lost(self) -> bool:
+        """Whether another run took the files; this one must not write any more."""
+        return self._lock.lost
+
+    @property
+    def state(self) -> str:
+        """The latest state given to `update_status`; `running` at first."""
+        return str(self._lock.row(self._number)["state"])
+
+    def update_status(self, **status: float | str) -> None:
+        """Change entries of the status."""
+        self._lock.row(self._number).update(status)
+        self._lock.write()
+
+    def release(self) -> None:
+        """Nothing to do: the pack's lock is released when all members are over."""
+
+
+def read_holder(directory: RunDirectory) -> dict[str, Any]:
+    """Holder of a run's directory, or of the files that it shares, and its status; empty if nothing is known."""
+    pack = directory.pack
+    if pack is None:
+        return read_lock(directory.path / ".lock")
+    row = _statuses(pack.status).get(number_of(directory.path) or 0)
+    if row is None:
+        return {}
+    holder = read_lock(pack.lock)
+    return {**holder, **row, "released": holder.get("released", True) or row.get("state") != "running"}
+
+
+def _statuses(path: Path) -> dict[int, dict[str, Any]]:
+    try:
+        mark = path.stat()
+    except OSError:
+        return {}
+    return _read_statuses(path, mark.st_mtime_ns, mark.st_size, mark.st_ino)
+
+
+@lru_cache(maxsize=16)
+def _read_statuses(path: Path, *changed: int) -> dict[int, dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return {int(row.pop("member")): _numbers(row) for row in csv.DictReader(file)}
+
+
+def _numbers(row: dict[str, str]) -> dict[str, Any]:
+    """A row without what is not known."""
+    return {name: text if name == "state" else float(text) for name, text in row.items() if text}
