@@ -84,10 +84,13 @@ def main() -> None:
     (folder / "run.toml").write_text(RUN.format(points=options.points, every=options.every, end=end))
     (folder / "clock.py").write_text(CLOCK.replace("\\\\n", "\\n"))
     outputs = [f"output.{name}={{ every_steps = {options.every} }}" for name in OUTPUTS]
+    never = "output.series={ every_steps = 1000000000 }"  # by default there is a row every ten steps
+    groups = "devices.groups={ step = 1, analyse = 1 }"
     cases: dict[str, tuple[list[int], list[str]]] = {
-        "no outputs": ([0], []),
+        "no outputs": ([0], [never]),
         "outputs by the device that steps": ([0], outputs),
-        "outputs by a process of their own": ([0, 1], [*outputs, "devices.groups={ step = 1, analyse = 1 }"]),
+        "no outputs, a process beside it": ([0, 1], [never, groups]),
+        "outputs by that process": ([0, 1], [*outputs, groups]),
     }
     times: dict[str, list[float]] = {name: [] for name in cases}
     for number in range(options.rounds):

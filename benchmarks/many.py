@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -115,13 +116,17 @@ def main() -> None:
     print(f"`python benchmarks/{Path(__file__).name} {' '.join(sys.argv[1:])}`; {machine()}.\n")
     sizes = [f"--{name}={getattr(options, name)}" for name in ("members", "points", "steps")]
     environment = {"JAX_ENABLE_X64": "true", "JAX_PLATFORMS": "cpu"}
-    ours = Program("slabwave", [sys.executable, __file__, "--child"], environment=environment)
-    other = Program("exponax, `vmap`", peer("many_exponax.py"), ["exponax"], environment)
-    alternate([ours, other], options.rounds, sizes)
+    child, on_each = [sys.executable, __file__, "--child"], {**environment, "JAX_NUM_CPU_DEVICES": str(os.cpu_count())}
+    programs = [
+        Program("slabwave, a device for each core, as `slabwave run` has it", child, environment=on_each),
+        Program("slabwave, one device", child, environment=environment),
+        Program("exponax, `vmap`, one device", peer("many_exponax.py"), ["exponax"], environment),
+    ]
+    alternate(programs, options.rounds, sizes)
     print(
         f"| {options.steps} steps of {options.members} members, ms | equal viscosities | each its own |\n|---|---|---|"
     )
-    for program in (ours, other):
+    for program in programs:
         said = [
             f"{program.median(n):.0f} ({program.spread(n)})" if program.times else program.missing
             for n in ("equal", "own")
