@@ -96,6 +96,8 @@ def _chosen(config: Config, count: int, member: Assembly, devices: int, on_gpu: 
     wanted = config.ensemble.together
     if wanted != "auto":
         return min(wanted, config.ensemble.count)
+    if config.devices.groups is not None:
+        return 1
     if config.devices.engine != "slabwave" or _fixed_mesh(config):
         return 1
     fitting = devices * (POINTS_ON_GPU if on_gpu else POINTS_ON_CPU) // math.prod(member.grid.shape)

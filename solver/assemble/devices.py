@@ -52,8 +52,18 @@ def _one_group_each(config: Config, each: int, processes: int) -> bool:
     return groups is None or (groups.step % each == 0 and -(-groups.total // each) == processes)
 
 
+def refuse_groups_of_members(config: Config, processes: int) -> None:
+    """Raises ConfigError for an ensemble with groups in several processes."""
+    if processes > 1 and config.ensemble is not None and config.devices.groups is not None:
+        raise ConfigError(
+            f"devices.groups = {config.devices.groups} beside [ensemble] in {processes} processes: not possible yet; "
+            "one process with all devices is needed, or a run file without groups"
+        )
+
+
 def check_processes_of_groups(config: Config, each: int, processes: int) -> None:
     """Raises ConfigError unless every process, with so many devices each, has devices of one group of the run file."""
+    refuse_groups_of_members(config, processes)
     if processes > 1 and not _one_group_each(config, each, processes):
         raise ConfigError(
             f"devices.groups = {config.devices.groups} in {processes} processes of {each} devices each: every process "
@@ -85,13 +95,16 @@ def check_groups(config: Config) -> None:
     """Check that the grid can be split over the devices that step, and over those that analyse.
 
     Raises:
-        ConfigError: it cannot; an ensemble.
+        ConfigError: it cannot; members that are to be stepped together.
     """
     groups = config.devices.groups
     if groups is None:
         return
-    if config.members:
-        raise ConfigError(f"devices.groups = {groups} beside [ensemble]: not possible yet; one of them is needed")
+    if config.ensemble is not None and config.ensemble.together not in (1, "auto"):
+        raise ConfigError(
+            f"devices.groups = {groups} beside ensemble.together = {config.ensemble.together}: members that leave "
+            "their outputs to other devices go one after the other; together = 1 is needed"
+        )
     with _key_in_front(f"devices.groups.step = {groups.step}"):
         layout_of(config, groups.step)
     with _key_in_front(f"devices.groups.analyse = {groups.analyse}"):

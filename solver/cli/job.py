@@ -125,6 +125,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
 def _choose_devices(config: Config, launch: Launch) -> list[str]:
     """Choose platform and virtual devices. Refuses a number of devices that cannot split the grid before joining."""
     section = config.devices
+    assemble.refuse_groups_of_members(config, launch.processes)
     refuse_double_precision(section.platform, config.grid.precision)
     forced = forced_cpu_devices(os.environ)
     if forced is not None:

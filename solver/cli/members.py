@@ -17,6 +17,7 @@ from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_o
 from solver.config import Config, Share, read_toml
 from solver.io import RunDirectory, RunLock, write_text, writing_threads
 from solver.loop import BlowUp, Members
+from solver.mesh import AnyMesh
 from solver.reading import run_status
 from solver.simulation import (
     CommonFiles,
@@ -91,7 +92,7 @@ def run_members(
         batches = assemble.batches(config, devices, share)
         numbers = [number for batch in batches for number in batch.numbers]
         with shared_files(directory, numbers if ensemble.packed else ()) as files:
-            run = _Run(directory, folders, files, values, stop, lines[:1], continues)
+            run = _Run(assembly.analyse, directory, folders, files, values, stop, lines[:1], continues)
             for batch in batches:
                 if not run.carry_out(batch):
                     if share is None:
@@ -141,6 +142,7 @@ class _Run:
     """One start of an ensemble.
 
     Args:
+        analyse: mesh of other devices that carry out the members' outputs, if there are any.
         directory, folders: of the ensemble, and of each member.
         files: that members share.
         values: of each member.
@@ -152,6 +154,7 @@ class _Run:
 
     def __init__(
         self,
+        analyse: AnyMesh | None,
         directory: RunDirectory,
         folders: Sequence[RunDirectory],
         files: SharedFiles,
@@ -160,6 +163,7 @@ class _Run:
         lines: Sequence[str],
         continues: bool,
     ) -> None:
+        self.analyse = analyse
         self.directory, self.folders, self.files, self.values = directory, folders, files, values
         self.stop, self.lines, self.continues = stop, lines, continues
         self.blown_up: set[int] = set()
@@ -215,7 +219,8 @@ class _Run:
 
     def _own(self, assembly: assemble.Assembly, number: int) -> assemble.Assembly:
         """The objects of a member, which writes into its own directory."""
-        return assemble.Assembly(replace(assembly.config, directory=str(self.folders[number].path)), assembly.mesh)
+        config = replace(assembly.config, directory=str(self.folders[number].path))
+        return assemble.Assembly(config, assembly.mesh, self.analyse)
 
 
 def _before(config: Config, directory: RunDirectory) -> float:

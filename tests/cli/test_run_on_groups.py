@@ -153,6 +153,20 @@ def test_check_prints_the_memory_of_both_groups(run_file, capsys):
     assert "# analysis:     2 more devices carry out outputs" in lines
 
 
+def test_members_of_an_ensemble_leave_their_outputs_to_others(run_file, tmp_path):
+    """One after the other; each is the run of its own run file."""
+    words = ["ensemble={ sweep = { 'equation.viscosity' = [0.005, 0.01] } }", "time.end=0.1", "output.snapshots={}"]
+    assert main(["run", str(run_file), *words, GROUPS, f"output.directory={tmp_path}/many"]) == 0
+    member = tmp_path / "many" / "member-0001"
+    assert main(["run", str(member / "config.toml"), GROUPS, f"output.directory={tmp_path}/one"]) == 0
+    last = "snapshots/step-00000010.h5"
+    first, second = (values_of_file(folder / last)["vorticity"] for folder in (member, tmp_path / "one"))
+    np.testing.assert_array_equal(first, second)
+    assert "finished: step 10" in (member / "log.txt").read_text()
+    [devices] = [line for line in (tmp_path / "many" / "log.txt").read_text().splitlines() if "groups:" in line][:1]
+    assert "devices that step: 3; that carry out outputs: 2" in devices
+
+
 WRONG = {
     "another name": (
         ["devices.groups={ step = 6, observe = 2 }"],
@@ -169,7 +183,10 @@ WRONG = {
         [GROUPS, "devices.decomposition=pencil", "devices.mesh=[2, 2]"],
         "devices.mesh = .* beside devices.groups .* the 3 devices that step",
     ),
-    "an ensemble": ([GROUPS, "ensemble={ draw = { 'random.seed' = 'member' }, members = 2 }"], "beside .ensemble."),
+    "members together": (
+        [GROUPS, "ensemble={ draw = { 'random.seed' = 'member' }, members = 2, together = 2 }"],
+        "beside ensemble.together = 2: members .* go one after the other",
+    ),
 }
 
 
@@ -185,6 +202,20 @@ def test_what_cannot_be_is_one_line(words, message, run_file):
     [
         (["run", "devices.groups={ step = 7, analyse = 2 }"], "9 devices are needed; there are 8"),
         (["check", "--devices", "4", GROUPS], "5 devices are needed; there are 4"),
+        (
+            [
+                "run",
+                "--processes",
+                "2",
+                "--process",
+                "0",
+                "--coordinator",
+                "localhost:1",
+                GROUPS,
+                "ensemble={ draw = { 'random.seed' = 'member' }, members = 2 }",
+            ],
+            "beside [ensemble] in 2 processes: not possible yet",
+        ),
         (["check", "--target", "h200", GROUPS], "--target beside devices.groups"),
         (["tune", GROUPS], "tune takes all devices for steps"),
         (
