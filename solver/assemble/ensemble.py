@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.assemble.classes import known_outputs
 from solver.assemble.python import StoppedEarly, locked, prepared
-from solver.cluster import Watchdog, is_first, start_log
+from solver.cluster import Watchdog, in_group_of, is_first, start_log
 from solver.config import STALL_SECONDS
 from solver.equations.reporting import Reporting
 from solver.io import RunDirectory
@@ -178,36 +178,37 @@ class Ensemble:
         folder, modules = Path(directory), self._modules(
             control=control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step
         )  # fmt: skip
-        listed, places = OutputList.of(outputs, known_outputs()), places_for(len(modules), modules[0][0].grid.mesh)
-        members, names = Members(modules, places), [f"member-{number:04d}" for number in range(len(modules))]
-        limits = Limits(wall_limit, stall_limit, energy_limit)
-        simulations = [
-            prepared(
-                Simulation(
-                    equation=equation, stepper=stepper, control=own, end=end, start=partial(_given, state),
-                    outputs=listed, limits=limits, listeners=tuple(listeners),
-                    directory=RunDirectory(folder / name), title=title,
-                ),
-                state, resume,
-            )
-            for (equation, stepper, own), state, name in zip(modules, self.states, names, strict=True)
-        ]  # fmt: skip
-        start_log(quiet=not is_first())
-        folder.mkdir(parents=True, exist_ok=True)
-        last: dict[int, State] = {}
-        with StopRequest() as stop, Watchdog(stall_limit, folder / "log.txt") as watchdog:
-            calls = {
-                number: _course(simulation, resume, stop, watchdog, len(modules) - 1, number, last)
-                for number, simulation in enumerate(simulations)
-            }
-            over = carry_out_together(calls, members, dict(enumerate(names)))
-        blown_up = {names[number]: how for number, how in over.items() if isinstance(how, BlowUp)}
-        if blown_up:
-            said = "; ".join(f"{name}: {error}" for name, error in sorted(blown_up.items()))
-            raise BlowUp(f"{len(blown_up)} of {len(modules)} members blew up: {said}")
-        if not all(over.values()):
-            raise StoppedEarly
-        return [last[number] for number in range(len(modules))]
+        with in_group_of(modules[0][0].grid.mesh):
+            listed, places = OutputList.of(outputs, known_outputs()), places_for(len(modules), modules[0][0].grid.mesh)
+            members, names = Members(modules, places), [f"member-{number:04d}" for number in range(len(modules))]
+            limits = Limits(wall_limit, stall_limit, energy_limit)
+            simulations = [
+                prepared(
+                    Simulation(
+                        equation=equation, stepper=stepper, control=own, end=end, start=partial(_given, state),
+                        outputs=listed, limits=limits, listeners=tuple(listeners),
+                        directory=RunDirectory(folder / name), title=title,
+                    ),
+                    state, resume,
+                )
+                for (equation, stepper, own), state, name in zip(modules, self.states, names, strict=True)
+            ]  # fmt: skip
+            start_log(quiet=not is_first())
+            folder.mkdir(parents=True, exist_ok=True)
+            last: dict[int, State] = {}
+            with StopRequest() as stop, Watchdog(stall_limit, folder / "log.txt") as watchdog:
+                calls = {
+                    number: _course(simulation, resume, stop, watchdog, len(modules) - 1, number, last)
+                    for number, simulation in enumerate(simulations)
+                }
+                over = carry_out_together(calls, members, dict(enumerate(names)))
+            blown_up = {names[number]: how for number, how in over.items() if isinstance(how, BlowUp)}
+            if blown_up:
+                said = "; ".join(f"{name}: {error}" for name, error in sorted(blown_up.items()))
+                raise BlowUp(f"{len(blown_up)} of {len(modules)} members blew up: {said}")
+            if not all(over.values()):
+                raise StoppedEarly
+            return [last[number] for number in range(len(modules))]
 
     def _modules(self, *, max_step: float | None = None, **short: Any) -> list[tuple[Reporting, Stepper, StepControl]]:
         """Equation, stepper and step control of each member."""

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import jax
 import tomli_w
 from jax.sharding import Mesh
 
 from solver.assemble.classes import known_outputs
-from solver.cluster import Agreement, is_first, start_log
+from solver.cluster import Agreement, in_group_of, is_first, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.reporting import Reporting
 from solver.io import RunDirectory, RunLock
@@ -116,10 +117,16 @@ def run(
         title=title,
         analyse=analyse,
     )
-    simulation = prepared(simulation, state, resume)
-    start_log(quiet=not is_first())
-    with StopRequest() as stop, locked(simulation, resume) as lock:
-        final, finished = simulate(simulation, stop, lock)
+    if analyse is not None and any(device.process_index != jax.process_index() for device in analyse.devices.flat):
+        raise ValueError(
+            "analyse: a mesh with devices of other processes, which devices.groups is for in a run file; send_state sends "
+            "a state there"
+        )
+    with in_group_of(equation.grid.mesh):
+        simulation = prepared(simulation, state, resume)
+        start_log(quiet=not is_first())
+        with StopRequest() as stop, locked(simulation, resume) as lock:
+            final, finished = simulate(simulation, stop, lock)
     if not finished:
         raise StoppedEarly
     return final

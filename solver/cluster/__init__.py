@@ -7,6 +7,7 @@ from solver.cluster.agree import (
     Group as Group,
     any_process as any_process,
     in_group as in_group,
+    in_group_of as in_group_of,
     is_first as is_first,
     largest as largest,
     own_group as own_group,

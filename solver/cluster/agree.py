@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from solver.cluster.service import service_client
+from solver.mesh import AnyMesh
 
 PATIENCE = 10**9  # milliseconds; heartbeats and the watchdog notice a missing process, not this
 
@@ -70,6 +72,19 @@ def in_group(group: Group) -> Iterator[None]:
         yield
     finally:
         _groups.pop()
+
+
+@contextmanager
+def in_group_of(mesh: AnyMesh) -> Iterator[None]:
+    """In the context this process decides with those alone that have devices of a mesh, as `in_group` says."""
+    devices = list(mesh.devices.flat) if isinstance(mesh, Mesh) else []
+    processes = tuple(sorted({device.process_index for device in devices}))
+    if not devices or processes == own_group().processes:
+        yield
+        return
+    name = hashlib.sha256(repr([device.id for device in devices]).encode()).hexdigest()[:16]
+    with in_group(Group(name, processes)):
+        yield
 
 
 def is_first() -> bool:

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
+from solver.cluster import in_group_of
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, Storage
 from solver.io.checkpoint_store import verify_together
@@ -52,7 +53,8 @@ def load_checkpoint(
     """
     path = Path(path)
     if not checked:
-        problems = verify_together(path)
+        with in_group_of(equation.grid.mesh):
+            problems = verify_together(path)
         if problems:
             raise CheckpointError("; ".join(problems))
     manifest = read_manifest(path)

@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from solver.cluster import Agreement, is_first, own_group
+from solver.cluster import Agreement, in_group_of, is_first, own_group
 from solver.grid import Grid, Storage
 from solver.io import shared_file
 from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
@@ -78,7 +78,7 @@ def _held(leaf: Leaf, grid: Grid) -> HeldArray:
 
 
 def save_checkpoint(folder: Path | str, state: State, grid: Grid, run_file: str = "") -> Path:
-    """Write a state as `folder/step-<step>`. Collective: every process of the job calls it.
+    """Write a state as `folder/step-<step>`. Collective: every process with devices of the grid calls it.
 
     Args:
         folder: of the run's checkpoints.
@@ -95,7 +95,8 @@ def save_checkpoint(folder: Path | str, state: State, grid: Grid, run_file: str 
         FileExistsError: there is a checkpoint of this step.
         ValueError: a state made by hand, which does not say how its arrays are stored.
     """
-    return write_checkpoint(Path(folder), hold(state, grid), run_file, Agreement("files"))
+    with in_group_of(grid.mesh):
+        return write_checkpoint(Path(folder), hold(state, grid), run_file, Agreement("files"))
 
 
 def write_checkpoint(

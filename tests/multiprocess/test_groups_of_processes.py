@@ -155,7 +155,7 @@ PIPELINE = """
 import sys, jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_num_cpu_devices", 2)
-port, process = sys.argv[1:]
+port, folder, process = sys.argv[1:]
 jax.distributed.initialize(f"127.0.0.1:{port}", 3, int(process))
 import solver as sw
 groups = sw.device_groups(flow=4, analysis=2)
@@ -178,6 +178,16 @@ if int(process) < 2:
         assert "send_state and receive_state" in str(error)
     else:
         raise AssertionError
+    checkpoints, options = [sw.outputs.Checkpoints()], {"step": 0.01, "end": 0.24, "directory": folder}
+    try:
+        sw.run(flow, stepper, u, **options, analyse=groups["analysis"])
+    except ValueError as error:
+        assert "devices of other processes" in str(error)
+    else:
+        raise AssertionError
+    last = sw.run(flow, stepper, u, **options, outputs=checkpoints)
+    kept = sw.io.load_checkpoint(folder + "/checkpoints/step-00000024", flow, stepper)
+    np.testing.assert_array_equal(sw.gather(kept.field["velocity"]), sw.gather(last.field["velocity"]))
 else:
     there = flow_on(groups["analysis"])
     own = sw.initial_state(there, stepper, jnp.asarray(noise), seed=3)
@@ -208,7 +218,7 @@ def test_states_go_from_processes_to_others(tmp_path):
     clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
     processes = [
         subprocess.Popen(
-            [sys.executable, str(script), port, str(process)],
+            [sys.executable, str(script), port, str(tmp_path / "run"), str(process)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "PYTHONPATH": str(ROOT)},
         )
         for process in range(3)
