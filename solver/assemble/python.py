@@ -119,8 +119,8 @@ def run(
     )
     if analyse is not None and any(device.process_index != jax.process_index() for device in analyse.devices.flat):
         raise ValueError(
-            "analyse: a mesh with devices of other processes, which devices.groups is for in a run file; send_state sends "
-            "a state there"
+            "analyse: a mesh with devices of other processes, which devices.groups is for in a run file; send_state "
+            "sends a state there"
         )
     with in_group_of(equation.grid.mesh):
         simulation = prepared(simulation, state, resume)

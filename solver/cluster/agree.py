@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 from solver.cluster.service import service_client
-from solver.mesh import AnyMesh
 
 PATIENCE = 10**9  # milliseconds; heartbeats and the watchdog notice a missing process, not this
 
@@ -75,7 +74,7 @@ def in_group(group: Group) -> Iterator[None]:
 
 
 @contextmanager
-def in_group_of(mesh: AnyMesh) -> Iterator[None]:
+def in_group_of(mesh: Mesh | AbstractMesh) -> Iterator[None]:
     """In the context this process decides with those alone that have devices of a mesh, as `in_group` says."""
     devices = list(mesh.devices.flat) if isinstance(mesh, Mesh) else []
     processes = tuple(sorted({device.process_index for device in devices}))
