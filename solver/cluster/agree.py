@@ -114,9 +114,12 @@ def _gathered(values: np.ndarray) -> np.ndarray:
 @cache
 def _devices_of_each(group: Group) -> Mesh:
     """As many devices of each process, all if they have as many: those that work together anyway."""
-    by_process = [[device for device in jax.devices() if device.process_index == p] for p in group.processes]
-    each = min(map(len, by_process))
-    return Mesh(np.array([devices[:each] for devices in by_process]), ("process", "device"))
+    by_process: dict[int, list[jax.Device]] = {process: [] for process in group.processes}
+    for device in jax.devices():
+        if device.process_index in by_process:
+            by_process[device.process_index].append(device)
+    each = min(map(len, by_process.values()))
+    return Mesh(np.array([devices[:each] for devices in by_process.values()]), ("process", "device"))
 
 
 @cache
