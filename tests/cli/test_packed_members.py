@@ -1,6 +1,8 @@
 """Members of a packed ensemble share files; what is read of them is what members with files of their own have."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ from solver.io import RunDirectory
 from solver.reading import read_members, run_status
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
 
 RUN = """
 title = "many"
@@ -180,3 +184,18 @@ def test_a_member_that_blows_up_leaves_the_others_alone(run_file, packed, here, 
     before = log.read_text()
     assert here(*start).returncode == 3
     assert log.read_text() == before, "the same run file would lead there again"
+
+
+def test_jobs_share_the_members_at_the_same_time(run_file, packed, tmp_path):
+    """Each job has files of its own members; one that continues the whole ensemble takes them over."""
+    folder = tmp_path / "shared"
+    words = ["run", run_file, "--resume", f"output.directory={folder}", "ensemble.together=2", "--jobs", "2", "--job"]
+    jobs = [subprocess.Popen([sys.executable, "-m", "solver", *words, str(job)], cwd=ROOT) for job in range(2)]
+    assert [job.wait(timeout=100) for job in jobs] == [0, 0]
+    assert sorted(path.name for path in (folder / "packed").iterdir()) == ["members-0000-0001", "members-0002-0003"]
+    assert main(["resume", str(folder)]) == 0
+    assert [path.name for path in (folder / "packed").iterdir()] == ["members-0000-0003"]
+    for name in NAMES:
+        ours, theirs = (open_run(each / name) for each in (folder, packed))
+        np.testing.assert_allclose(ours.series.energy, theirs.series.energy, rtol=1e-12)
+        np.testing.assert_array_equal(ours.spectra.t, theirs.spectra.t)
