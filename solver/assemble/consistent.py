@@ -41,9 +41,10 @@ def _check_together(config: Config, together: int | str) -> None:
     """Refuse values that keep members from being stepped by one program, where a number of them is asked for."""
     if config.devices.engine != "slabwave":
         raise ConfigError(f"ensemble.together = {together}: devices.engine = 'slabwave' is needed, or together = 1")
-    first = _kind(config)
+    kinds: dict[str, Any] = {}
     for said, bound in config.bounds.items():
-        if _kind(bound) != first:
+        kind = _kind(bound)
+        if kinds.setdefault(said.partition(" = ")[0], kind) != kind:  # of the values of one key
             raise ConfigError(
                 f"ensemble.together = {together}: {said} changes shapes or formulas, and members that one program "
                 "steps may differ in numbers alone; 1 or 'auto' is needed"

@@ -246,9 +246,9 @@ def test_commands_take_the_ensemble(run_file, finished, here, tmp_path):
     done = here("check", run_file)
     assert "4 members, up to 4 stepped by one program: output/many/member-0000 to member-0003" in done.stdout
     assert "4 members, one after the other:" in here("check", run_file, "ensemble.together=1").stdout
-    done = here("check", run_file, "ensemble.together=4", "ensemble.sweep={'grid.shape'=[[16,12],[16,16]]}")
+    done = here("check", run_file, "ensemble.together=4", "ensemble.sweep={'grid.shape'=[[16,16],[20,16]]}")
     assert done.returncode == 2
-    assert "ensemble.together = 4: grid.shape = [16, 16] changes shapes or formulas" in done.stderr
+    assert "ensemble.together = 4: grid.shape = [20, 16] changes shapes or formulas" in done.stderr
     damaged = finished / "member-0001" / "series.csv"
     whole = damaged.read_text()
     damaged.write_text(whole.replace("0.05", "0.06"))
