@@ -14,12 +14,13 @@ import shutil
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from solver.config import member_name
 from solver.io.files import make_folder, partial_path, publish, write_text
-from solver.io.hdf5 import verify_data
-from solver.io.packed_records import PackedFile, PackedRows
+
+if TYPE_CHECKING:
+    from solver.io.packed_records import PackedFile, PackedRows
 
 PACKED = "packed"  # folder in the ensemble's directory
 SERIES = "series"  # name of the file of scalars
@@ -68,11 +69,15 @@ class Pack:
 
     def file(self, name: str, folder: str = "") -> PackedFile:
         """The file of an output; the same object each time."""
+        from solver.io.packed_records import PackedFile  # imports h5py, which is slow
+
         path = self.folder / folder / f"{name}.h5"
         return self._files.setdefault(str(path), PackedFile(path))
 
     def rows(self, member: Path, name: str = SERIES, folder: str = "") -> PackedRows:
         """The rows of a member, given by its directory."""
+        from solver.io.packed_records import PackedRows
+
         number = number_of(member)
         assert number is not None
         return PackedRows(self.file(name, folder), number)
@@ -91,6 +96,8 @@ class Pack:
     @property
     def damaged(self) -> list[Path]:
         """Files that are not as they were written, besides journals."""
+        from solver.io.hdf5 import verify_data
+
         return [file.path for file in self.files if file.path.exists() and verify_data(file.path)]
 
     def verify(self) -> dict[Path, list[str]]:
