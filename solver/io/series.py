@@ -6,17 +6,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from solver.config import ConfigError
 from solver.io.files import append_line, sync, write_text
-from solver.io.packed_records import PackedRows
-from solver.io.records import TIME, Column, RecordsLayout, Row
 from solver.io.row_checksums import HEADER_LINES, RowChecksums, is_known, matches
 from solver.io.rows import is_whole, read_rows
 
+if TYPE_CHECKING:  # NumPy and h5py are slow to import, and commands read the last row of a table without them
+    import numpy as np
+
+    from solver.io.packed_records import PackedRows
+
+TIME = ("t", "step")  # columns that records have besides those of a series
 LEADING = {"step": "1", "t": "time", "dt": "time"}
 
 
@@ -190,6 +192,10 @@ class PackedSeries:
 
     def append(self, row: Mapping[str, float]) -> None:
         """Write one row."""
+        import numpy as np
+
+        from solver.io.records import Column, RecordsLayout, Row
+
         columns = self._columns
         layout = RecordsLayout({}, {name: Column(units=unit) for name, unit in columns.items()})
         values = {name: np.asarray(float(row[name])) for name in columns}
@@ -248,6 +254,8 @@ def read_columns(path: Path) -> list[str]:
 
 def read_series(path: Path) -> dict[str, np.ndarray]:
     """Columns of a series file by name; an unfinished last row is left out. Empty if there is no row."""
+    import numpy as np
+
     names, rows = read_rows(path)
     values = np.array(rows, dtype=float) if rows else np.empty((0, len(names)))
     return {name: values[:, i] for i, name in enumerate(names)} if rows else {}
