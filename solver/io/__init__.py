@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     )
     from solver.io.records import (
         MEMBER as MEMBER,
-        TIME as TIME,
         VARIANCE as VARIANCE,
         Axis as Axis,
         Column as Column,
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
         Row as Row,
         Rows as Rows,
     )
+    from solver.io.rows import TIME as TIME
     from solver.io.sent_states import receive_state as receive_state, send_state as send_state
     from solver.io.series import (
         SeriesFile as SeriesFile,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,7 +20,8 @@ import numpy as np
 
 from solver.io.files import append_line, sync
 from solver.io.hdf5 import create, dataset, read_hdf5, verify_data
-from solver.io.records import MEMBER, RecordsLayout, Row, columns_in, read_layout, sealed_hdf5, write_rows
+from solver.io.records import MEMBER, RecordsLayout, Row, columns_in, journal_of, read_layout, sealed_hdf5, write_rows
+from solver.io.row_checksums import crc
 
 KEPT = 2**26  # bytes: a file of at most this is read as a whole, and kept for the next of its members
 SMALL = 2**20  # bytes: a journal below this is not worth a new file
@@ -104,7 +104,7 @@ class PackedFile:
     @property
     def journal(self) -> Path:
         """The rows that are not in the file yet."""
-        return self.path.with_name(f".{self.path.name}.rows")
+        return journal_of(self.path)
 
     @property
     def exists(self) -> bool:
@@ -161,7 +161,7 @@ class PackedFile:
         if self._in_journal is None:
             self._drop_cut_line()
             self._in_journal = set()
-        append_line(self.journal, f"{_crc(f'{what} {text}')} {what} {text}", to_disk=False)
+        append_line(self.journal, f"{crc(f'{what} {text}')} {what} {text}", to_disk=False)
 
     def _drop_cut_line(self) -> None:
         """Drop a last line that a kill has cut short, so that the next one is not added to it."""
@@ -340,12 +340,8 @@ def _joined(layout: RecordsLayout, stored: Table | None, added: Mapping[int, _Ad
 
 def _key(layout: RecordsLayout) -> str:
     """The same for layouts whose rows may follow each other."""
-    return _crc(json.dumps(layout.of_rows(), sort_keys=True))
+    return crc(json.dumps(layout.of_rows(), sort_keys=True))
 
 
 def _is_whole(line: str) -> bool:
-    return line[:8] == _crc(line[9:])
-
-
-def _crc(text: str) -> str:
-    return f"{zlib.crc32(text.encode()):08x}"
+    return line[:8] == crc(line[9:])

@@ -8,7 +8,6 @@ the cost of a row does not grow with the run, and no row is lost. `merge` brings
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,8 +19,9 @@ import numpy as np
 
 from solver.io.files import append_line, partial_path, publish
 from solver.io.hdf5 import create, dataset, new_hdf5, read_hdf5, seal, verify_data
+from solver.io.row_checksums import crc
+from solver.io.rows import TIME
 
-TIME = ("t", "step")
 MEMBER = "member"  # in a file that members share, the number of the member of each row
 VARIANCE = "_variance_in_time"  # ending of a column of statistics that holds the variance of another column
 SMALL = 2**16  # bytes: a journal below this is not worth a new file
@@ -105,6 +105,11 @@ class Row:
     values: Mapping[str, np.ndarray]
 
 
+def journal_of(path: Path) -> Path:
+    """The journal of a file of records."""
+    return path.with_name(f".{path.name}.rows")
+
+
 @runtime_checkable
 class Rows(Protocol):
     """The rows of one run against time, wherever they lie: in a file of their own, or in one that members share."""
@@ -154,7 +159,7 @@ class RecordsFile:
     @property
     def journal(self) -> Path:
         """The rows that are not in the file yet."""
-        return self.path.with_name(f".{self.path.name}.rows")
+        return journal_of(self.path)
 
     @property
     def exists(self) -> bool:
@@ -229,7 +234,7 @@ class RecordsFile:
 
     def _add_line(self, content: dict[str, Any]) -> None:
         text = json.dumps(content)
-        append_line(self.journal, f"{zlib.crc32(text.encode()):08x} {text}")
+        append_line(self.journal, f"{crc(text)} {text}")
 
     def _journal_lines(self) -> Iterator[tuple[int, dict | None]]:
         """Number and content of each line; None for the content of a damaged one."""
@@ -239,7 +244,7 @@ class RecordsFile:
             return
         for number, line in enumerate(lines, 1):
             claimed, _, text = line.partition(" ")
-            yield number, json.loads(text) if claimed == f"{zlib.crc32(text.encode()):08x}" else None
+            yield number, json.loads(text) if claimed == crc(text) else None
 
     def _replace(self, rows: Iterable[Row]) -> None:
         rows, layout = list(rows), self.layout()

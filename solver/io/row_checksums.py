@@ -37,12 +37,12 @@ class RowChecksums:
 
     def begin(self, header: str) -> None:
         """Start the file, for a table without rows."""
-        write_text(self.path, f"{HEADER} {_crc(header)}\n")
+        write_text(self.path, f"{HEADER} {crc(header)}\n")
 
     def append(self, row: str) -> None:
         """Add a row's checksum; it is on the disk after the next `files.sync` of `path`."""
         if self.path.exists():
-            append_line(self.path, f"{_key(row)} {_crc(row)}", to_disk=False)
+            append_line(self.path, f"{_key(row)} {crc(row)}", to_disk=False)
 
     def drop_after(self, step: int) -> None:
         """Drop the checksums of rows after a step."""
@@ -67,7 +67,7 @@ class RowChecksums:
             return [f"it is missing, and with it {_rows([key for key in sums if key != HEADER])}"]
         lines = self.table.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         head, rows = "".join(lines[:HEADER_LINES]), [line.rstrip("\n") for line in lines[HEADER_LINES:]]
-        problems = [] if sums.get(HEADER) == _crc(head) else ["its units or the names of its columns were changed"]
+        problems = [] if sums.get(HEADER) == crc(head) else ["its units or the names of its columns were changed"]
         last = max((n for n, row in enumerate(rows) if matches(row, sums)), default=-1)
         changed = [n for n, row in enumerate(rows) if not matches(row, sums) and (n < last or _key(row) in sums)]
         present = {_key(row) for row in rows}
@@ -81,7 +81,7 @@ class RowChecksums:
 
 def matches(row: str, sums: dict[str, str]) -> bool:
     """Whether a row matches its checksum."""
-    return sums.get(_key(row)) == _crc(row)
+    return sums.get(_key(row)) == crc(row)
 
 
 def is_known(row: str, sums: dict[str, str]) -> bool:
@@ -93,7 +93,8 @@ def _key(row: str) -> str:
     return row.partition(",")[0]
 
 
-def _crc(text: str) -> str:
+def crc(text: str) -> str:
+    """Checksum of a line: eight hexadecimal digits."""
     return f"{zlib.crc32(text.encode()):08x}"
 
 

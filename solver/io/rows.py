@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+TIME = ("t", "step")  # what every row has besides its own columns
+
 
 def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     """Names of the columns, and the entries of each row; an unfinished last row is left out."""

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from solver.config import ConfigError
 from solver.io.files import append_line, sync, write_text
 from solver.io.row_checksums import HEADER_LINES, RowChecksums, is_known, matches
-from solver.io.rows import is_whole, read_rows
+from solver.io.rows import TIME, is_whole, read_rows
 
 if TYPE_CHECKING:  # NumPy and h5py are slow to import, and commands read the last row of a table without them
     import numpy as np
 
     from solver.io.packed_records import PackedRows
 
-TIME = ("t", "step")  # columns that records have besides those of a series
 LEADING = {"step": "1", "t": "time", "dt": "time"}
 
 
@@ -68,8 +67,8 @@ class SeriesRows(Protocol):
     def read_units(self) -> dict[str, str]:
         """Units of all columns, as the table has them."""
 
-    def last(self) -> tuple[int, float] | None:
-        """Step and time of the last row; None if there is none."""
+    def last(self) -> dict[str, float]:
+        """The last row, without NumPy where it has a file of its own; empty if there is none."""
 
 
 @dataclass(frozen=True)
@@ -147,13 +146,10 @@ class SeriesFile:
         """Units of all columns, as the table has them."""
         return read_units(self.path) if self.exists else {}
 
-    def last(self) -> tuple[int, float] | None:
-        """Step and time of the last row; None if there is none."""
+    def last(self) -> dict[str, float]:
+        """The last row; empty if there is none."""
         names, rows = read_rows(self.path) if self.exists else ([], [])
-        if not rows:
-            return None
-        last = dict(zip(names, rows[-1], strict=True))
-        return int(float(last["step"])), float(last["t"])
+        return dict(zip(names, map(float, rows[-1]), strict=True)) if rows else {}
 
 
 @dataclass(frozen=True)
@@ -235,10 +231,9 @@ class PackedSeries:
             return {}
         return {name: LEADING[name] for name in ("step", "t")} | {n: c.units for n, c in layout.columns.items()}
 
-    def last(self) -> tuple[int, float] | None:
-        """Step and time of the last row; None if there is none."""
-        table = self.rows.table()
-        return None if table is None else (int(table.step[-1]), float(table.t[-1]))
+    def last(self) -> dict[str, float]:
+        """The last row; empty if there is none."""
+        return {name: float(values[-1]) for name, values in self.read().items()}
 
 
 def _other_columns(path: Path, there: list[str], now: list[str]) -> ConfigError:

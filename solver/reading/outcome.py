@@ -90,8 +90,8 @@ def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | 
     if "step" in holder:
         known.append((int(holder["step"]), float(holder["t"])))
     last = directory.series_rows().last()
-    if last is not None:
-        known.append(last)
+    if last:
+        known.append((int(last["step"]), last["t"]))
     checkpoints = [path.name for path in list_checkpoints(directory.checkpoints)]
     if checkpoints and not known:
         known.append((int(checkpoints[-1].rpartition("-")[2]), 0.0))

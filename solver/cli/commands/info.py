@@ -22,7 +22,6 @@ from solver.io import (
     read_holder,
     read_manifest,
 )
-from solver.io.rows import read_rows
 from solver.reading import AFTER_BLOW_UP, device_hours, job_statuses, jobs_line, run_status
 
 FORMAT = 1
@@ -200,16 +199,8 @@ def _now(directory: RunDirectory) -> str:
 
 
 def _last_row(directory: RunDirectory) -> str:
-    if directory.pack is not None:
-        columns = directory.series_rows().read()
-        return ", ".join(f"{name} = {values[-1]:.6g}" for name, values in columns.items()) or "none"
-    if not directory.series.exists():
-        return "none"
-    names, rows = read_rows(directory.series)  # without NumPy, which is slow to import
-    return (
-        ", ".join(f"{name} = {float(v):.6g}" for name, v in zip(names, rows[-1] if rows else (), strict=False))
-        or "none"
-    )
+    last = directory.series_rows().last()
+    return ", ".join(f"{name} = {value:.6g}" for name, value in last.items()) or "none"
 
 
 def _checkpoints(directory: RunDirectory) -> str:
