@@ -10,7 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from solver import assemble
-from solver.cli.members import member_directories, run_members
+from solver.cli.members import member_directories, members_begun, run_members
+from solver.cli.one_run import came_to_its_end
 from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import Config, ConfigError, Share, read_toml
 from solver.config.ensemble import MOST_AGAIN
@@ -53,10 +54,8 @@ def _drawn_by_now(config: Config, directory: RunDirectory) -> Config:
 
 
 def _refuse_other_states(config: Config, directory: RunDirectory, share: Share | None) -> None:
-    now, folders = config.to_table()["output"]["well"], member_directories(config, directory)
-    for folder in (folders[number] for number in _numbers(config, share)):
-        if not folder.run_file.exists():
-            continue
+    now = config.to_table()["output"]["well"]
+    for folder in members_begun(config, directory, share).values():
         before = read_toml(folder.run_file).get("output", {}).get("well")
         for key in ("every_time", "fields"):
             if not before or before.get(key) != now[key]:
@@ -159,14 +158,9 @@ def _over(config: Config, directory: RunDirectory) -> list[int] | None:
             return None
         if now.status == "blown up":
             blown_up.append(number)
-        elif now.status != "finished" or now.t < config.members[number].time.end * (1 - 1e-9):
+        elif not came_to_its_end(now, config.members[number]):
             return None
     return None if drawn_once_more(config, blown_up) else blown_up
-
-
-def _numbers(config: Config, share: Share | None) -> range:
-    assert config.ensemble is not None
-    return config.ensemble.numbers(share)
 
 
 def _make(config: Config, directory: RunDirectory, blown_up: list[int], stop: StopRequest) -> bool:
@@ -187,8 +181,8 @@ def _blown_up(config: Config, directory: RunDirectory, share: Share | None) -> l
     """Numbers of the members that blew up, of those of a job. The first process reads them."""
     numbers: list[int] = []
     if is_first():
-        folders = member_directories(config, directory)
-        numbers = [n for n in _numbers(config, share) if run_status(folders[n]).status == "blown up"]
+        begun = members_begun(config, directory, share)
+        numbers = [number for number, folder in begun.items() if run_status(folder).status == "blown up"]
     told: list[int] = json.loads(Agreement("data set").tell(json.dumps(numbers)))
     return told
 

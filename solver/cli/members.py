@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from solver import assemble
-from solver.cli.one_run import blew_up_under, one_of_several, run_one
+from solver.cli.one_run import blew_up_under, came_to_its_end, one_of_several, run_one
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_of
 from solver.config import Config, Share, read_toml
 from solver.io import RunDirectory, RunLock, write_text, writing_threads
@@ -39,13 +39,17 @@ def refuse_members(config: Config, directory: RunDirectory, share: Share | None 
     """Raises ConfigError if a member has other physics than the run in its directory, or an earlier end."""
     if config.ensemble is None:
         return
+    for number, folder in members_begun(config, directory, share).items():
+        member = config.members[number]
+        refuse_other_physics(folder, read_toml(folder.run_file), member.to_table(), "the end and limits of [time]")
+        refuse_earlier_end(folder, member.time.end)
+
+
+def members_begun(config: Config, directory: RunDirectory, share: Share | None) -> dict[int, RunDirectory]:
+    """The directories of those members of a share that were begun, by number."""
+    assert config.ensemble is not None
     folders = member_directories(config, directory)
-    for number in config.ensemble.numbers(share):
-        member, folder = config.members[number], folders[number]
-        if folder.run_file.exists():
-            now = member.to_table()
-            refuse_other_physics(folder, read_toml(folder.run_file), now, "the end and limits of [time]")
-            refuse_earlier_end(folder, member.time.end)
+    return {number: folders[number] for number in config.ensemble.numbers(share) if folders[number].run_file.exists()}
 
 
 def member_directories(config: Config, directory: RunDirectory) -> list[RunDirectory]:
@@ -230,7 +234,7 @@ def _before(config: Config, directory: RunDirectory) -> float:
         now = run_status(directory)
         if blew_up_under(now, directory, config):
             there = BLOWN_UP
-        elif now.status == "finished" and now.t >= config.time.end * (1 - 1e-9):
+        elif came_to_its_end(now, config):
             there = OVER
     [agreed] = largest([there])
     return agreed

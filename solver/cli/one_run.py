@@ -123,6 +123,11 @@ def blew_up_under(now: RunStatus, directory: RunDirectory, config: Config) -> bo
     return now.status == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml()
 
 
+def came_to_its_end(now: RunStatus, config: Config) -> bool:
+    """Whether a run of this status is finished, and its run file has no later end."""
+    return now.status == "finished" and now.t >= config.time.end * (1 - 1e-9)
+
+
 def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
     """Raises BlowUp, which gives exit code 3, if the run blew up and its run file is the same as then.
 

@@ -39,6 +39,7 @@ checkpoints = { every_steps = 15, keep = 10 }
 """
 GROUPS = "devices.groups={ step = 3, analyse = 2 }"
 STEPS = [15, 30]
+OF_TWO = ["--processes", "2", "--process", "0", "--coordinator", "localhost:1"]
 
 SIGNALLING = '''
 import os
@@ -203,33 +204,13 @@ def test_what_cannot_be_is_one_line(words, message, run_file):
         (["run", "devices.groups={ step = 7, analyse = 2 }"], "9 devices are needed; there are 8"),
         (["check", "--devices", "4", GROUPS], "5 devices are needed; there are 4"),
         (
-            [
-                "run",
-                "--processes",
-                "2",
-                "--process",
-                "0",
-                "--coordinator",
-                "localhost:1",
-                GROUPS,
-                "ensemble={ draw = { 'random.seed' = 'member' }, members = 2 }",
-            ],
+            ["run", *OF_TWO, GROUPS, "ensemble={ draw = { 'random.seed' = 'member' }, members = 2 }"],
             "beside [ensemble] in 2 processes: not possible yet",
         ),
         (["check", "--target", "h200", GROUPS], "--target beside devices.groups"),
         (["tune", GROUPS], "tune takes all devices for steps"),
         (
-            [
-                "run",
-                "--processes",
-                "2",
-                "--process",
-                "0",
-                "--coordinator",
-                "localhost:1",
-                "devices.virtual=auto",
-                "devices.groups={ step = 2, analyse = 3 }",
-            ],
+            ["run", *OF_TWO, "devices.virtual=auto", "devices.groups={ step = 2, analyse = 3 }"],
             "in 2 processes: each process must have devices of one group",
         ),
     ],
