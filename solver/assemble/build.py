@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from solver.assemble.branch import kept_start, with_time
 from solver.assemble.devices import abstract_analysis_mesh, abstract_mesh, method_of
-from solver.cluster import Group
+from solver.cluster import Group, processes_of
 from solver.config import Config, ConfigError, Named, seconds
 from solver.equations.reporting import Reporting
 from solver.grid import Grid
@@ -55,11 +55,7 @@ class Assembly:
         if self.analyse is None or jax.process_count() == 1:
             return None
         groups = {"step": self.mesh, "analyse": self.analyse}
-        made = [
-            Group(name, tuple(sorted({device.process_index for device in mesh.devices.flat})))
-            for name, mesh in groups.items()
-            if isinstance(mesh, Mesh)
-        ]
+        made = [Group(name, processes_of(mesh)) for name, mesh in groups.items() if isinstance(mesh, Mesh)]
         return next(group for group in made if jax.process_index() in group.processes)
 
     def on_devices_that_analyse(self) -> Assembly:

@@ -12,7 +12,7 @@ import tomli_w
 from jax.sharding import Mesh
 
 from solver.assemble.classes import known_outputs
-from solver.cluster import Agreement, in_group_of, is_first, start_log
+from solver.cluster import Agreement, in_group_of, is_first, processes_of, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.reporting import Reporting
 from solver.io import RunDirectory, RunLock
@@ -117,7 +117,7 @@ def run(
         title=title,
         analyse=analyse,
     )
-    if analyse is not None and any(device.process_index != jax.process_index() for device in analyse.devices.flat):
+    if analyse is not None and processes_of(analyse) != (jax.process_index(),):
         raise ValueError(
             "analyse: a mesh with devices of other processes, which devices.groups is for in a run file; send_state "
             "sends a state there"

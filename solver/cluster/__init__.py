@@ -10,7 +10,9 @@ from solver.cluster.agree import (
     in_group_of as in_group_of,
     is_first as is_first,
     largest as largest,
+    name_of_devices as name_of_devices,
     own_group as own_group,
+    processes_of as processes_of,
     require_same as require_same,
 )
 from solver.cluster.cores import bound_cores as bound_cores

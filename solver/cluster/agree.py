@@ -62,7 +62,7 @@ def own_group() -> Group:
 def in_group(group: Group) -> Iterator[None]:
     """In the context, in every thread, this process decides with those of a group alone, to which it belongs.
 
-    Everything here means that group then: `is_first`, `largest`, `barrier`, `Agreement`.
+    Everything here means that group then: `is_first`, `largest`, `require_same`, `Agreement`.
     """
     if jax.process_index() not in group.processes:
         raise ValueError(f"process {jax.process_index()} is not in the group {group.name} of {list(group.processes)}")
@@ -76,14 +76,22 @@ def in_group(group: Group) -> Iterator[None]:
 @contextmanager
 def in_group_of(mesh: Mesh | AbstractMesh) -> Iterator[None]:
     """In the context this process decides with those alone that have devices of a mesh, as `in_group` says."""
-    devices = list(mesh.devices.flat) if isinstance(mesh, Mesh) else []
-    processes = tuple(sorted({device.process_index for device in devices}))
-    if not devices or processes == own_group().processes:
+    if not isinstance(mesh, Mesh) or processes_of(mesh) == own_group().processes:
         yield
         return
-    name = hashlib.sha256(repr([device.id for device in devices]).encode()).hexdigest()[:16]
-    with in_group(Group(name, processes)):
+    with in_group(Group(name_of_devices(mesh), processes_of(mesh))):
         yield
+
+
+def processes_of(mesh: Mesh) -> tuple[int, ...]:
+    """The processes that have devices of a mesh, in their order."""
+    return tuple(sorted({device.process_index for device in mesh.devices.flat}))
+
+
+def name_of_devices(mesh: Mesh) -> str:
+    """The same name in every process for a mesh, and another for each other list of devices."""
+    devices = repr([device.id for device in mesh.devices.flat])
+    return hashlib.sha256(devices.encode()).hexdigest()[:16]
 
 
 def is_first() -> bool:

@@ -61,6 +61,11 @@ class Storage:
         axes = self.logical_axes(grid)
         return (*shape[: len(shape) - len(axes)], *axes)
 
+    def padded_shape(self, shape: Sequence[int], grid: Grid) -> tuple[int, ...]:
+        """An array's shape as it is on the devices of a grid, of its shape with other padding or without."""
+        axes = self.axes(grid)
+        return (*shape[: len(shape) - len(axes)], *axes)
+
     def sharding(self, ndim: int, grid: Grid) -> NamedSharding:
         """Sharding of an array of `ndim` axes. Numbers on the host are whole on each device, so that every process can
         read them."""

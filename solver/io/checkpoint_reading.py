@@ -119,7 +119,7 @@ def _has(manifest: Mapping[str, Any], leaf: Leaf, grid: Grid) -> bool:
     """Whether a checkpoint has an entry of a state, stored and shaped as it is needed."""
     if leaf.storage.is_split:
         entry = manifest["arrays"].get(leaf.name)
-        return entry is not None and _outline(entry) == _needed(leaf, grid)
+        return entry is not None and _outline(entry) == outline_of(leaf, grid)
     entry = manifest["values"].get(leaf.name)
     return entry is not None and np.shape(entry["value"]) == leaf.value.shape
 
@@ -140,8 +140,8 @@ def _stored_value(entry: dict[str, Any]) -> Any:
     return jax.random.wrap_key_data(value, impl=entry["key"]) if "key" in entry else value[()]
 
 
-def _needed(leaf: Leaf, grid: Grid) -> dict[str, Any]:
-    """What the manifest must say of an array for it to be this entry of a state."""
+def outline_of(leaf: Leaf, grid: Grid) -> dict[str, Any]:
+    """What a manifest says of an array that is this entry of a state."""
     shape = list(leaf.storage.logical_shape(leaf.value.shape, grid))
     storage = {"storage": leaf.storage.holds, "real": leaf.storage.real}
     return {"shape": shape, "dtype": str(leaf.value.dtype), **storage}
@@ -156,7 +156,7 @@ def _in_words(outline: dict[str, Any]) -> str:
 
 
 def _check_array(entry: dict[str, Any] | None, leaf: Leaf, grid: Grid, where: str) -> None:
-    needed = _needed(leaf, grid)
+    needed = outline_of(leaf, grid)
     if entry is None or _outline(entry) != needed:
         stored = "nothing" if entry is None else _in_words(_outline(entry))
         raise CheckpointError(f"{where}: {leaf.name!r} holds {stored}; {_in_words(needed)} is needed")
@@ -179,8 +179,7 @@ def load_array(path: Path, entry: dict[str, Any], grid: Grid) -> jax.Array:
         CheckpointError: pieces of the array are missing.
     """
     storage = storage_in(entry)
-    axes = storage.axes(grid)
-    stored = (*entry["shape"][: len(entry["shape"]) - len(axes)], *axes)
+    stored = storage.padded_shape(entry["shape"], grid)
     return _from_pieces(path, entry, stored, storage.sharding(len(stored), grid))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 
 import jax
 from jax.sharding import Mesh
 
-from solver.cluster import Messages
+from solver.cluster import Messages, name_of_devices, processes_of
 from solver.equations.system import PeriodicSystem
 from solver.io.state_transfer import fetch_state, offer_state
 from solver.steppers.base import Stepper
@@ -23,12 +22,9 @@ class _Way:
     """From one group of devices to another: how many states have gone there, as each process counts them."""
 
     def __init__(self, sender: Mesh, receiver: Mesh) -> None:
-        devices = [[device.id for device in mesh.devices.flat] for mesh in (sender, receiver)]
-        self.name = f"states {hashlib.sha256(repr(devices).encode()).hexdigest()[:16]}"
+        self.name = f"states from {name_of_devices(sender)} to {name_of_devices(receiver)}"
         self.messages, self.number = Messages(self.name), 0
-        self.senders, self.receivers = (
-            sorted({device.process_index for device in mesh.devices.flat}) for mesh in (sender, receiver)
-        )
+        self.senders, self.receivers = processes_of(sender), processes_of(receiver)
 
     def next(self) -> str:
         """The name of the transfer that comes now."""
@@ -107,13 +103,10 @@ def _between(sender: Mesh, receiver: Mesh, own: Mesh) -> _Way:
         ValueError: a process with devices of both, or none of its own.
     """
     mine = jax.process_index()
-    of_own, of_both = (
-        [mine in {device.process_index for device in mesh.devices.flat} for mesh in meshes]
-        for meshes in ([own], [sender, receiver])
-    )
-    if not all(of_own) or all(of_both):
+    is_own, is_both = mine in processes_of(own), mine in processes_of(sender) and mine in processes_of(receiver)
+    if is_both or not is_own:
         raise ValueError(
-            f"process {mine} with devices of {'both groups' if all(of_own) else 'the other group alone'}: a state is "
-            "sent to devices of other processes (hand_over is for those of this one)"
+            f"process {mine} with devices of {'both groups' if is_both else 'the other group alone'}: a state is sent "
+            "to devices of other processes (hand_over is for those of this one)"
         )
     return _way(sender, receiver)

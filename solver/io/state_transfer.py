@@ -5,7 +5,7 @@ Numbers stand in a message, arrays go piece by piece from the device that has a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from jaxtyping import Array
 from solver.cluster import Expected, transfers
 from solver.equations.system import PeriodicSystem
 from solver.grid import Form, Grid, Piece, Storage, joined, parts_here, pieces
-from solver.io.checkpoint_reading import state_from
+from solver.io.checkpoint_reading import outline_of, state_from, storage_in
 from solver.io.checkpoint_writing import value_as_json
 from solver.io.leaves import Leaf, leaves_of
 from solver.steppers.base import Stepper
@@ -40,10 +40,10 @@ def offer_state(state: State, equation: PeriodicSystem, mesh: Mesh, name: str) -
     Raises:
         ValueError: a state made by hand, which does not say how its arrays are stored.
     """
-    leaves = leaves_of(state)
+    leaves, elsewhere = leaves_of(state), replace(equation.grid, mesh=mesh)
     by_process: dict[int, list[Array]] = {}
     for leaf in (leaf for leaf in leaves if leaf.storage.is_split):
-        here, there = _forms(leaf.value.shape, leaf.storage, equation.grid, mesh)
+        here, there = (_form(leaf.value.shape, leaf.storage, grid) for grid in (equation.grid, elsewhere))
         parts = parts_here(_split_as(leaf.value, here))
         for piece in pieces(here, there):
             if piece.source in parts:
@@ -53,7 +53,7 @@ def offer_state(state: State, equation: PeriodicSystem, mesh: Mesh, name: str) -
         transfers().offer(name, process, arrays)
     return {
         "values": {leaf.name: value_as_json(leaf) for leaf in leaves if not leaf.storage.is_split},
-        "arrays": {leaf.name: _outline(leaf, equation.grid) for leaf in leaves if leaf.storage.is_split},
+        "arrays": {leaf.name: outline_of(leaf, equation.grid) for leaf in leaves if leaf.storage.is_split},
     }
 
 
@@ -83,7 +83,11 @@ def fetch_state(
     """
     fetched: dict[str, list[tuple[Piece, Array]]] = {entry: [] for entry in message["arrays"]}
     waiting: dict[int, list[tuple[str, Piece]]] = {}
-    forms = {entry: _forms_of(outline, equation.grid, mesh) for entry, outline in message["arrays"].items()}
+    forms: dict[str, tuple[Form, Form]] = {}
+    elsewhere = replace(equation.grid, mesh=mesh)
+    for entry, outline in message["arrays"].items():
+        shape, storage = outline["shape"], storage_in(outline)
+        forms[entry] = _form(shape, storage, elsewhere), _form(shape, storage, equation.grid)
     for entry, piece in _pieces_to_here(forms):
         waiting.setdefault(piece.source.process_index, []).append((entry, piece))
     for process, wanted in waiting.items():
@@ -91,17 +95,12 @@ def fetch_state(
         expected = [Expected(piece.shape, dtype(entry), piece.target) for entry, piece in wanted]
         for (entry, piece), values in zip(wanted, transfers().fetch(name, process, expected), strict=True):
             fetched[entry].append((piece, values))
-    jax.block_until_ready(fetched_arrays(fetched))
+    jax.block_until_ready([values for received in fetched.values() for _, values in received])
 
     def load(leaf: Leaf) -> Array:
         return joined(fetched[leaf.name], forms[leaf.name][1], leaf.value.dtype)
 
     return state_from(message, equation, stepper, statistics, load, "a state handed over")
-
-
-def fetched_arrays(fetched: Mapping[str, list[tuple[Piece, Array]]]) -> list[Array]:
-    """All pieces of all arrays."""
-    return [values for received in fetched.values() for _, values in received]
 
 
 def _pieces_to_here(forms: Mapping[str, tuple[Form, Form]]) -> Iterator[tuple[str, Piece]]:
@@ -112,26 +111,10 @@ def _pieces_to_here(forms: Mapping[str, tuple[Form, Form]]) -> Iterator[tuple[st
                 yield entry, piece
 
 
-def _outline(leaf: Leaf, grid: Grid) -> dict[str, Any]:
-    shape = list(leaf.storage.logical_shape(leaf.value.shape, grid))
-    return {"shape": shape, "dtype": str(leaf.value.dtype), "storage": leaf.storage.holds, "real": leaf.storage.real}
-
-
-def _forms_of(outline: Mapping[str, Any], grid: Grid, mesh: Mesh) -> tuple[Form, Form]:
-    """How an array is split over the devices of a mesh, and over those of a grid."""
-    storage = Storage(outline["storage"], outline["real"])
-    there, here = _forms(tuple(outline["shape"]), storage, grid, mesh)
-    return here, there
-
-
-def _forms(shape: tuple[int, ...], storage: Storage, grid: Grid, mesh: Mesh) -> tuple[Form, Form]:
-    """How an array of a grid is split over the grid's devices, and over those of a mesh; with padding or without."""
-    both = []
-    for each in (grid, replace(grid, mesh=mesh)):
-        axes = storage.axes(each)
-        full = (*shape[: len(shape) - len(axes)], *axes)
-        both.append(Form(full, storage.sharding(len(full), each)))
-    return both[0], both[1]
+def _form(shape: Sequence[int], storage: Storage, grid: Grid) -> Form:
+    """How an array of a state is split over the devices of a grid; the shape may have other padding, or none."""
+    full = storage.padded_shape(shape, grid)
+    return Form(full, storage.sharding(len(full), grid))
 
 
 def _split_as(array: Array, form: Form) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from solver.cluster import LOGGER, Agreement, Messages, Watchdog, is_first, log_to
+from solver.cluster import Agreement, Messages, Watchdog, is_first, log_to
 from solver.io import fetch_state
 from solver.loop import BlowUp
 from solver.outputs.base import Run
@@ -152,4 +152,3 @@ def _carry_out(
         seconds = time.monotonic() - began if names <= compiled else 0.0  # at first an output compiles its programs
         messages.leave(f"done-{item.number}", {"seconds": seconds, "checkpoint": run.writer.checkpoint})
         compiled |= names
-        LOGGER.debug("step %d: written by the processes that analyse", int(state.step))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import jax
 from jax.sharding import Mesh
 
-from solver.cluster import Watchdog
+from solver.cluster import Watchdog, processes_of
 from solver.loop import BlowUp
 from solver.outputs.base import Output, Run
 from solver.simulation.analysis import Analysis, Ending
@@ -44,14 +44,19 @@ class Analyses(Protocol):
         """End it, after everything that was handed over; at once where the ending is None."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class WriteApart:
-    """Writes outputs that keep the bits of the devices that step, and hands the state over for all others."""
+    """Writes outputs that keep the bits of the devices that step, and hands the state over for all others.
+
+    Attributes:
+        how: as of `Ending`, how the last pause said that the run ends.
+    """
 
     run: Run
     outputs: OutputList
     watchdog: Watchdog
     analysis: Analyses
+    how: str = field(default="failed", init=False)
 
     def at_pause(self, pause: Pause) -> None:
         self.analysis.raise_failure()
@@ -61,6 +66,7 @@ class WriteApart:
         if pause.is_last:
             self.run.writer.wait()
             self.analysis.wait()
+            self.how = "finished" if pause.done else "stopped"
 
     def _write(self, pause: Pause) -> None:
         state, start, end = pause.state, not pause.moved, pause.done
@@ -74,17 +80,6 @@ class WriteApart:
             self.analysis.take(state, apart, checkpoint=checkpoint)
 
 
-class _Last:
-    """Remembers how the last pause said that the run ends."""
-
-    def __init__(self, write: WriteApart) -> None:
-        self.write, self.how = write, "failed"
-
-    def at_pause(self, pause: Pause) -> None:
-        self.write.at_pause(pause)
-        self.how = "finished" if pause.done else "stopped" if pause.stopping else self.how
-
-
 @contextmanager
 def output_listener(
     simulation: Simulation, run: Run, resumed_at: int | None, request: StopRequest, watchdog: Watchdog
@@ -96,16 +91,16 @@ def output_listener(
         yield WriteOutputs(run, outputs, watchdog)
         return
     analysis: Analyses
-    if mesh.is_multi_process or mesh.devices.flat[0].process_index != jax.process_index():
+    if processes_of(mesh) != (jax.process_index(),):
         analysis = AnalysisElsewhere(run, outputs, mesh, resumed_at, request)
     else:
         outputs.open(run, resumed_at)
         analysis = Analysis(run, outputs, mesh)
-    last = _Last(WriteApart(run, outputs, watchdog, analysis))
+    listener = WriteApart(run, outputs, watchdog, analysis)
     ending: Ending | None = None
     try:
-        yield last
-        ending = Ending(last.how)
+        yield listener
+        ending = Ending(listener.how)
     except BlowUp as error:
         ending = Ending("blown up", str(error))
         raise

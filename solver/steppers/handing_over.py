@@ -45,8 +45,7 @@ def hand_over(state: State, equation: PeriodicSystem, mesh: Mesh) -> State:
         if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             return jax.random.wrap_key_data(move(path, jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
         how = storage.get(path_in_state(path), HOST)
-        axes = how.axes(there)
-        shape = (*leaf.shape[: leaf.ndim - len(axes)], *axes)
+        shape = how.padded_shape(leaf.shape, there)
         return moved(leaf, shape, how.sharding(len(shape), there))
 
     handed: State = jax.tree_util.tree_map_with_path(move, state)
