@@ -17,6 +17,12 @@ draw = { "initial.amplitude" = { uniform = [1.0, 2.0] } }
 """
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """In a folder without output/, which `make demo` leaves in a checkout."""
+    monkeypatch.chdir(tmp_path)
+
+
 def submit(capsys, *words):
     code = main(["submit", *map(str, words)])
     printed = capsys.readouterr()
