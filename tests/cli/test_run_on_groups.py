@@ -1,6 +1,7 @@
 """`devices.groups` on the command line: the same run, whoever carries out its outputs, killed and continued too."""
 
 import csv
+import json
 import signal
 
 import numpy as np
@@ -164,6 +165,7 @@ def test_members_of_an_ensemble_leave_their_outputs_to_others(run_file, tmp_path
     first, second = (values_of_file(folder / last)["vorticity"] for folder in (member, tmp_path / "one"))
     np.testing.assert_array_equal(first, second)
     assert "finished: step 10" in (member / "log.txt").read_text()
+    assert len(json.loads((member / "provenance.json").read_text())["devices"]) == 5, "those of both groups"
     [devices] = [line for line in (tmp_path / "many" / "log.txt").read_text().splitlines() if "groups:" in line][:1]
     assert "devices that step: 3; that carry out outputs: 2" in devices
 
