@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         mesh_shape as mesh_shape,
         method_of as method_of,
         preferred_device_count as preferred_device_count,
-        refuse_groups_of_members as refuse_groups_of_members,
+        refuse_packed_groups as refuse_packed_groups,
     )
     from solver.assemble.ensemble import Ensemble as Ensemble
     from solver.assemble.python import StoppedEarly as StoppedEarly, run as run

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jax.sharding import Mesh
 
 from solver.assemble.build import Assembly, abstract_assembly
 from solver.assemble.devices import least_memory, mesh_shape
@@ -37,7 +38,7 @@ class Batch:
     numbers: tuple[int, ...]
 
 
-def batches(config: Config, devices: Sequence[jax.Device], share: Share | None = None) -> list[Batch]:
+def batches(config: Config, mesh: Mesh, share: Share | None = None) -> list[Batch]:
     """The members of an ensemble in batches. The same on every process, and after a restart with the same devices.
 
     Members are of one kind where their equations, steppers and step controls differ in numbers alone. Batches of one
@@ -46,23 +47,25 @@ def batches(config: Config, devices: Sequence[jax.Device], share: Share | None =
 
     Args:
         config: of the ensemble.
-        devices: of the run.
+        mesh: of the devices that step, all for one member.
         share: the part of the members that is carried out; all of them by default.
     """
     assert config.ensemble is not None
-    whole = device_mesh(devices=devices, shape=mesh_shape(config, len(devices)))
-    alone = {number: Assembly(config.members[number], whole) for number in config.ensemble.numbers(share)}
+    devices = list(mesh.devices.flat)
+    alone = {number: Assembly(config.members[number], mesh) for number in config.ensemble.numbers(share)}
     found: list[Batch] = []
     for kind in _kinds(alone):
         size = _size(config, len(kind), alone[kind[0]], devices)
         parts = _parts(config, size, len(devices))
         places = math.ceil(size / parts) * parts
-        mesh = device_mesh(devices=devices, shape=mesh_shape(config, len(devices) // parts), members=parts)
         each = places if config.ensemble.together == "auto" else size
+        runs = alone
+        if places > 1:
+            shared = device_mesh(devices=devices, shape=mesh_shape(config, len(devices) // parts), members=parts)
+            runs = {n: Assembly(config.members[n], shared) for n in kind}
         for first in range(0, len(kind), each):
             numbers = tuple(kind[first : first + each])
-            made = (alone[n] if places == 1 else Assembly(config.members[n], mesh) for n in numbers)
-            found.append(Batch(tuple(made), places, numbers))
+            found.append(Batch(tuple(runs[n] for n in numbers), places, numbers))
     return sorted(found, key=lambda batch: batch.numbers)
 
 

@@ -52,18 +52,19 @@ def _one_group_each(config: Config, each: int, processes: int) -> bool:
     return groups is None or (groups.step % each == 0 and -(-groups.total // each) == processes)
 
 
-def refuse_groups_of_members(config: Config, processes: int) -> None:
-    """Raises ConfigError for an ensemble with groups in several processes."""
-    if processes > 1 and config.ensemble is not None and config.devices.groups is not None:
+def refuse_packed_groups(config: Config, processes: int) -> None:
+    """Raises ConfigError where several processes would write into the files that packed members share."""
+    ensemble, groups = config.ensemble, config.devices.groups
+    if processes > 1 and ensemble is not None and ensemble.packed and groups is not None:
         raise ConfigError(
-            f"devices.groups = {config.devices.groups} beside [ensemble] in {processes} processes: not possible yet; "
-            "one process with all devices is needed, or a run file without groups"
+            f"devices.groups = {groups} beside ensemble.packed in {processes} processes: one process writes the files "
+            "that members share; packed = false, one process with all devices, or a run file without groups is needed"
         )
 
 
 def check_processes_of_groups(config: Config, each: int, processes: int) -> None:
     """Raises ConfigError unless every process, with so many devices each, has devices of one group of the run file."""
-    refuse_groups_of_members(config, processes)
+    refuse_packed_groups(config, processes)
     if processes > 1 and not _one_group_each(config, each, processes):
         raise ConfigError(
             f"devices.groups = {config.devices.groups} in {processes} processes of {each} devices each: every process "

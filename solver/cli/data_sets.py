@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from solver import assemble
 from solver.cli.members import member_directories, members_begun, run_members
+from solver.cli.members_apart import Told
 from solver.cli.one_run import came_to_its_end
 from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import Config, ConfigError, Share, read_toml
@@ -71,6 +72,7 @@ def run_members_of_data_set(
     directory: RunDirectory,
     stop: StopRequest,
     lines: Sequence[str],
+    told: Told,
     *,
     continues: bool,
     share: Share | None = None,
@@ -81,7 +83,7 @@ def run_members_of_data_set(
     set of all.
 
     Args:
-        assembly, directory, stop, lines, continues, share: as in `run_members`.
+        assembly, directory, stop, lines, told, continues, share: as in `run_members`.
 
     Returns:
         Whether all members of the job came to their ends and the data set is complete, or left to another job.
@@ -95,7 +97,7 @@ def run_members_of_data_set(
         failure = None
         try:
             if not run_members(
-                replace(assembly, config=config), directory, stop, lines, continues=continues, share=share
+                replace(assembly, config=config), directory, stop, lines, told, continues=continues, share=share
             ):
                 return False
         except BlowUp as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import nullcontext
 
 import jax
 
@@ -12,12 +13,14 @@ from solver import assemble
 from solver.cli.codes import FINISHED, STOPPED_EARLY
 from solver.cli.data_sets import makes_data_set, run_members_of_data_set
 from solver.cli.members import refuse_members, run_members
-from solver.cli.one_run import run_one
+from solver.cli.members_apart import told_of_members, write_outputs_of_members
+from solver.cli.one_run import run_one, write_outputs_of_one
 from solver.cluster import (
     Launch,
     available_cores,
     find_launch,
     forced_cpu_devices,
+    in_group,
     join,
     keep_compiled_programs,
     keep_freed_memory,
@@ -84,12 +87,17 @@ def run_job(
         assembly, notes = join_job(config, launch)
         stop.listen()  # again, since joining replaces the signal handlers
         lines = [*report(launch, assembly.devices), *notes]
-        if makes_data_set(config):
-            finished = run_members_of_data_set(assembly, directory, stop, lines, continues=continues, share=share)
-        elif config.members:
-            finished = run_members(assembly, directory, stop, lines, continues=continues, share=share)
-        else:
-            finished = run_one(assembly, directory, stop, lines, continues=continues, profile=profile)
+        with nullcontext() if assembly.group is None else in_group(assembly.group):
+            if assembly.group is not None and assembly.group.name == "analyse":
+                write = write_outputs_of_members if config.members else write_outputs_of_one
+                finished = write(assembly, directory, stop)
+            elif config.members:
+                with told_of_members(assembly) as told:
+                    run = run_members_of_data_set if makes_data_set(config) else run_members
+                    finished = run(assembly, directory, stop, lines, told, continues=continues, share=share)
+                    told.over(finished)
+            else:
+                finished = run_one(assembly, directory, stop, lines, continues=continues, profile=profile)
         if not finished:
             stop.shield()
     return FINISHED if finished else STOPPED_EARLY
@@ -125,7 +133,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
 def _choose_devices(config: Config, launch: Launch) -> list[str]:
     """Choose platform and virtual devices. Refuses a number of devices that cannot split the grid before joining."""
     section = config.devices
-    assemble.refuse_groups_of_members(config, launch.processes)
+    assemble.refuse_packed_groups(config, launch.processes)
     refuse_double_precision(section.platform, config.grid.precision)
     forced = forced_cpu_devices(os.environ)
     if forced is not None:

@@ -11,7 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jax.sharding import Mesh
+
 from solver import assemble
+from solver.cli.members_apart import Told
 from solver.cli.one_run import blew_up_under, came_to_its_end, one_of_several, run_one
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_of
 from solver.config import Config, Share, read_toml
@@ -63,6 +66,7 @@ def run_members(
     directory: RunDirectory,
     stop: StopRequest,
     lines: Sequence[str],
+    told: Told,
     *,
     continues: bool,
     share: Share | None = None,
@@ -76,6 +80,7 @@ def run_members(
         directory: of the ensemble.
         stop: asks for an early stop.
         lines: for the head of its log; the first one marks the start of each member's.
+        told: those who carry out the members' outputs, if other processes do.
         continues: whether an existing ensemble may be continued.
         share: the part of the members that this job carries out while others carry out the rest; all by default.
 
@@ -87,16 +92,19 @@ def run_members(
     """
     config, ensemble = assembly.config, assembly.config.ensemble
     assert ensemble is not None
-    devices, folders = list(assembly.mesh.devices.flat), member_directories(config, directory)
+    assert isinstance(assembly.mesh, Mesh)
+    folders = member_directories(config, directory)
     table = config.to_table()
     values = [ensemble.values(number, table) for number in range(len(folders))]
     with _held(assembly, directory, folders, values, continues, share) as lock:
         for line in lines:
             LOGGER.info(line)
-        batches = assemble.batches(config, devices, share)
+        batches = assemble.batches(config, assembly.mesh, share)
         numbers = [number for batch in batches for number in batch.numbers]
         with shared_files(directory, numbers if ensemble.packed else ()) as files:
-            run = _Run(assembly.analyse, directory, folders, files, values, stop, lines[:1], continues)
+            run = _Run(
+                assembly.analyse, directory, folders, files, values, stop, lines[:1], told, ensemble.attempts, continues
+            )  # fmt: skip
             for batch in batches:
                 if not run.carry_out(batch):
                     if share is None:
@@ -150,7 +158,8 @@ class _Run:
         directory, folders: of the ensemble, and of each member.
         files: that members share.
         values: of each member.
-        stop, lines, continues: as of `run_members`.
+        stop, lines, told, continues: as of `run_members`.
+        attempts: how often members were drawn again.
 
     Attributes:
         blown_up: numbers of the members that blew up, in this start or before.
@@ -165,11 +174,14 @@ class _Run:
         values: Sequence[Mapping[str, Any]],
         stop: StopRequest,
         lines: Sequence[str],
+        told: Told,
+        attempts: Mapping[int, int],
         continues: bool,
     ) -> None:
         self.analyse = analyse
         self.directory, self.folders, self.files, self.values = directory, folders, files, values
         self.stop, self.lines, self.continues = stop, lines, continues
+        self.told, self.attempts = told, attempts
         self.blown_up: set[int] = set()
 
     def carry_out(self, batch: assemble.Batch) -> bool:
@@ -191,6 +203,7 @@ class _Run:
         if batch.size > 1:
             return self._together(batch, runs, {number: folders[number] for number in left})
         [number] = left
+        self.told.begins(number, self.attempts.get(number, 0))
         try:
             with log_of(folders[number].path.name) if self.files.shared else nullcontext():
                 return run_one(runs[number], folders[number], self.stop, self.lines, continues=self.continues)

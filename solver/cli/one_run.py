@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 
 from jax.sharding import Mesh
 
 from solver import assemble
 from solver.assemble.branch import kept_start
-from solver.cluster import LOGGER, Watchdog, in_group, is_first
+from solver.cluster import LOGGER, Watchdog, is_first
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, RunLock, WritingThread, list_checkpoints
 from solver.loop import Advance, BlowUp
@@ -54,17 +54,22 @@ def run_one(
     Raises:
         BlowUp: the message names the command that goes on from the last checkpoint.
     """
-    group = assembly.group
-    with nullcontext() if group is None else in_group(group):
-        if group is not None and group.name == "analyse":
-            return _analyse(assembly, directory, stop)
-        with _begun(assembly, directory, lines, continues) as (simulation, lock):
-            _, finished = simulate(simulation, stop, lock, profile)
-        return finished
+    with _begun(assembly, directory, lines, continues) as (simulation, lock):
+        _, finished = simulate(simulation, stop, lock, profile)
+    return finished
 
 
-def _analyse(assembly: assemble.Assembly, directory: RunDirectory, stop: StopRequest) -> bool:
-    """Carry out the outputs of a run that other processes step."""
+def write_outputs_of_one(assembly: assemble.Assembly, directory: RunDirectory, stop: StopRequest) -> bool:
+    """Carry out the outputs of a run of which other processes call `run_one`. Collective.
+
+    Args:
+        assembly: its objects.
+        directory: where it writes.
+        stop: a signal to this process, which is passed on to those that step.
+
+    Returns, raises:
+        As `run_one`.
+    """
     stepping = assembly.mesh
     assert isinstance(stepping, Mesh)
     if is_first():

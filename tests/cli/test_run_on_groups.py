@@ -206,8 +206,8 @@ def test_what_cannot_be_is_one_line(words, message, run_file):
         (["run", "devices.groups={ step = 7, analyse = 2 }"], "9 devices are needed; there are 8"),
         (["check", "--devices", "4", GROUPS], "5 devices are needed; there are 4"),
         (
-            ["run", *OF_TWO, GROUPS, "ensemble={ draw = { 'random.seed' = 'member' }, members = 2 }"],
-            "beside [ensemble] in 2 processes: not possible yet",
+            ["run", *OF_TWO, GROUPS, "ensemble={ draw = { 'random.seed' = 'member' }, members = 2, packed = true }"],
+            "beside ensemble.packed in 2 processes: one process writes the files that members share",
         ),
         (["check", "--target", "h200", GROUPS], "--target beside devices.groups"),
         (["tune", GROUPS], "tune takes all devices for steps"),

@@ -38,6 +38,22 @@ snapshots = { every_time = 0.1 }
 statistics = { every_time = 0.3, sample_steps = 5, fields = ["vorticity"] }
 checkpoints = { every_steps = 10, keep = 100 }
 """
+ENSEMBLE = """
+[ensemble]
+members = 3
+seed = 19
+[ensemble.draw]
+"random.seed" = "member"
+"initial.energy" = { choice = [0.5, 1.0, 1e30] }
+"equation.viscosity" = { uniform = [1e-3, 1e-2] }
+"""
+WELL = """
+[output.well]
+every_time = 0.1
+fields = ["vorticity"]
+split = [1.0, 0.0, 0.0]
+dataset = "vortices"
+"""
 SLOW = """
 import dataclasses, time
 import solver as sw
@@ -49,6 +65,14 @@ class Slow(sw.outputs.Output):
 
     def write(self, run, state):
         time.sleep(0.05)
+
+
+@dataclasses.dataclass(frozen=True)
+class Viscosity(sw.outputs.Output):
+    name = "viscosity"
+
+    def write(self, run, state):
+        (run.directory.path / "viscosity").write_text(repr(float(run.equation.viscosity)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +91,9 @@ def run_file(tmp_path_factory):
     path.write_text(RUN)
     (path.parent / "own.py").write_text(SLOW)
     (path.parent / "slow.toml").write_text(f'{RUN}[output."own.py:Slow"]\nevery_steps = 1\n')
+    members = RUN.replace("cfl = 0.5\nmax_step = 0.01", "step = 0.01") + ENSEMBLE + WELL
+    own = "".join(f'[output."own.py:{name}"]\nevery_steps = 1\n' for name in ("Slow", "Viscosity"))
+    (path.parent / "members.toml").write_text(members + own)
     (path.parent / "failing.toml").write_text(f'{RUN}[output."own.py:Failing"]\nevery_steps = 2\n')
     return path
 
@@ -92,9 +119,10 @@ def checkpoint_of(folder, step):
     return path
 
 
-def check_the_same_run(folder, whole):
-    names = sorted(path.name for path in (whole / "checkpoints").iterdir())
-    assert names == sorted(path.name for path in (folder / "checkpoints").glob("step-*"))
+def check_the_same_run(folder, whole, extra=()):
+    names = {path.name for path in (whole / "checkpoints").iterdir()}
+    made = {path.name for path in (folder / "checkpoints").glob("step-*")}
+    assert made - set(extra) == names
     for name in names:
         (first, manifest), (second, other) = (read_checkpoint(f / "checkpoints" / name) for f in (whole, folder))
         assert first.keys() == second.keys()
@@ -142,6 +170,28 @@ def test_an_error_in_an_output_ends_all_with_its_message(run_file, tmp_path):
     assert codes == [1, 1]
     assert "RuntimeError: the ink has run out" in errors[1]
     assert "failed: RuntimeError: the ink has run out" in errors[0]
+
+
+def test_members_stopped_where_they_are_analysed_and_continued_are_those_of_one_process(run_file, tmp_path):
+    """One blows up and is drawn again; a data set is made of all."""
+    members, whole, folder = run_file.with_name("members.toml"), tmp_path / "whole", tmp_path / "run"
+    alone([str(members)], 1, whole)
+    assert [path.name for path in (whole / "blown-up").iterdir()] == ["member-0001-again-1"]
+    processes = started(members, folder, each=1)
+    assert checkpoint_of(folder / "member-0000", 10).exists()
+    processes[1].send_signal(signal.SIGTERM)
+    codes, _, errors = finish(processes, timeout=60)
+    assert codes == [75, 75], errors
+    at_stop = [path.name for path in (folder / "member-0000" / "checkpoints").glob("step-*[1-9]")]
+    codes, outputs, errors = finish(started(members, folder, "--resume", each=1))
+    assert codes == [0, 0], errors
+    assert "blew up; it is drawn again" in outputs[0]
+    for number in range(3):
+        name = f"member-000{number}"
+        check_the_same_run(folder / name, whole / name, extra=at_stop if number == 0 else ())
+        assert (folder / name / "viscosity").read_text() == (whole / name / "viscosity").read_text()
+    [made] = (whole / "vortices").rglob("*train*.hdf5")
+    assert made.read_bytes() == (folder / made.relative_to(whole)).read_bytes()
 
 
 def test_a_process_has_devices_of_one_group(run_file, tmp_path):

@@ -1,0 +1,97 @@
+"""Members of an ensemble whose outputs other processes of the job carry out: what one group tells the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from solver import assemble
+from solver.cli.one_run import write_outputs_of_one
+from solver.cluster import Messages, is_first
+from solver.io import RunDirectory
+from solver.loop import BlowUp
+from solver.stop import StopRequest
+
+NAME = "members"  # of the messages
+
+
+class Told:
+    """Processes that carry out outputs, as those that step tell them which member comes next.
+
+    Args:
+        messages: None where the devices that analyse, if there are any, are of the same process.
+    """
+
+    def __init__(self, messages: Messages | None = None) -> None:
+        self._messages, self._number = messages, 0
+
+    def begins(self, number: int, attempts: int) -> None:
+        """Say that a member begins or goes on.
+
+        Args:
+            number: of the member.
+            attempts: how often it was drawn again.
+        """
+        self._leave({"member": number, "attempts": attempts})
+
+    def over(self, finished: bool, blown_up: str = "") -> None:
+        """Say that no member is left to be carried out.
+
+        Args:
+            finished: whether all came to their ends, of those that did not blow up.
+            blown_up: the message about those that did.
+        """
+        self._leave({"finished": finished, "blown_up": blown_up})
+
+    def _leave(self, message: object) -> None:
+        self._number += 1
+        if self._messages is not None and is_first():
+            self._messages.leave(str(self._number), message)
+
+
+@contextmanager
+def told_of_members(assembly: assemble.Assembly) -> Iterator[Told]:
+    """Those who write the outputs of an ensemble, told also when members have blown up."""
+    told = Told(None if assembly.group is None else Messages(NAME))
+    try:
+        yield told
+    except BlowUp as error:
+        told.over(True, str(error))
+        raise
+
+
+def write_outputs_of_members(assembly: assemble.Assembly, directory: RunDirectory, stop: StopRequest) -> bool:
+    """Carry out the outputs of the members that other processes step, one after the other. Collective.
+
+    Args:
+        assembly: the objects of the first member.
+        directory: of the ensemble.
+        stop: a signal to this process, which is passed on with the next member.
+
+    Returns:
+        Whether all members came to their ends.
+
+    Raises:
+        BlowUp: after all others, if some blew up.
+    """
+    config, messages, count = assembly.config, Messages(NAME), 0
+    while True:
+        count += 1
+        message = messages.wait_for(str(count))
+        if "member" not in message:
+            break
+        number = message["member"]
+        config = config.drawn_again({number: message["attempts"]})
+        member = config.members[number]
+        folder = RunDirectory(directory.path / Path(member.directory).name, directory.path)
+        member = replace(member, directory=str(folder.path))
+        try:
+            write_outputs_of_one(replace(assembly, config=member), folder, stop)
+        except BlowUp:
+            continue  # the others go on
+    if message["blown_up"]:
+        raise BlowUp(message["blown_up"])
+    finished: bool = message["finished"]
+    return finished
