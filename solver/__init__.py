@@ -11,6 +11,7 @@ from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver import (
+        bodies as bodies,
         dataset as dataset,
         diagnostics as diagnostics,
         equations as equations,

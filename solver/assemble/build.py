@@ -81,6 +81,9 @@ class Assembly:
         also: dict[str, Any] = {"method": method_of(self.config)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
+        obstacles = {**self.config.bodies, **self.config.sponges}
+        if obstacles:
+            also["bodies"] = {name: named.make() for name, named in obstacles.items()}
         equation: Reporting = self.config.equation.make(self.grid, **also)
         return equation
 
@@ -200,6 +203,10 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
     for name, forced in config.forcing.items():
         with _key_in_full(config.key_of("forcing", name), forced):
             forced.make()
+    for section, obstacles in (("body", config.bodies), ("sponge", config.sponges)):
+        for name, named in obstacles.items():
+            with _key_in_full(section if name == section else f"{section}.{name}", named):
+                named.make()
     with _key_in_full("equation", config.equation):
         equation = assembly.equation
     equation.check()

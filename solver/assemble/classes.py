@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from solver.assemble import registry
+from solver.bodies import Body, Obstacle
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
@@ -32,9 +33,10 @@ BASES: dict[str, Any] = {
     "stepper": Stepper,
     "initial": Initial,
     "forcing": Forcing,
+    "body": Obstacle,
     "output": Output,
 }
-ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Output}
+ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Obstacle, Body, Output}
 
 
 def register(cls: C) -> C:

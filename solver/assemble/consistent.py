@@ -11,6 +11,7 @@ from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation
 from solver.equations.field import fields_of
+from solver.equations.written import Written
 from solver.loop import check_end, signature
 
 
@@ -81,6 +82,9 @@ def _check_names(config: Config) -> None:
     if not issubclass(equation, stepper.takes):
         fit = ", ".join(registry.steppers_of(config.equation.entry))
         raise ConfigError(f"time.stepper = {config.stepper.name!r}: {config.equation.name} is stepped by {fit}")
+    if (config.bodies or config.sponges) and not issubclass(equation, Written):
+        section = "body" if config.bodies else "sponge"
+        raise ConfigError(f"{section}: {config.equation.name} has no velocity that it could act on")
     if config.forcing and not issubclass(equation, Equation):
         raise ConfigError(f"forcing: {config.equation.name} has no place for one")
     for name, start in config.initial.items():

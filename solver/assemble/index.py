@@ -17,7 +17,7 @@ from solver.assemble.type_words import as_json, from_json
 from solver.config import REQUIRED, Declared, Entry, Parameter
 
 FILE = Path(__file__).parent / "index.json"
-KINDS = ("equation", "stepper", "initial", "forcing", "output")
+KINDS = ("equation", "stepper", "initial", "forcing", "body", "output")
 
 
 @cache

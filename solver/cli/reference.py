@@ -13,6 +13,7 @@ TITLES = {
     "equation": "[equation]",
     "initial": "[initial], or [initial.FIELD] of several fields",
     "forcing": "[forcing], or [forcing.FIELD] of several fields",
+    "body": "[body], or [body.NAME] of several bodies",
     "output": "[output.NAME]",
 }
 OF_TEXT = '[equation] of name = "written"'
@@ -28,6 +29,10 @@ def reference(registry: Registry) -> str:
     parts = [HEAD, *(section(f"[{name}]", model) for name, model in SETTINGS.items())]
     for kind, title in TITLES.items():
         parts.append(f"## {title}\n\n`name` is one of these, each with its own keys.\n")
+        if kind == "body":
+            parts[-1] = (
+                f"## {title}\n\n`shape` is one of these, each with its own keys; `sponge` is the section `[sponge]`.\n"
+            )
         if kind == "output":
             parts[-1] = f"## {title}\n\n`output.directory` is where the run writes; `NAME = false` switches one off.\n"
         parts += [_class(kind, registry.find(kind, name)) for name in registry.names(kind)]

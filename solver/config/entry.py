@@ -94,7 +94,7 @@ class Entry:
 
 @runtime_checkable
 class Schema(Protocol):
-    """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `output`."""
+    """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `body`, `output`."""
 
     def names(self, kind: str) -> Sequence[str]:
         """The known names."""

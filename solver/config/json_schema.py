@@ -20,7 +20,7 @@ FROM_ELSEWHERE = {
 def json_schema(schema: Schema) -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a run file, with every registered equation, initial field, forcing and output."""
     kinds = {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("equation", "initial")}
-    kinds |= {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("forcing", "output")}
+    kinds |= {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("forcing", "body", "output")}
     definitions = {
         kind: {"anyOf": [*(_table(entry, named=True) for entry in entries), FROM_ELSEWHERE]}
         for kind, entries in kinds.items()

@@ -27,7 +27,7 @@ def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]
 
 def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
     flat = {}
-    for section in ("ensemble", "grid", "equation", "initial", "forcing", "time", "random"):
+    for section in ("ensemble", "grid", "equation", "initial", "forcing", "body", "sponge", "time", "random"):
         flat.update({f"{section}.{key}": value for key, value in table.get(section, {}).items()})
     if "ensemble.sweep" in flat:
         flat["ensemble.sweep"] = list(flat["ensemble.sweep"].items())  # the order of keys numbers the members

@@ -31,7 +31,8 @@ from solver.config.toml import apply_override, read_toml
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
 WRITTEN = "written"  # name of an equation that is given as text
 SECTIONS = (
-    "title", "reference", "ensemble", "grid", "equation", "initial", "forcing", "time", "devices", "random", "output",
+    "title", "reference", "ensemble", "grid", "equation", "initial", "forcing", "body", "sponge", "time", "devices",
+    "random", "output",
 )  # fmt: skip
 SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other section names classes
     "ensemble": EnsembleSection,
@@ -50,6 +51,7 @@ class Named:
     name: str
     parameters: dict[str, Any]
     entry: Entry = field(compare=False, repr=False)
+    key: str = field(default="name", compare=False, repr=False)  # of the name in its table; empty if none stands there
 
     @property
     def cls(self) -> Any:
@@ -74,17 +76,19 @@ class Named:
 
     def to_table(self) -> dict[str, Any]:
         """The table in the form of TOML."""
-        return {"name": self.name, **_plain(self.parameters)}
+        named = {self.key: self.name} if self.key else {}
+        return {**named, **_plain(self.parameters)}
 
 
 @dataclass(frozen=True)
 class Config:
     """A run file with its overrides, validated, with all defaults filled in.
 
-    `initial` and `forcing` are by field, `outputs` by name. `known` lists all kinds of outputs that the run file could
-    name. `dropped` has a line for each section in which an override of its name dropped keys. With an `ensemble` the
-    rest is that of its first member, but for the directory; `members` are the run files of all, and `bounds` those
-    between which they lie, by what each has of its own; `member` reads the run file of one, by ensemble and number.
+    `initial` and `forcing` are by field, `bodies`, `sponges` and `outputs` by name. `known` lists all kinds of outputs
+    that the run file could name. `dropped` has a line for each section in which an override of its name dropped keys.
+    With an `ensemble` the rest is that of its first member, but for the directory; `members` are the run files of all,
+    and `bounds` those between which they lie, by what each has of its own; `member` reads the run file of one, by
+    ensemble and number.
     """
 
     heading: Heading
@@ -92,6 +96,8 @@ class Config:
     equation: Named
     initial: Mapping[str, Named]
     forcing: Mapping[str, Named]
+    bodies: Mapping[str, Named]
+    sponges: Mapping[str, Named]
     time: TimeSection
     stepper: Named
     devices: DevicesSection
@@ -133,7 +139,8 @@ class Config:
     @property
     def named(self) -> list[Named]:
         """Everything that the run file names."""
-        return [self.equation, self.stepper, *self.initial.values(), *self.forcing.values(), *self.outputs.values()]
+        by_name = (self.initial, self.forcing, self.bodies, self.sponges, self.outputs)
+        return [self.equation, self.stepper, *(named for section in by_name for named in section.values())]
 
     @property
     def sources(self) -> list[Source]:
@@ -181,7 +188,11 @@ class Config:
             "random": self.random.to_table(),
             "output": {"directory": self.directory, **switched_off, **outputs},
         }
-        return table | ({"forcing": self._by_field(self.forcing)} if self.forcing else {})
+        also = {"forcing": self._by_field(self.forcing)} if self.forcing else {}
+        for section, named in (("body", self.bodies), ("sponge", self.sponges)):
+            tables = {name: one.to_table() for name, one in named.items()}
+            also |= {section: tables.get(section, tables)} if tables else {}
+        return table | also
 
     def _by_field(self, section: Mapping[str, Named]) -> dict[str, Any]:
         tables = {name: named.to_table() for name, named in section.items()}
@@ -245,6 +256,10 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     stepper = _find(schema, "stepper", time.stepper, "time.stepper")
     initial = {name: _read(entry, "initial", path, schema) for name, (entry, path) in started.items()}
     forcing = {name: _read(entry, "forcing", path, schema) for name, (entry, path) in forced.items()}
+    bodies = _by_name(table, "body", schema)
+    sponges = _by_name(table, "sponge", schema)
+    if both := sorted(bodies.keys() & sponges.keys()):
+        raise ConfigError(f"body.{both[0]} and sponge.{both[0]}: names that differ are needed")
     directory, outputs = _outputs(_table(table, "output"), schema)  # last: user files may define outputs
     config = Config(
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
@@ -252,6 +267,8 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         equation=solved,
         initial=initial,
         forcing=forcing,
+        bodies=bodies,
+        sponges=sponges,
         time=time.model_copy(update={"stepper": stepper.name}),
         stepper=Named(stepper.name, {}, stepper),
         devices=DevicesSection.read(_table(table, "devices"), "devices"),
@@ -325,6 +342,34 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
             raise ConfigError(f"{section}.{key}: unknown field{nearest(key, fields)}")
     chosen = [name for name in fields if name in table or name in needed]
     return {name: (table.get(name, {}), f"{section}.{name}") for name in chosen}
+
+
+def _by_name(table: Mapping[str, Any], section: str, schema: Schema) -> dict[str, Named]:
+    """`[body]` or `[sponge]`, or tables of several by name; the only one has the name of the section."""
+    given = _table(table, section)
+    if not given:
+        return {}
+    is_only = not all(isinstance(value, Mapping) for value in given.values())
+    tables = {section: given} if is_only else given
+    return {
+        name: _obstacle(one, section, section if is_only else f"{section}.{name}", schema)
+        for name, one in tables.items()
+    }
+
+
+def _obstacle(table: Mapping[str, Any], section: str, path: str, schema: Schema) -> Named:
+    """A body, whose key `shape` names its class; or a sponge, of which there is one class."""
+    if section == "sponge":
+        return replace(_named(table, schema.find("body", section), path), key="")
+    shapes = [name for name in schema.names("body") if name != "sponge"]
+    if "shape" not in table:
+        raise ConfigError(f"{path}.shape is missing: one of {', '.join(shapes)} is needed")
+    if table["shape"] == "sponge":
+        raise ConfigError(
+            f"{path}.shape = 'sponge': [sponge] is a section of its own; one of {', '.join(shapes)} is needed"
+        )
+    entry = _find(schema, "body", table["shape"], f"{path}.shape")
+    return replace(_named({key: value for key, value in table.items() if key != "shape"}, entry, path), key="shape")
 
 
 def _equation(table: Any, schema: Schema) -> Named:

@@ -47,6 +47,7 @@ class Equation(Reporting):
             states and random numbers are the loop's: they lie in the run's `State` and its checkpoints.
         energy_budget: whether a run integrates what changes the equation's energies. Costs a sum over the modes per
             evaluation of N, and the memory of one more field.
+        bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
     """
 
     keeps_constraints: ClassVar[bool] = False
@@ -54,6 +55,7 @@ class Equation(Reporting):
 
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
+    bodies: Any = eqx.field(default=None, kw_only=True)
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -69,6 +71,7 @@ class Equation(Reporting):
         object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
         if BUDGET in self.fields:
             raise ValueError(f"a field named {BUDGET!r}: another name is needed, that one is taken")
+        self._check_bodies()
         for name, forcing in self.forcings().items():
             if name not in self.fields:
                 raise ValueError(f"forcing of {name!r}: {self.name} has the fields {', '.join(self.fields)}")
@@ -77,6 +80,11 @@ class Equation(Reporting):
                     f"forcing {forcing.name} of {name}: it drives fields of rank {', '.join(forcing.ranks)}"
                 )
             forcing.check(self, name)
+
+    def _check_bodies(self) -> None:
+        """Refuse bodies that have no place here: an equation of a text takes them where it says `penalise`."""
+        if self.bodies is not None:
+            raise ValueError(f"bodies in {self.name}: it has no velocity that they could act on")
 
     def forcings(self) -> dict[str, Any]:
         """Forcings by field name."""

@@ -27,7 +27,8 @@ def _text(dimensions: int) -> Text:
     return Text(
         write=[
             f"dt(velocity) = -velocity@grad(velocity) - grad(pressure){turned} + cause(buoyancy, buoyancy*up)"
-            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
+            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+            " + cause(body, penalise(velocity))",
             "dt(buoyancy) = -velocity@grad(buoyancy) - cause(stratification, buoyancy_frequency**2*velocity.up)"
             " + cause(diffusivity, diffusivity*lap(buoyancy) + hyper(buoyancy, hyperdiffusivity, hyper_order))",
             "div(velocity) = 0",

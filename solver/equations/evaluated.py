@@ -16,6 +16,7 @@ from solver.equations.turned import Turned
 from solver.grid import Grid
 from solver.mesh import on_gpu
 from solver.written.components import ONE
+from solver.written.obstacles import FUNCTIONS as OBSTACLE_FUNCTIONS, SOURCES
 from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
 from solver.written.tree import (
@@ -36,6 +37,7 @@ from solver.written.tree import (
 )
 from solver.written.vocabulary import COORDINATES, OPERATORS
 
+OBSTACLES, KEPT = "obstacles", "kept strength"  # among numbers, and among arrays over points
 SPACING = "spacing of the points"  # no name of a text has a space
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -276,6 +278,12 @@ class AtPoints:
         """All names that the products hold: parameters, coordinates, the time."""
         return {part.name for node in self.products for part in node.walk() if isinstance(part, Name | Entry)}
 
+    @property
+    def has_obstacles(self) -> bool:
+        """Whether the products hold what bodies and sponges do."""
+        parts = (part for node in self.products for part in node.walk())
+        return any(isinstance(part, Call) and part.function in OBSTACLE_FUNCTIONS for part in parts)
+
 
 class _Point:
     """Expressions at the points."""
@@ -290,6 +298,7 @@ class _Point:
         functions: Mapping[str, Any],
     ) -> None:
         self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions
+        self.known: dict[str, Any] = {}  # of what is asked for several times
 
     def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
         """The value of an expression."""
@@ -329,11 +338,24 @@ class _Point:
                 return COMPARED[sign](*(self.words["real"](self.value(side)) for side in (left, right)))
             case Call("cause", (_, term)):
                 return self.value(term)
+            case Call(function, arguments) if function in OBSTACLE_FUNCTIONS:
+                if function not in self.known:
+                    self.known[function] = self.obstacles(function, *map(self.value, arguments))
+                return self.known[function]
             case Call(function, arguments) if function in self.functions:
                 return self.called(function, *map(self.value, arguments))
             case Call(function, arguments):
                 return self.words[function](*map(self.value, arguments))
         raise TypeError(f"{type(node).__name__} is no function of numbers at a point")
+
+    def obstacles(self, function: str, *at: Any) -> Any:
+        """What bodies and sponges do at the points: how strongly they act, or their strength times their velocity."""
+        *places, t = at
+        obstacles = self.numbers[OBSTACLES]
+        if function in SOURCES:
+            return obstacles.source(SOURCES.index(function), places, t)
+        at_rest = self.places[KEPT] if KEPT in self.places else obstacles.at_rest(places)
+        return at_rest + obstacles.moving(places, t)
 
     def called(self, function: str, *given: Any) -> Any:
         """What a function of the user's gives: one number for each point, real of real ones."""

@@ -59,7 +59,8 @@ class HallMHD(Written):
         write=[
             "dt(velocity) = -velocity@grad(velocity) + (mean_field + magnetic_field)@grad(magnetic_field)"
             " - grad(pressure)"
-            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
+            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+            " + cause(body, penalise(velocity))",
             "dt(magnetic_field) = curl(cross(velocity - ion_inertial_length*curl(magnetic_field),"
             " mean_field + magnetic_field))"
             " + cause(resistivity, resistivity*lap(magnetic_field)"

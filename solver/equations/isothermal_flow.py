@@ -38,7 +38,8 @@ class IsothermalFlow(Written):
         write=(
             "dt(velocity) = -velocity@grad(velocity) - sound_speed**2*grad(log_density)"
             " + viscosity*(lap(velocity) + grad(div(velocity))/3)"
-            " + viscosity*(2*sym(grad(velocity))@grad(log_density) - 2/3*div(velocity)*grad(log_density))",
+            " + viscosity*(2*sym(grad(velocity))@grad(log_density) - 2/3*div(velocity)*grad(log_density))"
+            " + penalise(velocity)",
             "dt(log_density) = -velocity@grad(log_density) - div(velocity)",
         ),
         fields={"velocity": "vector", "log_density": "scalar"},

@@ -57,7 +57,8 @@ class MHD(Written):
         write=[
             "dt(velocity) = -velocity@grad(velocity) + magnetic_field@grad(magnetic_field)"
             " + mean_field@grad(magnetic_field) - grad(pressure)"
-            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
+            " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+            " + cause(body, penalise(velocity))",
             "dt(magnetic_field) = magnetic_field@grad(velocity) - velocity@grad(magnetic_field)"
             " + mean_field@grad(velocity)"
             " + cause(resistivity, resistivity*lap(magnetic_field)"

@@ -31,7 +31,7 @@ def _text(scalars: tuple[str, ...] = (), has_gradients: bool = False) -> Text:
     lines = [
         "dt(velocity) = -velocity@grad(velocity) - grad(pressure)"
         " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
-        " - cause(drag, drag*velocity)"
+        " - cause(drag, drag*velocity) + cause(body, penalise(velocity))"
     ]
     energies = {"energy": "velocity@velocity/2", **{f"{name}_variance": f"{name}*{name}" for name in scalars}}
     parameters = dict.fromkeys(["viscosity", "drag", "hyperviscosity", "hyper_order"], "scalar")

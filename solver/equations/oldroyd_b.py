@@ -43,7 +43,7 @@ class OldroydB(Written):
     text: ClassVar[Text] = Text(
         write=(
             "dt(velocity) = -velocity@grad(velocity) - grad(pressure) + cause(viscosity, viscosity*lap(velocity))"
-            " + cause(stress, div(stress))",
+            " + cause(stress, div(stress)) + cause(body, penalise(velocity))",
             "div(velocity) = 0",
             "dt(stress) = -velocity@grad(stress) + 2*sym(stress@grad(velocity)) - stress/relaxation_time"
             " + 2*polymer_viscosity/relaxation_time*sym(grad(velocity)) + stress_diffusivity*lap(stress)",

@@ -56,6 +56,14 @@ class Reporting(PeriodicSystem):
         }
         return {**energies, **({"cfl": dt * self.rate(fields)} if self.has_rate else {})}
 
+    def on_bodies(self, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+        """Forces and torques on the bodies of this equation, by column of series.csv; none by default."""
+        return {}
+
+    def units_on_bodies(self) -> dict[str, str]:
+        """Units of these columns."""
+        return {}
+
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`; by default ½|û|² of each field."""
         hats = self.coefficients(fields)

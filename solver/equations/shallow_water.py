@@ -40,7 +40,7 @@ class ShallowWater(Written):
     text: ClassVar[Text] = Text(
         write=(
             "dt(velocity) = -velocity@grad(velocity) + rotation*(velocity.y*ex - velocity.x*ey) - gravity*grad(height)"
-            " + viscosity*lap(velocity)",
+            " + viscosity*lap(velocity) + penalise(velocity)",
             "dt(height) = -div((depth + height)*velocity) + viscosity*lap(height)",
         ),
         fields={"velocity": "vector", "height": "scalar"},

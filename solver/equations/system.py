@@ -138,6 +138,10 @@ class PeriodicSystem(eqx.Module):
         """
         return self
 
+    def prepared(self) -> Any:
+        """This equation with what many evaluations of it have in common, made once; called where steps begin."""
+        return self
+
     def starting(self, fields: Fields, t: ArrayLike) -> Any:
         """This equation for the step that starts from these fields at time t."""
         return self

@@ -6,23 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.bodies import Obstacles
+from solver.bodies.base import Scene
+from solver.bodies.obstacles import by_name
 from solver.equations.base import Equation
+from solver.equations.budget import Budget, Changes
 from solver.equations.damping import require_powers
 from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
-from solver.equations.evaluated import SPACING, AtPoints, GridModes, LargeMode, Rows
+from solver.equations.evaluated import KEPT, OBSTACLES, SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.manifold import without_mean
+from solver.equations.on_bodies import forces, units
 from solver.equations.reported import Reported, whole
 from solver.equations.system import require
 from solver.equations.turned import Turned
 from solver.fft import Transform, max_over_points
 from solver.grid import Grid
+from solver.mesh import placed
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
+from solver.written.energies import vector_of
 from solver.written.matrices import Linear
 from solver.written.plan import Plan
 from solver.written.rates import Rate, Unseen
@@ -55,6 +63,8 @@ class Written(Reported):
     text: ClassVar[Any]
     keeps_constraints: ClassVar[bool] = True
 
+    kept_strength: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of bodies at rest, in a step
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if isinstance(vars(cls).get("text"), Text):
@@ -66,6 +76,7 @@ class Written(Reported):
                 cls.dimensions = dimensions_of(cls.text)
 
     def __check_init__(self) -> None:
+        object.__setattr__(self, "kept_strength", None)  # an entry of the pytree, which `prepared` fills
         _ = self.own_text.system  # refuses a text that cannot be read
         limits = dict(self.own_text.limits)
         for name, value in self.numbers().items():
@@ -76,9 +87,79 @@ class Written(Reported):
     @property
     def own_text(self) -> Text:
         """The text, without the terms of parameters that are None."""
-        text: Text = self.text
+        text: Text = self._text_with_obstacles
         given = {name: getattr(self, name, 0) for name in text.system.parameters}
         return text.without(frozenset(name for name, value in given.items() if value is None))
+
+    @property
+    def _text_with_obstacles(self) -> Text:
+        obstacles, text = self.obstacles, self.text
+        if obstacles is None:
+            return text.without_obstacles
+        return text.with_obstacles(self.grid.dimensions, move=not obstacles.are_at_rest)
+
+    @property
+    def obstacles(self) -> Obstacles | None:
+        """Bodies and sponges with what they need to know of the box and the fluid; None where there are none."""
+        if self.bodies is None:
+            return None
+        viscosity = next((getattr(self, name) for name in ("viscosity", "nu") if hasattr(self, name)), None)
+        return Obstacles(by_name(self.bodies), Scene(viscosity, self.grid.spacing, self.grid.box.lengths))
+
+    def _check_bodies(self) -> None:
+        if self.bodies is None:
+            return
+        if not self.text.penalised:
+            raise ValueError(
+                f"bodies in {self.name}: its text says of no velocity, by penalise(…), that they act on it"
+            )
+        if self.grid.dimensions == 1:
+            raise ValueError(f"bodies in {self.name} in one dimension: two or three are needed")
+        by_name(self.bodies)
+        obstacles = self.obstacles
+        assert obstacles is not None
+        obstacles.check("body")
+
+    def on_bodies(self, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+        """Forces and torques on the bodies by column of the series, `NAME_force_x`; costs an evaluation of N."""
+        obstacles = self.obstacles
+        if obstacles is None or not obstacles.bodies:
+            return {}
+        name = self.text.penalised
+        if name in self.fields:
+            linear, rest = self.linear().apply(fields)[name], self.nonlinear(fields, t)[name]
+            values = self.transform_of(name).inverse(jnp.concatenate([fields[name], linear + rest]))
+            u, change = jnp.split(values, 2)
+        else:
+            hats = jnp.stack([self._rows(fields).whole(part) for part in vector_of(name, self.worked.less)])
+            u = self.transform.inverse(hats)
+            change = jnp.zeros_like(u)
+        return forces(obstacles, self.grid, u, change, t)
+
+    def units_on_bodies(self) -> dict[str, str]:
+        return {} if self.obstacles is None else units(self.obstacles, self.grid.dimensions)
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """As that of every text; `body` holds what bodies do, where nothing else in N changes an energy."""
+        budget = super().budget(fields, changes)
+        if self.obstacles is None:
+            return budget
+        bare = self.text.without_obstacles.in_dimensions(self.grid.dimensions).energies
+        of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731
+        word = lambda name, cause: "body" if cause == "nonlinear" and of_bodies(name) else cause  # noqa: E731
+        return {name: {word(name, cause): rate for cause, rate in rates.items()} for name, rates in budget.items()}
+
+    def prepared(self) -> Any:
+        """This equation with the strength of bodies at rest at all points, as steps use it: made once for all of them.
+
+        Every device makes its own part. No communication.
+        """
+        obstacles = self.obstacles
+        if obstacles is None or not any(o.is_at_rest for o in obstacles.named.values()):
+            return self
+        made = jnp.asarray(obstacles.at_rest(self.grid.coordinates()), self.grid.dtype)
+        made = placed(jnp.broadcast_to(made, self.grid.physical_shape), self.grid.physical_sharding())
+        return eqx.tree_at(lambda e: e.kept_strength, self, made, is_leaf=lambda leaf: leaf is None)
 
     @property
     def worked(self) -> Worked:
@@ -139,7 +220,7 @@ class Written(Reported):
         if largest is None or own.nonlinear is not Written.nonlinear or own.rate is not Written.rate:
             return super().change_and_rate(fields, t)
         changes, found = self._evaluated(fields, t, largest)
-        return changes, found + self.rate_of_linear()
+        return changes, found + self._further_rate()
 
     def rate(self, fields: Fields) -> Array:
         """Read off the text: the largest speed across a grid cell, or the largest rate of reaction.
@@ -152,7 +233,12 @@ class Written(Reported):
         values = self._at_points(function.inner, self.worked.plan, self._rows(fields))
         numbers, places = self._numbers(self._modes(0.0), function), self._places(function)
         [largest] = function.made(values, numbers, places, self.grid.physical_shape)
-        return max_over_points(largest) + self.rate_of_linear()
+        return max_over_points(largest) + self._further_rate()
+
+    def _further_rate(self) -> ArrayLike:
+        """What the rate has beside what is found at the points."""
+        obstacles = self.obstacles
+        return self.rate_of_linear() + (0.0 if obstacles is None else obstacles.fastest())
 
     def rate_of_linear(self) -> ArrayLike:
         """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
@@ -190,6 +276,8 @@ class Written(Reported):
         known = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
         needed = {name for function in functions for name in function.names}
         numbers = {name: value for name, value in known.items() if name in needed}
+        if any(function.has_obstacles for function in functions):
+            numbers[OBSTACLES] = self.obstacles
         found = self.rate_at_points()
         for name, number in found.coefficients.items() if isinstance(found, Rate) else ():
             if name in needed:
@@ -311,9 +399,12 @@ class Written(Reported):
         return {scalar: part for parts in each.values() for scalar, part in parts}
 
     def _places(self, function: AtPoints) -> dict[str, Any] | None:
-        """The coordinates that a function needs; None if it needs none."""
-        places = dict(zip("xyz", self.grid.coordinates(), strict=False))
-        return {name: places[name] for name in function.coordinates} or None
+        """The coordinates that a function needs, and what bodies at rest do there; None if it needs none."""
+        places: dict[str, Any] = dict(zip("xyz", self.grid.coordinates(), strict=False))
+        places = {name: places[name] for name in function.coordinates}
+        if function.has_obstacles and self.kept_strength is not None:
+            places[KEPT] = self.kept_strength
+        return places or None
 
     def _inner(self, inner: Sequence[Node], rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are.

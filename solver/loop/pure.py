@@ -195,6 +195,7 @@ def _for_equal_steps(state: State) -> State:
 
 
 def _integrate(equation: Any, stepper: Any, state: State, step: Any, steps: int, checkpoint: str) -> Carry:
+    equation = equation.prepared()
     fields, history, forcing = _with_rates(state), state.history, state.forcing
     one_step = _one_step(equation, stepper, state, step)
     fields, history, forcing = repeat(one_step, (fields, history, forcing), 0, steps, checkpoint)
@@ -211,7 +212,7 @@ def _integrate_controlled(
     equation: Any, stepper: Any, control: Any, state: State, end: Pair, attempts: int, checkpoint: str
 ) -> tuple[State, Array]:
     """The state after so many attempts at a step or at the end, and whether it stands there."""
-    end = jax.tree.map(jnp.asarray, end)
+    end, equation = jax.tree.map(jnp.asarray, end), equation.prepared()
 
     def attempt(state: State, _: Any) -> State:
         take = lambda state: controlled_step(equation, stepper, control, state, end, ())[0]  # noqa: E731
@@ -222,6 +223,7 @@ def _integrate_controlled(
 
 
 def _rollout(equation: Any, stepper: Any, state: State, step: Any, steps: int, every: int, checkpoint: str) -> Fields:
+    equation = equation.prepared()
     start = (state.field, shorn(state.history), state.forcing)
     one_step = _one_step(equation, stepper, state.replace(history=start[1]), step)
     within = checkpoint if checkpoint != "sqrt" else "steps" if every > 1 else "none"

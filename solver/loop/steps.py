@@ -42,6 +42,7 @@ def advance_state(equation: Any, stepper: Any, control: Any, state: State, limit
     The number of steps is an argument of the compiled program, so where a call ends changes neither the program nor the
     bits of the result.
     """
+    equation = equation.prepared()
     if control.size is not None:
         state = _equal_steps(equation, stepper, control.size, state, limits.steps)
         return state, all_finite(state.field)

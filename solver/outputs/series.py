@@ -25,7 +25,7 @@ from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
 from solver.steppers.state import State
 
-_report = compiled(lambda equation, fields, dt: _reported(equation, fields, dt))
+_report = compiled(lambda equation, fields, dt, t: _reported(equation, fields, dt, t))
 CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 
 
@@ -50,7 +50,7 @@ class Series(Output):
 
     def check(self, equation: Reporting) -> None:
         row, conserved, scales, energies, *_ = _traced(equation)
-        units, name = equation.series_units(), type(equation).__name__
+        units, name = _units(equation), type(equation).__name__
         if row.keys() != units.keys():
             raise ValueError(
                 f"{name}: series() has the columns {', '.join(row)}; units of {', '.join(units)} are given"
@@ -64,7 +64,7 @@ class Series(Output):
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
-        return {"series": _report.trace(equation, state.field, np.float64(1))}
+        return {"series": _report.trace(equation, state.field, np.float64(1), np.float64(0))}
 
     def begin(self, run: Run) -> None:
         _file(run, *_names(run.equation)).begin()
@@ -86,7 +86,7 @@ class Series(Output):
 
     def write(self, run: Run, state: State) -> None:
         dt = np.float64(state.taken or state.dt)  # before the first step, the one to come
-        report = _report(run.equation, state.field, dt)
+        report = _report(run.equation, state.field, dt, np.float64(state.t))
         row, conserved, scales, energies, astray, ends = jax.tree.map(float, report)
         for name, now in conserved.items():
             before = float(state.conserved[name])
@@ -127,17 +127,17 @@ class Series(Output):
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
-def _reported(equation: Reporting, fields: Fields, dt: ArrayLike) -> tuple[Any, ...]:
+def _reported(equation: Reporting, fields: Fields, dt: ArrayLike, t: ArrayLike) -> tuple[Any, ...]:
     """A row of the series; conserved quantities and their scales; energies; distances of fields from their declared
     properties; tails of their spectra."""
     energies = reporting.energies(equation, fields)
-    row, conserved = equation.series(fields, dt), equation.conserved(fields)
+    row, conserved = {**equation.series(fields, dt), **equation.on_bodies(fields, t)}, equation.conserved(fields)
     astray = distances(fields, equation.fields, equation.grid)
     return row, conserved, reporting.conserved_scales(equation, fields), energies, astray, tails(equation, fields)
 
 
 def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
-    shapes: tuple[dict[str, Any], ...] = _report.shapes(equation, equation.field_shapes(), np.float64(1))
+    shapes: tuple[dict[str, Any], ...] = _report.shapes(equation, equation.field_shapes(), np.float64(1), np.float64(0))
     return shapes
 
 
@@ -148,12 +148,17 @@ def _names(equation: Reporting) -> tuple[Iterable[str], Iterable[str], Iterable[
 
 def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesRows:
     """The file with its columns; columns of the budget are in the order of their names, as in a state."""
-    units = run.equation.series_units()
+    units = _units(run.equation)
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
     missing = {f"{name}_imbalance": "1" for name in energies}
     rejected = {"rejected": "1"} if run.control.needs_error else {}
     return run.directory.series_rows({**units, **drifts, **integrals, **missing, **rejected})
+
+
+def _units(equation: Reporting) -> dict[str, str]:
+    """Units of the columns that an equation has, forces on bodies after its own."""
+    return {**equation.series_units(), **equation.units_on_bodies()}
 
 
 def _unresolved(run: Run, now: dict[str, float]) -> list[str]:

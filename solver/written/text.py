@@ -17,6 +17,7 @@ from solver.written.energies import Energy, Square, causes_of, energy, quadratic
 from solver.written.formula import unicode
 from solver.written.kinds import SCALAR, VECTOR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
+from solver.written.obstacles import FUNCTIONS, bare, called, with_penalties, without_penalties
 from solver.written.optional import lines_without, table_without, without
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
@@ -141,10 +142,31 @@ class Text:
     @cached_property
     def system(self) -> System:
         """The system, read and checked."""
+        if self.without_obstacles is not self:
+            return self.without_obstacles.system
         parameters = None if self.parameters is None else dict(self.parameters)
         return read_system(
             self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words
         )
+
+    @property
+    def penalised(self) -> str:
+        """What `penalise` is called of, as text; empty where it is not called."""
+        return _penalised(self)
+
+    @property
+    def without_obstacles(self) -> Text:
+        """The text without the terms of bodies and sponges."""
+        return _without_obstacles(self) if self.penalised else self
+
+    def with_obstacles(self, dimensions: int, *, move: bool) -> Text:
+        """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
+
+        Args:
+            dimensions: of space.
+            move: whether some draw the velocity towards another one than zero.
+        """
+        return _with_obstacles(self, dimensions, move)
 
     @cached_property
     def words(self) -> dict[str, Word]:
@@ -162,7 +184,7 @@ class Text:
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
         """The equations as people write them, and below them what the defined names in them stand for."""
-        lines = [read_line(text, self.words) for text in self.write]
+        lines = [read_line(text, self.words) for text in self.without_obstacles.write]
         defined = {name: read_expression(text, self.words) for name, text in self.define}
         used = _used([side for line in lines for side in (line.left, line.right)], defined)
         definitions = [
@@ -215,6 +237,8 @@ class Text:
             dimensions: of space.
             aliases: whether products of two are aliased on the grid.
         """
+        if self.without_obstacles is not self:
+            return self.without_obstacles.in_dimensions(dimensions, aliases)
         as_asked = (self.aliased or not aliases) and not self.is_mixed
         return _worked(self, dimensions, self.plan if as_asked else "as written")
 
@@ -273,6 +297,33 @@ def keep_plan(text: str) -> None:
 
 
 @cache
+def _penalised(text: Text) -> str:
+    read = [read_line(line, text.words) for line in text.write if "penalise" in line]
+    found = {node for line in read for node in called(line)}
+    if len(found) > 1:
+        raise min(found, key=repr).place.error("bodies act on one velocity: penalise is called of another one, too")
+    return canonical(found.pop()) if found else ""
+
+
+@cache
+def _without_obstacles(text: Text) -> Text:
+    return replace(text, write=[canonical(without_penalties(read_line(line, text.words))) for line in text.write])
+
+
+@cache
+def _with_obstacles(text: Text, dimensions: int, move: bool) -> Text:
+    lines = [with_penalties(read_line(line, text.words), dimensions, move) for line in text.write]
+    plain = text.without_obstacles  # whose columns may make sense in fewer dimensions than these functions do
+    return replace(
+        text,
+        write=list(map(canonical, lines)),
+        functions={**dict(text.functions), **FUNCTIONS},
+        series=_fitting(plain, text.series, dimensions),
+        invariants=None if text.invariants is None else _fitting(plain, text.invariants, dimensions),
+    )
+
+
+@cache
 def without_unknowns(text: Text, dimensions: int) -> Reduced:
     """A text's system without its unknowns."""
     return reduced(text.system, dimensions)
@@ -309,7 +360,7 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
         linear=linear,
         plan=plan,
         changes=changes,
-        rate=_given_rate(text.rate, less, plan) if text.rate else rate(less, plan, changes),
+        rate=_given_rate(text.rate, less, plan) if text.rate else rate(less, _without_bodies(plan), changes),
         energies={
             name: energy(form, less, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less)))
             for name, form in forms.items()
@@ -321,6 +372,11 @@ def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
         conserved={name: column_of(own, less, {*densities, *columns}) for name, own in conserved.items()},
         sizes={name: parts for name, parts in sizes.items() if parts},
     )
+
+
+def _without_bodies(plan: Plan[Row]) -> Plan[Row]:
+    """A plan whose products hold no bodies, which add to the rate by themselves."""
+    return replace(plan, products=tuple(map(bare, plan.products)))
 
 
 def _fitting(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ KINDS = {
     "steppers": "stepper",
     "initial": "initial",
     "forcing": "forcing",
+    "bodies": "body",
     "outputs": "output",
 }
 

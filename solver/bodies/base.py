@@ -1,0 +1,303 @@
+"""What every body says of itself: where it is, how it moves, and how far a point is from its surface."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.discovery import ClassName
+
+AXES = ("x", "y", "z")
+Axis: TypeAlias = Literal["x", "y", "z"]
+Point: TypeAlias = Sequence[Any]  # an array for each axis, which broadcast against each other
+SECOND_ORDER = 2.64822828  # δ/√(ην) with which the mean flow does not see the wall displaced
+SPACINGS = 3.0  # across the layer, where η is not given
+
+
+class Scene(eqx.Module):
+    """What bodies need to know of their surroundings.
+
+    Args:
+        viscosity: ν of the fluid [length²/time]; None where the equation has none.
+        spacing: of the points along each axis [length], static.
+        lengths: of the box [length], static.
+    """
+
+    viscosity: Any
+    spacing: tuple[float, ...] = eqx.field(static=True)
+    lengths: tuple[float, ...] = eqx.field(static=True)
+
+    @property
+    def dimensions(self) -> int:
+        """Of space."""
+        return len(self.lengths)
+
+    def wrapped(self, at: Point) -> list[Any]:
+        """Differences of coordinates, taken to the nearest of the periodic images."""
+        return [r - length * jnp.round(r / length) for r, length in zip(at, self.lengths, strict=True)]
+
+
+class Obstacle(eqx.Module):
+    """Draws a velocity u towards a target u_s: adds −r(x, t)(u − u_s) to u_t, inside N and before the projection.
+
+    Class attributes:
+        name: in run files: the key `shape` of a body.
+        has_force: whether the force on it is of interest.
+    """
+
+    name: ClassVar[Any] = ClassName()
+    has_force: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def is_at_rest(self) -> bool:
+        """Whether r does not depend on time and u_s is zero: then r is made once and kept."""
+
+    @abstractmethod
+    def strength(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+        """r at points [1/time]."""
+
+    @abstractmethod
+    def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
+        """u_s at points, one entry for each direction [length/time]."""
+
+    @abstractmethod
+    def fastest(self, scene: Scene) -> ArrayLike:
+        """The largest value that r can have [1/time], for CFL numbers."""
+
+    @abstractmethod
+    def check(self, key: str, scene: Scene) -> None:
+        """Refuse what the box cannot hold. Touches no device; numbers that are being traced pass.
+
+        Args:
+            key: names it in messages.
+            scene: of the equation.
+
+        Raises:
+            ValueError: what was given, and what is needed.
+        """
+
+
+class Body(Obstacle):
+    """A solid body, by volume penalisation: r = χ/η, χ = ½(1 − tanh(2d/δ)), d the distance from its surface.
+
+    With δ = 2.64822828·√(ην) the error of the flow outside is of first order in η: the layer is as thick as it must be
+    for the wall to stand where d = 0. A subclass gives `distance`, and has its shape's parameters as attributes;
+    one whose motion is another function of time gives `displacement` or `angle` too, and says `moves = True`.
+
+    Class attributes:
+        moves: whether it moves without `velocity` or `rotation`.
+
+    Args:
+        velocity: V of the body [length/time], a number for each direction; none if None.
+        rotation: Ω about its centre [radians/time]: a number in 2-D, three in 3-D; none if None.
+        frequency: f [1/time]: the velocity is V cos(2πft + φ), the rotation Ω cos(2πft + ψ); both steady if None.
+        phase: φ [radians].
+        rotation_phase: ψ [radians].
+        eta: η > 0 [time], the time in which the flow inside follows the body; from the grid if None: the layer is then
+            three spacings thick, η = (3h/2.648)²/ν.
+        inverted: whether the fluid is inside and the solid outside, static.
+        stream_speed: U of the stream in which the body stands [length/time]: the series then has the coefficients of
+            drag and lift, F/(½U²A).
+        reference_area: A of these coefficients: [length²] in 3-D, [length] in 2-D; that across the stream along x by
+            default, where the shape knows it.
+
+    Source: Hester, Vasil & Burns, J. Comput. Phys. 430 (2021) 110043 (arXiv:1903.11914); Angot, Bruneau & Fabrie,
+    Numer. Math. 81 (1999) 497.
+    """
+
+    velocity: tuple[ArrayLike, ...] | None = eqx.field(default=None, kw_only=True)
+    rotation: float | tuple[float, ...] | None = eqx.field(default=None, kw_only=True)
+    frequency: ArrayLike | None = eqx.field(default=None, kw_only=True)
+    phase: ArrayLike = eqx.field(default=0.0, kw_only=True)
+    rotation_phase: ArrayLike = eqx.field(default=0.0, kw_only=True)
+    eta: ArrayLike | None = eqx.field(default=None, kw_only=True)
+    inverted: bool = eqx.field(default=False, kw_only=True, static=True)
+    stream_speed: ArrayLike | None = eqx.field(default=None, kw_only=True)
+    reference_area: ArrayLike | None = eqx.field(default=None, kw_only=True)
+
+    has_force: ClassVar[bool] = True
+    moves: ClassVar[bool] = False
+
+    @abstractmethod
+    def distance(self, r: Point, t: ArrayLike) -> Array:
+        """Signed distance from the surface [length], positive in the fluid.
+
+        Args:
+            r: coordinates about the centre, turned with the body; of the nearest periodic image.
+            t: time, for a shape that changes.
+        """
+
+    @abstractmethod
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        """The centre at time 0 [length]."""
+
+    def extent(self, dimensions: int) -> Sequence[Any] | None:
+        """Half the size along each axis [length], infinite where it goes on; None where it is not known."""
+        return None
+
+    def thinnest(self, dimensions: int) -> Any:
+        """Its thickness where it is thinnest [length]; infinite where it is not known."""
+        return math.inf
+
+    def frontal_area(self, lengths: Sequence[float]) -> Any:
+        """The area across a stream along x, of a box of these lengths; None where it is not known."""
+        return None
+
+    def displacement(self, t: ArrayLike) -> Any:
+        """How far it has moved since time 0 [length], a number for each direction; None if it never moves."""
+        return None if self.velocity is None else self._integrated(self.velocity, self.phase, t)
+
+    def angle(self, t: ArrayLike) -> Any:
+        """By how much it has turned since time 0 [radians]: a number in 2-D, three in 3-D; None if it never turns."""
+        return None if self.rotation is None else self._integrated(self.rotation, self.rotation_phase, t)
+
+    def _integrated(self, amplitude: Any, phase: ArrayLike, t: ArrayLike) -> Array:
+        amplitude = _stacked(amplitude)
+        if self.frequency is None:
+            return amplitude * t
+        turns = 2 * math.pi * jnp.asarray(self.frequency)
+        return amplitude * (jnp.sin(turns * t + phase) - jnp.sin(jnp.asarray(phase))) / turns
+
+    # ---- in the flow --------------------------------------------------------------------------------------------
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self.velocity is None and self.rotation is None and not self.moves
+
+    def penalisation_time(self, scene: Scene) -> Any:
+        """η [time]."""
+        if self.eta is not None:
+            return self.eta
+        return (SPACINGS * max(scene.spacing) / SECOND_ORDER) ** 2 / scene.viscosity
+
+    def layer(self, scene: Scene) -> Any:
+        """δ, the thickness of the layer in which χ falls from 1 to 0 [length]."""
+        return SECOND_ORDER * (self.penalisation_time(scene) * scene.viscosity) ** 0.5
+
+    def mask(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+        """χ at points: 1 in the solid, 0 in the fluid."""
+        _, own = self._about_centre(at, t, scene)
+        d = self.distance(own, t)
+        return 0.5 * (1 - jnp.tanh(2 * (-d if self.inverted else d) / self.layer(scene)))
+
+    def strength(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+        return self.mask(at, t, scene) / self.penalisation_time(scene)
+
+    def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
+        r, _ = self._about_centre(at, t, scene)
+        along, spin = _speed(self.displacement, t, scene.dimensions), _speed(self.angle, t, None)
+        if spin is None:
+            return along
+        turning = [-spin * r[1], spin * r[0]] if scene.dimensions == 2 else _cross(spin, r)
+        return [a + b for a, b in zip(along, turning, strict=True)]
+
+    def fastest(self, scene: Scene) -> ArrayLike:
+        return 1 / jnp.asarray(self.penalisation_time(scene))
+
+    def about_centre(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
+        """Coordinates about the centre, of the nearest periodic image [length]."""
+        return self._about_centre(at, t, scene)[0]
+
+    def _about_centre(self, at: Point, t: ArrayLike, scene: Scene) -> tuple[list[Any], list[Any]]:
+        """The same, and turned with the body."""
+        moved, angle = self.displacement(t), self.angle(t)
+        moved = [0.0] * scene.dimensions if moved is None else moved
+        centre = self.origin(scene.dimensions)
+        r = scene.wrapped([x - c - m for x, c, m in zip(at, centre, moved, strict=True)])
+        return (r, r) if angle is None else (r, _turned_back(angle, r))
+
+    # ---- refused ------------------------------------------------------------------------------------------------
+
+    def check(self, key: str, scene: Scene) -> None:
+        d = scene.dimensions
+        self._check_numbers(key, d)
+        if scene.viscosity is None or known(scene.viscosity) == 0:
+            raise ValueError(f"{key}: the layer of a body is as thick as viscosity makes it; viscosity > 0 is needed")
+        if self.eta is not None and not known(self.eta, 1.0) > 0:
+            raise ValueError(f"{key}.eta {self.eta}: a positive time is needed")
+        half = self.extent(d)
+        for axis, size, length in zip(AXES, half or (), scene.lengths, strict=False):
+            if not self.inverted and length / 2 < known(size, 0.0) < math.inf:
+                raise ValueError(
+                    f"{key}: {2 * known(size):g} long along {axis}, in a box of {length:g}: at most that fits"
+                )
+        layer, thin = known(self.layer(scene), 0.0), known(self.thinnest(d), math.inf)
+        if thin < layer:
+            raise ValueError(
+                f"{key}: {thin:.4g} thick, with a layer of {layer:.4g} at its surface: a thicker body, a finer grid "
+                "or a smaller eta is needed"
+            )
+        if self.stream_speed is not None and self.reference_area is None and self.frontal_area(scene.lengths) is None:
+            raise ValueError(f"{key}.stream_speed {self.stream_speed}: reference_area is needed for this shape")
+
+    def _check_numbers(self, key: str, d: int) -> None:
+        wanted: dict[str, tuple[int, ...]] = {"velocity": (d,), "rotation": () if d == 2 else (3,)}
+        for name, shape in wanted.items():
+            given = getattr(self, name)
+            if given is not None and np.shape(given) != shape:
+                many = "one number is" if shape == () else f"{shape[0]} numbers are"
+                raise ValueError(f"{key}.{name} {given}: {many} needed in {d} dimensions")
+        if self.frequency is not None and not known(self.frequency, 1.0) > 0:
+            raise ValueError(f"{key}.frequency {self.frequency}: a positive number is needed")
+        centre = self.origin(d)
+        if len(centre) != d:
+            raise ValueError(f"{key}.centre {list(map(known, centre))}: {d} numbers are needed")
+
+
+def known(value: Any, traced: float = math.nan) -> float:
+    """A number as Python's own; `traced` for one that is being traced, or for the largest of several numbers."""
+    if isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct):
+        return traced
+    return float(np.max(np.asarray(value)))
+
+
+def positive(key: str, given: Any, needed: str = "a positive length is needed") -> None:
+    """Raises ValueError unless all entries of a parameter are positive; those that are being traced pass."""
+    for value in jax.tree.leaves(given):
+        if not known(value, 1.0) > 0:
+            raise ValueError(f"{key} {given}: {needed}")
+
+
+def root(square: Any) -> Any:
+    """√s with a derivative of zero at s = 0, where that of the root has none."""
+    above = square > 0
+    return jnp.where(above, jnp.sqrt(jnp.where(above, square, 1)), 0)
+
+
+def _stacked(numbers: Any) -> Array:
+    return jnp.stack(list(map(jnp.asarray, numbers))) if isinstance(numbers, tuple | list) else jnp.asarray(numbers)
+
+
+def _speed(moved: Callable[[Any], Any], t: ArrayLike, dimensions: int | None) -> Any:
+    """The derivative of what has been moved, so that mask and target agree; 0 or None of what never moves."""
+    if jax.eval_shape(moved, jax.ShapeDtypeStruct((), jnp.result_type(float))) is None:
+        return None if dimensions is None else [0.0] * dimensions
+    t = jnp.asarray(t, jnp.result_type(float, t))
+    speed = jax.jvp(moved, (t,), (jnp.ones_like(t),))[1]
+    return speed if dimensions is None else list(speed)
+
+
+def _cross(a: Any, b: Sequence[Any]) -> list[Any]:
+    return [a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3] for i in range(3)]
+
+
+def _turned_back(angle: Any, r: Sequence[Any]) -> list[Any]:
+    """Coordinates in the frame of a body that has turned by an angle, in 3-D about the direction of a vector."""
+    if len(r) == 2:
+        cos, sin = jnp.cos(angle), jnp.sin(angle)
+        return [cos * r[0] + sin * r[1], cos * r[1] - sin * r[0]]
+    size = root(jnp.sum(angle**2))
+    axis = angle / jnp.where(size > 0, size, 1)
+    cos, sin = jnp.cos(size), jnp.sin(size)
+    along = sum(a * x for a, x in zip(axis, r, strict=True)) * (1 - cos)
+    return [cos * x - sin * c + a * along for x, c, a in zip(r, _cross(axis, r), axis, strict=True)]

@@ -1,0 +1,116 @@
+"""All obstacles of an equation as functions at the points: how strongly they act, and towards what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.bodies.base import Body, Obstacle, Point, Scene, known
+
+ONLY = "body"  # name of an obstacle that is given without one
+
+
+class Obstacles(eqx.Module):
+    """Obstacles of an equation, in the order of their names, and their surroundings.
+
+    Args:
+        named: the obstacles by name.
+        scene: what they need to know of the box and the fluid.
+    """
+
+    named: dict[str, Obstacle]
+    scene: Scene
+
+    @property
+    def are_at_rest(self) -> bool:
+        """Whether every one is at rest: then all draw the velocity towards zero."""
+        return all(obstacle.is_at_rest for obstacle in self.named.values())
+
+    @property
+    def bodies(self) -> dict[str, Body]:
+        """Those whose forces are of interest."""
+        return {name: body for name, body in self.named.items() if isinstance(body, Body)}
+
+    def at_rest(self, at: Point) -> Array | float:
+        """Σ r of those at rest [1/time]: what is made once and kept."""
+        return sum((o.strength(at, 0.0, self.scene) for o in self.named.values() if o.is_at_rest), start=0.0)
+
+    def moving(self, at: Point, t: ArrayLike) -> Array | float:
+        """Σ r of the others [1/time]."""
+        return sum((o.strength(at, t, self.scene) for o in self.named.values() if not o.is_at_rest), start=0.0)
+
+    def source(self, axis: int, at: Point, t: ArrayLike) -> Array | float:
+        """Σ r u_s along an axis [length/time²]."""
+        moving = [o for o in self.named.values() if not o.is_at_rest]
+        parts = [(o, o.towards(at, t, self.scene)[axis]) for o in moving]
+        return sum((o.strength(at, t, self.scene) * u for o, u in parts if not _is_zero(u)), start=0.0)
+
+    def fastest(self) -> Array:
+        """The largest rate anywhere, where they do not overlap [1/time]."""
+        return jnp.max(jnp.stack([jnp.asarray(o.fastest(self.scene)) for o in self.named.values()]))
+
+    def check(self, key: str) -> None:
+        """Refuse obstacles that the box cannot hold, and bodies that overlap and move apart.
+
+        Args:
+            key: of the section in a run file.
+
+        Raises:
+            ValueError: one line.
+        """
+        for name, obstacle in self.named.items():
+            if isinstance(obstacle, Body):
+                obstacle.check(key if name == ONLY else f"{key}.{name}", self.scene)
+            else:
+                obstacle.check("sponge" if name == "sponge" else f"sponge.{name}", self.scene)
+        for (name, a), (other, b) in combinations(self.bodies.items(), 2):
+            if not (a.is_at_rest and b.is_at_rest) and _overlap(a, b, self.scene):
+                raise ValueError(
+                    f"{key}.{name} and {key}.{other} overlap and do not move alike: inside both the flow would follow "
+                    "neither; bodies that stand apart are needed"
+                )
+
+
+def by_name(given: Any) -> dict[str, Obstacle]:
+    """Obstacles by name, of one or of a mapping.
+
+    Raises:
+        TypeError: something else.
+    """
+    named = {ONLY: given} if isinstance(given, Obstacle) else given
+    if not isinstance(named, Mapping) or not all(isinstance(value, Obstacle) for value in named.values()):
+        raise TypeError(f"bodies {given!r}: one of solver.bodies is needed, or a dict of them by name")
+    return dict(named)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, float) and value == 0
+
+
+def _overlap(a: Body, b: Body, scene: Scene) -> bool:
+    """Whether two bodies that are not alike in their motion overlap at the start, by the boxes that hold them."""
+    if _same_motion(a, b) or a.inverted or b.inverted:
+        return False
+    halves = [body.extent(scene.dimensions) for body in (a, b)]
+    if None in halves:
+        return False
+    origins = [body.origin(scene.dimensions) for body in (a, b)]
+    pair: list[Any]
+    for length, *pair in zip(scene.lengths, *halves, *origins, strict=True):
+        first, second, at, other = (known(value) for value in pair)
+        apart = abs(at - other) % length
+        if not min(apart, length - apart) < first + second:
+            return False
+    return True
+
+
+def _same_motion(a: Body, b: Body) -> bool:
+    motions: list[Sequence[Any]] = [[body.velocity, body.frequency, body.phase] for body in (a, b)]
+    turns = a.rotation is not None or b.rotation is not None or a.moves or b.moves
+    return bool(eqx.tree_equal(*motions)) and not turns

@@ -1,0 +1,195 @@
+"""Shapes: how far a point is from the surface of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.bodies.base import AXES, Axis, Body, Point, known, positive, root
+
+
+class Cylinder(Body):
+    """A circular cylinder through the box along one axis; a disc in 2-D. d = |r| − R.
+
+    Args:
+        centre: a number for each direction [length]; that along the axis does not matter.
+        radius: R > 0 [length].
+        axis: along which it lies in 3-D, static.
+    """
+
+    centre: tuple[ArrayLike, ...]
+    radius: ArrayLike
+    axis: Axis = eqx.field(default="z", static=True)
+
+    name: ClassVar[str] = "cylinder"
+
+    def __check_init__(self) -> None:
+        positive("radius", self.radius)
+
+    def distance(self, r: Point, t: ArrayLike) -> Array:
+        across = [x for axis, x in zip(AXES, r, strict=False) if len(r) == 2 or axis != self.axis]
+        return root(sum(x * x for x in across)) - self.radius
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return self.centre
+
+    def extent(self, dimensions: int) -> Sequence[Any]:
+        along = [dimensions == 3 and axis == self.axis for axis in AXES[:dimensions]]
+        return [math.inf if is_axis else self.radius for is_axis in along]
+
+    def thinnest(self, dimensions: int) -> Any:
+        return math.inf if self.inverted else 2 * self.radius
+
+    def frontal_area(self, lengths: Sequence[float]) -> Any:
+        if len(lengths) == 3 and self.axis == "x":
+            return math.pi * self.radius**2
+        return 2 * self.radius * (lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1)
+
+
+class Sphere(Body):
+    """A sphere; a disc in 2-D. d = |r| − R.
+
+    Args:
+        centre: a number for each direction [length].
+        radius: R > 0 [length].
+    """
+
+    centre: tuple[ArrayLike, ...]
+    radius: ArrayLike
+
+    name: ClassVar[str] = "sphere"
+
+    def __check_init__(self) -> None:
+        positive("radius", self.radius)
+
+    def distance(self, r: Point, t: ArrayLike) -> Array:
+        return root(sum(x * x for x in r)) - self.radius
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return self.centre
+
+    def extent(self, dimensions: int) -> Sequence[Any]:
+        return [self.radius] * dimensions
+
+    def thinnest(self, dimensions: int) -> Any:
+        return math.inf if self.inverted else 2 * self.radius
+
+    def frontal_area(self, lengths: Sequence[float]) -> Any:
+        return math.pi * self.radius**2 if len(lengths) == 3 else 2 * self.radius
+
+
+class Box(Body):
+    """A box with sharp edges, a rectangle in 2-D. The distance is exact.
+
+    Args:
+        centre: a number for each direction [length].
+        sides: their lengths [length].
+    """
+
+    centre: tuple[ArrayLike, ...]
+    sides: tuple[ArrayLike, ...]
+
+    name: ClassVar[str] = "box"
+
+    def __check_init__(self) -> None:
+        positive("sides", self.sides)
+        _as_many("sides", self.sides, self.centre)
+
+    def distance(self, r: Point, t: ArrayLike) -> Array:
+        beyond = [jnp.abs(x) - side / 2 for x, side in zip(r, self.sides, strict=True)]
+        outside = root(sum(jnp.maximum(b, 0) ** 2 for b in beyond))
+        inside = beyond[0]
+        for b in beyond[1:]:
+            inside = jnp.maximum(inside, b)
+        return outside + jnp.minimum(inside, 0)
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return self.centre
+
+    def extent(self, dimensions: int) -> Sequence[Any]:
+        return [side / 2 for side in self.sides]
+
+    def thinnest(self, dimensions: int) -> Any:
+        return math.inf if self.inverted else min(self.sides, key=known)
+
+    def frontal_area(self, lengths: Sequence[float]) -> Any:
+        return math.prod(self.sides[1:])
+
+
+class Ellipsoid(Body):
+    """An ellipsoid; an ellipse in 2-D. d = k(k − 1)/|r/a²|, k = |r/a|: exact to first order at the surface.
+
+    Args:
+        centre: a number for each direction [length].
+        semi_axes: a, a number for each direction [length].
+    """
+
+    centre: tuple[ArrayLike, ...]
+    semi_axes: tuple[ArrayLike, ...]
+
+    name: ClassVar[str] = "ellipsoid"
+
+    def __check_init__(self) -> None:
+        positive("semi_axes", self.semi_axes)
+        _as_many("semi_axes", self.semi_axes, self.centre)
+
+    def distance(self, r: Point, t: ArrayLike) -> Array:
+        size = root(sum((x / a) ** 2 for x, a in zip(r, self.semi_axes, strict=True)))
+        slope = root(sum((x / a**2) ** 2 for x, a in zip(r, self.semi_axes, strict=True)))
+        smallest = jnp.min(jnp.stack(list(map(jnp.asarray, self.semi_axes))))
+        return jnp.where(slope > 0, size * (size - 1) / jnp.where(slope > 0, slope, 1), -smallest)
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return self.centre
+
+    def extent(self, dimensions: int) -> Sequence[Any]:
+        return self.semi_axes
+
+    def thinnest(self, dimensions: int) -> Any:
+        return math.inf if self.inverted else 2 * min(self.semi_axes, key=known)
+
+    def frontal_area(self, lengths: Sequence[float]) -> Any:
+        across = self.semi_axes[1:]
+        return 2 * across[0] if len(lengths) == 2 else math.pi * across[0] * across[1]
+
+
+class Wall(Body):
+    """A plane layer across the box: two plane walls, since the box is periodic. d = |r| − thickness/2 along one axis.
+
+    Args:
+        position: of its middle along the axis [length].
+        thickness: of the layer [length].
+        axis: across which it lies, static.
+    """
+
+    position: ArrayLike
+    thickness: ArrayLike
+    axis: Axis = eqx.field(default="y", static=True)
+
+    name: ClassVar[str] = "wall"
+
+    def __check_init__(self) -> None:
+        positive("thickness", self.thickness)
+
+    def distance(self, r: Point, t: ArrayLike) -> Array:
+        return jnp.abs(r[AXES.index(self.axis)]) - self.thickness / 2
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return [self.position if axis == self.axis else 0.0 for axis in AXES[:dimensions]]
+
+    def extent(self, dimensions: int) -> Sequence[Any]:
+        return [self.thickness / 2 if axis == self.axis else math.inf for axis in AXES[:dimensions]]
+
+    def thinnest(self, dimensions: int) -> Any:
+        return self.thickness
+
+
+def _as_many(name: str, given: Sequence[Any], centre: Sequence[Any]) -> None:
+    if len(given) != len(centre):
+        raise ValueError(f"{name} {list(given)}: {len(centre)} numbers are needed, as many as the centre has")

@@ -1,0 +1,80 @@
+"""Sponges: layers in which a flow is drawn towards a given one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.bodies.base import AXES, Axis, Obstacle, Point, Scene, known, positive
+
+
+class Sponge(Obstacle):
+    """A layer with smooth edges across one axis in which the flow is drawn towards a uniform one.
+
+    r = rate·½(tanh((s + w/2)/e) − tanh((s − w/2)/e)), s the distance from its middle along the axis. Inflow and outflow
+    in a periodic box, or the end of waves.
+
+    Args:
+        position: of its middle along the axis [length].
+        width: w > 0, of the layer [length].
+        rate: at its middle [1/time]. A flow of speed U is left with exp(−rate·w/U) of what disturbs it.
+        target: velocity that the flow is drawn to [length/time], a number for each direction; zero if None.
+        edge: e > 0, the length over which it sets in [length]; an eighth of the width if None.
+        axis: across which it lies, static.
+    """
+
+    position: ArrayLike
+    width: ArrayLike
+    rate: ArrayLike
+    target: tuple[ArrayLike, ...] | None = None
+    edge: ArrayLike | None = None
+    axis: Axis = eqx.field(default="x", static=True)
+
+    name: ClassVar[str] = "sponge"
+
+    @property
+    def is_at_rest(self) -> bool:
+        return False  # it depends on one coordinate, and costs nothing to make
+
+    def strength(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+        place = AXES.index(self.axis)
+        length = scene.lengths[place]
+        s = at[place] - self.position
+        s, half, edge = s - length * jnp.round(s / length), self.width / 2, self._edge
+        return self.rate * 0.5 * (jnp.tanh((s + half) / edge) - jnp.tanh((s - half) / edge))
+
+    def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
+        return [0.0] * scene.dimensions if self.target is None else list(self.target)
+
+    def fastest(self, scene: Scene) -> ArrayLike:
+        return self.rate
+
+    @property
+    def _edge(self) -> Any:
+        return self.width / 8 if self.edge is None else self.edge
+
+    def check(self, key: str, scene: Scene) -> None:
+        d = scene.dimensions
+        if self.axis not in AXES[:d]:
+            raise ValueError(f"{key}.axis {self.axis!r}: this grid has {', '.join(AXES[:d])}")
+        place = AXES.index(self.axis)
+        length, spacing = scene.lengths[place], scene.spacing[place]
+        for name in ("width", "rate", "edge"):
+            if getattr(self, name) is not None:
+                positive(f"{key}.{name}", getattr(self, name), "a positive number is needed")
+        if known(self.width, 0.0) + 4 * known(self._edge, 0.0) > length:
+            wide = known(self.width) + 4 * known(self._edge)
+            raise ValueError(
+                f"{key}.width {self.width}: with its edges it is {wide:.4g} wide, in a box of {length:.4g}"
+            )
+        if known(self._edge, spacing) < spacing:
+            raise ValueError(
+                f"{key}.edge {known(self._edge):.4g}: a spacing of the points, {spacing:.4g}, or more is needed"
+            )
+        if self.target is not None and np.shape(self.target) != (d,):
+            raise ValueError(f"{key}.target {self.target}: {d} numbers are needed")

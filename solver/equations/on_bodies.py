@@ -1,0 +1,86 @@
+"""Forces and torques of a flow on the bodies in it.
+
+F = ∫(χ/η)(u − u_s)dV + d/dt∫χu dV, for a fluid of density 1. The second term is the momentum of the fluid inside the
+solid: it counts what the terms of N and L do there, not what a forcing does, which no solid would feel.
+
+Source: Uhlmann, J. Comput. Phys. 209 (2005) 448 (the second term); Kolomenskiy & Schneider, J. Comput. Phys. 228 (2009)
+5687.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.bodies import Body, Obstacles
+from solver.bodies.base import AXES
+from solver.grid import Grid
+
+
+def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLike) -> dict[str, Array]:
+    """Force and torque on each body by column of the series. One all-reduce.
+
+    Args:
+        obstacles: of the equation.
+        grid: of the velocity.
+        u: velocity at the points (component, x, y[, z]) [length/time].
+        change: u_t without forcings, at the points.
+        t: time.
+    """
+    found: dict[str, Array] = {}
+    for name, body in obstacles.bodies.items():
+        density, r = _density(body, obstacles, grid, u, change, t)
+        force = [_integral(f, grid) for f in density]
+        torque = [_integral(m, grid) for m in _moments(r, density)]
+        found |= dict(zip(_columns(name, body, grid.dimensions), [*force, *torque], strict=False))
+        if body.stream_speed is not None:
+            area = body.frontal_area(obstacles.scene.lengths) if body.reference_area is None else body.reference_area
+            size = 0.5 * jnp.asarray(body.stream_speed) ** 2 * area
+            found |= {f"{name}_drag": force[0] / size, f"{name}_lift": force[1] / size}
+    return {column: jnp.asarray(value, grid.dtype) for column, value in found.items()}
+
+
+def units(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
+    """Units of these columns, for a fluid of density 1."""
+    found = {}
+    for name, body in obstacles.bodies.items():
+        for i, column in enumerate(_columns(name, body, dimensions)):
+            found[column] = f"length^{dimensions + 1 + (i >= dimensions)}/time^2"
+        if body.stream_speed is not None:
+            found |= {f"{name}_drag": "1", f"{name}_lift": "1"}
+    return found
+
+
+def _columns(name: str, body: Body, dimensions: int) -> list[str]:
+    forces_along = [f"{name}_force_{axis}" for axis in AXES[:dimensions]]
+    return forces_along + ([f"{name}_torque"] if dimensions == 2 else [f"{name}_torque_{axis}" for axis in AXES])
+
+
+def _density(
+    body: Body, obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLike
+) -> tuple[list[Array], Sequence[Any]]:
+    """The force on the body per volume at the points, and the points about its centre."""
+    at, scene, t = grid.coordinates(), obstacles.scene, jnp.asarray(t, grid.dtype)
+    mask_at = lambda t: body.mask(at, t, scene)  # noqa: E731
+    mask, growth = jax.jvp(mask_at, (t,), (jnp.ones_like(t),))
+    strength, target = mask / body.penalisation_time(scene), body.towards(at, t, scene)
+    inertia = [mask * a + growth * v for a, v in zip(change, u, strict=True)]
+    density = [strength * (v - s) + i for v, s, i in zip(u, target, inertia, strict=True)]
+    return density, body.about_centre(at, t, scene)
+
+
+def _moments(r: Sequence[Any], f: Sequence[Array]) -> list[Array]:
+    """r × f, of which one component is left in two dimensions."""
+    if len(f) == 2:
+        return [r[0] * f[1] - r[1] * f[0]]
+    return [r[(i + 1) % 3] * f[(i + 2) % 3] - r[(i + 2) % 3] * f[(i + 1) % 3] for i in range(3)]
+
+
+def _integral(density: Array, grid: Grid) -> Array:
+    return jnp.sum(jnp.broadcast_to(density, grid.physical_shape)) * math.prod(grid.spacing)

@@ -1,0 +1,82 @@
+"""Forces that are the same everywhere: a given one, and one that keeps the mean velocity."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.system import PeriodicSystem, require
+from solver.forcing.base import Forcing
+from solver.grid import Grid
+
+
+class Uniform(Forcing):
+    """f = a, the same everywhere and at all times: gravity, or the pressure gradient of a channel. No communication.
+
+    Args:
+        acceleration: a [u/time], a number for each component.
+    """
+
+    acceleration: tuple[ArrayLike, ...]
+
+    name: ClassVar[str] = "uniform"
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        _need_components("uniform.acceleration", self.acceleration, equation, field)
+
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+        return _at_mean(jnp.stack([jnp.asarray(a, grid.dtype) for a in self.acceleration]), u_hat, grid)
+
+
+class FlowRate(Forcing):
+    """f(t), the same everywhere: what keeps the mean velocity at U, and brings it there in a time τ.
+
+    d⟨u⟩/dt = (U − ⟨u⟩)/τ in every stage, whatever bodies and sponges take from the flow. One all-reduce.
+
+    Args:
+        velocity: U [u], a number for each component.
+        relaxation: τ > 0 [time], in which a mean that starts elsewhere comes to U.
+    """
+
+    velocity: tuple[ArrayLike, ...]
+    relaxation: ArrayLike = 0.1
+
+    name: ClassVar[str] = "flow-rate"
+    needs_change: ClassVar[bool] = True
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        _need_components("flow-rate.velocity", self.velocity, equation, field)
+        require("flow-rate.relaxation", self.relaxation, "a positive time", above=0.0)
+
+    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+        assert change is not None
+        missing = jnp.stack([jnp.asarray(u, grid.dtype) for u in self.velocity]) - _mean(u_hat, grid)
+        return _at_mean(missing / self.relaxation - _mean(change, grid), u_hat, grid)
+
+
+def _need_components(key: str, given: Any, equation: PeriodicSystem, field: str) -> None:
+    count = len(equation.component_names(field))
+    if np.shape(given) != (count,):
+        raise ValueError(f"{key} {given}: {count} {'number is' if count == 1 else 'numbers are'} needed")
+    if equation.fields[field].zero_mean:
+        raise ValueError(f"{key} of {field}: it drives the mean, which is zero in this equation")
+
+
+def _is_mean(grid: Grid) -> Array:
+    return grid.is_kept() & (grid.k_squared() == 0)
+
+
+def _mean(u_hat: Array, grid: Grid) -> Array:
+    """The mean of each component."""
+    axes = tuple(range(1, u_hat.ndim))
+    return jnp.sum(jnp.where(_is_mean(grid), jnp.real(u_hat), 0), axis=axes)
+
+
+def _at_mean(values: Array, u_hat: Array, grid: Grid) -> Array:
+    """Coefficients of a field that has these values everywhere."""
+    shaped = values.reshape(-1, *[1] * (u_hat.ndim - 1))
+    return jnp.where(_is_mean(grid), shaped, 0).astype(u_hat.dtype)

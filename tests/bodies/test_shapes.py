@@ -1,0 +1,204 @@
+"""How far points are from bodies, how bodies move, and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.bodies.base import SECOND_ORDER, Scene
+from solver.bodies.obstacles import Obstacles
+
+PLANE = Scene(0.1, (0.1, 0.1), (6.0, 5.0))
+SPACE = Scene(0.1, (0.1, 0.1, 0.1), (6.0, 5.0, 4.0))
+SHAPES_2D = {
+    "cylinder": sw.bodies.Cylinder((2.0, 1.5), 0.7),
+    "sphere": sw.bodies.Sphere((2.0, 1.5), 0.7),
+    "box": sw.bodies.Box((2.0, 1.5), (1.4, 0.8)),
+    "ellipsoid": sw.bodies.Ellipsoid((2.0, 1.5), (0.9, 0.5)),
+    "wall": sw.bodies.Wall(1.5, 0.6),
+}
+
+
+def near(scene, count=4000):
+    """Points all over a box, as columns."""
+    random = np.random.default_rng(3)
+    return [jnp.asarray(random.uniform(0, length, count)) for length in scene.lengths]
+
+
+def surface(shape, points):
+    """Points of the surface, by Newton's method along the gradient of the distance."""
+    d = lambda p: shape.distance([x - c for x, c in zip(p, shape.origin(len(p)), strict=True)], 0.0)  # noqa: E731
+    for _ in range(60):
+        slope = jax.grad(lambda p: jnp.sum(d(p)))(points)
+        size = sum(g * g for g in slope)
+        points = [x - d(points) * g / jnp.where(size > 0, size, 1) for x, g in zip(points, slope, strict=True)]
+    return points, d
+
+
+@pytest.mark.parametrize("name", SHAPES_2D)
+def test_a_distance_is_that_of_the_nearest_point_of_the_surface(name):
+    """The smallest of the distances from many points of it; an ellipse's is exact at the surface alone."""
+    shape = SHAPES_2D[name]
+    edge, d = surface(shape, near(PLANE, 20000))
+    assert jnp.abs(d(edge)).max() < 1e-9
+    points = [x[:300] for x in near(PLANE)]
+    found = d(points)
+    apart = jnp.sqrt(sum((x[:, None] - e[None]) ** 2 for x, e in zip(points, edge, strict=True))).min(1)
+    is_near = jnp.abs(found) < (0.05 if name == "ellipsoid" else 0.4)
+    assert is_near.sum() > 2
+    np.testing.assert_allclose(jnp.abs(found)[is_near], apart[is_near], atol=0.01)
+
+
+SHARP = {"eta": 1e-2}
+
+
+@pytest.mark.parametrize(
+    ("shape", "inside"),
+    [
+        (sw.bodies.Sphere((1.0, 1.0, 1.0), 0.5, **SHARP), 4 / 3 * np.pi * 0.5**3),
+        (sw.bodies.Cylinder((1.0, 1.0, 1.0), 0.5, "x", **SHARP), np.pi * 0.5**2 * 6.0),
+        (sw.bodies.Box((1.03, 1.0, 1.0), (1.0, 0.8, 0.6), **SHARP), 0.48),
+        (sw.bodies.Ellipsoid((1.0, 1.0, 1.0), (0.5, 0.7, 0.9), **SHARP), 4 / 3 * np.pi * 0.5 * 0.7 * 0.9),
+        (sw.bodies.Wall(1.0, 0.5, "z", **SHARP), 15.0),
+        (sw.bodies.Sphere((1.0, 1.0, 1.0), 0.5, inverted=True, **SHARP), 120 - 4 / 3 * np.pi * 0.5**3),
+    ],
+)
+def test_the_solid_has_its_volume_whatever_image_it_is_cut_by(shape, inside):
+    grid = sw.Grid((60, 50, 40), lengths=SPACE.lengths, mesh=sw.device_mesh([0]))
+    at = grid.coordinates()
+    mask = jnp.broadcast_to(shape.mask(at, 0.0, SPACE), grid.physical_shape)
+    assert float(mask.mean()) * 120 == pytest.approx(inside, rel=0.05)
+    images = [x + n * length for x, n, length in zip(at, (1, -2, 3), SPACE.lengths, strict=True)]
+    np.testing.assert_allclose(shape.mask(images, 0.0, SPACE) * jnp.ones_like(mask), mask, atol=1e-10)
+
+
+def test_the_layer_is_three_spacings_thick_and_of_second_order():
+    body, scene = SHAPES_2D["cylinder"], PLANE
+    assert body.layer(scene) == pytest.approx(0.3)
+    eta = body.penalisation_time(scene)
+    assert eta == pytest.approx((0.3 / SECOND_ORDER) ** 2 / 0.1)
+    d = 0.13
+    expected = 0.5 * (1 - np.tanh(2 * d / (SECOND_ORDER * np.sqrt(eta * 0.1))))
+    assert float(body.mask([2.0 + 0.7 + d, 1.5], 0.0, scene)) == pytest.approx(expected)
+
+
+def turned(angle, r):
+    cos, sin = np.cos(angle), np.sin(angle)
+    return [cos * r[0] - sin * r[1], sin * r[0] + cos * r[1]]
+
+
+def test_a_body_in_a_plane_moves_and_turns_as_it_says():
+    moving = sw.bodies.Box((2.0, 1.5), (1.4, 0.5), velocity=(0.3, -0.2), rotation=0.7)
+    t, points = 1.3, near(PLANE, 500)
+    still = sw.bodies.Box((0.0, 0.0), (1.4, 0.5), eta=None)
+    r = PLANE.wrapped([points[0] - 2.0 - 0.3 * t, points[1] - 1.5 + 0.2 * t])
+    masks = moving.mask(points, t, PLANE), still.mask(turned(-0.7 * t, r), 0.0, PLANE)
+    is_near = jnp.hypot(*r) < 2.4  # where turning takes no point to another image
+    np.testing.assert_allclose(masks[0][is_near], masks[1][is_near], atol=1e-9)
+    u, v = moving.towards(points, t, PLANE)
+    np.testing.assert_allclose(u, 0.3 - 0.7 * r[1], rtol=1e-12)
+    np.testing.assert_allclose(v, -0.2 + 0.7 * r[0], rtol=1e-12)
+
+
+def test_a_body_in_space_turns_about_the_direction_of_its_rotation():
+    spin = np.array([0.3, -0.5, 0.8])
+    moving = sw.bodies.Ellipsoid((3.0, 2.5, 2.0), (0.9, 0.4, 0.6), rotation=tuple(spin))
+    t, points = 0.9, near(SPACE, 500)
+    cross = np.array([[0, -spin[2], spin[1]], [spin[2], 0, -spin[0]], [-spin[1], spin[0], 0]])
+    back = jax.scipy.linalg.expm(jnp.asarray(-cross * t))
+    r = jnp.stack(points) - jnp.asarray([3.0, 2.5, 2.0])[:, None]
+    still = sw.bodies.Ellipsoid((0.0, 0.0, 0.0), (0.9, 0.4, 0.6))
+    is_inside = jnp.linalg.norm(r, axis=0) < 1.8
+    masks = moving.mask(points, t, SPACE), still.mask(list(back @ r), 0.0, SPACE)
+    np.testing.assert_allclose(masks[0][is_inside], masks[1][is_inside], atol=1e-9)
+    np.testing.assert_allclose(jnp.stack(moving.towards(points, t, SPACE)), cross @ r, atol=1e-12)
+
+
+def test_an_oscillation_moves_by_the_integral_of_its_velocity():
+    body = sw.bodies.Cylinder((2.0, 1.5), 0.7, velocity=(0.0, 0.4), frequency=0.8, phase=0.3)
+    times = np.linspace(0, 1.7, 4001)
+    speeds = 0.4 * np.cos(2 * np.pi * 0.8 * times + 0.3)
+    np.testing.assert_allclose(body.displacement(1.7), [0.0, np.trapezoid(speeds, times)], atol=1e-7)
+    assert float(body.towards([0.0, 0.0], 1.7, PLANE)[1]) == pytest.approx(speeds[-1])
+
+
+class Rising(sw.bodies.Sphere):
+    """Its motion is a function of its own."""
+
+    moves = True
+
+    def displacement(self, t):
+        return jnp.stack([jnp.zeros_like(t), 0.5 * t**2])
+
+
+def test_an_own_motion_has_the_velocity_of_its_displacement():
+    body = Rising((2.0, 1.5), 0.7)
+    assert not body.is_at_rest
+    assert [float(u) for u in body.towards([1.0, 1.0], 1.4, PLANE)] == pytest.approx([0.0, 1.4])
+
+
+def test_rates_of_several_are_added():
+    named = {"a": SHAPES_2D["cylinder"], "b": sw.bodies.Box((4.0, 3.5), (1.0, 1.0), velocity=(0.2, 0.0))}
+    both, at = Obstacles(named, PLANE), [2.0, 1.5]
+    assert float(both.at_rest(at)) == pytest.approx(1 / named["a"].penalisation_time(PLANE), rel=1e-3)
+    assert float(both.moving([4.0, 3.5], 0.0)) == pytest.approx(1 / named["b"].penalisation_time(PLANE), rel=1e-2)
+    assert float(both.source(0, [4.0, 3.5], 0.0)) == pytest.approx(0.2 * float(both.moving([4.0, 3.5], 0.0)))
+    assert not both.are_at_rest
+
+
+# ---- refused --------------------------------------------------------------------------------------------------------
+
+
+def flow(bodies, shape=(32, 24), lengths=(6.0, 5.0), viscosity=0.1, **options):
+    grid = sw.Grid(shape, lengths=lengths, mesh=sw.device_mesh([0]))
+    return sw.equations.NavierStokes(grid, viscosity=viscosity, bodies=bodies, **options)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "message"),
+    [
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), -0.7), "radius -0.7: a positive length is needed"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5, 1.0), 0.7), r"body.centre .*: 2 numbers are needed"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.2), r"body: 0.4 thick, with a layer of 0.625 .*: a thicker body"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 2.7), "body: 5.4 long along y, in a box of 5"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, eta=0.0), "body.eta 0.0: a positive time is needed"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, velocity=(1.0,)), "body.velocity .*: 2 numbers are needed"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, rotation=(0.0, 0.0, 1.0)), "body.rotation .*: one number is"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, frequency=0.0), "body.frequency 0.0: a positive number"),
+        (lambda: sw.bodies.Box((2.0, 1.5), (1.0, 1.0, 1.0)), "sides .*: 2 numbers are needed, as many as the centre"),
+        (
+            lambda: {"sponge": sw.bodies.Sponge(0.0, 9.0, 1.0)},
+            "sponge.width 9.0: with its edges it is 13.5 wide, in a box of 6",
+        ),
+        (lambda: {"end": sw.bodies.Sponge(0.0, 1.0, 1.0)}, "sponge.end.edge 0.125: a spacing of the points"),
+        (lambda: {"end": sw.bodies.Sponge(0.0, 2.0, 1.0, axis="z")}, "sponge.end.axis 'z': this grid has x, y"),
+        (lambda: {"end": sw.bodies.Sponge(0.0, 2.0, 1.0, (1.0,))}, "sponge.end.target .*: 2 numbers are needed"),
+        (
+            lambda: {
+                "a": sw.bodies.Cylinder((2.0, 1.5), 0.7),
+                "b": sw.bodies.Cylinder((3.0, 1.5), 0.7, velocity=(1.0, 0.0)),
+            },
+            "body.a and body.b overlap and do not move alike",
+        ),
+    ],
+)
+def test_wrong_bodies_are_one_line(bodies, message):
+    with pytest.raises(ValueError, match=message) as error:
+        flow(bodies())
+    assert "\n" not in str(error.value)
+
+
+def test_bodies_need_a_velocity_and_a_viscosity():
+    grid, disc = sw.Grid((32, 24), lengths=(6.0, 5.0), mesh=sw.device_mesh([0])), SHAPES_2D["cylinder"]
+    with pytest.raises(ValueError, match="bodies in vorticity: its text says of no velocity"):
+        sw.equations.Vorticity(grid, viscosity=0.1, bodies=disc)
+    with pytest.raises(ValueError, match="viscosity > 0 is needed"):
+        flow(disc, viscosity=0.0)
+    with pytest.raises(TypeError, match="one of solver.bodies is needed"):
+        flow({"disc": 1.0})
+    with pytest.raises(ValueError, match="arrays over points cannot follow the points as they move"):
+        moved = sw.Grid((32, 24), lengths=(6.0, 5.0), mesh=sw.device_mesh([0]), dealias="phase-shift-alternating")
+        sw.equations.NavierStokes(moved, viscosity=0.1, bodies=disc).check()
+    with pytest.raises(ValueError, match="penalise is called of another one, too"):
+        sw.write(["dt(u) = penalise(u)", "dt(v) = penalise(v)"], {"u": "vector", "v": "vector"})
