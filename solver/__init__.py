@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         lap as lap,
         mean as mean,
         outer as outer,
+        penalise as penalise,
         perp as perp,
         symbols as symbols,
         trans as trans,

@@ -202,7 +202,7 @@ class Body(Obstacle):
         return [a + b for a, b in zip(along, turning, strict=True)]
 
     def fastest(self, scene: Scene) -> ArrayLike:
-        return 1 / jnp.asarray(self.penalisation_time(scene))
+        return 1 / self.penalisation_time(scene)
 
     def about_centre(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
         """Coordinates about the centre, of the nearest periodic image [length]."""

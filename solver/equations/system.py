@@ -138,6 +138,10 @@ class PeriodicSystem(eqx.Module):
         """
         return self
 
+    def fastest_decay(self) -> float:
+        """The largest rate at which N makes the fields decay [1/time], of what is known: of bodies, else 0."""
+        return 0.0
+
     def prepared(self) -> Any:
         """This equation with what many evaluations of it have in common, made once; called where steps begin."""
         return self

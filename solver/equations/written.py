@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies import Obstacles
-from solver.bodies.base import Scene
+from solver.bodies.base import Scene, known
 from solver.bodies.obstacles import by_name
 from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
@@ -135,6 +135,12 @@ class Written(Reported):
             u = self.transform.inverse(hats)
             change = jnp.zeros_like(u)
         return forces(obstacles, self.grid, u, change, t)
+
+    def fastest_decay(self) -> float:
+        obstacles = self.obstacles
+        if obstacles is None:
+            return 0.0
+        return max(known(one.fastest(obstacles.scene), 0.0) for one in obstacles.named.values())
 
     def units_on_bodies(self) -> dict[str, str]:
         return {} if self.obstacles is None else units(self.obstacles, self.grid.dimensions)
@@ -375,7 +381,10 @@ class Written(Reported):
         return texts[-1] if texts else None
 
     def derivation(self) -> list[tuple[str, str]]:
-        return report(self.own_text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
+        lines = report(self.own_text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
+        if self.obstacles is None:
+            return lines
+        return [*lines, ("bodies", "obstacle_strength is Σ χ/η, obstacle_source Σ (χ/η) u_s; 1/η adds to the rate")]
 
     def _rows(self, fields: Fields, t: ArrayLike = 0.0) -> Rows:
         return self._rows_of(self._coefficients(fields), t, fields)

@@ -152,6 +152,7 @@ def course(
     check_history(equation, stepper, state.history)
     control.check(stepper)
     control.check_rate(equation)
+    control.check_step(stepper, equation)
     check_end(end, control)
     check_first_change(equation, state)
     for pause in pauses:

@@ -123,6 +123,15 @@ class StepControl(eqx.Module):
         if self.needs_rate and not equation.has_rate:
             raise ValueError(f"{equation.name}: {equation.why_no_rate}; a fixed step or a tolerance is needed")
 
+    def check_step(self, stepper: Stepper, equation: PeriodicSystem) -> None:
+        """Refuse steps of one size that are too long for what decays in N.
+
+        Raises:
+            ValueError: the message names the longest step that is possible.
+        """
+        if self.size is not None:
+            stepper.check_step(equation, self.size)
+
     @property
     def size(self) -> Any:
         """The size of every step where all are equal, and None where each is chosen."""

@@ -91,6 +91,7 @@ def integrate(
     if given or step is None:
         raise ValueError(f"steps={steps} with {given[0] if given else 'no'} step: step alone is needed beside steps")
     count = _checked(step, steps, checkpoint)
+    stepper.check_step(equation, step)
     check_state(equation, state)
     field, history, forcing = _integrated(equation, stepper, _for_equal_steps(state), step, count, checkpoint)
     after = state.replace(
@@ -180,6 +181,7 @@ def rollout(
         ValueError, TypeError: as `integrate`; also a number of steps that is no multiple of `every`.
     """
     count, apart = _checked(step, steps, checkpoint), _whole(every)
+    stepper.check_step(equation, step)
     if not apart or count % apart:
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
     check_state(equation, state)

@@ -63,6 +63,7 @@ class Simulation:
         self.stepper.check(self.equation)
         self.control.check(self.stepper)
         self.control.check_rate(self.equation)
+        self.control.check_step(self.stepper, self.equation)
         check_end(self.end, self.control)
         apart = None if self.analyse is None else self.equation.on_mesh(self.analyse)
         for output in self.outputs.all:

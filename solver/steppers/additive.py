@@ -93,6 +93,7 @@ class IMEXRK2(_AdditiveRK):
 
     name: ClassVar[str] = "imexrk2"
     order: ClassVar[int] = 2
+    largest_decay: ClassVar[float] = 2.0
     stages_held: ClassVar[int] = 5
     nodes: ClassVar[Numbers] = (0, G, 1)
     explicit: ClassVar[tuple[Numbers, ...]] = ((G,), (1 - 1 / (2 * G), 1 / (2 * G)))
@@ -111,6 +112,7 @@ class IMEXRK3(_AdditiveRK):
 
     name: ClassVar[str] = "imexrk3"
     order: ClassVar[int] = 3
+    largest_decay: ClassVar[float] = 3.66
     error_order: ClassVar[int | None] = 2
     stages_held: ClassVar[int] = 8
     nodes: ClassVar[Numbers] = fractions("0", "1767732205903/2027836641118", "3/5", "1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
@@ -53,6 +54,7 @@ class Stepper(eqx.Module):
         stable_for: linear parts without growth for which it is stable at any dt: `real`, `complex` (or imaginary).
         exact_linear: whether a step of any size is exact where N = 0.
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
+        largest_decay: the largest dt times a rate of decay in N for which it is stable; infinite if it is not known.
         error_order: order of the embedded method that estimates the error of a step; None if there is none.
     """
 
@@ -62,6 +64,7 @@ class Stepper(eqx.Module):
     stable_for: ClassVar[frozenset[str]] = frozenset({"real", "complex"})
     exact_linear: ClassVar[bool] = False
     stages_held: ClassVar[int]
+    largest_decay: ClassVar[float] = math.inf
     error_order: ClassVar[int | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -101,6 +104,19 @@ class Stepper(eqx.Module):
                 )
             dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
             jax.eval_shape(lambda dt: equation.at_step().prepare_kicks(dt), dt)  # refuses what it cannot be made of
+
+    def check_step(self, equation: PeriodicSystem, dt: Any) -> None:
+        """Refuse a step of fixed size with which what decays in N would grow; touches no device.
+
+        Raises:
+            ValueError: the message names the longest step that is possible.
+        """
+        fastest = equation.fastest_decay()
+        if not isinstance(dt, jax.core.Tracer) and fastest * float(dt) > self.largest_decay:
+            raise ValueError(
+                f"step {float(dt):g} with {self.name}: bodies draw the flow to theirs within {1 / fastest:.4g}, for which "
+                f"{self.largest_decay / fastest:.4g} or less is needed; a larger eta makes it longer"
+            )
 
     def check_error_estimate(self) -> None:
         """Refuse step control by tolerance where the method cannot estimate its error.

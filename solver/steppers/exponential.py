@@ -116,6 +116,7 @@ class ETDRK2(_ETDRK):
 
     name: ClassVar[str] = "etdrk2"
     order: ClassVar[int] = 2
+    largest_decay: ClassVar[float] = 2.0
     stages_held: ClassVar[int] = 3
     rows: ClassVar[tuple[Row, ...]] = (Row(1, {0: {1: 1}}), Row(1, {0: {1: 1, 2: -1}, 1: {2: 1}}))
 
@@ -128,6 +129,7 @@ class ETDRK3(_ETDRK):
 
     name: ClassVar[str] = "etdrk3"
     order: ClassVar[int] = 3
+    largest_decay: ClassVar[float] = 2.51
     stages_held: ClassVar[int] = 4
     rows: ClassVar[tuple[Row, ...]] = (
         Row(0.5, {0: {1: 1}}, node=0.5),
@@ -144,6 +146,7 @@ class ETDRK4(_ETDRK):
 
     name: ClassVar[str] = "etdrk4"
     order: ClassVar[int] = 4
+    largest_decay: ClassVar[float] = 2.78
     stages_held: ClassVar[int] = 5
     rows: ClassVar[tuple[Row, ...]] = (
         Row(0.5, {0: {1: 1}}, node=0.5),

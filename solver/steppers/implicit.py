@@ -97,6 +97,7 @@ class CNAB2(_TwoStep):
 
     name: ClassVar[str] = "cnab2"
     order: ClassVar[int] = 2
+    largest_decay: ClassVar[float] = 1.0
 
     def weights(self, ratio: Any) -> Weights:
         return Weights((1, -1, 0), (1 + ratio / 2, -ratio / 2), (0.5, 0.5))
@@ -110,6 +111,7 @@ class SBDF2(_TwoStep):
 
     name: ClassVar[str] = "sbdf2"
     order: ClassVar[int] = 2
+    largest_decay: ClassVar[float] = 4 / 3
 
     def weights(self, ratio: Any) -> Weights:
         a = ((1 + 2 * ratio) / (1 + ratio), -(1 + ratio), ratio * ratio / (1 + ratio))
@@ -128,6 +130,7 @@ class SBDF3(Stepper):
 
     name: ClassVar[str] = "sbdf3"
     order: ClassVar[int] = 3
+    largest_decay: ClassVar[float] = 0.95
     stable_for: ClassVar[frozenset[str]] = frozenset({"real"})
     stages_held: ClassVar[int] = 5
 

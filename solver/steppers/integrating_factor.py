@@ -141,6 +141,7 @@ class IFRK2(_ChainRK):
 
     name: ClassVar[str] = "ifrk2"
     order: ClassVar[int] = 2
+    largest_decay: ClassVar[float] = 2.0
     stages_held: ClassVar[int] = 2
     error_order: ClassVar[int | None] = 1
     nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1")
@@ -158,6 +159,7 @@ class IFRK3(_ChainRK):
 
     name: ClassVar[str] = "ifrk3"
     order: ClassVar[int] = 3
+    largest_decay: ClassVar[float] = 2.51
     stages_held: ClassVar[int] = 3
     nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/3", "2/3")
     error_order: ClassVar[int | None] = 2
@@ -176,6 +178,7 @@ class IFRK4(_ChainRK):
 
     name: ClassVar[str] = "ifrk4"
     order: ClassVar[int] = 4
+    largest_decay: ClassVar[float] = 2.78
     stages_held: ClassVar[int] = 3
     nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/2", "1/2", "1")
     error_order: ClassVar[int | None] = 2
@@ -191,6 +194,7 @@ class LSRK3(_LowStorageRK):
 
     name: ClassVar[str] = "lsrk3"
     order: ClassVar[int] = 3
+    largest_decay: ClassVar[float] = 2.51
     stages_held: ClassVar[int] = 2
     nodes: ClassVar[tuple[Fraction, ...]] = fractions("0", "1/3", "3/4")
     keep: ClassVar[tuple[Fraction, ...]] = fractions("0", "-5/9", "-153/128")

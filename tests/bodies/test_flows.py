@@ -80,7 +80,10 @@ def resistance(n, fraction, published):
     [(0.05, 15.56, 128), (0.1, 24.83, 128), (0.2, 51.53, 128), (0.3, 102.90, 192), (0.4, 217.89, 192)],
 )
 def test_stokes_flow_through_an_array_of_cylinders(fraction, published, finest):
-    """Within 2 %, and of second order in the spacing. Source: Sangani & Acrivos, Int. J. Multiphase Flow 8 (1982) 193."""
+    """Within 2 %, and of second order in the spacing.
+
+    Source: Sangani & Acrivos, Int. J. Multiphase Flow 8 (1982) 193.
+    """
     coarse, fine = (resistance(n, fraction, published) / published - 1 for n in (64, finest))
     assert abs(fine) < 0.02
     assert np.log(coarse / fine) / np.log(finest / 64) > 1.6
@@ -136,7 +139,7 @@ def test_a_body_at_rest_and_one_carried_with_the_stream_are_the_same_flow():
     moved, start = stream(1.0 + ahead, sw.bodies.Cylinder((2.0, 2.5), 0.6, velocity=(ahead, 0.0)))
     second = integrated(moved, start, step, steps)
     u, v = velocity(at_rest, first), velocity(moved, second)
-    v = np.roll(v, -int(round(ahead / (LENGTHS[0] / SHAPE[0]))), axis=1)
+    v = np.roll(v, -round(ahead / (LENGTHS[0] / SHAPE[0])), axis=1)
     v[0] -= ahead
     assert np.abs(u - v).max() < 2e-3
     assert np.abs(velocity(moved, second) - u).max() > 0.5

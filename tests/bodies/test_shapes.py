@@ -195,10 +195,18 @@ def test_bodies_need_a_velocity_and_a_viscosity():
         sw.equations.Vorticity(grid, viscosity=0.1, bodies=disc)
     with pytest.raises(ValueError, match="viscosity > 0 is needed"):
         flow(disc, viscosity=0.0)
-    with pytest.raises(TypeError, match="one of solver.bodies is needed"):
+    with pytest.raises(TypeError, match="is needed, or a dict of them by name"):
         flow({"disc": 1.0})
+    moved = sw.Grid((32, 24), lengths=(6.0, 5.0), mesh=sw.device_mesh([0]), dealias="phase-shift-alternating")
+    shifted = sw.equations.NavierStokes(moved, viscosity=0.1, bodies=disc)
     with pytest.raises(ValueError, match="arrays over points cannot follow the points as they move"):
-        moved = sw.Grid((32, 24), lengths=(6.0, 5.0), mesh=sw.device_mesh([0]), dealias="phase-shift-alternating")
-        sw.equations.NavierStokes(moved, viscosity=0.1, bodies=disc).check()
+        shifted.check()
+    fixed = flow(disc)
+    state = sw.initial_state(fixed, sw.steppers.CNAB2(), jnp.zeros((2, 32, 24)))
+    eta = disc.penalisation_time(fixed.obstacles.scene)
+    with pytest.raises(ValueError, match=f"step 1 with cnab2: bodies draw the flow .* {eta:.4g} or less is needed"):
+        next(sw.evolve(fixed, sw.steppers.CNAB2(), state, end=1.0, control=sw.FixedStep(1.0)))
+    with pytest.raises(ValueError, match="step 1 with cnab2: bodies draw the flow"):
+        sw.integrate(fixed, sw.steppers.CNAB2(), state, step=1.0, steps=1)
     with pytest.raises(ValueError, match="penalise is called of another one, too"):
         sw.write(["dt(u) = penalise(u)", "dt(v) = penalise(v)"], {"u": "vector", "v": "vector"})

@@ -127,6 +127,7 @@ def _print_run(directory: RunDirectory) -> None:
         "start": _start(table["initial"]),
         **_branch_of(table["initial"]),
         "forcing": _start(table["forcing"]) if "forcing" in table else "none",
+        **_bodies_of(table),
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
         "stands at": _stands_at(directory, time["end"]),
         "now": _now(directory),
@@ -147,6 +148,25 @@ def _start(table: dict[str, Any]) -> str:
     if "name" in table:
         return _with_parameters(table)
     return "; ".join(f"{field}: {_with_parameters(section)}" for field, section in table.items())
+
+
+def _bodies_of(table: dict[str, Any]) -> dict[str, str]:
+    """A line for bodies and one for sponges, where there are any."""
+    return {kind: _obstacles(table[kind]) for kind in ("body", "sponge") if kind in table}
+
+
+def _obstacles(section: dict[str, Any]) -> str:
+    """The only body or sponge, or those of a section by name."""
+    is_only = not all(isinstance(value, dict) for value in section.values())
+    named = {"": section} if is_only else section
+    return "; ".join(f"{name}: {_obstacle(table)}" if name else _obstacle(table) for name, table in named.items())
+
+
+def _obstacle(table: dict[str, Any]) -> str:
+    shape = table.get("shape", "")
+    shown = {k: v for k, v in table.items() if k != "shape" and v not in (0.0, False)}
+    parameters = ", ".join(f"{k} = {v}" for k, v in shown.items())
+    return f"{shape} ({parameters})" if shape else parameters
 
 
 def _branch_of(table: dict[str, Any]) -> dict[str, str]:
