@@ -84,7 +84,7 @@ class Equation(Reporting):
     def _check_bodies(self) -> None:
         """Refuse bodies that have no place here: an equation of a text takes them where it says `penalise`."""
         if self.bodies is not None:
-            raise ValueError(f"bodies in {self.name}: it has no velocity that they could act on")
+            raise ValueError(f"{self.name}: it has no velocity that bodies could act on")
 
     def forcings(self) -> dict[str, Any]:
         """Forcings by field name."""

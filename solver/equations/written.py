@@ -110,11 +110,9 @@ class Written(Reported):
         if self.bodies is None:
             return
         if not self.text.penalised:
-            raise ValueError(
-                f"bodies in {self.name}: its text says of no velocity, by penalise(…), that they act on it"
-            )
+            raise ValueError(f"{self.name}: its text says of no velocity, by penalise(…), that bodies act on it")
         if self.grid.dimensions == 1:
-            raise ValueError(f"bodies in {self.name} in one dimension: two or three are needed")
+            raise ValueError(f"{self.name}: bodies in one dimension, where two or three are needed")
         by_name(self.bodies)
         obstacles = self.obstacles
         assert obstacles is not None

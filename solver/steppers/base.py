@@ -114,8 +114,8 @@ class Stepper(eqx.Module):
         fastest = equation.fastest_decay()
         if not isinstance(dt, jax.core.Tracer) and fastest * float(dt) > self.largest_decay:
             raise ValueError(
-                f"step {float(dt):g} with {self.name}: bodies draw the flow to theirs within {1 / fastest:.4g}, for which "
-                f"{self.largest_decay / fastest:.4g} or less is needed; a larger eta makes it longer"
+                f"step {float(dt):g} with {self.name}: bodies draw the flow to theirs within {1 / fastest:.4g}, for "
+                f"which {self.largest_decay / fastest:.4g} or less is needed; a larger eta makes it longer"
             )
 
     def check_error_estimate(self) -> None:
