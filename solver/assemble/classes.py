@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from solver.assemble import registry
-from solver.bodies import Body, Obstacle
+from solver.bodies import Body, Obstacle, from_distance
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
@@ -140,7 +140,7 @@ def _as_text(error: BaseException) -> str:
 
 
 def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any:
-    """The class of this name, or an initial field made from the function of this name."""
+    """The class of this name, or an initial field or a body made from the function of this name."""
     base = BASES[kind]
     cls: Any = getattr(module, class_name, None)
     if kind_of(cls) == kind and cls not in ABSTRACT:
@@ -152,11 +152,13 @@ def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any
         return cls
     if kind == "initial" and callable(cls) and not isinstance(cls, type):
         return from_function(cls)
+    if kind == "body" and callable(cls) and not isinstance(cls, type):
+        return from_distance(cls)
     fit = sorted(n for n, c in vars(module).items() if kind_of(c) == kind and _is_defined_in(module, c))
     base_name = "Equation" if kind == "equation" else base.__name__
     problem = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
     candidates = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
-    if kind == "initial":
+    if kind in ("initial", "body"):
         own = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
         candidates += f"; functions: {', '.join(own) or 'none'}"
     raise ConfigError(f"{where}: {class_name}: {problem}; {candidates}")

@@ -6,6 +6,7 @@ An equation takes them as `bodies=`: one of them, or a dict by name. Their numbe
 from typing import Any
 
 from solver.bodies.base import Body as Body, Obstacle as Obstacle
+from solver.bodies.functions import from_distance as from_distance
 from solver.bodies.obstacles import Obstacles as Obstacles
 from solver.discovery import public_class, public_names
 

@@ -10,7 +10,7 @@ Source: Uhlmann, J. Comput. Phys. 209 (2005) 448 (the second term); Kolomenskiy 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -21,6 +21,8 @@ from jaxtyping import Array
 from solver.bodies import Body, Obstacles
 from solver.bodies.base import AXES
 from solver.grid import Grid
+
+LEAKS = 0.1  # of the flow's speed, inside a body: forces are wrong by some hundredths, which is worth a warning
 
 
 def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLike) -> dict[str, Array]:
@@ -38,6 +40,7 @@ def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLi
         density, r = _density(body, obstacles, grid, u, change, t)
         force = [_integral(f, grid) for f in density]
         torque = [_integral(m, grid) for m in _moments(r, density)]
+        found[f"{name}_slip"] = _slip(body, obstacles, grid, u, t)
         found |= dict(zip(_columns(name, body, grid.dimensions), [*force, *torque], strict=False))
         if body.stream_speed is not None:
             area = body.frontal_area(obstacles.scene.lengths) if body.reference_area is None else body.reference_area
@@ -52,9 +55,19 @@ def units(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
     for name, body in obstacles.bodies.items():
         for i, column in enumerate(_columns(name, body, dimensions)):
             found[column] = f"length^{dimensions + 1 + (i >= dimensions)}/time^2"
-        if body.stream_speed is not None:
-            found |= {f"{name}_drag": "1", f"{name}_lift": "1"}
+        coefficients = ["slip"] if body.stream_speed is None else ["slip", "drag", "lift"]
+        found |= {f"{name}_{coefficient}": "1" for coefficient in coefficients}
     return found
+
+
+def warnings(obstacles: Obstacles, row: Mapping[str, float]) -> list[str]:
+    """Warnings about bodies through which the flow goes, from a row of the series."""
+    slips = {name: row.get(f"{name}_slip", 0.0) for name in obstacles.bodies}
+    return [
+        f"{name}_slip = {slip:.2f}: so fast, relative to the flow, is the fluid in this body; take a smaller eta"
+        for name, slip in slips.items()
+        if slip > LEAKS
+    ]
 
 
 def _columns(name: str, body: Body, dimensions: int) -> list[str]:
@@ -73,6 +86,16 @@ def _density(
     inertia = [mask * a + growth * v for a, v in zip(change, u, strict=True)]
     density = [strength * (v - s) + i for v, s, i in zip(u, target, inertia, strict=True)]
     return density, body.about_centre(at, t, scene)
+
+
+def _slip(body: Body, obstacles: Obstacles, grid: Grid, u: Array, t: ArrayLike) -> Array:
+    """√⟨|u − u_s|²⟩ in the solid, relative to that in the whole box."""
+    at, t = grid.coordinates(), jnp.asarray(t, grid.dtype)
+    mask = jnp.broadcast_to(body.mask(at, t, obstacles.scene), grid.physical_shape)
+    squares = sum((v - s) ** 2 for v, s in zip(u, body.towards(at, t, obstacles.scene), strict=True))
+    everywhere = jnp.mean(squares)
+    inside = jnp.sum(mask * squares) / jnp.maximum(jnp.sum(mask), jnp.finfo(grid.dtype).tiny)
+    return jnp.sqrt(inside / jnp.where(everywhere > 0, everywhere, 1))
 
 
 def _moments(r: Sequence[Any], f: Sequence[Array]) -> list[Array]:

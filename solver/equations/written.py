@@ -20,7 +20,7 @@ from solver.equations.damping import require_powers
 from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
 from solver.equations.evaluated import KEPT, OBSTACLES, SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.manifold import without_mean
-from solver.equations.on_bodies import forces, units
+from solver.equations.on_bodies import forces, units, warnings
 from solver.equations.reported import Reported, whole
 from solver.equations.system import require
 from solver.equations.turned import Turned
@@ -139,6 +139,9 @@ class Written(Reported):
         if obstacles is None:
             return 0.0
         return max(known(one.fastest(obstacles.scene), 0.0) for one in obstacles.named.values())
+
+    def warnings_on_bodies(self, row: dict[str, float]) -> list[str]:
+        return [] if self.obstacles is None else warnings(self.obstacles, row)
 
     def units_on_bodies(self) -> dict[str, str]:
         return {} if self.obstacles is None else units(self.obstacles, self.grid.dimensions)

@@ -147,6 +147,16 @@ def test_a_body_at_rest_and_one_carried_with_the_stream_are_the_same_flow():
     assert forces[0]["body_force_x"] == pytest.approx(forces[1]["body_force_x"], rel=0.01)
 
 
+def test_a_body_that_the_flow_goes_through_is_told():
+    slips = {}
+    for eta in (0.02, 0.5):
+        flow, start = stream(1.0, sw.bodies.Cylinder((2.0, 2.5), 0.6, eta=eta), energy_budget=False)
+        row = on_bodies(flow, integrated(flow, start, 0.01, 100))
+        slips[eta], said = row["body_slip"], flow.warnings_on_bodies(row)
+        assert [line.partition(" = ")[0] for line in said] == (["body_slip"] if eta == 0.5 else [])
+    assert 0.02 < slips[0.02] < 0.1 < 0.3 < slips[0.5] < 0.8
+
+
 @pytest.mark.parametrize("velocity_of_body", [None, (0.2, 0.5)])
 def test_the_force_is_what_the_fluid_outside_loses(velocity_of_body):
     """d/dt∫(1 − χ)u dV = −F, by differences in time; of a body at rest and of one that is set going."""
@@ -219,7 +229,7 @@ def test_any_devices_give_what_one_gives(shape, bodies):
     torques = ["torque"] if len(shape) == 2 else ["torque_x", "torque_y", "torque_z"]
     forces = [f"force_{axis}" for axis in "xyz"[: len(shape)]]
     named = [name for name in bodies if name != "end"]
-    assert set(found["one"][1]) == {f"{name}_{of}" for name in named for of in [*forces, *torques]}
+    assert set(found["one"][1]) == {f"{name}_{of}" for name in named for of in [*forces, *torques, "slip"]}
 
 
 def test_what_is_kept_of_bodies_at_rest_changes_nothing():

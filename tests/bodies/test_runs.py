@@ -64,6 +64,15 @@ class Leaf(sw.bodies.Body):
 
     def origin(self, dimensions):
         return self.centre
+
+
+def drop(x, y, t):
+    """A disc that grows."""
+    return jnp.hypot(x, y) - 0.7 - 0.1 * t
+
+
+def mixing(x, y, t):
+    return jnp.sum(x)
 '''
 
 
@@ -149,10 +158,11 @@ def test_check_prints_the_transforms_with_bodies(run_file, capsys):
         (["equation.viscosity=0.0"], "viscosity > 0 is needed"),
         (
             ["equation={ name = 'vorticity', viscosity = 0.1 }", "initial={ name = 'random-phase' }"],
-            "it has no velocity",
+            "of no velocity",
         ),
         (["grid.shape=[32]", "grid.lengths=[8.0]", "equation.name=burgers", "initial.value=1.0"], "burgers"),
-        (["body.flap.shape=own.py:Twig"], "has no Twig"),
+        (["body.flap.shape=own.py:Twig"], "has no Twig; subclasses of Obstacle there: Leaf; functions: drop, mixing"),
+        (["body.flap={ shape = 'own.py:mixing', centre = [1.0, 1.0] }"], r"mixing gives \[\] at three points"),
         (["body.flap={ centre = [1.0, 1.0] }"], "body.flap.shape is missing: one of box, cylinder"),
         (["body.flap={ shape = 'sponge' }"], r"\[sponge\] is a section of its own"),
     ],
@@ -161,6 +171,14 @@ def test_wrong_bodies_in_run_files_are_one_line(words, message, run_file):
     with pytest.raises(ConfigError, match=message) as error:
         read_run_file(run_file, words)
     assert "\n" not in str(error.value)
+
+
+def test_a_function_is_a_body_whose_shape_may_change(run_file):
+    config = read_run_file(run_file, ["body.flap={ shape = 'own.py:drop', centre = [5.5, 3.0] }"])
+    body = config.bodies["flap"].make()
+    assert float(body.distance([0.8, 0.0], 0.0)) == pytest.approx(0.1)
+    assert float(body.distance([0.8, 0.0], 1.0)) == pytest.approx(0.0)
+    assert not body.is_at_rest
 
 
 def test_one_body_needs_no_name(tmp_path, capsys):
