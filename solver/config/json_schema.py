@@ -45,6 +45,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
             "equation": {"$ref": "#/$defs/equation"},
             "initial": {"type": "object"},
             "forcing": {"type": "object"},
+            **_obstacles(kinds["body"]),
             "output": _outputs(kinds["output"]),
         },
         "allOf": [_fields_of(entry) for entry in kinds["equation"]],
@@ -79,6 +80,19 @@ def _fields_of(equation: Entry) -> dict[str, Any]:
         named = {**by_field, "initial": alike}
     this = {"properties": {"equation": {"properties": {"name": {"const": equation.name}}}}}
     return {"if": this, "then": {"properties": named}}
+
+
+def _obstacles(entries: list[Entry]) -> dict[str, Any]:
+    """`[body]` with a key `shape`, and `[sponge]`: one table, or several by name."""
+    tables = {entry.name: _table(entry, named=False) for entry in entries}
+    own = {**FROM_ELSEWHERE, "properties": {"shape": {"type": "string", "pattern": ":"}}, "required": ["shape"]}
+    sponge = tables.pop("sponge")
+    for name, table in tables.items():
+        table["properties"] = {"shape": {"const": name}, **table["properties"]}
+        table["required"] = ["shape", *table.get("required", ())]
+    of_one = {"body": {"anyOf": [*tables.values(), own]}, "sponge": sponge}
+    several = lambda one: {"type": "object", "minProperties": 1, "additionalProperties": one}  # noqa: E731
+    return {name: {"anyOf": [one, several(one)]} for name, one in of_one.items()}
 
 
 def _outputs(outputs: list[Entry]) -> dict[str, Any]:
