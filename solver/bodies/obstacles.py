@@ -41,15 +41,16 @@ class Obstacles(eqx.Module):
         """Σ r of those at rest [1/time]: what is made once and kept."""
         return sum((o.strength(at, 0.0, self.scene) for o in self.named.values() if o.is_at_rest), start=0.0)
 
-    def moving(self, at: Point, t: ArrayLike) -> Array | float:
-        """Σ r of the others [1/time]."""
-        return sum((o.strength(at, t, self.scene) for o in self.named.values() if not o.is_at_rest), start=0.0)
-
-    def source(self, axis: int, at: Point, t: ArrayLike) -> Array | float:
-        """Σ r u_s along an axis [length/time²]."""
-        moving = [o for o in self.named.values() if not o.is_at_rest]
-        parts = [(o, o.towards(at, t, self.scene)[axis]) for o in moving]
-        return sum((o.strength(at, t, self.scene) * u for o, u in parts if not _is_zero(u)), start=0.0)
+    def moving(self, at: Point, t: ArrayLike) -> tuple[Array | float, list[Array | float]]:
+        """Σ r of the others [1/time], and Σ r u_s along each axis [length/time²]."""
+        total: Array | float = 0.0
+        sources: list[Array | float] = [0.0] * self.scene.dimensions
+        for obstacle in self.named.values():
+            if not obstacle.is_at_rest:
+                strength, target = obstacle.strength(at, t, self.scene), obstacle.towards(at, t, self.scene)
+                total = total + strength
+                sources = [s if _is_zero(u) else s + strength * u for s, u in zip(sources, target, strict=True)]
+        return total, sources
 
     def fastest(self) -> Array:
         """The largest rate anywhere, where they do not overlap [1/time]."""

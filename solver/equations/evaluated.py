@@ -298,7 +298,7 @@ class _Point:
         functions: Mapping[str, Any],
     ) -> None:
         self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions
-        self.known: dict[str, Any] = {}  # of what is asked for several times
+        self.acting: tuple[Any, list[Any]] | None = None  # what bodies do here
 
     def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
         """The value of an expression."""
@@ -339,9 +339,7 @@ class _Point:
             case Call("cause", (_, term)):
                 return self.value(term)
             case Call(function, arguments) if function in OBSTACLE_FUNCTIONS:
-                if function not in self.known:
-                    self.known[function] = self.obstacles(function, *map(self.value, arguments))
-                return self.known[function]
+                return self.obstacles(function, *map(self.value, arguments))
             case Call(function, arguments) if function in self.functions:
                 return self.called(function, *map(self.value, arguments))
             case Call(function, arguments):
@@ -352,10 +350,11 @@ class _Point:
         """What bodies and sponges do at the points: how strongly they act, or their strength times their velocity."""
         *places, t = at
         obstacles = self.numbers[OBSTACLES]
-        if function in SOURCES:
-            return obstacles.source(SOURCES.index(function), places, t)
-        at_rest = self.places[KEPT] if KEPT in self.places else obstacles.at_rest(places)
-        return at_rest + obstacles.moving(places, t)
+        if self.acting is None:  # asked for several times at the same points
+            strength, sources = obstacles.moving(places, t)
+            at_rest = self.places[KEPT] if KEPT in self.places else obstacles.at_rest(places)
+            self.acting = at_rest + strength, sources
+        return self.acting[1][SOURCES.index(function)] if function in SOURCES else self.acting[0]
 
     def called(self, function: str, *given: Any) -> Any:
         """What a function of the user's gives: one number for each point, real of real ones."""

@@ -1,0 +1,83 @@
+"""Flow past cylinders: slow through an array of them, and the vortex street behind one at Re = 100."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from solver.bodies.shapes import Cylinder
+from solver.bodies.sponge import Sponge
+from solver.equations import NavierStokes
+from solver.equations.reporting import Reporting
+from solver.equations.system import compiled
+from solver.forcing.uniform import Uniform
+from solver.grid import Grid, sample
+from solver.steppers import ETDRK3
+from solver.validate.base import Case, Finding, mesh_for, states
+
+ARRAY = "Sangani & Acrivos, Int. J. Multiphase Flow 8 (1982) 193"
+RESISTANCE = {0.05: 15.56, 0.1: 24.83, 0.2: 51.53}  # force per length over μU, by solid fraction
+STREET = "Williamson, J. Fluid Mech. 206 (1989) 579: 0.164 to 0.167 in an unbounded stream"
+_forces = compiled(lambda equation, fields: equation.on_bodies(fields, 0.0))
+
+
+@dataclass(frozen=True)
+class Cylinders(Case):
+    """Stokes flow through a square array on 64² (6 % off at this spacing) or 128² points; in full a vortex street, too.
+
+    It is that of a cylinder in a box of 40 × 24 diameters, of which it blocks a 24th, on 24 points a diameter.
+    """
+
+    name: ClassVar[str] = "cylinders"
+    about: ClassVar[str] = "resistance of an array of cylinders, and vortices behind one at Re = 100"
+
+    def run(self) -> list[Finding]:
+        n, near = (64, 0.075) if self.quick else (128, 0.02)
+        fractions = [0.1, 0.2] if self.quick else list(RESISTANCE)
+        findings = []
+        for fraction in fractions:
+            known = RESISTANCE[fraction]
+            findings.append(
+                Finding(f"F/(μU) at solid fraction {fraction:g}", _resistance(n, fraction), known, near * known, ARRAY)
+            )
+        return findings if self.quick else [*findings, *_street()]
+
+
+def _resistance(n: int, fraction: float) -> float:
+    """Of the steady flow that a force of 1 drives."""
+    grid = Grid((n, n), lengths=1.0, mesh=mesh_for(n))
+    disc = Cylinder((0.5, 0.5), math.sqrt(fraction / math.pi))
+    flow = NavierStokes(grid, viscosity=1.0, bodies=disc, forcing=Uniform((1.0, 0.0)), energy_budget=False)
+    step = 2.0 / flow.fastest_decay()
+    settled = step * math.ceil(12 / (RESISTANCE[fraction] * step))
+    [state] = states(flow, ETDRK3(), jnp.zeros((2, n, n)), [settled], step=step)
+    return 1 / float(jnp.real(state.field["velocity"][0, 0, 0]))
+
+
+def _street() -> list[Finding]:
+    """The frequency, from the times at which the lift passes its mean upwards."""
+    lengths, n = (40.0, 24.0), 24
+    bodies = {
+        "cylinder": Cylinder((14.0, 12.0), 0.5, eta=0.04),
+        "sponge": Sponge(1.0, 2.0, 4.0, (1.0, 0.0), edge=0.3),
+    }
+    shape = tuple(round(length * n) for length in lengths)
+    grid = Grid(shape, lengths=lengths, precision="float32", mesh=mesh_for(min(shape)))
+    flow = NavierStokes(grid, viscosity=0.01, bodies=bodies, energy_budget=False)
+    gust = lambda x, y: (jnp.ones_like(x + y), 0.3 * jnp.exp(-((x - 16.0) ** 2) - (y - 12.0) ** 2))  # noqa: E731
+    times = [0.1 * i for i in range(600, 1001)]
+    passed = states(flow, ETDRK3(), sample(gust, grid), times, step=1 / 60)
+    lift = np.array([_lift(flow, state.field) for state in passed])
+    lift = lift - lift.mean()
+    up = np.flatnonzero((lift[:-1] < 0) & (lift[1:] >= 0))
+    crossings = [times[i] - lift[i] * 0.1 / (lift[i + 1] - lift[i]) for i in up]
+    frequency = (len(crossings) - 1) / (crossings[-1] - crossings[0])
+    return [Finding("Strouhal number f D/U at Re = 100", float(frequency), 0.1655, 0.0025, STREET)]
+
+
+def _lift(flow: Reporting, fields: dict) -> float:  # type: ignore[type-arg]
+    return float(_forces(flow, fields)["cylinder_force_y"])
