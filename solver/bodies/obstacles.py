@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -50,6 +51,11 @@ class Obstacles(eqx.Module):
         moving = [o for o in self.named.values() if not o.is_at_rest]
         parts = [(o, o.towards(at, t, self.scene)[axis]) for o in moving]
         return sum((o.strength(at, t, self.scene) * u for o, u in parts if not _is_zero(u)), start=0.0)
+
+    def mask(self, at: Point, t: ArrayLike) -> Array:
+        """The largest χ of the bodies, of which there is one or more: 1 in a solid, 0 in the fluid."""
+        masks = [body.mask(at, t, self.scene) for body in self.bodies.values()]
+        return reduce(jnp.maximum, masks)
 
     def fastest(self) -> Array:
         """The largest rate anywhere, where they do not overlap [1/time]."""
