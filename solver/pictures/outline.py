@@ -31,10 +31,8 @@ def draw_outline(axis: Any, bodies: np.ndarray, sides: Sequence[tuple[str, np.nd
     if not bodies.min() < SURFACE < bodies.max():
         return
     x, y = (_to_the_edges(points) for _, points in sides)
-    limits = axis.axis()
     lines = axis.contour(x, y, np.pad(bodies, 1, mode="edge").T, levels=[SURFACE], colors=[INK[dark]], linewidths=0.8)
     lines.set(label=NAME, path_effects=[withStroke(linewidth=1.8, foreground=PAPER[dark])])
-    axis.axis(limits)
 
 
 def _to_the_edges(points: np.ndarray) -> np.ndarray:

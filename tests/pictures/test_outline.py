@@ -1,5 +1,7 @@
 """The outline of bodies over images: where χ is ½, on planes alone, in films where a body has moved to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from measured_figures import outside, overlaps
@@ -43,10 +45,9 @@ def outlines(figure):
     return found
 
 
-def bare(snapshot):
-    """The same without the mask."""
-    kept = {name: variable for name, variable in snapshot.variables.items() if name != "bodies"}
-    return sw.io.Snapshot(snapshot.path, snapshot.step, snapshot.t, "", snapshot.axes, kept)
+def with_only(snapshot, name):
+    """A snapshot as if it held this quantity alone."""
+    return replace(snapshot, variables={name: snapshot.variables[name]})
 
 
 @pytest.mark.parametrize("view", [View(), View(dark=True)], ids=["light", "dark"])
@@ -61,16 +62,17 @@ def test_the_outline_is_the_surface(moving, view):
             apart = np.hypot(points[:, 0] - CENTRE[0] - SPEED * snapshot.t, points[:, 1] - CENTRE[1])
             np.testing.assert_allclose(apart, RADIUS, atol=0.02)  # a tenth of a spacing
             assert np.ptp(points[:, 0]) == pytest.approx(2 * RADIUS, abs=0.03)
-        without = figure_of(bare(snapshot), view)
+        without = figure_of(with_only(snapshot, "velocity"), view)
         assert outlines(without) == []
         limits = [[axis.axis() for axis in each.axes if axis.images] for each in (figure, without)]
         assert limits[0] == limits[1]
 
 
-def test_the_mask_is_a_panel_where_it_is_asked_for(moving):
+def test_the_mask_is_a_panel_where_it_is_asked_for_or_alone(moving):
     snapshot = read_snapshot(list_snapshots(moving / "snapshots")[1])
-    (axis, _) = figure_of(snapshot, View(field="bodies")).axes
-    np.testing.assert_array_equal(axis.images[0].get_array(), snapshot.values("bodies").T)
+    for figure in (figure_of(snapshot, View(field="bodies")), figure_of(with_only(snapshot, "bodies"), View())):
+        axis, _ = figure.axes
+        np.testing.assert_array_equal(axis.images[0].get_array(), snapshot.values("bodies").T)
 
 
 def test_slices_have_it_on_planes_and_not_on_lines(moving, tmp_path, monkeypatch):
