@@ -52,14 +52,14 @@ class Obstacles(eqx.Module):
         parts = [(o, o.towards(at, t, self.scene)[axis]) for o in moving]
         return sum((o.strength(at, t, self.scene) * u for o, u in parts if not _is_zero(u)), start=0.0)
 
+    def fastest(self) -> Array:
+        """The largest rate anywhere, where they do not overlap [1/time]."""
+        return jnp.max(jnp.stack([jnp.asarray(o.fastest(self.scene)) for o in self.named.values()]))
+
     def mask(self, at: Point, t: ArrayLike) -> Array:
         """The largest χ of the bodies, of which there is one or more: 1 in a solid, 0 in the fluid."""
         masks = [body.mask(at, t, self.scene) for body in self.bodies.values()]
         return reduce(jnp.maximum, masks)
-
-    def fastest(self) -> Array:
-        """The largest rate anywhere, where they do not overlap [1/time]."""
-        return jnp.max(jnp.stack([jnp.asarray(o.fastest(self.scene)) for o in self.named.values()]))
 
     def check(self, key: str) -> None:
         """Refuse obstacles that the box cannot hold, and bodies that overlap and move apart.
