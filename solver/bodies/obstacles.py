@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -55,6 +56,11 @@ class Obstacles(eqx.Module):
     def fastest(self) -> Array:
         """The largest rate anywhere, where they do not overlap [1/time]."""
         return jnp.max(jnp.stack([jnp.asarray(o.fastest(self.scene)) for o in self.named.values()]))
+
+    def mask(self, at: Point, t: ArrayLike) -> Array:
+        """The largest χ of the bodies, of which there is one or more: 1 in a solid, 0 in the fluid."""
+        masks = [body.mask(at, t, self.scene) for body in self.bodies.values()]
+        return reduce(jnp.maximum, masks)
 
     def check(self, key: str) -> None:
         """Refuse obstacles that the box cannot hold, and bodies that overlap and move apart.

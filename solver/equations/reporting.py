@@ -7,8 +7,8 @@ outputs work with where the equation does not have them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import jax
 from jax.typing import ArrayLike
@@ -18,6 +18,8 @@ from solver.diagnostics import mean_square, shell_spectrum
 from solver.equations.budget import Budget, Changes
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
+
+Mask: TypeAlias = Callable[[Sequence[Any], ArrayLike], Array]  # of coordinates, which broadcast, and time
 
 
 class Reporting(PeriodicSystem):
@@ -67,6 +69,10 @@ class Reporting(PeriodicSystem):
     def units_on_bodies(self) -> dict[str, str]:
         """Units of these columns."""
         return {}
+
+    def mask_of_bodies(self) -> Mask | None:
+        """The mask χ of the bodies of this equation, 1 in a solid and 0 in the fluid; None if it has no bodies."""
+        return None
 
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`; by default ½|û|² of each field."""

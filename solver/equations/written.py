@@ -22,6 +22,7 @@ from solver.equations.evaluated import KEPT, OBSTACLES, SPACING, AtPoints, GridM
 from solver.equations.manifold import without_mean
 from solver.equations.on_bodies import forces, units, warnings
 from solver.equations.reported import Reported, whole
+from solver.equations.reporting import Mask
 from solver.equations.system import require
 from solver.equations.turned import Turned
 from solver.fft import Transform, max_over_points
@@ -145,6 +146,10 @@ class Written(Reported):
 
     def units_on_bodies(self) -> dict[str, str]:
         return {} if self.obstacles is None else units(self.obstacles, self.grid.dimensions)
+
+    def mask_of_bodies(self) -> Mask | None:
+        obstacles = self.obstacles
+        return obstacles.mask if obstacles is not None and obstacles.bodies else None
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """As that of every text; `body` holds what bodies do, where nothing else in N changes an energy."""

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         read_units as read_units,
     )
     from solver.io.snapshots import (
+        BODIES as BODIES,
         COMPONENT as COMPONENT,
         Variable as Variable,
         drop_snapshots as drop_snapshots,

@@ -26,6 +26,7 @@ from solver.io.vtkhdf import write_vtkhdf
 from solver.io.vtkhdf_series import update_series
 
 COMPONENT = "component"  # name of the axis of components, the last one of a data set
+BODIES = "bodies"  # name of the quantity that is 1 in a body and 0 in the fluid
 
 
 COMPRESSIONS: dict[str, dict[str, Any]] = {

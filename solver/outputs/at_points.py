@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.config import nearest
 from solver.equations.base import SplitEquation
-from solver.equations.derived import derived_quantities
+from solver.equations.derived import Derived, derived_quantities
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
 from solver.fft import resample
 from solver.grid import Grid
-from solver.io import COMPONENT, Variable
+from solver.io import BODIES, COMPONENT, Variable
 from solver.io.subgrid import Subgrid
+from solver.mesh import placed
 from solver.operators import Fields
 
 Precision = Literal["grid", "float32"]
@@ -28,10 +31,10 @@ Compression = Literal["none", "gzip", "lzf"]
 
 @dataclass(frozen=True)
 class Selection:
-    """Quantities of an equation's `snapshot` and `derived`.
+    """Quantities of an equation's `snapshot` and `derived`, and the mask χ of its bodies, `bodies`.
 
     Args:
-        names: names of the quantities; all of `snapshot` if empty.
+        names: names of the quantities; if empty, all of `snapshot`, and `bodies` where the equation has some.
         precision: precision of the written values, the grid's or `float32`.
         coarsen: factor by which each axis has fewer points than the grid.
     """
@@ -54,7 +57,7 @@ class Selection:
         grid = self.grid(equation, owner)
         points, taken = grid.physical_shape, ("time", COMPONENT, *"xyz"[: grid.dimensions])
         in_full = dataclasses.replace(self, precision="grid").values  # `float32` would take the real part
-        for name, values in jax.eval_shape(lambda f: in_full(equation, f), equation.field_shapes()).items():
+        for name, values in jax.eval_shape(lambda f: in_full(equation, f, 0.0), equation.field_shapes()).items():
             if name in taken:
                 raise ValueError(
                     f"{owner}: {equation.name} has a quantity called {name!r}, as an axis of the file is; another name "
@@ -85,20 +88,24 @@ class Selection:
         except ValueError as error:
             raise ValueError(f"{owner}.coarsen = {self.coarsen}: {error}") from None
 
-    def values(self, equation: Reporting, fields: Fields) -> dict[str, Array]:
-        """Values at the points, by name; traced under `jit`. Costs transforms of the quantities and of `resample`."""
+    def values(self, equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+        """Values at the points at time t, by name; traced under `jit`.
+
+        Costs transforms of the quantities and of `resample`.
+        """
+        bodies = _mask_of_bodies(equation, self.grid(equation), t)
         if self.coarsen > 1:
             equation, fields = self._coarser(equation, fields)
-        names = self.names or tuple(jax.eval_shape(equation.snapshot, fields))
-        derived = derived_quantities(equation)
+        names = self.names or (*jax.eval_shape(equation.snapshot, fields), *bodies)
+        derived = derived_quantities(equation) | bodies
         shown = equation.snapshot(fields) if set(names) - derived.keys() else {}
         values = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
         return values if self.precision == "grid" else {name: v.astype(np.float32) for name, v in values.items()}
 
     def _coarser(self, equation: Reporting, fields: Fields) -> tuple[Reporting, Fields]:
-        """The equation and its fields with the modes of the coarser grid."""
+        """The equation, without forcing and bodies, and its fields with the modes of the coarser grid."""
         grid = self.grid(equation)
-        free: dict[str, Any] = {"forcing": None} if hasattr(equation, "forcing") else {}
+        free: dict[str, Any] = {name: None for name in ("forcing", "bodies") if hasattr(equation, name)}
         coarse = dataclasses.replace(equation, grid=grid, **free)
         hats = {
             name: resample(u_hat, equation.grid_of(name), coarse.grid_of(name))
@@ -112,16 +119,37 @@ class Selection:
 def known_quantities(equation: Reporting) -> list[str]:
     """Names of the quantities of an equation that can be written."""
     shown = jax.eval_shape(lambda fields: equation.snapshot(fields), equation.field_shapes())
-    return list(dict.fromkeys([*shown, *derived_quantities(equation)]))
+    return list(dict.fromkeys([*shown, *derived_quantities(equation), *_mask_of_bodies(equation, equation.grid, 0.0)]))
+
+
+def _mask_of_bodies(equation: Reporting, grid: Grid, t: ArrayLike) -> dict[str, Derived]:
+    """χ of the equation's bodies at the points of a grid, which may be coarser, under its name; empty without bodies.
+
+    A field that has this name keeps it. Every device makes its own part. No communication.
+    """
+    mask = equation.mask_of_bodies()
+    if mask is None or BODIES in equation.fields:
+        return {}
+
+    def at_points(fields: Fields) -> Array:
+        made = jnp.asarray(mask(grid.coordinates(), t), grid.dtype)
+        return placed(jnp.broadcast_to(made, grid.physical_shape), grid.physical_sharding())
+
+    return {BODIES: Derived(at_points, "1")}
 
 
 def variables(
-    equation: Reporting, selection: Selection, fields: Fields, subgrids: Iterable[Subgrid | None] = (None,)
+    equation: Reporting,
+    selection: Selection,
+    fields: Fields,
+    t: ArrayLike,
+    subgrids: Iterable[Subgrid | None] = (None,),
 ) -> dict[str, Variable]:
-    """The variables of a snapshot, one for each quantity and each part of the grid. Collective."""
-    units = {**{name: d.units for name, d in derived_quantities(equation).items()}, **equation.snapshot_units()}
+    """The variables of a snapshot at time t, one for each quantity and each part of the grid. Collective."""
+    derived = derived_quantities(equation) | _mask_of_bodies(equation, equation.grid, t)
+    units = {**{name: d.units for name, d in derived.items()}, **equation.snapshot_units()}
     made = {}
-    for name, values in _values(selection, equation, fields).items():
+    for name, values in _values(selection, equation, fields, t).items():
         labels = component_labels(equation, name, values)
         for subgrid in subgrids:
             label = "" if subgrid is None else subgrid.label(equation.grid.physical_shape)
@@ -129,12 +157,12 @@ def variables(
     return made
 
 
-_values = compiled(lambda selection, equation, fields: selection.values(equation, fields), static_argnums=0)
+_values = compiled(lambda selection, equation, fields, t: selection.values(equation, fields, t), static_argnums=0)
 
 
-def trace_values(selection: Selection, equation: Reporting, fields: Any) -> Any:
-    """The traced program that computes a selection's values; `fields` may hold only shapes."""
-    return _values.trace(selection, equation, fields)
+def trace_values(selection: Selection, equation: Reporting, fields: Any, t: Any) -> Any:
+    """The traced program that computes a selection's values; `fields` and `t` may be only shapes."""
+    return _values.trace(selection, equation, fields, t)
 
 
 def component_labels(equation: Reporting, name: str, values: jax.Array) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ class StateFiles(Output):
     A subclass gives `name` and `selection`, and `subgrids` if it writes parts of the grid.
 
     Args:
-        fields: names of the written quantities, from the equation's `snapshot` and from derived ones (`vorticity`, …);
-            all of `snapshot` if empty.
+        fields: names of the written quantities, from the equation's `snapshot`, from derived ones (`vorticity`, …), and
+            `bodies`, 1 in a body and 0 in the fluid; if empty, all of `snapshot`, and `bodies` where there are some.
         precision: precision of the files: `float32`, or the grid's.
         compression: `gzip` (every reader of HDF5 has it), `lzf` (h5py has it, ParaView has not) or `none`.
     """
@@ -59,7 +59,7 @@ class StateFiles(Output):
         self.selection.check(equation, f"output.{self.name}")
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
-        return {self.name: trace_values(self.selection, equation, state.field)}
+        return {self.name: trace_values(self.selection, equation, state.field, state.t)}
 
     def write(self, run: Run, state: State) -> None:
         run.writer.submit(lambda: self._copied(run, state))
@@ -68,7 +68,7 @@ class StateFiles(Output):
         equation, step = run.equation, int(state.step)
         return hold_snapshot(
             snapshot_path(self.folder(run.directory), step),
-            variables(equation, self.selection, state.field, self.subgrids(equation)),
+            variables(equation, self.selection, state.field, state.t, self.subgrids(equation)),
             self.selection.grid(equation),
             step,
             float(state.t),

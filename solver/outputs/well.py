@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.config import ConfigError
@@ -38,8 +39,8 @@ class Well(Output):
     Args:
         every_steps: is refused, since times would not be uniform.
         every_time: time between two states, of which `time.end` is a multiple; needed.
-        fields: names of the written quantities, from the equation's `snapshot` and from derived ones (`vorticity`, …);
-            all of `snapshot` if empty.
+        fields: names of the written quantities, from the equation's `snapshot`, from derived ones (`vorticity`, …), and
+            `bodies`, 1 in a body and 0 in the fluid; if empty, all of `snapshot`, and `bodies` where there are some.
         members_per_file: how many members each HDF5 file holds at most.
         split: parts of the members for training, validation and test; they sum to 1.
         dataset: name of the data set, and of its folder; that of the ensemble's directory if empty.
@@ -97,7 +98,7 @@ class Well(Output):
             )
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
-        return {self.name: _values.trace(self.selection, equation, state.field)}
+        return {self.name: _values.trace(self.selection, equation, state.field, state.t)}
 
     def resume(self, run: Run) -> None:
         assert self.every_time is not None
@@ -122,7 +123,7 @@ class Well(Output):
         equation, step = run.equation, int(state.step)
         return hold_snapshot(
             snapshot_path(self.folder(run.directory), step),
-            well_variables(equation, self.selection, state.field),
+            well_variables(equation, self.selection, state.field, state.t),
             equation.grid,
             step,
             float(state.t),
@@ -153,17 +154,20 @@ class Well(Output):
         return {path: verify_data(path) for path in cls.files(directory)}
 
 
-def well_variables(equation: Reporting, selection: Selection, fields: Fields) -> dict[str, Variable]:
-    """The fields of a state as The Well has them: `(x, y, z)`, or `(component, x, y, z)` with D or D² components."""
+def well_variables(equation: Reporting, selection: Selection, fields: Fields, t: ArrayLike) -> dict[str, Variable]:
+    """The fields of a state at time t as The Well has them, `(x, y, z)` or `(component, x, y, z)`.
+
+    A vector has D components, a tensor D².
+    """
     units, axes = equation.snapshot_units(), "xyz"[: equation.grid.dimensions]
     labels: list[tuple[str, ...]] = [(), tuple(axes), pairs(axes)]
-    made = _values(selection, equation, fields)
+    made = _values(selection, equation, fields, t)
     return {name: Variable(u, units.get(name, ""), labels[_order(u, len(axes))]) for name, u in made.items()}
 
 
 def orders(equation: Reporting, selection: Selection) -> dict[str, int]:
     """Name and number of indices of each field of the data set; traces the fields, and computes nothing."""
-    shapes = jax.eval_shape(lambda fields: _arranged(selection, equation, fields), equation.field_shapes())
+    shapes = jax.eval_shape(lambda fields: _arranged(selection, equation, fields, 0.0), equation.field_shapes())
     return {name: _order(u, equation.grid.dimensions) for name, u in shapes.items()}
 
 
@@ -184,11 +188,11 @@ def pairs(axes: str) -> tuple[str, ...]:
     return tuple(map("".join, product(axes, repeat=2)))
 
 
-def _arranged(selection: Selection, equation: Reporting, fields: Fields) -> dict[str, Array]:
+def _arranged(selection: Selection, equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, Array]:
     """The fields of a data set; components with names of their own, which are no vector, become scalars."""
     axes, made = "xyz"[: equation.grid.dimensions], {}
     both, half = pairs(axes), [pair for pair in pairs(axes) if pair == "".join(sorted(pair))]
-    for name, u in selection.values(equation, fields).items():
+    for name, u in selection.values(equation, fields, t).items():
         labels = component_labels(equation, name, u)
         if not labels or labels == tuple(axes):
             made[name] = u

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from solver.config import nearest
-from solver.io import Snapshot, read_snapshot
-from solver.pictures import PLANES, Panel, View, hovmoeller_figure, save, slices_figure
+from solver.io import BODIES, Snapshot, read_snapshot
+from solver.pictures import PLANES, Colours, Panel, View, hovmoeller_figure, save, slices_figure
 
 CLOSE = 1e-2  # largest distance of a time from that of a snapshot, over the interval between snapshots
 
@@ -87,7 +87,7 @@ def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
 
 
 def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
-    """The components that a view asks for, in its plane.
+    """The components that a view asks for, in its plane; the mask of bodies only if it is asked for, or alone.
 
     Raises:
         ValueError: an unknown field or component.
@@ -96,7 +96,8 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
     if view.field is not None and view.field not in fields:
         raise ValueError(f"field {view.field!r}: the {snapshot.kind} have no such field{nearest(view.field, fields)}")
     panels = []
-    for name in fields if view.field is None else [view.field]:
+    shown = [name for name in fields if name != BODIES] or fields
+    for name in shown if view.field is None else [view.field]:
         variable = snapshot.variables[name]
         values = snapshot.values(name, plane.index)
         parts = (
@@ -110,12 +111,32 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
     return panels
 
 
+def bodies_of(snapshot: Snapshot, plane: Plane) -> np.ndarray | None:
+    """χ of the bodies in a plane `(x, y)`; None on a line, or where the snapshot does not hold it."""
+    if BODIES not in snapshot.variables or len(plane.axes) != 2:
+        return None
+    return snapshot.values(BODIES, plane.index)
+
+
+def sides_of(snapshot: Snapshot, plane: Plane) -> list[tuple[str, np.ndarray]]:
+    """Name and coordinates [length] of each axis of a plane."""
+    return [(name, snapshot.axes[name]) for name in plane.axes]
+
+
+def figure_of(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None = None) -> Any:
+    """A figure of the slices of a snapshot that a view asks for, with the outline of bodies.
+
+    Raises:
+        ValueError: the snapshot does not have what the view asks for.
+    """
+    plane = plane_of(snapshot, view)
+    panels, sides, caption = panels_of(snapshot, view, plane), sides_of(snapshot, plane), slice_caption(snapshot, plane)
+    return slices_figure(panels, sides, caption, view, colours, bodies_of(snapshot, plane))
+
+
 def draw_slices(snapshot: Snapshot, folder: Path, view: View, stem: str = "") -> list[Path]:
     """Draw one figure of a snapshot. It has the name of the snapshot's file, unless `stem` is given."""
-    plane = plane_of(snapshot, view)
-    sides = [(name, snapshot.axes[name]) for name in plane.axes]
-    figure = slices_figure(panels_of(snapshot, view, plane), sides, slice_caption(snapshot, plane), view)
-    return save(figure, folder, stem or snapshot.path.stem, view)
+    return save(figure_of(snapshot, view), folder, stem or snapshot.path.stem, view)
 
 
 def slice_caption(snapshot: Snapshot, plane: Plane) -> str:

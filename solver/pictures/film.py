@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Snapshot, read_snapshot
-from solver.pictures import Colours, View, colours_of, slices_figure, update_slices
-from solver.pictures.drawn_slices import panels_of, plane_of, slice_caption
+from solver.pictures import Colours, View, colours_of, update_slices
+from solver.pictures.drawn_slices import bodies_of, figure_of, panels_of, plane_of, sides_of, slice_caption
 from solver.pictures.style import style
 
 SAMPLE = 10_000  # values of each frame and panel from which colours are chosen
@@ -32,11 +32,7 @@ def frames(
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    first = read(paths[0])
-    colours = film_colours(paths, view, read)
-    plane = plane_of(first, view)
-    sides = [(name, first.axes[name]) for name in plane.axes]
-    figure = slices_figure(panels_of(first, view, plane), sides, slice_caption(first, plane), view, colours)
+    figure = figure_of(read(paths[0]), view, film_colours(paths, view, read))
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
     with style(view):
@@ -44,7 +40,9 @@ def frames(
     figure.set_layout_engine("none")  # keeps every part in place from frame to frame
     for path in paths:
         snapshot = read(path)
-        update_slices(figure, panels_of(snapshot, view, plane_of(snapshot, view)), slice_caption(snapshot, plane))
+        plane = plane_of(snapshot, view)
+        panels, sides = panels_of(snapshot, view, plane), sides_of(snapshot, plane)
+        update_slices(figure, panels, sides, slice_caption(snapshot, plane), view, bodies_of(snapshot, plane))
         with style(view):
             canvas.draw()
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()

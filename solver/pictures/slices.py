@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from solver.pictures.colours import Colours, colours_of
+from solver.pictures.outline import draw_outline
 from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import box_ticks, few_ticks
 from solver.pictures.view import View
@@ -41,6 +42,7 @@ def slices_figure(
     title: str,
     view: View,
     colours: dict[str, Colours] | None = None,
+    bodies: np.ndarray | None = None,
 ) -> Any:
     """A figure with panels side by side.
 
@@ -50,6 +52,7 @@ def slices_figure(
         title: title above all panels: time and place.
         view: the style of the figure.
         colours: colours of each field by name, for a film; if None, chosen by the values.
+        bodies: χ `(x, y)` of bodies, whose outline is drawn over images; none if None.
     """
     chosen = colours or {
         name: colours_of(name, [p.values for p in panels if p.name == name], dark=view.dark)
@@ -65,18 +68,29 @@ def slices_figure(
                     axis.set_ylim(chosen[panel.name].low, chosen[panel.name].high)
             else:
                 _image(figure, axis, panel, sides, chosen[panel.name])
+                if bodies is not None:
+                    draw_outline(axis, bodies, sides, dark=view.dark)
                 wrap_title(axis, image)
         hide_rest(axes, len(panels))
         figure.suptitle(title, fontsize=8.5)
     return figure
 
 
-def update_slices(figure: Any, panels: Sequence[Panel], title: str) -> None:
-    """Put the values of the next frame of a film into a figure with the same panels."""
+def update_slices(
+    figure: Any,
+    panels: Sequence[Panel],
+    sides: Sequence[tuple[str, np.ndarray]],
+    title: str,
+    view: View,
+    bodies: np.ndarray | None = None,
+) -> None:
+    """Put the values of the next frame of a film into a figure with the same panels, made by `slices_figure`."""
     drawn = [axis for axis in figure.axes if axis.images or axis.lines]
     for axis, panel in zip(drawn, panels, strict=True):
         if axis.images:
             axis.images[0].set_data(panel.values.T)
+            if bodies is not None:
+                draw_outline(axis, bodies, sides, dark=view.dark)
         else:
             axis.lines[0].set_ydata(panel.values)
     figure.suptitle(title, fontsize=8.5)

@@ -7,8 +7,8 @@ import io
 from typing import Any
 
 from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
-from solver.pictures import Panel, Recorded, View, hovmoeller_figure, records_figure, slices_figure
-from solver.pictures.drawn_slices import panels_of, plane_of, slice_caption
+from solver.pictures import Recorded, View, hovmoeller_figure, records_figure
+from solver.pictures.drawn_slices import figure_of, panels_of, plane_of, slice_caption
 from solver.pictures.style import style
 from solver.pictures.times import chosen_times
 from solver.reading.optional import is_installed
@@ -59,12 +59,8 @@ def mean_field_pictures(directory: RunDirectory, view: View) -> list[Html]:
 
 
 def _slices(snapshot: Snapshot, view: View) -> Html:
-    plane = plane_of(snapshot, view)
-    panels: list[Panel] = panels_of(snapshot, view, plane)
-    figure = slices_figure(
-        panels, [(name, snapshot.axes[name]) for name in plane.axes], slice_caption(snapshot, plane), view
-    )
-    return picture(png(figure, view), f"slices at {slice_caption(snapshot, plane)}")
+    caption = slice_caption(snapshot, plane_of(snapshot, view))
+    return picture(png(figure_of(snapshot, view), view), f"slices at {caption}")
 
 
 def _against_time(snapshots: list[Snapshot], view: View) -> list[Html]:

@@ -217,10 +217,10 @@ def test_a_symmetric_tensor_has_all_its_components(make_grid):
     held = jnp.arange(3.0)[:, None, None] * jnp.ones((3, 4, 8))  # xx, xy, yy
 
     class Chosen(Selection):
-        def values(self, equation, fields):
+        def values(self, equation, fields, t):
             return {"stress": held}
 
-    whole = np.asarray(jax.jit(lambda: _arranged(Chosen(), flow, {})["stress"])())
+    whole = np.asarray(jax.jit(lambda: _arranged(Chosen(), flow, {}, 0.0)["stress"])())
     np.testing.assert_array_equal(whole[:, 1, 2], [0, 1, 1, 2])
 
 
