@@ -41,9 +41,10 @@ class Scene(eqx.Module):
         """Of space."""
         return len(self.lengths)
 
-    def wrapped(self, at: Point) -> list[Any]:
-        """Differences of coordinates, taken to the nearest of the periodic images."""
-        return [r - length * jnp.round(r / length) for r, length in zip(at, self.lengths, strict=True)]
+    def wrapped(self, at: Point, axes: Sequence[int] | None = None) -> list[Any]:
+        """Differences of coordinates along axes, all by default, taken to the nearest of the periodic images."""
+        lengths = self.lengths if axes is None else [self.lengths[axis] for axis in axes]
+        return [r - length * jnp.round(r / length) for r, length in zip(at, lengths, strict=True)]
 
 
 class Obstacle(eqx.Module):
@@ -100,6 +101,7 @@ class Body(Obstacle):
     Args:
         velocity: V of the body [length/time], a number for each direction; none if None.
         rotation: Ω about its centre [radians/time]: a number in 2-D, three in 3-D; none if None.
+        tilt: turned by this at time 0 [radians]: a number in 2-D; in 3-D three, about their direction by their size.
         frequency: f [1/time]: the velocity is V cos(2πft + φ), the rotation Ω cos(2πft + ψ); both steady if None.
         phase: φ [radians].
         rotation_phase: ψ [radians].
@@ -117,6 +119,7 @@ class Body(Obstacle):
 
     velocity: tuple[ArrayLike, ...] | None = eqx.field(default=None, kw_only=True)
     rotation: float | tuple[float, ...] | None = eqx.field(default=None, kw_only=True)
+    tilt: float | tuple[float, ...] | None = eqx.field(default=None, kw_only=True)
     frequency: ArrayLike | None = eqx.field(default=None, kw_only=True)
     phase: ArrayLike = eqx.field(default=0.0, kw_only=True)
     rotation_phase: ArrayLike = eqx.field(default=0.0, kw_only=True)
@@ -168,6 +171,12 @@ class Body(Obstacle):
         turns = 2 * math.pi * jnp.asarray(self.frequency)
         return amplitude * (jnp.sin(turns * t + phase) - jnp.sin(jnp.asarray(phase))) / turns
 
+    def area(self, lengths: Sequence[float]) -> Any:
+        """A of the coefficients: what is given, or the area across a stream along x where the shape knows it."""
+        if self.reference_area is not None:
+            return self.reference_area
+        return self.frontal_area(lengths) if self.tilt is None else None
+
     # ---- in the flow --------------------------------------------------------------------------------------------
 
     @property
@@ -187,9 +196,12 @@ class Body(Obstacle):
     def mask(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
         """χ at points: 1 in the solid, 0 in the fluid."""
         _, own = self._about_centre(at, t, scene)
-        d = self.distance(own, t)
-        d = d if self.inverted else -d
-        return jax.nn.sigmoid(4 * d / self.layer(scene))  # the same as ½(1 − tanh), and faster
+        return self.falling(self.distance(own, t), scene)
+
+    def falling(self, d: Array, scene: Scene) -> Array:
+        """χ of a distance from the surface."""
+        depth = d if self.inverted else -d
+        return jax.nn.sigmoid(4 * depth / self.layer(scene))  # the same as ½(1 − tanh(2d/δ)), and faster
 
     def strength(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
         return self.mask(at, t, scene) / self.penalisation_time(scene)
@@ -215,7 +227,8 @@ class Body(Obstacle):
         moved = [0.0] * scene.dimensions if moved is None else moved
         centre = self.origin(scene.dimensions)
         r = scene.wrapped([x - c - m for x, c, m in zip(at, centre, moved, strict=True)])
-        return (r, r) if angle is None else (r, _turned_back(angle, r))
+        own = r if angle is None else _turned_back(angle, r)
+        return r, own if self.tilt is None else _turned_back(_stacked(self.tilt), own)
 
     # ---- refused ------------------------------------------------------------------------------------------------
 
@@ -226,7 +239,7 @@ class Body(Obstacle):
             raise ValueError(f"{key}: the layer of a body is as thick as viscosity makes it; viscosity > 0 is needed")
         if self.eta is not None and not known(self.eta, 1.0) > 0:
             raise ValueError(f"{key}.eta {self.eta}: a positive time is needed")
-        half = self.extent(d)
+        half = self.extent(d) if self.tilt is None else None
         for axis, size, length in zip(AXES, half or (), scene.lengths, strict=False):
             if not self.inverted and length / 2 < known(size, 0.0) < math.inf:
                 raise ValueError(
@@ -238,11 +251,12 @@ class Body(Obstacle):
                 f"{key}: {thin:.4g} thick, with a layer of {layer:.4g} at its surface: a thicker body, a finer grid "
                 "or a smaller eta is needed"
             )
-        if self.stream_speed is not None and self.reference_area is None and self.frontal_area(scene.lengths) is None:
+        if self.stream_speed is not None and self.area(scene.lengths) is None:
             raise ValueError(f"{key}.stream_speed {self.stream_speed}: reference_area is needed for this shape")
 
     def _check_numbers(self, key: str, d: int) -> None:
-        wanted: dict[str, tuple[int, ...]] = {"velocity": (d,), "rotation": () if d == 2 else (3,)}
+        turned: tuple[int, ...] = () if d == 2 else (3,)
+        wanted = {"velocity": (d,), "rotation": turned, "tilt": turned}
         for name, shape in wanted.items():
             given = getattr(self, name)
             if given is not None and np.shape(given) != shape:

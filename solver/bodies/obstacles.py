@@ -102,7 +102,7 @@ def _is_zero(value: Any) -> bool:
 
 def _overlap(a: Body, b: Body, scene: Scene) -> bool:
     """Whether two bodies that are not alike in their motion overlap at the start, by the boxes that hold them."""
-    if _same_motion(a, b) or a.inverted or b.inverted:
+    if _same_motion(a, b) or any(body.inverted or body.tilt is not None for body in (a, b)):
         return False
     halves = [body.extent(scene.dimensions) for body in (a, b)]
     if None in halves:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Axis, Body, Point, known, positive, root
+from solver.bodies.base import AXES, Axis, Body, Point, Scene, known, positive, root
+
+MOST_TRIES = 1000  # for each of many bodies that look for a place
 
 
 class Cylinder(Body):
@@ -193,3 +197,86 @@ class Wall(Body):
 def _as_many(name: str, given: Sequence[Any], centre: Sequence[Any]) -> None:
     if len(given) != len(centre):
         raise ValueError(f"{name} {list(given)}: {len(centre)} numbers are needed, as many as the centre has")
+
+
+class Cylinders(Body):
+    """Circular cylinders through the box along one axis, at random places that do not overlap; discs in 2-D.
+
+    Places are drawn one after another from a seed, each anew until it is far enough from those before: the same for any
+    number of devices.
+
+    Args:
+        count: how many there are, static.
+        radius: R > 0 of each [length], static.
+        gap: the smallest distance between two surfaces [length], static.
+        seed: of the places, static.
+        axis: along which they lie in 3-D, static.
+    """
+
+    count: int = eqx.field(static=True)
+    radius: float = eqx.field(static=True)
+    gap: float = eqx.field(static=True, default=0.0)
+    seed: int = eqx.field(static=True, default=0)
+    axis: Axis = eqx.field(default="z", static=True)
+
+    name: ClassVar[str] = "cylinders"
+
+    def __check_init__(self) -> None:
+        positive("radius", self.radius)
+        positive("count", self.count, "one or more are needed")
+        if not self.gap >= 0:
+            raise ValueError(f"gap {self.gap}: zero or more is needed")
+
+    def mask(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+        axes = self._across(scene.dimensions)
+        nearest: Any = math.inf
+        for centre in self.places(tuple(scene.lengths[axis] for axis in axes)):
+            r = scene.wrapped([at[a] - c for a, c in zip(axes, centre, strict=True)], axes)
+            nearest = jnp.minimum(nearest, root(sum(x * x for x in r)) - self.radius)
+        return self.falling(nearest, scene)
+
+    def places(self, lengths: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
+        """The centres in a cross-section of these sides [length].
+
+        Raises:
+            ValueError: so many find no place.
+        """
+        return _places(self.count, 2 * self.radius + self.gap, self.seed, lengths)
+
+    def distance(self, r: Point, t: ArrayLike) -> Array:
+        raise NotImplementedError("of many bodies, which `mask` has")
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return [0.0] * dimensions
+
+    def thinnest(self, dimensions: int) -> Any:
+        return 2 * self.radius
+
+    def check(self, key: str, scene: Scene) -> None:
+        super().check(key, scene)
+        if not self.is_at_rest:
+            raise ValueError(f"{key}: many cylinders are at rest; no velocity or rotation is possible")
+        try:
+            self.places(tuple(scene.lengths[axis] for axis in self._across(scene.dimensions)))
+        except ValueError as error:
+            raise ValueError(f"{key}.{error}") from None
+
+    def _across(self, dimensions: int) -> list[int]:
+        return [i for i in range(dimensions) if dimensions == 2 or AXES[i] != self.axis]
+
+
+@cache
+def _places(count: int, apart: float, seed: int, lengths: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
+    random, found = np.random.default_rng(seed), list[tuple[float, ...]]()
+    sides = np.array(lengths)
+    for _ in range(MOST_TRIES * count):
+        tried = sides * random.random(len(sides))
+        differences = np.array(found).reshape(-1, len(sides)) - tried
+        nearest = differences - sides * np.round(differences / sides)
+        if np.all(np.sum(nearest**2, axis=1) >= apart**2):
+            found.append(tuple(tried.tolist()))
+        if len(found) == count:
+            return tuple(found)
+    raise ValueError(
+        f"count {count}: {len(found)} of them have found a place; fewer, smaller ones or a larger box are needed"
+    )

@@ -19,9 +19,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies import Body, Obstacles
-from solver.bodies.base import AXES
+from solver.bodies.base import AXES, known
 from solver.grid import Grid
 
+SETTLING = 20.0  # times η, in which the flow inside has come to follow a body
 LEAKS = 0.1  # of the flow's speed, inside a body: forces are wrong by some hundredths, which is worth a warning
 
 
@@ -43,8 +44,7 @@ def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLi
         found[f"{name}_slip"] = _slip(body, obstacles, grid, u, t)
         found |= dict(zip(_columns(name, body, grid.dimensions), [*force, *torque], strict=False))
         if body.stream_speed is not None:
-            area = body.frontal_area(obstacles.scene.lengths) if body.reference_area is None else body.reference_area
-            size = 0.5 * jnp.asarray(body.stream_speed) ** 2 * area
+            size = 0.5 * jnp.asarray(body.stream_speed) ** 2 * body.area(obstacles.scene.lengths)
             found |= {f"{name}_drag": force[0] / size, f"{name}_lift": force[1] / size}
     return {column: jnp.asarray(value, grid.dtype) for column, value in found.items()}
 
@@ -60,9 +60,12 @@ def units(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
     return found
 
 
-def warnings(obstacles: Obstacles, row: Mapping[str, float]) -> list[str]:
-    """Warnings about bodies through which the flow goes, from a row of the series."""
-    slips = {name: row.get(f"{name}_slip", 0.0) for name in obstacles.bodies}
+def warnings(obstacles: Obstacles, row: Mapping[str, float], t: float) -> list[str]:
+    """Warnings about bodies through which the flow goes, from a row of the series; none while it is set going."""
+    settled = {
+        name: t > SETTLING * known(body.penalisation_time(obstacles.scene)) for name, body in obstacles.bodies.items()
+    }
+    slips = {name: row.get(f"{name}_slip", 0.0) for name in obstacles.bodies if settled[name]}
     return [
         f"{name}_slip = {slip:.2f}: so fast, relative to the flow, is the fluid in this body; take a smaller eta"
         for name, slip in slips.items()

@@ -62,8 +62,8 @@ class Reporting(PeriodicSystem):
         """Forces and torques on the bodies of this equation, by column of series.csv; none by default."""
         return {}
 
-    def warnings_on_bodies(self, row: dict[str, float]) -> list[str]:
-        """Warnings about a row of the series, of bodies that do not hold the flow."""
+    def warnings_on_bodies(self, row: dict[str, float], t: float) -> list[str]:
+        """Warnings about a row of the series at a time, of bodies that do not hold the flow."""
         return []
 
     def units_on_bodies(self) -> dict[str, str]:

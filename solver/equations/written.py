@@ -141,8 +141,8 @@ class Written(Reported):
             return 0.0
         return max(known(one.fastest(obstacles.scene), 0.0) for one in obstacles.named.values())
 
-    def warnings_on_bodies(self, row: dict[str, float]) -> list[str]:
-        return [] if self.obstacles is None else warnings(self.obstacles, row)
+    def warnings_on_bodies(self, row: dict[str, float], t: float) -> list[str]:
+        return [] if self.obstacles is None else warnings(self.obstacles, row, t)
 
     def units_on_bodies(self) -> dict[str, str]:
         return {} if self.obstacles is None else units(self.obstacles, self.grid.dimensions)

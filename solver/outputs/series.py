@@ -100,7 +100,7 @@ class Series(Output):
             with run.writer.while_waiting():
                 _file(run, conserved, energies, budget).append({**leading, **row, **counted})
         left = strayed(astray, run.equation.grid.dtype)
-        own = [*reporting.warnings(run.equation, row), *run.equation.warnings_on_bodies(row)]
+        own = [*reporting.warnings(run.equation, row), *run.equation.warnings_on_bodies(row, float(state.t))]
         _warn(run, state, [*own, *_open_budgets(missing), *_unresolved(run, ends), *left])
         stop_if_wrong(astray, int(state.step), float(state.t))
 

@@ -152,8 +152,9 @@ def test_a_body_that_the_flow_goes_through_is_told():
     for eta in (0.02, 0.5):
         flow, start = stream(1.0, sw.bodies.Cylinder((2.0, 2.5), 0.6, eta=eta), energy_budget=False)
         row = on_bodies(flow, integrated(flow, start, 0.01, 100))
-        slips[eta], said = row["body_slip"], flow.warnings_on_bodies(row)
+        slips[eta], said = row["body_slip"], flow.warnings_on_bodies(row, 11.0)
         assert [line.partition(" = ")[0] for line in said] == (["body_slip"] if eta == 0.5 else [])
+        assert not flow.warnings_on_bodies(row, 19 * eta), "while it is set going"
     assert 0.02 < slips[0.02] < 0.1 < 0.3 < slips[0.5] < 0.8
 
 

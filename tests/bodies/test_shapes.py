@@ -115,12 +115,44 @@ def test_a_body_in_space_turns_about_the_direction_of_its_rotation():
     np.testing.assert_allclose(jnp.stack(moving.towards(points, t, SPACE)), cross @ r, atol=1e-12)
 
 
+def test_a_tilt_comes_before_the_rotation():
+    tilted = sw.bodies.Box((2.0, 1.5), (1.4, 0.5), tilt=0.4)
+    turning = sw.bodies.Box((2.0, 1.5), (1.4, 0.5), rotation=0.8)
+    points = near(PLANE, 500)
+    assert tilted.is_at_rest
+    np.testing.assert_allclose(tilted.mask(points, 0.0, PLANE), turning.mask(points, 0.5, PLANE), atol=1e-12)
+    both = sw.bodies.Ellipsoid((3.0, 2.5, 2.0), (0.9, 0.4, 0.6), tilt=(0.0, 0.5, 0.0), rotation=(0.3, 0.0, 0.0))
+    r = jnp.asarray([0.4, 0.3, -0.2])
+    about_y = jnp.asarray([[np.cos(0.5), 0, -np.sin(0.5)], [0, 1, 0], [np.sin(0.5), 0, np.cos(0.5)]])
+    about_x = jnp.asarray([[1, 0, 0], [0, np.cos(0.6), np.sin(0.6)], [0, -np.sin(0.6), np.cos(0.6)]])
+    still = sw.bodies.Ellipsoid((0.0, 0.0, 0.0), (0.9, 0.4, 0.6)).mask(list(about_y @ (about_x @ r)), 0.0, SPACE)
+    assert float(both.mask(list(r + jnp.asarray([3.0, 2.5, 2.0])), 2.0, SPACE)) == pytest.approx(float(still))
+    with pytest.raises(ValueError, match=r"stream_speed 1\.0: reference_area is needed"):
+        flow(sw.bodies.Box((2.0, 1.5), (1.4, 0.9), tilt=0.4, stream_speed=1.0))
+
+
 def test_an_oscillation_moves_by_the_integral_of_its_velocity():
     body = sw.bodies.Cylinder((2.0, 1.5), 0.7, velocity=(0.0, 0.4), frequency=0.8, phase=0.3)
     times = np.linspace(0, 1.7, 4001)
     speeds = 0.4 * np.cos(2 * np.pi * 0.8 * times + 0.3)
     np.testing.assert_allclose(body.displacement(1.7), [0.0, np.trapezoid(speeds, times)], atol=1e-7)
     assert float(body.towards([0.0, 0.0], 1.7, PLANE)[1]) == pytest.approx(speeds[-1])
+
+
+def test_random_cylinders_stand_apart_and_are_one_mask():
+    many = sw.bodies.Cylinders(count=6, radius=0.4, gap=0.2, seed=2)
+    places = np.array(many.places(PLANE.lengths))
+    between = places[:, None] - places[None]
+    between -= np.array(PLANE.lengths) * np.round(between / np.array(PLANE.lengths))
+    distances = np.hypot(*np.moveaxis(between, -1, 0))[np.triu_indices(6, 1)]
+    assert distances.min() >= 1.0
+    points = near(PLANE, 500)
+    alone = [sw.bodies.Cylinder(tuple(place), 0.4).mask(points, 0.0, PLANE) for place in places]
+    np.testing.assert_allclose(many.mask(points, 0.0, PLANE), jnp.max(jnp.stack(alone), axis=0), atol=1e-12)
+    again = sw.bodies.Cylinders(count=6, radius=0.4, gap=0.2, seed=3)
+    assert not np.allclose(again.places(PLANE.lengths), places)
+    along = sw.bodies.Cylinders(count=4, radius=0.4, axis="x").mask([1.0, *near(PLANE, 5)], 0.0, SPACE)
+    assert along.shape == (5,)
 
 
 class Rising(sw.bodies.Sphere):
@@ -168,6 +200,8 @@ def flow(bodies, shape=(32, 24), lengths=(6.0, 5.0), viscosity=0.1, **options):
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, rotation=(0.0, 0.0, 1.0)), "body.rotation .*: one number is"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, frequency=0.0), "body.frequency 0.0: a positive number"),
         (lambda: sw.bodies.Box((2.0, 1.5), (1.0, 1.0, 1.0)), "sides .*: 2 numbers are needed, as many as the centre"),
+        (lambda: sw.bodies.Cylinders(60, 0.6), "body.count 60: .* of them have found a place"),
+        (lambda: sw.bodies.Cylinders(3, 0.6, velocity=(1.0, 0.0)), "body: many cylinders are at rest"),
         (
             lambda: {"sponge": sw.bodies.Sponge(0.0, 9.0, 1.0)},
             "sponge.width 9.0: with its edges it is 13.5 wide, in a box of 6",
