@@ -63,14 +63,14 @@ def new_run_file(entry: Entry, name: str) -> str:
 
 
 def _case_of(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """The simplest case of an equation: without forcing or passive scalars, of few points; empty if there is none."""
+    """The simplest case of an equation: without forcing, bodies or passive scalars, of few points; empty if there is none."""
     tables = {case: tomllib.loads(path.read_text(encoding="utf-8")) for case, path in cases().items()}
     fit = [case for case, table in tables.items() if table["equation"]["name"] == entry.name]
 
     def effort(case: str) -> tuple[bool, int, int]:
         table = tables[case]
         fields = entry.fields_with(table["equation"])
-        return "forcing" in table, len(fields), math.prod(table["grid"]["shape"])
+        return bool({"forcing", "body", "sponge"} & table.keys()), len(fields), math.prod(table["grid"]["shape"])
 
     chosen = min(fit, key=effort, default="")
     return chosen, tables.get(chosen, {})

@@ -1,6 +1,8 @@
 """`[body]` and `[sponge]` in run files: read, refused, run, continued to the bit, told."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -135,6 +137,16 @@ def test_bodies_count_as_physics_and_are_kept_with_the_run(whole, run_file, caps
     assert "sponge:" in told
     assert main(["list", "bodies"]) == 0
     assert "ellipsoid " in capsys.readouterr().out
+
+
+def test_a_run_file_with_bodies_touches_no_device(run_file):
+    """Processes could not join a job afterwards."""
+    code = (
+        "from solver import assemble; from solver.cli.settings import jax_for; from jax._src import xla_bridge; "
+        f"assemble.read_run_file({str(run_file)!r}, prepare=jax_for('auto')); print(len(xla_bridge._backends))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "0", done.stderr
 
 
 def test_check_prints_the_transforms_with_bodies(run_file, capsys):
