@@ -342,6 +342,7 @@ def test_a_sponge_draws_the_flow_to_its_target():
     assert np.abs(velocity(flow, state)[1]).max() < 1e-12
     strength = flow.obstacles.named["end"].strength(flow.grid.coordinates(), 0.0, flow.obstacles.scene)
     mean = float(jnp.mean(strength))
+    assert mean == pytest.approx(5.0 * 1.0 / LENGTHS[0], rel=1e-6), "its width, on both sides of the edge of the box"
     early = integrated(flow, start, 0.01, 50)
     assert float(jnp.real(early.field["velocity"][0, 0, 0])) == pytest.approx(1 - np.exp(-0.5 * mean), rel=1e-4)
 

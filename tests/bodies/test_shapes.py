@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.bodies.base import SECOND_ORDER, Scene
+from solver.bodies.base import Scene
 from solver.bodies.obstacles import Obstacles
 
 PLANE = Scene(0.1, (0.1, 0.1), (6.0, 5.0))
@@ -77,9 +77,9 @@ def test_the_layer_is_three_spacings_thick_and_of_second_order():
     body, scene = SHAPES_2D["cylinder"], PLANE
     assert body.layer(scene) == pytest.approx(0.3)
     eta = body.penalisation_time(scene)
-    assert eta == pytest.approx((0.3 / SECOND_ORDER) ** 2 / 0.1)
+    assert eta == pytest.approx((0.3 / 2.64822828) ** 2 / 0.1)
     d = 0.13
-    expected = 0.5 * (1 - np.tanh(2 * d / (SECOND_ORDER * np.sqrt(eta * 0.1))))
+    expected = 0.5 * (1 - np.tanh(2 * d / (2.64822828 * np.sqrt(eta * 0.1))))
     assert float(body.mask([2.0 + 0.7 + d, 1.5], 0.0, scene)) == pytest.approx(expected)
 
 
