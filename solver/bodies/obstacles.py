@@ -42,16 +42,18 @@ class Obstacles(eqx.Module):
         """Σ r of those at rest [1/time]: what is made once and kept."""
         return sum((o.strength(at, 0.0, self.scene) for o in self.named.values() if o.is_at_rest), start=0.0)
 
-    def moving(self, at: Point, t: ArrayLike) -> tuple[Array | float, list[Array | float]]:
-        """Σ r of the others [1/time], and Σ r u_s along each axis [length/time²]."""
+    def moving(self, at: Point, t: ArrayLike) -> tuple[Array | float, Array | float, list[Array | float]]:
+        """Σ r of the others, and of the bodies among them [1/time]; Σ r u_s along each axis [length/time²]."""
         total: Array | float = 0.0
+        of_bodies: Array | float = 0.0
         sources: list[Array | float] = [0.0] * self.scene.dimensions
         for obstacle in self.named.values():
             if not obstacle.is_at_rest:
                 strength, target = obstacle.strength(at, t, self.scene), obstacle.towards(at, t, self.scene)
                 total = total + strength
+                of_bodies = of_bodies + strength if isinstance(obstacle, Body) else of_bodies
                 sources = [s if _is_zero(u) else s + strength * u for s, u in zip(sources, target, strict=True)]
-        return total, sources
+        return total, of_bodies, sources
 
     def fastest(self) -> Array:
         """The largest rate anywhere, where they do not overlap [1/time]."""

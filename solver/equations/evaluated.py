@@ -16,7 +16,7 @@ from solver.equations.turned import Turned
 from solver.grid import Grid
 from solver.mesh import on_gpu
 from solver.written.components import ONE
-from solver.written.obstacles import FUNCTIONS as OBSTACLE_FUNCTIONS, SOURCES
+from solver.written.obstacles import FUNCTIONS as OBSTACLE_FUNCTIONS, OF_BODIES, SOURCES, STRENGTH
 from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
 from solver.written.tree import (
@@ -298,7 +298,7 @@ class _Point:
         functions: Mapping[str, Any],
     ) -> None:
         self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions
-        self.acting: tuple[Any, list[Any]] | None = None  # what bodies do here
+        self.acting: dict[str, Any] | None = None  # what bodies do here
 
     def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
         """The value of an expression."""
@@ -351,10 +351,11 @@ class _Point:
         *places, t = at
         obstacles = self.numbers[OBSTACLES]
         if self.acting is None:  # asked for several times at the same points
-            strength, sources = obstacles.moving(places, t)
+            strength, of_bodies, sources = obstacles.moving(places, t)
             at_rest = self.places[KEPT] if KEPT in self.places else obstacles.at_rest(places)
-            self.acting = at_rest + strength, sources
-        return self.acting[1][SOURCES.index(function)] if function in SOURCES else self.acting[0]
+            names = (STRENGTH, OF_BODIES, *SOURCES)
+            self.acting = dict(zip(names, (at_rest + strength, at_rest + of_bodies, *sources), strict=False))
+        return self.acting[function]
 
     def called(self, function: str, *given: Any) -> Any:
         """What a function of the user's gives: one number for each point, real of real ones."""

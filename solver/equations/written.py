@@ -110,7 +110,7 @@ class Written(Reported):
     def _check_bodies(self) -> None:
         if self.bodies is None:
             return
-        if not self.text.penalised:
+        if not self.text.takes_bodies:
             raise ValueError(f"{self.name}: its text says of no velocity, by penalise(…), that bodies act on it")
         if self.grid.dimensions == 1:
             raise ValueError(f"{self.name}: bodies in one dimension, where two or three are needed")
@@ -122,9 +122,9 @@ class Written(Reported):
     def on_bodies(self, fields: Fields, t: ArrayLike) -> dict[str, Array]:
         """Forces and torques on the bodies by column of the series, `NAME_force_x`; costs an evaluation of N."""
         obstacles = self.obstacles
-        if obstacles is None or not obstacles.bodies:
-            return {}
         name = self.text.penalised
+        if obstacles is None or not obstacles.bodies or not name:
+            return {}
         if name in self.fields:
             linear, rest = self.linear().apply(fields)[name], self.nonlinear(fields, t)[name]
             values = self.transform_of(name).inverse(jnp.concatenate([fields[name], linear + rest]))
@@ -145,7 +145,8 @@ class Written(Reported):
         return [] if self.obstacles is None else warnings(self.obstacles, row, t)
 
     def units_on_bodies(self) -> dict[str, str]:
-        return {} if self.obstacles is None else units(self.obstacles, self.grid.dimensions)
+        obstacles = self.obstacles
+        return {} if obstacles is None or not self.text.penalised else units(obstacles, self.grid.dimensions)
 
     def mask_of_bodies(self) -> Mask | None:
         obstacles = self.obstacles

@@ -17,7 +17,7 @@ from solver.written.energies import Energy, Square, causes_of, energy, quadratic
 from solver.written.formula import unicode
 from solver.written.kinds import SCALAR, VECTOR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
-from solver.written.obstacles import FUNCTIONS, bare, called, with_penalties, without_penalties
+from solver.written.obstacles import FUNCTIONS, WORD, bare, called, values, with_penalties, without_penalties
 from solver.written.optional import lines_without, table_without, without
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
@@ -151,13 +151,18 @@ class Text:
 
     @property
     def penalised(self) -> str:
-        """What `penalise` is called of, as text; empty where it is not called."""
+        """The velocity that `penalise` is called of, as text; empty where it is called of none."""
         return _penalised(self)
 
     @property
     def without_obstacles(self) -> Text:
         """The text without the terms of bodies and sponges."""
-        return _without_obstacles(self) if self.penalised else self
+        return _without_obstacles(self) if self.takes_bodies else self
+
+    @property
+    def takes_bodies(self) -> bool:
+        """Whether it says `penalise` of a velocity or a scalar."""
+        return any(WORD in line for line in self.write)
 
     def with_obstacles(self, dimensions: int, *, move: bool) -> Text:
         """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
@@ -298,7 +303,7 @@ def keep_plan(text: str) -> None:
 
 @cache
 def _penalised(text: Text) -> str:
-    read = [read_line(line, text.words) for line in text.write if "penalise" in line]
+    read = [read_line(line, text.words) for line in text.write if WORD in line]
     found = {node for line in read for node in called(line)}
     if len(found) > 1:
         raise min(found, key=repr).place.error("bodies act on one velocity: penalise is called of another one, too")
@@ -307,6 +312,18 @@ def _penalised(text: Text) -> str:
 
 @cache
 def _without_obstacles(text: Text) -> Text:
+    plain, _ = _without_word(text), _penalised(text)  # which refuses two velocities
+    for line in (read_line(line, text.words) for line in text.write):
+        for value in values(line):
+            if alone := sorted(value.names - plain.system.parameters.keys() - {"pi"}):
+                raise value.place.error(
+                    f"{alone[0]} in the value of a scalar in bodies: a number is needed, or a parameter that stands "
+                    "elsewhere, too"
+                )
+    return plain
+
+
+def _without_word(text: Text) -> Text:
     return replace(text, write=[canonical(without_penalties(read_line(line, text.words))) for line in text.write])
 
 
