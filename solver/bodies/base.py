@@ -52,11 +52,9 @@ class Obstacle(eqx.Module):
 
     Class attributes:
         name: in run files: the key `shape` of a body.
-        has_force: whether the force on it is of interest.
     """
 
     name: ClassVar[Any] = ClassName()
-    has_force: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -128,7 +126,6 @@ class Body(Obstacle):
     stream_speed: ArrayLike | None = eqx.field(default=None, kw_only=True)
     reference_area: ArrayLike | None = eqx.field(default=None, kw_only=True)
 
-    has_force: ClassVar[bool] = True
     moves: ClassVar[bool] = False
 
     @abstractmethod
@@ -211,7 +208,7 @@ class Body(Obstacle):
         along, spin = _speed(self.displacement, t, scene.dimensions), _speed(self.angle, t, None)
         if spin is None:
             return along
-        turning = [-spin * r[1], spin * r[0]] if scene.dimensions == 2 else _cross(spin, r)
+        turning = [-spin * r[1], spin * r[0]] if scene.dimensions == 2 else cross(spin, r)
         return [a + b for a, b in zip(along, turning, strict=True)]
 
     def fastest(self, scene: Scene) -> ArrayLike:
@@ -301,7 +298,8 @@ def _speed(moved: Callable[[Any], Any], t: ArrayLike, dimensions: int | None) ->
     return speed if dimensions is None else list(speed)
 
 
-def _cross(a: Any, b: Sequence[Any]) -> list[Any]:
+def cross(a: Any, b: Sequence[Any]) -> list[Any]:
+    """a × b, by components."""
     return [a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3] for i in range(3)]
 
 
@@ -314,4 +312,4 @@ def _turned_back(angle: Any, r: Sequence[Any]) -> list[Any]:
     axis = angle / size
     cos, sin = jnp.cos(size), jnp.sin(size)
     along = sum(a * x for a, x in zip(axis, r, strict=True)) * (1 - cos)
-    return [cos * x - sin * c + a * along for x, c, a in zip(r, _cross(axis, r), axis, strict=True)]
+    return [cos * x - sin * c + a * along for x, c, a in zip(r, cross(axis, r), axis, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies.base import AXES, Body, Point, Scene
+from solver.bodies.shapes import Centred
 
 
 @cache
@@ -24,17 +25,12 @@ def from_distance(function: Callable[..., Any]) -> type[Body]:
     """
     called = getattr(function, "__name__", "function")
 
-    class Given(Body):
-        centre: tuple[ArrayLike, ...]
-
+    class Given(Centred):
         name: ClassVar[str] = called
         moves: ClassVar[bool] = True  # it may change with time
 
         def distance(self, r: Point, t: ArrayLike) -> Array:
             return jnp.asarray(function(*r, t))
-
-        def origin(self, dimensions: int) -> Sequence[Any]:
-            return self.centre
 
         def check(self, key: str, scene: Scene) -> None:
             super().check(key, scene)

@@ -18,7 +18,20 @@ from solver.bodies.base import AXES, Axis, Body, Point, Scene, known, positive, 
 MOST_TRIES = 1000  # for each of many bodies that look for a place
 
 
-class Cylinder(Body):
+class Centred(Body):
+    """A body about a centre.
+
+    Args:
+        centre: a number for each direction [length].
+    """
+
+    centre: tuple[ArrayLike, ...]
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return self.centre
+
+
+class Cylinder(Centred):
     """A circular cylinder through the box along one axis; a disc in 2-D. d = |r| − R.
 
     Args:
@@ -27,7 +40,6 @@ class Cylinder(Body):
         axis: along which it lies in 3-D, static.
     """
 
-    centre: tuple[ArrayLike, ...]
     radius: ArrayLike
     axis: Axis = eqx.field(default="z", static=True)
 
@@ -39,9 +51,6 @@ class Cylinder(Body):
     def distance(self, r: Point, t: ArrayLike) -> Array:
         across = [x for axis, x in zip(AXES, r, strict=False) if len(r) == 2 or axis != self.axis]
         return root(sum(x * x for x in across)) - self.radius
-
-    def origin(self, dimensions: int) -> Sequence[Any]:
-        return self.centre
 
     def extent(self, dimensions: int) -> Sequence[Any]:
         along = [dimensions == 3 and axis == self.axis for axis in AXES[:dimensions]]
@@ -56,7 +65,7 @@ class Cylinder(Body):
         return 2 * self.radius * (lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1)
 
 
-class Sphere(Body):
+class Sphere(Centred):
     """A sphere; a disc in 2-D. d = |r| − R.
 
     Args:
@@ -64,7 +73,6 @@ class Sphere(Body):
         radius: R > 0 [length].
     """
 
-    centre: tuple[ArrayLike, ...]
     radius: ArrayLike
 
     name: ClassVar[str] = "sphere"
@@ -74,9 +82,6 @@ class Sphere(Body):
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
         return root(sum(x * x for x in r)) - self.radius
-
-    def origin(self, dimensions: int) -> Sequence[Any]:
-        return self.centre
 
     def extent(self, dimensions: int) -> Sequence[Any]:
         return [self.radius] * dimensions
@@ -88,7 +93,7 @@ class Sphere(Body):
         return math.pi * self.radius**2 if len(lengths) == 3 else 2 * self.radius
 
 
-class Box(Body):
+class Box(Centred):
     """A box with sharp edges, a rectangle in 2-D. The distance is exact.
 
     Args:
@@ -96,7 +101,6 @@ class Box(Body):
         sides: their lengths [length].
     """
 
-    centre: tuple[ArrayLike, ...]
     sides: tuple[ArrayLike, ...]
 
     name: ClassVar[str] = "box"
@@ -113,9 +117,6 @@ class Box(Body):
             inside = jnp.maximum(inside, b)
         return outside + jnp.minimum(inside, 0)
 
-    def origin(self, dimensions: int) -> Sequence[Any]:
-        return self.centre
-
     def extent(self, dimensions: int) -> Sequence[Any]:
         return [side / 2 for side in self.sides]
 
@@ -126,7 +127,7 @@ class Box(Body):
         return math.prod(self.sides[1:])
 
 
-class Ellipsoid(Body):
+class Ellipsoid(Centred):
     """An ellipsoid; an ellipse in 2-D. d = k(k − 1)/|r/a²|, k = |r/a|: exact to first order at the surface.
 
     Args:
@@ -134,7 +135,6 @@ class Ellipsoid(Body):
         semi_axes: a, a number for each direction [length].
     """
 
-    centre: tuple[ArrayLike, ...]
     semi_axes: tuple[ArrayLike, ...]
 
     name: ClassVar[str] = "ellipsoid"
@@ -148,9 +148,6 @@ class Ellipsoid(Body):
         slope = root(sum((x / a**2) ** 2 for x, a in zip(r, self.semi_axes, strict=True)))
         smallest = jnp.min(jnp.stack(list(map(jnp.asarray, self.semi_axes))))
         return jnp.where(slope > 0, size * (size - 1) / jnp.where(slope > 0, slope, 1), -smallest)
-
-    def origin(self, dimensions: int) -> Sequence[Any]:
-        return self.centre
 
     def extent(self, dimensions: int) -> Sequence[Any]:
         return self.semi_axes

@@ -42,10 +42,8 @@ class Sponge(Obstacle):
         return False  # it depends on one coordinate, and costs nothing to make
 
     def strength(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
-        place = AXES.index(self.axis)
-        length = scene.lengths[place]
-        s = at[place] - self.position
-        s, half, edge = s - length * jnp.round(s / length), self.width / 2, self._edge
+        place, half, edge = AXES.index(self.axis), self.width / 2, self._edge
+        [s] = scene.wrapped([at[place] - self.position], [place])
         return self.rate * 0.5 * (jnp.tanh((s + half) / edge) - jnp.tanh((s - half) / edge))
 
     def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:

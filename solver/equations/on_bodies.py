@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies import Body, Obstacles
-from solver.bodies.base import AXES, known
+from solver.bodies.base import AXES, cross, known
 from solver.grid import Grid
 
 SETTLING = 20.0  # times η, in which the flow inside has come to follow a body
@@ -27,7 +27,7 @@ LEAKS = 0.1  # of the flow's speed, inside a body: forces are wrong by some hund
 
 
 def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLike) -> dict[str, Array]:
-    """Force and torque on each body by column of the series. One all-reduce.
+    """Force and torque on each body by column of the series. All-reduces only.
 
     Args:
         obstacles: of the equation.
@@ -37,11 +37,15 @@ def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLi
         t: time.
     """
     found: dict[str, Array] = {}
+    at, scene, t = grid.coordinates(), obstacles.scene, jnp.asarray(t, grid.dtype)
     for name, body in obstacles.bodies.items():
-        density, r = _density(body, obstacles, grid, u, change, t)
+        mask, growth = jax.jvp(lambda t, body=body: body.mask(at, t, scene), (t,), (jnp.ones_like(t),))
+        relative = [v - s for v, s in zip(u, body.towards(at, t, scene), strict=True)]
+        strength, inertia = mask / body.penalisation_time(scene), mask * change + growth * u
+        density = [strength * v + i for v, i in zip(relative, inertia, strict=True)]
         force = [_integral(f, grid) for f in density]
-        torque = [_integral(m, grid) for m in _moments(r, density)]
-        found[f"{name}_slip"] = _slip(body, obstacles, grid, u, t)
+        torque = [_integral(m, grid) for m in _moments(body.about_centre(at, t, scene), density)]
+        found[f"{name}_slip"] = _slip(mask, relative, grid)
         found |= dict(zip(_columns(name, body, grid.dimensions), [*force, *torque], strict=False))
         if body.stream_speed is not None:
             size = 0.5 * jnp.asarray(body.stream_speed) ** 2 * body.area(obstacles.scene.lengths)
@@ -78,24 +82,9 @@ def _columns(name: str, body: Body, dimensions: int) -> list[str]:
     return forces_along + ([f"{name}_torque"] if dimensions == 2 else [f"{name}_torque_{axis}" for axis in AXES])
 
 
-def _density(
-    body: Body, obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLike
-) -> tuple[list[Array], Sequence[Any]]:
-    """The force on the body per volume at the points, and the points about its centre."""
-    at, scene, t = grid.coordinates(), obstacles.scene, jnp.asarray(t, grid.dtype)
-    mask_at = lambda t: body.mask(at, t, scene)  # noqa: E731
-    mask, growth = jax.jvp(mask_at, (t,), (jnp.ones_like(t),))
-    strength, target = mask / body.penalisation_time(scene), body.towards(at, t, scene)
-    inertia = [mask * a + growth * v for a, v in zip(change, u, strict=True)]
-    density = [strength * (v - s) + i for v, s, i in zip(u, target, inertia, strict=True)]
-    return density, body.about_centre(at, t, scene)
-
-
-def _slip(body: Body, obstacles: Obstacles, grid: Grid, u: Array, t: ArrayLike) -> Array:
+def _slip(mask: Array, relative: Sequence[Array], grid: Grid) -> Array:
     """√⟨|u − u_s|²⟩ in the solid, relative to that in the whole box."""
-    at, t = grid.coordinates(), jnp.asarray(t, grid.dtype)
-    mask = jnp.broadcast_to(body.mask(at, t, obstacles.scene), grid.physical_shape)
-    squares = sum((v - s) ** 2 for v, s in zip(u, body.towards(at, t, obstacles.scene), strict=True))
+    mask, squares = jnp.broadcast_to(mask, grid.physical_shape), sum(v**2 for v in relative)
     everywhere = jnp.mean(squares)
     inside = jnp.sum(mask * squares) / jnp.maximum(jnp.sum(mask), jnp.finfo(grid.dtype).tiny)
     return jnp.sqrt(inside / jnp.where(everywhere > 0, everywhere, 1))
@@ -105,7 +94,7 @@ def _moments(r: Sequence[Any], f: Sequence[Array]) -> list[Array]:
     """r × f, of which one component is left in two dimensions."""
     if len(f) == 2:
         return [r[0] * f[1] - r[1] * f[0]]
-    return [r[(i + 1) % 3] * f[(i + 2) % 3] - r[(i + 2) % 3] * f[(i + 1) % 3] for i in range(3)]
+    return cross(r, f)
 
 
 def _integral(density: Array, grid: Grid) -> Array:
