@@ -1,15 +1,17 @@
-"""Flow past cylinders: slow through an array of them, and the vortex street behind one at Re = 100."""
+"""Flow past cylinders: slow through an array of them, in a channel, and the vortex street behind one at Re = 100."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
-from solver.bodies.shapes import Cylinder
+from solver.bodies.base import Point, Scene
+from solver.bodies.shapes import Cylinder, Wall
 from solver.bodies.sponge import Sponge
 from solver.equations import NavierStokes
 from solver.equations.reporting import Reporting
@@ -21,19 +23,21 @@ from solver.validate.base import Case, Finding, mesh_for, states
 
 ARRAY = "Sangani & Acrivos, Int. J. Multiphase Flow 8 (1982) 193"
 RESISTANCE = {0.05: 15.56, 0.1: 24.83, 0.2: 51.53}  # force per length over μU, by solid fraction
+CHANNEL = "Schäfer & Turek, Notes Numer. Fluid Mech. 52 (1996) 547, case 2D-1; Nabh, PhD thesis, Heidelberg (1998)"
 STREET = "Williamson, J. Fluid Mech. 206 (1989) 579: 0.164 to 0.167 in an unbounded stream"
 _forces = compiled(lambda equation, fields: equation.on_bodies(fields, 0.0))
 
 
 @dataclass(frozen=True)
 class Cylinders(Case):
-    """Stokes flow through a square array on 64² (6 % off at this spacing) or 128² points; in full a vortex street, too.
+    """Stokes flow through a square array on 64² (6 % off at this spacing) or 128² points, and a channel at Re = 20.
 
-    It is that of a cylinder in a box of 40 × 24 diameters, of which it blocks a 24th, on 24 points a diameter.
+    The cylinder in the channel has 20 points a diameter, or 40. In full a vortex street, too: that of a cylinder in a
+    box of 40 × 24 diameters, of which it blocks a 24th, on 24 points a diameter.
     """
 
     name: ClassVar[str] = "cylinders"
-    about: ClassVar[str] = "resistance of an array of cylinders, and vortices behind one at Re = 100"
+    about: ClassVar[str] = "resistance of an array of cylinders, drag in a channel, and vortices behind one at Re = 100"
 
     def run(self) -> list[Finding]:
         n, near = (64, 0.075) if self.quick else (128, 0.02)
@@ -44,6 +48,7 @@ class Cylinders(Case):
             findings.append(
                 Finding(f"F/(μU) at solid fraction {fraction:g}", _resistance(n, fraction), known, near * known, ARRAY)
             )
+        findings += _channel(self.quick)
         return findings if self.quick else [*findings, *_street()]
 
 
@@ -56,6 +61,45 @@ def _resistance(n: int, fraction: float) -> float:
     settled = step * math.ceil(12 / (RESISTANCE[fraction] * step))
     [state] = states(flow, ETDRK3(), jnp.zeros((2, n, n)), [settled], step=step)
     return 1 / float(jnp.real(state.field["velocity"][0, 0, 0]))
+
+
+class Inflow(Sponge):
+    """A sponge that draws the flow to that of a plane channel about the middle of the box.
+
+    Args:
+        width_of_channel: H [length].
+        mean: speed of the flow [length/time].
+    """
+
+    width_of_channel: float = 1.0
+    mean: float = 1.0
+
+    def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
+        across = 2 * (at[1] - scene.lengths[1] / 2) / self.width_of_channel
+        return [1.5 * self.mean * jnp.maximum(1 - across**2, 0), 0.0]
+
+
+def _channel(quick: bool) -> list[Finding]:
+    """Steady flow past a cylinder a little off the middle of a channel with a given inflow, at Re = 20."""
+    diameter, width, mean, lengths = 0.1, 0.41, 0.2, (1.92, 0.48)
+    across, eta = (96, 0.01) if quick else (192, 0.00125)
+    grid = Grid((4 * across, across), lengths=lengths, precision="float32", mesh=mesh_for(across))
+    edge, inlet = 0.01, 0.32  # the sponge has died out two edges behind its own
+    inflow = Inflow(0.15, 0.3, 400.0, edge=edge, width_of_channel=width, mean=mean)
+    middle = (inlet + 2 * diameter, (lengths[1] - width) / 2 + 2 * diameter)
+    bodies = {
+        "cylinder": Cylinder(middle, diameter / 2, eta=eta, stream_speed=mean),
+        "walls": Wall(0.0, lengths[1] - width, eta=eta),
+        "inflow": inflow,
+    }
+    flow = NavierStokes(grid, viscosity=1e-3, bodies=bodies, energy_budget=False)
+    start = sample(lambda x, y: (inflow.towards((x, y), 0.0, flow.obstacles.scene)[0] + 0 * x, 0 * (x + y)), grid)
+    [state] = states(flow, ETDRK3(), start, [6.0], step=1.5 / (inflow.rate + 1 / eta))
+    found = {name: float(value) for name, value in _forces(flow, state.field).items()}
+    drag, lift = 5.57953523384, 0.010618948146
+    near = 0.03 if quick else 0.01
+    findings = [Finding("drag in a channel at Re = 20", found["cylinder_drag"], drag, near * drag, CHANNEL)]
+    return findings if quick else [*findings, Finding("lift there", found["cylinder_lift"], lift, 0.001, CHANNEL)]
 
 
 def _street() -> list[Finding]:
