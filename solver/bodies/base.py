@@ -161,6 +161,10 @@ class Body(Obstacle):
         """By how much it has turned since time 0 [radians]: a number in 2-D, three in 3-D; None if it never turns."""
         return None if self.rotation is None else self._integrated(self.rotation, self.rotation_phase, t)
 
+    def spin(self, t: ArrayLike) -> Any:
+        """How fast it turns [radians/time]: a number in 2-D, three in 3-D; None if it never turns."""
+        return _speed(self.angle, t, None)
+
     def _integrated(self, amplitude: Any, phase: ArrayLike, t: ArrayLike) -> Array:
         amplitude = _stacked(amplitude)
         if self.frequency is None:
@@ -205,7 +209,7 @@ class Body(Obstacle):
 
     def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
         r, _ = self._about_centre(at, t, scene)
-        along, spin = _speed(self.displacement, t, scene.dimensions), _speed(self.angle, t, None)
+        along, spin = _speed(self.displacement, t, scene.dimensions), self.spin(t)
         if spin is None:
             return along
         turning = [-spin * r[1], spin * r[0]] if scene.dimensions == 2 else cross(spin, r)
@@ -264,6 +268,19 @@ class Body(Obstacle):
         centre = self.origin(d)
         if len(centre) != d:
             raise ValueError(f"{key}.centre {list(map(known, centre))}: {d} numbers are needed")
+
+
+class Centred(Body):
+    """A body about a centre.
+
+    Args:
+        centre: a number for each direction [length].
+    """
+
+    centre: tuple[ArrayLike, ...]
+
+    def origin(self, dimensions: int) -> Sequence[Any]:
+        return self.centre
 
 
 def known(value: Any, traced: float = math.nan) -> float:

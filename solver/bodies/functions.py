@@ -12,8 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Body, Point, Scene
-from solver.bodies.shapes import Centred
+from solver.bodies.base import AXES, Body, Centred, Point, Scene
 
 
 @cache

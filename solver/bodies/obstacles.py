@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies.base import Body, Obstacle, Point, Scene, known
+from solver.bodies.free import Round, free_bodies, split_motion
 
 ONLY = "body"  # name of an obstacle that is given without one
 
@@ -37,6 +38,25 @@ class Obstacles(eqx.Module):
     def bodies(self) -> dict[str, Body]:
         """Those whose forces are of interest."""
         return {name: body for name, body in self.named.items() if isinstance(body, Body)}
+
+    @property
+    def free(self) -> dict[str, Round]:
+        """Those that the flow moves."""
+        return free_bodies(self.named)
+
+    def motion_at_start(self) -> Array:
+        """The motion of the free bodies, one after the other in the order of their names."""
+        free, d = self.free, self.scene.dimensions
+        return jnp.concatenate([free[name].motion_at_start(d) for name in sorted(free)])
+
+    def motion_of(self, motion: Array) -> dict[str, Array]:
+        """Displacement, velocity and spin of each free body, from an array of all."""
+        return split_motion(motion, self.free, self.scene.dimensions)
+
+    def at_motion(self, motion: Array) -> dict[str, Obstacle]:
+        """All obstacles by name, the free bodies where they are."""
+        moved = self.motion_of(motion)
+        return {name: self.free[name].at_motion(moved[name]) if name in moved else o for name, o in self.named.items()}
 
     def at_rest(self, at: Point) -> Array | float:
         """Σ r of those at rest [1/time]: what is made once and kept."""
@@ -122,4 +142,4 @@ def _overlap(a: Body, b: Body, scene: Scene) -> bool:
 def _same_motion(a: Body, b: Body) -> bool:
     motions: list[Sequence[Any]] = [[body.velocity, body.frequency, body.phase] for body in (a, b)]
     turns = a.rotation is not None or b.rotation is not None or a.moves or b.moves
-    return bool(eqx.tree_equal(*motions)) and not turns
+    return bool(eqx.tree_equal(*motions)) and not turns and not free_bodies({"a": a, "b": b})

@@ -13,25 +13,13 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Axis, Body, Point, Scene, known, positive, root
+from solver.bodies.base import AXES, Axis, Body, Centred, Point, Scene, known, positive, root
+from solver.bodies.free import Round, spins
 
 MOST_TRIES = 1000  # for each of many bodies that look for a place
 
 
-class Centred(Body):
-    """A body about a centre.
-
-    Args:
-        centre: a number for each direction [length].
-    """
-
-    centre: tuple[ArrayLike, ...]
-
-    def origin(self, dimensions: int) -> Sequence[Any]:
-        return self.centre
-
-
-class Cylinder(Centred):
+class Cylinder(Round):
     """A circular cylinder through the box along one axis; a disc in 2-D. d = |r| − R.
 
     Args:
@@ -59,13 +47,22 @@ class Cylinder(Centred):
     def thinnest(self, dimensions: int) -> Any:
         return math.inf if self.inverted else 2 * self.radius
 
+    def displaced(self, lengths: Sequence[float]) -> Any:
+        return math.pi * self.radius**2 * (lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1)
+
+    def gyration(self, dimensions: int) -> Any:
+        return self.radius**2 / 2
+
+    def turns_about(self, dimensions: int) -> np.ndarray:
+        return np.array([axis == self.axis for axis in AXES], float) if dimensions == 3 else np.ones(spins(2))
+
     def frontal_area(self, lengths: Sequence[float]) -> Any:
         if len(lengths) == 3 and self.axis == "x":
             return math.pi * self.radius**2
         return 2 * self.radius * (lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1)
 
 
-class Sphere(Centred):
+class Sphere(Round):
     """A sphere; a disc in 2-D. d = |r| − R.
 
     Args:
@@ -88,6 +85,12 @@ class Sphere(Centred):
 
     def thinnest(self, dimensions: int) -> Any:
         return math.inf if self.inverted else 2 * self.radius
+
+    def displaced(self, lengths: Sequence[float]) -> Any:
+        return (4 / 3 * self.radius if len(lengths) == 3 else 1) * math.pi * self.radius**2
+
+    def gyration(self, dimensions: int) -> Any:
+        return self.radius**2 * (2 / 5 if dimensions == 3 else 1 / 2)
 
     def frontal_area(self, lengths: Sequence[float]) -> Any:
         return math.pi * self.radius**2 if len(lengths) == 3 else 2 * self.radius

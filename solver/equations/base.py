@@ -19,7 +19,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, mean_square
-from solver.equations.budget import BUDGET, Budget, Changes, columns
+from solver.equations.beside import BESIDE, fields_alone
+from solver.equations.budget import Budget, Changes, columns
 from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.equations.kicks import with_work_of_kicks
@@ -69,8 +70,9 @@ class Equation(Reporting):
 
     def __check_init__(self) -> None:
         object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
-        if BUDGET in self.fields:
-            raise ValueError(f"a field named {BUDGET!r}: another name is needed, that one is taken")
+        for name in BESIDE:
+            if name in self.fields:
+                raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
         self._check_bodies()
         for name, forcing in self.forcings().items():
             if name not in self.fields:
@@ -175,7 +177,7 @@ class Equation(Reporting):
         return self._each_kind(lambda name, u_hat: self.transform_of(name).inverse(u_hat), fields)
 
     def coefficients(self, fields: Fields) -> Fields:
-        return fields
+        return fields_alone(fields)
 
     def check(self) -> None:
         """Trace the dynamics on shapes alone; touches no device.
@@ -188,7 +190,7 @@ class Equation(Reporting):
         if not isinstance(linear, LinearOperator):
             raise ValueError(f"{_who(self)}: linear() gives {type(linear).__name__}; a Diagonal or Matrix is needed")
         try:
-            linear.check({name: field.shape for name, field in given.items()})
+            linear.check({name: field.shape for name, field in fields_alone(given).items()})
         except ValueError as error:
             raise ValueError(f"{_who(self)}: {error}") from None
         t = jax.ShapeDtypeStruct((), self.grid.dtype)

@@ -9,9 +9,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.equations.beside import BUDGET
 from solver.operators import Fields
-
-BUDGET = "budget"  # beside the fields, in what a stepper moves
 
 Budget = Mapping[str, Mapping[str, Array]]  # energy → cause → rate
 

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.budget import BUDGET, Changes, columns, stacked, without_budget
+from solver.equations.beside import BUDGET, beside, fields_alone
+from solver.equations.budget import Changes, columns, stacked, without_budget
 from solver.equations.kicks import kicks, prepared_kicks, with_work_of_kicks, work_of_kicks
 from solver.equations.manifold import constrained
 from solver.equations.system import forcing_key
@@ -26,8 +27,9 @@ SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 class Driven(eqx.Module):
     """An `Equation` during one step, with all that a stepper needs of it.
 
-    Fields may have an entry `budget` beside those of the equation: the integrals over time of what changes the
-    energies, which have no linear part. So whatever the method is, the budget is integrated as the fields are.
+    Fields may have entries beside those of the equation, which have no linear part (`equations.beside`): `budget`, the
+    integrals over time of what changes the energies, and `motion`, of the bodies that the flow moves. So whatever the
+    method is, these are integrated as the fields are.
 
     Args:
         equation: what is solved.
@@ -51,8 +53,8 @@ class Driven(eqx.Module):
         return self.equation.grid
 
     def linear(self) -> LinearOperator:
-        """The equation's L, and 0 for the budget."""
-        return WithBudget(self.equation.linear(), 0.0)
+        """The equation's L, and 0 for what stands beside the fields."""
+        return WithNumbers(self.equation.linear(), 0.0)
 
     def starting(self, fields: Fields, t: ArrayLike) -> Driven:
         """The same equation, for the step that starts from these fields at time t."""
@@ -97,14 +99,15 @@ class Driven(eqx.Module):
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
         if BUDGET not in fields:
             return total
-        changes = Changes(self.equation.linear().apply(own), nonlinear, forces)
+        changes = Changes(self.equation.linear().apply(fields_alone(own)), nonlinear, forces)
         rates = columns(with_work_of_kicks(self.equation, self.equation.budget(own, changes)))
         return {**total, BUDGET: stacked(rates).astype(fields[BUDGET].dtype)}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
         """What each forcing adds to u_t; a forcing with `needs_change` is given what else changes its field."""
         forces, forcings = {}, self.equation.forcings()
-        linear = self.equation.linear().apply(own) if any(f.needs_change for f in forcings.values()) else {}
+        needed = any(f.needs_change for f in forcings.values())
+        linear = self.equation.linear().apply(fields_alone(own)) if needed else {}
         for name, forcing in forcings.items():
             change = (linear[name] + nonlinear[name],) if forcing.needs_change else ()
             forces[name] = forcing.force(self.forcing[name], own[name], self.equation.grid_of(name), *change)
@@ -117,7 +120,7 @@ class Driven(eqx.Module):
         """
         if self.equation.keeps_constraints:
             return nonlinear
-        return constrained(nonlinear, self.equation.fields, self.grid)
+        return {**nonlinear, **constrained(fields_alone(nonlinear), self.equation.fields, self.grid)}
 
     def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
         """What the forcings that kick make of the size of a step alone, by field name; empty where none does."""
@@ -144,8 +147,8 @@ class Driven(eqx.Module):
         return after
 
     def to_manifold(self, fields: Fields) -> Fields:
-        """As `equation.to_manifold`; the budget stays as it is."""
-        return {**fields, **self.equation.to_manifold(without_budget(fields))}
+        """As `equation.to_manifold`; what stands beside the fields stays as it is."""
+        return {**fields, **self.equation.to_manifold(fields_alone(fields))}
 
     def rate(self, fields: Fields) -> Array:
         """As `equation.rate`, which is not given the budget."""
@@ -166,8 +169,8 @@ class Driven(eqx.Module):
         return eqx.tree_at(lambda equation: equation.shift, self.equation, shift, is_leaf=lambda leaf: leaf is None)
 
 
-class WithBudget(LinearOperator):
-    """An operator on fields, and the number that stands in its place where L is 0, for the budget.
+class WithNumbers(LinearOperator):
+    """An operator on fields, and the number that stands in its place where L is 0, for the numbers beside them.
 
     Args:
         operator: L, or a function of it.
@@ -178,17 +181,17 @@ class WithBudget(LinearOperator):
     at_zero: ArrayLike
 
     def apply(self, fields: Fields) -> Fields:
-        own = self.operator.apply(without_budget(fields))
-        return {**own, BUDGET: self.at_zero * fields[BUDGET]} if BUDGET in fields else own
+        numbers = {name: self.at_zero * values for name, values in beside(fields).items()}
+        return {**self.operator.apply(fields_alone(fields)), **numbers}
 
-    def exp(self, t: ArrayLike) -> WithBudget:
-        return WithBudget(self.operator.exp(t), 1.0)
+    def exp(self, t: ArrayLike) -> WithNumbers:
+        return WithNumbers(self.operator.exp(t), 1.0)
 
-    def phi(self, weights: Mapping[int, float], t: ArrayLike) -> WithBudget:
-        return WithBudget(self.operator.phi(weights, t), sum(a / math.factorial(k) for k, a in weights.items()))
+    def phi(self, weights: Mapping[int, float], t: ArrayLike) -> WithNumbers:
+        return WithNumbers(self.operator.phi(weights, t), sum(a / math.factorial(k) for k, a in weights.items()))
 
-    def solve(self, a: ArrayLike, b: ArrayLike) -> WithBudget:
-        return WithBudget(self.operator.solve(a, b), 1 / a)
+    def solve(self, a: ArrayLike, b: ArrayLike) -> WithNumbers:
+        return WithNumbers(self.operator.solve(a, b), 1 / a)
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.operator.check(shapes)

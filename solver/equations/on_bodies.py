@@ -19,7 +19,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies import Body, Obstacles
-from solver.bodies.base import AXES, cross, known
+from solver.bodies.base import AXES, Scene, cross, known
+from solver.bodies.free import Round
 from solver.grid import Grid
 
 SETTLING = 20.0  # times η, in which the flow inside has come to follow a body
@@ -37,20 +38,40 @@ def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLi
         t: time.
     """
     found: dict[str, Array] = {}
-    at, scene, t = grid.coordinates(), obstacles.scene, jnp.asarray(t, grid.dtype)
     for name, body in obstacles.bodies.items():
-        mask, growth = jax.jvp(lambda t, body=body: body.mask(at, t, scene), (t,), (jnp.ones_like(t),))
-        relative = [v - s for v, s in zip(u, body.towards(at, t, scene), strict=True)]
-        strength, inertia = mask / body.penalisation_time(scene), mask * change + growth * u
-        density = [strength * v + i for v, i in zip(relative, inertia, strict=True)]
-        force = [_integral(f, grid) for f in density]
-        torque = [_integral(m, grid) for m in _moments(body.about_centre(at, t, scene), density)]
-        found[f"{name}_slip"] = _slip(mask, relative, grid)
+        force, torque, slip = _load(body, obstacles.scene, grid, u, change, t)
+        found[f"{name}_slip"] = slip
         found |= dict(zip(_columns(name, body, grid.dimensions), [*force, *torque], strict=False))
         if body.stream_speed is not None:
             size = 0.5 * jnp.asarray(body.stream_speed) ** 2 * body.area(obstacles.scene.lengths)
             found |= {f"{name}_drag": force[0] / size, f"{name}_lift": force[1] / size}
+    for name, body in obstacles.free.items():
+        found |= dict(zip(_motion_columns(name, grid.dimensions), _place_and_speed(body, grid), strict=True))
     return {column: jnp.asarray(value, grid.dtype) for column, value in found.items()}
+
+
+def motion_rates(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLike) -> Array:
+    """The time derivative of the motion of the bodies that the flow moves, where they are; see `forces`."""
+    free, scene = obstacles.free, obstacles.scene
+    rates = []
+    for _, body in sorted(free.items()):
+        force, torque, _ = _load(body, scene, grid, u, change, t)
+        rates.append(body.accelerations(force, torque, scene))
+    return jnp.concatenate(rates)
+
+
+def _load(
+    body: Body, scene: Scene, grid: Grid, u: Array, change: Array, t: ArrayLike
+) -> tuple[list[Array], list[Array], Array]:
+    """Force and torque of the flow on a body, and its slip."""
+    at, t = grid.coordinates(), jnp.asarray(t, grid.dtype)
+    mask, growth = jax.jvp(lambda t: body.mask(at, t, scene), (t,), (jnp.ones_like(t),))
+    relative = [v - s for v, s in zip(u, body.towards(at, t, scene), strict=True)]
+    strength, inertia = mask / body.penalisation_time(scene), mask * change + growth * u
+    density = [strength * v + i for v, i in zip(relative, inertia, strict=True)]
+    force = [_integral(f, grid) for f in density]
+    torque = [_integral(m, grid) for m in _moments(body.about_centre(at, t, scene), density)]
+    return force, torque, _slip(mask, relative, grid)
 
 
 def units(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
@@ -61,6 +82,10 @@ def units(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
             found[column] = f"length^{dimensions + 1 + (i >= dimensions)}/time^2"
         coefficients = ["slip"] if body.stream_speed is None else ["slip", "drag", "lift"]
         found |= {f"{name}_{coefficient}": "1" for coefficient in coefficients}
+    for name in obstacles.free:
+        columns = _motion_columns(name, dimensions)
+        kinds = ["length"] * dimensions + ["length/time"] * dimensions
+        found |= dict(zip(columns, [*kinds, *["1/time"] * (len(columns) - len(kinds))], strict=True))
     return found
 
 
@@ -80,6 +105,19 @@ def warnings(obstacles: Obstacles, row: Mapping[str, float], t: float) -> list[s
 def _columns(name: str, body: Body, dimensions: int) -> list[str]:
     forces_along = [f"{name}_force_{axis}" for axis in AXES[:dimensions]]
     return forces_along + ([f"{name}_torque"] if dimensions == 2 else [f"{name}_torque_{axis}" for axis in AXES])
+
+
+def _motion_columns(name: str, dimensions: int) -> list[str]:
+    axes = AXES[:dimensions]
+    spins = [f"{name}_spin"] if dimensions == 2 else [f"{name}_spin_{axis}" for axis in AXES]
+    return [*(f"{name}_{axis}" for axis in axes), *(f"{name}_velocity_{axis}" for axis in axes), *spins]
+
+
+def _place_and_speed(body: Round, grid: Grid) -> list[Array]:
+    """Where the centre of a free body is, not wrapped; its velocity; its spin."""
+    d = grid.dimensions
+    motion = body.motion_at_start(d) if body.motion is None else body.motion
+    return [motion[i] + body.centre[i] for i in range(d)] + list(motion[d:])
 
 
 def _slip(mask: Array, relative: Sequence[Array], grid: Grid) -> Array:

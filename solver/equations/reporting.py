@@ -70,8 +70,12 @@ class Reporting(PeriodicSystem):
         """Units of these columns."""
         return {}
 
-    def mask_of_bodies(self) -> Mask | None:
-        """The mask χ of the bodies of this equation, 1 in a solid and 0 in the fluid; None if it has no bodies."""
+    def mask_of_bodies(self, fields: Fields) -> Mask | None:
+        """The mask χ of the bodies of this equation, 1 in a solid and 0 in the fluid; None if it has no bodies.
+
+        Args:
+            fields: with `motion` beside them, where the flow moves bodies.
+        """
         return None
 
     def spectra(self, fields: Fields) -> dict[str, Array]:

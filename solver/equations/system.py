@@ -247,6 +247,10 @@ class PeriodicSystem(eqx.Module):
     def coefficients(self, fields: Fields) -> Fields:
         """Fourier coefficients, from what a state holds."""
 
+    def motion_at_start(self) -> dict[str, Array]:
+        """The entry `motion` that stands beside the fields where the flow moves bodies; empty where it moves none."""
+        return {}
+
     def constrain(self, fields: Fields) -> Fields:
         """A condition of the equation's own on what a state holds, met after every step; none by default.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -15,12 +16,13 @@ from solver.bodies import Obstacles
 from solver.bodies.base import Scene, known
 from solver.bodies.obstacles import by_name
 from solver.equations.base import Equation
+from solver.equations.beside import MOTION, fields_alone
 from solver.equations.budget import Budget, Changes
 from solver.equations.damping import require_powers
 from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
 from solver.equations.evaluated import KEPT, OBSTACLES, SPACING, AtPoints, GridModes, LargeMode, Rows
 from solver.equations.manifold import without_mean
-from solver.equations.on_bodies import forces, units, warnings
+from solver.equations.on_bodies import forces, motion_rates, units, warnings
 from solver.equations.reported import Reported, whole
 from solver.equations.reporting import Mask
 from solver.equations.system import require
@@ -118,22 +120,48 @@ class Written(Reported):
         obstacles = self.obstacles
         assert obstacles is not None
         obstacles.check("body")
+        for name, body in obstacles.free.items():
+            if self.text.penalised not in self.fields:
+                raise ValueError(
+                    f"body.{name}.mass {body.mass}: {self.name} moves no velocity by itself, from whose change the "
+                    "force on a free body could be told; without a mass it moves as it is told"
+                )
 
     def on_bodies(self, fields: Fields, t: ArrayLike) -> dict[str, Array]:
         """Forces and torques on the bodies by column of the series, `NAME_force_x`; costs an evaluation of N."""
-        obstacles = self.obstacles
+        placed = self.at_motion(fields)
+        obstacles = placed.obstacles
         name = self.text.penalised
         if obstacles is None or not obstacles.bodies or not name:
             return {}
         if name in self.fields:
-            linear, rest = self.linear().apply(fields)[name], self.nonlinear(fields, t)[name]
-            values = self.transform_of(name).inverse(jnp.concatenate([fields[name], linear + rest]))
-            u, change = jnp.split(values, 2)
+            u, change = placed._velocity_and_change(fields, self.nonlinear(fields, t))
         else:
             hats = jnp.stack([self._rows(fields).whole(part) for part in vector_of(name, self.worked.less)])
             u = self.transform.inverse(hats)
             change = jnp.zeros_like(u)
         return forces(obstacles, self.grid, u, change, t)
+
+    def _velocity_and_change(self, fields: Fields, nonlinear: Fields) -> list[Array]:
+        """u and its u_t without forcings, at the points; in 3-D six transforms."""
+        name = self.text.penalised
+        change = self.linear().apply(fields_alone(fields))[name] + nonlinear[name]
+        return jnp.split(self.transform_of(name).inverse(jnp.concatenate([fields[name], change])), 2)
+
+    def at_motion(self, fields: Fields) -> Written:
+        """This equation with the bodies that the flow moves where `fields` says that they are."""
+        obstacles = self.obstacles
+        if MOTION not in fields or obstacles is None or not obstacles.free:
+            return self
+        moved: Written = eqx.tree_at(lambda e: e.bodies, self, obstacles.at_motion(fields[MOTION]))
+        return moved
+
+    def motion_at_start(self) -> dict[str, Array]:
+        obstacles = self.obstacles
+        return {} if obstacles is None or not obstacles.free else {MOTION: obstacles.motion_at_start()}
+
+    def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
+        return {**super().field_shapes(), **jax.eval_shape(self.motion_at_start)}
 
     def fastest_decay(self) -> float:
         obstacles = self.obstacles
@@ -148,8 +176,8 @@ class Written(Reported):
         obstacles = self.obstacles
         return {} if obstacles is None or not self.text.penalised else units(obstacles, self.grid.dimensions)
 
-    def mask_of_bodies(self) -> Mask | None:
-        obstacles = self.obstacles
+    def mask_of_bodies(self, fields: Fields) -> Mask | None:
+        obstacles = self.at_motion(fields).obstacles
         return obstacles.mask if obstacles is not None and obstacles.bodies else None
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
@@ -299,10 +327,21 @@ class Written(Reported):
 
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
         """N(u, t), and the largest of a number at the points."""
-        rows, found = self._carried_out(self.worked.plan, fields, t, largest)
+        placed = self.at_motion(fields)
+        rows, found = placed._carried_out(self.worked.plan, fields, t, largest)
         changes = self._by_field(rows, self.worked.changes)
         mean_free = [name for name, field in self.fields.items() if field.zero_mean]
-        return {**changes, **{name: without_mean(changes[name], self.grid_of(name)) for name in mean_free}}, found
+        changes |= {name: without_mean(changes[name], self.grid_of(name)) for name in mean_free}
+        return changes | placed._motion_rates(fields, changes, t), found
+
+    def _motion_rates(self, fields: Fields, changes: Fields, t: ArrayLike) -> Fields:
+        """What changes the entry `motion`, where `fields` has one."""
+        if MOTION not in fields:
+            return {}
+        obstacles = self.obstacles
+        assert obstacles is not None
+        u, change = self._velocity_and_change(fields, changes)
+        return {MOTION: motion_rates(obstacles, self.grid, u, change, t).astype(fields[MOTION].dtype)}
 
     def _carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None

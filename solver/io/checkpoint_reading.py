@@ -94,7 +94,8 @@ def state_from(
 
     def entry(leaf: Leaf) -> Any:
         if not leaf.storage.is_split:
-            return _value(manifest, leaf, where)
+            value = _value(manifest, leaf, where)
+            return _whole(value, leaf, equation.grid) if leaf.name.startswith("field/") else value
         _check_array(manifest["arrays"].get(leaf.name), leaf, equation.grid, where)
         return load(leaf)
 
@@ -122,6 +123,12 @@ def _has(manifest: Mapping[str, Any], leaf: Leaf, grid: Grid) -> bool:
         return entry is not None and _outline(entry) == outline_of(leaf, grid)
     entry = manifest["values"].get(leaf.name)
     return entry is not None and np.shape(entry["value"]) == leaf.value.shape
+
+
+def _whole(value: Any, leaf: Leaf, grid: Grid) -> jax.Array:
+    """Numbers beside the fields as steps have them: whole on each device. No communication."""
+    sharding = leaf.storage.sharding(np.ndim(value), grid)
+    return jax.make_array_from_callback(np.shape(value), sharding, lambda index: value[index])
 
 
 def _value(manifest: Mapping[str, Any], leaf: Leaf, where: str) -> Any:

@@ -9,6 +9,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.base import Equation
+from solver.equations.beside import fields_alone
 from solver.equations.manifold import distances, on_manifold
 from solver.equations.system import PeriodicSystem, compiled
 from solver.steppers.state import State
@@ -43,14 +44,15 @@ def check_first_change(equation: PeriodicSystem, state: State) -> None:
 @compiled
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
     """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
-    fields = on_manifold(fields, equation.fields, equation.grid)  # a state that is not is put back by the first step
+    # a state that is not on it is put back by the first step
+    fields = {**fields, **on_manifold(fields_alone(fields), equation.fields, equation.grid)}
     driven = equation.at_step(forcing, key, step)
     change = driven.nonlinear(fields, t)
     kicked = driven.kicked(fields, driven.prepare_kicks(jnp.ones_like(t)))
     change = {name: n + (kicked[name] - fields[name]) for name, n in change.items()}
     rate = equation.rate(fields)
     shares = {}
-    for name, parts in distances(change, equation.fields, equation.grid).items():
+    for name, parts in distances(fields_alone(change), equation.fields, equation.grid).items():
         grid = equation.grid_of(name)
         parts = {**parts, "of modes that the grid does not keep": _outside(change[name], grid)}
         norm = jnp.sqrt(mean_square(change[name], grid))

@@ -15,6 +15,7 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.equations.base import SplitEquation
+from solver.equations.beside import beside
 from solver.equations.derived import Derived, derived_quantities
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
@@ -111,6 +112,7 @@ class Selection:
             name: resample(u_hat, equation.grid_of(name), coarse.grid_of(name))
             for name, u_hat in equation.coefficients(fields).items()
         }
+        hats |= beside(fields)
         if isinstance(coarse, SplitEquation):  # its fields are values at the points
             hats = {name: coarse.transform_of(name).inverse(u_hat) for name, u_hat in hats.items()}
         return coarse, hats
@@ -127,11 +129,12 @@ def _mask_of_bodies(equation: Reporting, grid: Grid, t: ArrayLike) -> dict[str, 
 
     A field that has this name keeps it. Every device makes its own part. No communication.
     """
-    mask = equation.mask_of_bodies()
-    if mask is None or BODIES in equation.fields:
+    if equation.mask_of_bodies({}) is None or BODIES in equation.fields:
         return {}
 
     def at_points(fields: Fields) -> Array:
+        mask = equation.mask_of_bodies(fields)
+        assert mask is not None
         made = jnp.asarray(mask(grid.coordinates(), t), grid.dtype)
         return placed(jnp.broadcast_to(made, grid.physical_shape), grid.physical_sharding())
 

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
 from solver.equations import reporting
+from solver.equations.beside import fields_alone
 from solver.equations.budget import imbalance
 from solver.equations.manifold import distances
 from solver.equations.reporting import Reporting
@@ -132,7 +133,7 @@ def _reported(equation: Reporting, fields: Fields, dt: ArrayLike, t: ArrayLike) 
     properties; tails of their spectra."""
     energies = reporting.energies(equation, fields)
     row, conserved = {**equation.series(fields, dt), **equation.on_bodies(fields, t)}, equation.conserved(fields)
-    astray = distances(fields, equation.fields, equation.grid)
+    astray = distances(fields_alone(fields), equation.fields, equation.grid)
     return row, conserved, reporting.conserved_scales(equation, fields), energies, astray, tails(equation, fields)
 
 

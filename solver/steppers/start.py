@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.equations import reporting
-from solver.equations.budget import BUDGET, with_budget
+from solver.equations.beside import BUDGET, MOTION
+from solver.equations.budget import with_budget
 from solver.equations.system import PeriodicSystem, compiled
 from solver.grid import Storage
 from solver.operators import Fields
@@ -69,6 +70,7 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
     equation.check()
     columns, shapes = reporting.budget_columns(equation), equation.physical_shapes()
     fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
+    fields |= equation.motion_at_start()
     budget = {name: jnp.asarray(np.float64(0)) for name in columns}
     history = stepper.start(equation, with_budget(fields, budget))
     made = {
@@ -101,7 +103,9 @@ def _field_storage(equation: PeriodicSystem) -> dict[str, Storage]:
 def _history_storage(equation: PeriodicSystem, stepper: Stepper, history: Any) -> dict[str, Storage]:
     """How the arrays of a stepper's history are stored, as the stepper declares it, by path in the state."""
     fields = equation.field_storage()
-    entries = {**fields, BUDGET: HOST} if reporting.budget_columns(equation) else fields
+    numbers = [BUDGET] if reporting.budget_columns(equation) else []
+    numbers += [MOTION] if MOTION in equation.field_shapes() else []
+    entries = {**fields, **dict.fromkeys(numbers, HOST)}
     declared = stepper.history_storage(entries)
     return declare(f"stepper {stepper.name}", "history_storage", "history", history, declared, equation.grid)
 
