@@ -20,6 +20,7 @@ AXES = ("x", "y", "z")
 Axis: TypeAlias = Literal["x", "y", "z"]
 Point: TypeAlias = Sequence[Any]  # an array for each axis, which broadcast against each other
 SECOND_ORDER = 2.64822828  # δ/√(ην) with which the mean flow does not see the wall displaced
+LEAST_FLUID = 0.01  # in solids that a scalar does not enter, so that the equation for it has no singularity
 SPACINGS = 3.0  # across the layer, where η is not given
 
 
@@ -52,9 +53,16 @@ class Obstacle(eqx.Module):
 
     Class attributes:
         name: in run files: the key `shape` of a body.
+
+    Args:
+        fixed: names of scalars that are drawn to a value in the same way, static.
+        values: of them, a number each.
     """
 
     name: ClassVar[Any] = ClassName()
+
+    fixed: tuple[str, ...] = eqx.field(default=(), kw_only=True, static=True, converter=tuple)
+    values: tuple[ArrayLike, ...] = eqx.field(default=(), kw_only=True, converter=tuple)
 
     @property
     @abstractmethod
@@ -85,6 +93,11 @@ class Obstacle(eqx.Module):
             ValueError: what was given, and what is needed.
         """
 
+    def check_values(self, key: str) -> None:
+        """Refuse values of scalars that are not as many as their names."""
+        if len(self.values) != len(self.fixed):
+            raise ValueError(f"{key}.values {list(self.values)}: {len(self.fixed)} are needed, one for each of fixed")
+
 
 class Body(Obstacle):
     """A solid body, by volume penalisation: r = χ/η, χ = ½(1 − tanh(2d/δ)), d the distance from its surface.
@@ -108,6 +121,8 @@ class Body(Obstacle):
         inverted: whether the fluid is inside and the solid outside, static.
         stream_speed: U of the stream in which the body stands [length/time]: the series then has the coefficients of
             drag and lift, F/(½U²A).
+        sealed: names of the scalars that do not pass its surface, static. One that is neither fixed nor sealed goes
+            through the body.
         reference_area: A of these coefficients: [length²] in 3-D, [length] in 2-D; that across the stream along x by
             default, where the shape knows it.
 
@@ -125,6 +140,7 @@ class Body(Obstacle):
     inverted: bool = eqx.field(default=False, kw_only=True, static=True)
     stream_speed: ArrayLike | None = eqx.field(default=None, kw_only=True)
     reference_area: ArrayLike | None = eqx.field(default=None, kw_only=True)
+    sealed: tuple[str, ...] = eqx.field(default=(), kw_only=True, static=True, converter=tuple)
 
     moves: ClassVar[bool] = False
 
@@ -194,15 +210,28 @@ class Body(Obstacle):
         """δ, the thickness of the layer in which χ falls from 1 to 0 [length]."""
         return SECOND_ORDER * (self.penalisation_time(scene) * scene.viscosity) ** 0.5
 
+    def from_surface(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+        """`distance` at points of the box [length]."""
+        return self.distance(self._about_centre(at, t, scene)[1], t)
+
+    def layers_deep(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+        """4 times the depth below the surface, in thicknesses of the layer; negative in the fluid."""
+        d = self.from_surface(at, t, scene)
+        return 4 * (d if self.inverted else -d) / self.layer(scene)
+
     def mask(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
         """χ at points: 1 in the solid, 0 in the fluid."""
-        _, own = self._about_centre(at, t, scene)
-        return self.falling(self.distance(own, t), scene)
+        return jax.nn.sigmoid(self.layers_deep(at, t, scene))  # the same as ½(1 − tanh(2d/δ)), and faster
 
-    def falling(self, d: Array, scene: Scene) -> Array:
-        """χ of a distance from the surface."""
-        depth = d if self.inverted else -d
-        return jax.nn.sigmoid(4 * depth / self.layer(scene))  # the same as ½(1 − tanh(2d/δ)), and faster
+    def slope_of_fluid(self, at: Point, t: ArrayLike, scene: Scene) -> list[Array]:
+        """∇ψ/ψ along each axis [1/length], ψ = 1 − χ + ε the share of the fluid, with ε so that ψ is never zero."""
+        made: list[Array] = []
+        for axis in range(scene.dimensions):
+            along = [jnp.ones_like(x) if i == axis else jnp.zeros_like(x) for i, x in enumerate(at)]
+            z, slope = jax.jvp(lambda *at: self.layers_deep(at, t, scene), tuple(at), tuple(along))
+            fluid = jax.nn.sigmoid(-z)
+            made.append(-slope * jax.nn.sigmoid(z) * fluid / (fluid + LEAST_FLUID))
+        return made
 
     def strength(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
         return self.mask(at, t, scene) / self.penalisation_time(scene)
@@ -263,6 +292,9 @@ class Body(Obstacle):
             if given is not None and np.shape(given) != shape:
                 many = "one number is" if shape == () else f"{shape[0]} numbers are"
                 raise ValueError(f"{key}.{name} {given}: {many} needed in {d} dimensions")
+        self.check_values(key)
+        if both := sorted(set(self.fixed) & set(self.sealed)):
+            raise ValueError(f"{key}: {both[0]} is fixed and sealed; one of them is needed")
         if self.frequency is not None and not known(self.frequency, 1.0) > 0:
             raise ValueError(f"{key}.frequency {self.frequency}: a positive number is needed")
         centre = self.origin(d)

@@ -62,18 +62,40 @@ class Obstacles(eqx.Module):
         """Σ r of those at rest [1/time]: what is made once and kept."""
         return sum((o.strength(at, 0.0, self.scene) for o in self.named.values() if o.is_at_rest), start=0.0)
 
-    def moving(self, at: Point, t: ArrayLike) -> tuple[Array | float, Array | float, list[Array | float]]:
-        """Σ r of the others, and of the bodies among them [1/time]; Σ r u_s along each axis [length/time²]."""
+    def moving(self, at: Point, t: ArrayLike) -> tuple[Array | float, list[Array | float]]:
+        """Σ r of the others [1/time]; Σ r u_s along each axis [length/time²]."""
         total: Array | float = 0.0
-        of_bodies: Array | float = 0.0
         sources: list[Array | float] = [0.0] * self.scene.dimensions
         for obstacle in self.named.values():
             if not obstacle.is_at_rest:
                 strength, target = obstacle.strength(at, t, self.scene), obstacle.towards(at, t, self.scene)
                 total = total + strength
-                of_bodies = of_bodies + strength if isinstance(obstacle, Body) else of_bodies
                 sources = [s if _is_zero(u) else s + strength * u for s, u in zip(sources, target, strict=True)]
-        return total, of_bodies, sources
+        return total, sources
+
+    @property
+    def conditions(self) -> frozenset[tuple[str, str]]:
+        """Scalar, and `fixed` or `sealed`, of what is done to scalars."""
+        fixed = {(name, "fixed") for obstacle in self.named.values() for name in obstacle.fixed}
+        return frozenset(fixed | {(name, "sealed") for body in self.bodies.values() for name in body.sealed})
+
+    def fixing(self, scalar: str, at: Point, t: ArrayLike) -> tuple[Array | float, Array | float]:
+        """Σ r of the bodies and sponges in which a scalar has a value [1/time], and Σ r times the value."""
+        strength: Array | float = 0.0
+        source: Array | float = 0.0
+        for obstacle in self.named.values():
+            if scalar in obstacle.fixed:
+                r = obstacle.strength(at, t, self.scene)
+                strength, source = strength + r, source + r * obstacle.values[obstacle.fixed.index(scalar)]
+        return strength, source
+
+    def sealing(self, scalar: str, at: Point, t: ArrayLike) -> list[Array | float]:
+        """Σ ∇ψ/ψ along each axis of the bodies whose surface a scalar does not pass [1/length]."""
+        slopes: list[Array | float] = [0.0] * self.scene.dimensions
+        for body in self.bodies.values():
+            if scalar in body.sealed:
+                slopes = [s + g for s, g in zip(slopes, body.slope_of_fluid(at, t, self.scene), strict=True)]
+        return slopes
 
     def fastest(self) -> Array:
         """The largest rate anywhere, where they do not overlap [1/time]."""

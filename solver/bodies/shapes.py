@@ -227,13 +227,13 @@ class Cylinders(Body):
         if not self.gap >= 0:
             raise ValueError(f"gap {self.gap}: zero or more is needed")
 
-    def mask(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
+    def from_surface(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
         axes = self._across(scene.dimensions)
         nearest: Any = math.inf
         for centre in self.places(tuple(scene.lengths[axis] for axis in axes)):
             r = scene.wrapped([at[a] - c for a, c in zip(axes, centre, strict=True)], axes)
             nearest = jnp.minimum(nearest, root(sum(x * x for x in r)) - self.radius)
-        return self.falling(nearest, scene)
+        return jnp.asarray(nearest)
 
     def places(self, lengths: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
         """The centres in a cross-section of these sides [length].
@@ -244,7 +244,7 @@ class Cylinders(Body):
         return _places(self.count, 2 * self.radius + self.gap, self.seed, lengths)
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
-        raise NotImplementedError("of many bodies, which `mask` has")
+        raise NotImplementedError("of many bodies, which `from_surface` has")
 
     def origin(self, dimensions: int) -> Sequence[Any]:
         return [0.0] * dimensions

@@ -14,7 +14,7 @@ from solver.bodies.base import AXES, Axis, Obstacle, Point, Scene, known, positi
 
 
 class Sponge(Obstacle):
-    """A layer with smooth edges across one axis in which the flow is drawn towards a uniform one.
+    """A layer with smooth edges across one axis in which the flow, and scalars, are drawn towards uniform ones.
 
     r = rate·½(tanh((s + w/2)/e) − tanh((s − w/2)/e)), s the distance from its middle along the axis. Inflow and outflow
     in a periodic box, or the end of waves.
@@ -58,6 +58,7 @@ class Sponge(Obstacle):
 
     def check(self, key: str, scene: Scene) -> None:
         d = scene.dimensions
+        self.check_values(key)
         if self.axis not in AXES[:d]:
             raise ValueError(f"{key}.axis {self.axis!r}: this grid has {', '.join(AXES[:d])}")
         place = AXES.index(self.axis)

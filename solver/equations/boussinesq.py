@@ -30,7 +30,8 @@ def _text(dimensions: int) -> Text:
             " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
             " + cause(body, penalise(velocity))",
             "dt(buoyancy) = -velocity@grad(buoyancy) - cause(stratification, buoyancy_frequency**2*velocity.up)"
-            " + cause(diffusivity, diffusivity*lap(buoyancy) + hyper(buoyancy, hyperdiffusivity, hyper_order))",
+            " + cause(diffusivity, diffusivity*lap(buoyancy) + hyper(buoyancy, hyperdiffusivity, hyper_order))"
+            " + cause(body, penalise(buoyancy, diffusivity))",
             "div(velocity) = 0",
         ],
         fields={"velocity": "vector", "buoyancy": "scalar"},

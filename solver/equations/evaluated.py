@@ -16,7 +16,7 @@ from solver.equations.turned import Turned
 from solver.grid import Grid
 from solver.mesh import on_gpu
 from solver.written.components import ONE
-from solver.written.obstacles import FUNCTIONS as OBSTACLE_FUNCTIONS, OF_BODIES, SOURCES, STRENGTH
+from solver.written.obstacles import FIXED, FIXED_AT, SEALED, SOURCES, STRENGTH, is_of_obstacles
 from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
 from solver.written.tree import (
@@ -282,7 +282,7 @@ class AtPoints:
     def has_obstacles(self) -> bool:
         """Whether the products hold what bodies and sponges do."""
         parts = (part for node in self.products for part in node.walk())
-        return any(isinstance(part, Call) and part.function in OBSTACLE_FUNCTIONS for part in parts)
+        return any(isinstance(part, Call) and is_of_obstacles(part.function) for part in parts)
 
 
 class _Point:
@@ -298,7 +298,7 @@ class _Point:
         functions: Mapping[str, Any],
     ) -> None:
         self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions
-        self.acting: dict[str, Any] | None = None  # what bodies do here
+        self.acting: dict[str, Any] = {}  # what bodies do here, by function
 
     def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
         """The value of an expression."""
@@ -338,7 +338,7 @@ class _Point:
                 return COMPARED[sign](*(self.words["real"](self.value(side)) for side in (left, right)))
             case Call("cause", (_, term)):
                 return self.value(term)
-            case Call(function, arguments) if function in OBSTACLE_FUNCTIONS:
+            case Call(function, arguments) if is_of_obstacles(function):
                 return self.obstacles(function, *map(self.value, arguments))
             case Call(function, arguments) if function in self.functions:
                 return self.called(function, *map(self.value, arguments))
@@ -350,12 +350,20 @@ class _Point:
         """What bodies and sponges do at the points: how strongly they act, or their strength times their velocity."""
         *places, t = at
         obstacles = self.numbers[OBSTACLES]
-        if self.acting is None:  # asked for several times at the same points
-            strength, of_bodies, sources = obstacles.moving(places, t)
+        if function in self.acting:  # asked for several times at the same points
+            return self.acting[function]
+        scalar = function.partition("_of_")[2]
+        if function in (STRENGTH, *SOURCES):
+            strength, sources = obstacles.moving(places, t)
             at_rest = self.places[KEPT] if KEPT in self.places else obstacles.at_rest(places)
-            names = (STRENGTH, OF_BODIES, *SOURCES)
-            self.acting = dict(zip(names, (at_rest + strength, at_rest + of_bodies, *sources), strict=False))
-        return self.acting[function]
+            found = dict(zip((STRENGTH, *SOURCES), (at_rest + strength, *sources), strict=False))
+        elif function.startswith((FIXED, FIXED_AT)):
+            found = dict(zip((FIXED + scalar, FIXED_AT + scalar), obstacles.fixing(scalar, places, t), strict=True))
+        else:
+            slopes = obstacles.sealing(scalar, places, t)
+            found = {kind + scalar: slope for kind, slope in zip(SEALED, slopes, strict=False)}
+        self.acting |= found
+        return found[function]
 
     def called(self, function: str, *given: Any) -> Any:
         """What a function of the user's gives: one number for each point, real of real ones."""

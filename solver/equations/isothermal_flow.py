@@ -40,7 +40,7 @@ class IsothermalFlow(Written):
             " + viscosity*(lap(velocity) + grad(div(velocity))/3)"
             " + viscosity*(2*sym(grad(velocity))@grad(log_density) - 2/3*div(velocity)*grad(log_density))"
             " + penalise(velocity)",
-            "dt(log_density) = -velocity@grad(log_density) - div(velocity)",
+            "dt(log_density) = -velocity@grad(log_density) - div(velocity) + penalise(log_density, 0)",
         ),
         fields={"velocity": "vector", "log_density": "scalar"},
         units={"velocity": "length/time", "log_density": "1"},

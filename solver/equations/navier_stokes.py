@@ -39,7 +39,10 @@ def _text(scalars: tuple[str, ...] = (), has_gradients: bool = False) -> Text:
                "hyper_order": "q"}  # fmt: skip
     for i, name in enumerate(scalars):
         gradient = f" - cause(gradient, explicit(gradient_{i}@velocity))" if has_gradients else ""
-        lines.append(f"dt({name}) = -velocity@grad({name}) + cause(diffusion, diffusivity_{i}*lap({name})){gradient}")
+        lines.append(
+            f"dt({name}) = -velocity@grad({name}) + cause(diffusion, diffusivity_{i}*lap({name})){gradient}"
+            f" + cause(body, penalise({name}, diffusivity_{i}))"
+        )
         parameters |= {f"diffusivity_{i}": "scalar"} | ({f"gradient_{i}": "vector"} if has_gradients else {})
         symbols |= {f"diffusivity_{i}": "kappa", f"gradient_{i}": "G"}
     return Text(

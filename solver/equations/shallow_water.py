@@ -41,7 +41,7 @@ class ShallowWater(Written):
         write=(
             "dt(velocity) = -velocity@grad(velocity) + rotation*(velocity.y*ex - velocity.x*ey) - gravity*grad(height)"
             " + viscosity*lap(velocity) + penalise(velocity)",
-            "dt(height) = -div((depth + height)*velocity) + viscosity*lap(height)",
+            "dt(height) = -div((depth + height)*velocity) + viscosity*lap(height) + penalise(height, viscosity)",
         ),
         fields={"velocity": "vector", "height": "scalar"},
         units={"velocity": "length/time", "height": "length"},

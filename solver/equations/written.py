@@ -99,7 +99,8 @@ class Written(Reported):
         obstacles, text = self.obstacles, self.text
         if obstacles is None:
             return text.without_obstacles
-        return text.with_obstacles(self.grid.dimensions, move=not obstacles.are_at_rest)
+        conditions = obstacles.conditions
+        return text.with_obstacles(self.grid.dimensions, move=not obstacles.are_at_rest, conditions=conditions)
 
     @property
     def obstacles(self) -> Obstacles | None:
@@ -120,6 +121,12 @@ class Written(Reported):
         obstacles = self.obstacles
         assert obstacles is not None
         obstacles.check("body")
+        for name, kind in sorted(obstacles.conditions):
+            if name not in self.text.scalars_at_bodies:
+                known_ones = ", ".join(self.text.scalars_at_bodies) or "none"
+                raise ValueError(
+                    f"{kind} = {name!r} of a body or sponge: the scalars of {self.name} on which they act: {known_ones}"
+                )
         for name, body in obstacles.free.items():
             if self.text.penalised not in self.fields:
                 raise ValueError(

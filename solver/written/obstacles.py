@@ -1,23 +1,32 @@
 """Bodies and sponges in a text: `penalise(u)` becomes −r u + s, with r and s functions at the points.
 
 r(x, t) = Σ χ/η is how strongly they draw the velocity u towards theirs, and s = Σ (χ/η) u_s, which is left out where
-all are at rest. `penalise(c, value)` of a scalar becomes −r (c − value), with bodies alone in r. What the functions are
-is told when a text is carried out; here they are names.
+all are at rest. What the functions are is told when a text is carried out; here they are names.
+
+`penalise(c, diffusivity)` of a scalar is what each body and sponge says of it: −r_c c + s_c, with r_c = Σ χ/η and
+s_c = Σ (χ/η) v over those in which it has a value v, and κ g·∇c, with g = Σ ∇ψ/ψ over those whose surface it does not
+pass and ψ the share of the fluid: with κ∇²c that is ∇·(ψκ∇c)/ψ, diffusion in the fluid alone.
+
+Source: Yu, Chen & Thornton, Modelling Simul. Mater. Sci. Eng. 20 (2012) 075008 (the smoothed boundary method).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from solver.written.optional import lines_without, without
-from solver.written.tree import Call, Line, Name, Negative, Node, Number, Product, Sum
+from solver.written.tree import Call, Contraction, Line, Name, Negative, Node, Number, Product, Sum
+
+Conditions: TypeAlias = frozenset[tuple[str, str]]
 
 STRENGTH = "obstacle_strength"
-OF_BODIES = "body_strength"
 SOURCES = ("obstacle_source_x", "obstacle_source_y", "obstacle_source_z")
 UNIT_VECTORS = ("ex", "ey", "ez")
+FIXED, FIXED_AT = "fixed_strength_of_", "fixed_source_of_"  # and the scalar
+SEALED = ("sealed_slope_x_of_", "sealed_slope_y_of_", "sealed_slope_z_of_")
+OF_SCALARS = (FIXED, FIXED_AT, *SEALED)
 LEFT_OUT = "penalised"
 WORD = "penalise"
 
@@ -26,7 +35,18 @@ def _told_later(*at: Any) -> Any:
     raise TypeError("what bodies do at the points is told by an equation that has some")
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = dict.fromkeys((STRENGTH, OF_BODIES, *SOURCES), _told_later)
+FUNCTIONS: dict[str, Callable[..., Any]] = dict.fromkeys((STRENGTH, *SOURCES), _told_later)
+
+
+def is_of_obstacles(function: str) -> bool:
+    """Whether a function says what bodies and sponges do."""
+    return function in FUNCTIONS or function.startswith(OF_SCALARS)
+
+
+def functions_of(conditions: Conditions) -> dict[str, Callable[..., Any]]:
+    """All functions that a text with bodies may call, by name."""
+    of_scalars = [kind + name for name in {name for name, _ in conditions} for kind in OF_SCALARS]
+    return {**FUNCTIONS, **dict.fromkeys(of_scalars, _told_later)}
 
 
 def called(line: Line) -> Iterator[Node]:
@@ -34,8 +54,13 @@ def called(line: Line) -> Iterator[Node]:
     yield from (call.arguments[0] for call in _penalties(line) if len(call.arguments) == 1)
 
 
-def values(line: Line) -> Iterator[Node]:
-    """The values to which scalars are drawn."""
+def scalars(line: Line) -> Iterator[Node]:
+    """The scalars of which each body says what it does to them."""
+    yield from (call.arguments[0] for call in _penalties(line) if len(call.arguments) == 2)
+
+
+def diffusivities(line: Line) -> Iterator[Node]:
+    """The diffusivities of these scalars, as `penalise` is told them."""
     yield from (call.arguments[1] for call in _penalties(line) if len(call.arguments) == 2)
 
 
@@ -44,27 +69,48 @@ def without_penalties(line: Line) -> Line:
     return lines_without([_mapped(line, lambda call: Name(LEFT_OUT))], frozenset({LEFT_OUT}))[0]
 
 
-def with_penalties(line: Line, dimensions: int, move: bool) -> Line:
-    """An equation with −r u, and + s if bodies move; and −r (c − value) of scalars."""
+def with_penalties(line: Line, dimensions: int, move: bool, conditions: Conditions = frozenset()) -> Line:
+    """An equation with −r u, and + s if bodies move; and what bodies do to scalars.
+
+    Args:
+        line: the equation.
+        dimensions: of space.
+        move: whether bodies draw the velocity towards another one than zero.
+        conditions: name of a scalar, and `fixed` or `sealed`, of all bodies together.
+    """
     at = tuple(map(Name, [*"xyz"[:dimensions], "t"]))
     force = lambda name: Call(name, at)  # noqa: E731
     vectors = zip(SOURCES, UNIT_VECTORS, range(dimensions), strict=False)
     sources = [Product(force(name), Name(vector)) for name, vector, _ in vectors] if move else []
 
     def made(call: Call) -> Node:
-        of, *value = call.arguments
-        if value:
-            return Product(force(OF_BODIES), Sum((value[0], Negative(of))))
+        of, *diffusivity = call.arguments
+        if diffusivity:
+            return _of_scalar(of, diffusivity[0], conditions, force, UNIT_VECTORS[:dimensions])
         drag = Negative(Product(force(STRENGTH), of))
         return Sum((drag, *sources)) if sources else drag
 
-    return _mapped(line, made)
+    with_all = _mapped(line, made)
+    return lines_without([with_all], frozenset({LEFT_OUT}))[0] if any(scalars(line)) else with_all
+
+
+def _of_scalar(
+    c: Node, diffusivity: Node, conditions: Conditions, force: Callable[[str], Node], vectors: tuple[str, ...]
+) -> Node:
+    """What bodies do to a scalar of this name, if any of them does anything."""
+    name, terms = c.name if isinstance(c, Name) else "", list[Node]()
+    if (name, "fixed") in conditions:
+        terms += [Negative(Product(force(FIXED + name), c)), force(FIXED_AT + name)]
+    if (name, "sealed") in conditions:
+        slope = Sum(tuple(Product(force(kind + name), Name(v)) for kind, v in zip(SEALED, vectors, strict=False)))
+        terms += [Product(diffusivity, Contraction(slope, Call("grad", (c,))))]
+    return Sum(tuple(terms)) if terms else Name(LEFT_OUT)
 
 
 def bare(node: Node) -> Node:
     """An expression at the points without what bodies do there: it carries nothing, however fast the flow is."""
     named = node.rewritten(
-        lambda part: Name(LEFT_OUT) if isinstance(part, Call) and part.function in FUNCTIONS else None
+        lambda part: Name(LEFT_OUT) if isinstance(part, Call) and is_of_obstacles(part.function) else None
     )
     return without(named, frozenset({LEFT_OUT})) or Number(0j)
 

@@ -17,7 +17,17 @@ from solver.written.energies import Energy, Square, causes_of, energy, quadratic
 from solver.written.formula import unicode
 from solver.written.kinds import SCALAR, VECTOR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
-from solver.written.obstacles import FUNCTIONS, WORD, bare, called, values, with_penalties, without_penalties
+from solver.written.obstacles import (
+    WORD,
+    Conditions,
+    bare,
+    called,
+    diffusivities,
+    functions_of,
+    scalars,
+    with_penalties,
+    without_penalties,
+)
 from solver.written.optional import lines_without, table_without, without
 from solver.written.parse import read_expression, read_line
 from solver.written.plan import Plan, plan_as_written
@@ -164,14 +174,21 @@ class Text:
         """Whether it says `penalise` of a velocity or a scalar."""
         return any(WORD in line for line in self.write)
 
-    def with_obstacles(self, dimensions: int, *, move: bool) -> Text:
+    @property
+    def scalars_at_bodies(self) -> tuple[str, ...]:
+        """The scalars of which each body says what it does to them."""
+        read = (read_line(line, self.words) for line in self.write if WORD in line)
+        return tuple(canonical(scalar) for line in read for scalar in scalars(line))
+
+    def with_obstacles(self, dimensions: int, *, move: bool, conditions: Conditions = frozenset()) -> Text:
         """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
 
         Args:
             dimensions: of space.
             move: whether some draw the velocity towards another one than zero.
+            conditions: scalar, and `fixed` or `sealed`, of what bodies do to scalars.
         """
-        return _with_obstacles(self, dimensions, move)
+        return _with_obstacles(self, dimensions, move, conditions)
 
     @cached_property
     def words(self) -> dict[str, Word]:
@@ -314,11 +331,14 @@ def _penalised(text: Text) -> str:
 def _without_obstacles(text: Text) -> Text:
     plain, _ = _without_word(text), _penalised(text)  # which refuses two velocities
     for line in (read_line(line, text.words) for line in text.write):
-        for value in values(line):
-            if alone := sorted(value.names - plain.system.parameters.keys() - {"pi"}):
-                raise value.place.error(
-                    f"{alone[0]} in the value of a scalar in bodies: a number is needed, or a parameter that stands "
-                    "elsewhere, too"
+        for scalar in scalars(line):
+            if dict(text.fields).get(canonical(scalar)) != "scalar":
+                raise scalar.place.error("penalise of two things: a scalar field is needed first, and its diffusivity")
+        for diffusivity in diffusivities(line):
+            if alone := sorted(diffusivity.names - plain.system.parameters.keys() - {"pi"}):
+                raise diffusivity.place.error(
+                    f"{alone[0]} in the diffusivity of a scalar at bodies: a number is needed, or a parameter that "
+                    "stands elsewhere, too"
                 )
     return plain
 
@@ -328,13 +348,13 @@ def _without_word(text: Text) -> Text:
 
 
 @cache
-def _with_obstacles(text: Text, dimensions: int, move: bool) -> Text:
-    lines = [with_penalties(read_line(line, text.words), dimensions, move) for line in text.write]
+def _with_obstacles(text: Text, dimensions: int, move: bool, conditions: Conditions) -> Text:
+    lines = [with_penalties(read_line(line, text.words), dimensions, move, conditions) for line in text.write]
     plain = text.without_obstacles  # whose columns may make sense in fewer dimensions than these functions do
     return replace(
         text,
         write=list(map(canonical, lines)),
-        functions={**dict(text.functions), **FUNCTIONS},
+        functions={**dict(text.functions), **functions_of(conditions)},
         series=_fitting(plain, text.series, dimensions),
         invariants=None if text.invariants is None else _fitting(plain, text.invariants, dimensions),
     )

@@ -61,7 +61,9 @@ EXTREMES = ("min", "max")  # over the box, of one argument
 REMARKS = {
     "dt": Word("dt(f), on the left of an equation"),
     "explicit": Word("explicit(term)"),
-    "penalise": Word("penalise(u): what bodies and sponges do to a velocity; penalise(c, value) to a scalar", 1, 2),
+    "penalise": Word(
+        "penalise(u): what bodies and sponges do to a velocity; penalise(c, diffusivity) to a scalar", 1, 2
+    ),
     "cause": Word("cause(name, term)", 2, 2),
     "integ": Word("integ(p), in a gauge: integ(p) = 0"),
 }

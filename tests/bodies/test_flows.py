@@ -331,37 +331,6 @@ def test_every_equation_with_a_velocity_takes_bodies(name):
             np.testing.assert_allclose(after[other], before[other], atol=1e-12)
 
 
-def test_a_scalar_keeps_a_value_in_bodies_and_passes_sponges():
-    """Conduction between a warm wall and a disc that moves: against the term by hand."""
-    heated = sw.write(
-        [
-            "dt(u) = -u@grad(u) - grad(p) + nu*lap(u) + penalise(u)",
-            "div(u) = 0",
-            "dt(c) = -u@grad(c) + nu*lap(c) + penalise(c, 2*nu)",
-        ],
-        {"u": "vector", "c": "scalar"},
-        unknowns={"p": "scalar"},
-    )
-    bodies = {"wall": sw.bodies.Wall(0.0, 1.0), "disc": sw.bodies.Cylinder((2.0, 2.5), 0.6, velocity=(0.5, 0.0))}
-    grid = sw.Grid((48, 40), lengths=LENGTHS, mesh=sw.device_mesh([0]))
-    sponge = {"end": SEVERAL["end"]}
-    plain, solid = heated(grid, nu=0.1), heated(grid, nu=0.1, bodies=bodies | sponge)
-    random = np.random.default_rng(2)
-    values = {name: jnp.asarray(random.normal(size=shape)) for name, shape in plain.physical_shapes().items()}
-    fields, t = plain.from_physical(values), 0.4
-    strength = sum(body.strength(grid.coordinates(), t, solid.obstacles.scene) for body in bodies.values())
-    added = plain.transform.forward(strength * (0.2 - plain.to_physical(fields)["c"]))
-    before, after = (e.nonlinear(fields, t)["c"] for e in (plain, solid))
-    scale = np.abs(np.asarray(added)).max()
-    np.testing.assert_allclose(after - before, added, atol=1e-11 * scale)
-    state = integrated(solid, {"u": jnp.zeros((2, 48, 40)), "c": jnp.zeros((1, 48, 40))}, 0.02, 400)
-    c = np.asarray(sw.gather(solid.to_physical(state.field)["c"]))[0]
-    assert c[:, 0] == pytest.approx(0.2, abs=0.01)
-    still = sw.write("dt(c) = nu*lap(c) + penalise(c, 1.0)", {"c": "scalar"})(grid, nu=0.1, bodies=bodies["wall"])
-    assert still.units_on_bodies() == {}
-    assert on_bodies(still, sw.initial_state(still, STEPPER, jnp.zeros((1, 48, 40)))) == {}
-
-
 # ---- sponges and forces that are the same everywhere ----------------------------------------------------------------
 
 

@@ -174,9 +174,8 @@ def test_rates_of_several_are_added():
     named = {"a": SHAPES_2D["cylinder"], "b": sw.bodies.Box((4.0, 3.5), (1.0, 1.0), velocity=(0.2, 0.0))}
     both, at = Obstacles(named, PLANE), [2.0, 1.5]
     assert float(both.at_rest(at)) == pytest.approx(1 / named["a"].penalisation_time(PLANE), rel=1e-3)
-    strength, of_bodies, sources = both.moving([4.0, 3.5], 0.0)
+    strength, sources = both.moving([4.0, 3.5], 0.0)
     assert float(strength) == pytest.approx(1 / named["b"].penalisation_time(PLANE), rel=1e-2)
-    assert float(of_bodies) == float(strength)
     assert [float(s) for s in sources] == pytest.approx([0.2 * float(strength), 0.0])
     assert not both.are_at_rest
 
@@ -244,7 +243,9 @@ def test_bodies_need_a_velocity_and_a_viscosity():
         next(sw.evolve(fixed, sw.steppers.CNAB2(), state, end=1.0, control=sw.FixedStep(1.0)))
     with pytest.raises(ValueError, match="step 1 with cnab2: bodies draw the flow"):
         sw.integrate(fixed, sw.steppers.CNAB2(), state, step=1.0, steps=1)
-    with pytest.raises(ValueError, match="hot in the value of a scalar in bodies: a number is needed"):
+    with pytest.raises(ValueError, match="hot in the diffusivity of a scalar at bodies: a number is needed"):
         sw.write("dt(c) = lap(c) + penalise(c, hot)", {"c": "scalar"})
+    with pytest.raises(ValueError, match="penalise of two things: a scalar field is needed first"):
+        sw.write("dt(c) = lap(c) + penalise(2*c, 1)", {"c": "scalar"})
     with pytest.raises(ValueError, match="penalise is called of another one, too"):
         sw.write(["dt(u) = penalise(u)", "dt(v) = penalise(v)"], {"u": "vector", "v": "vector"})

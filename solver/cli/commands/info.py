@@ -164,7 +164,7 @@ def _obstacles(section: dict[str, Any]) -> str:
 
 def _obstacle(table: dict[str, Any]) -> str:
     shape = table.get("shape", "")
-    shown = {k: v for k, v in table.items() if k != "shape" and v not in (0.0, False)}
+    shown = {k: v for k, v in table.items() if k != "shape" and v not in (0.0, False, [])}
     parameters = ", ".join(f"{k} = {v}" for k, v in shown.items())
     return f"{shape} ({parameters})" if shape else parameters
 
