@@ -69,7 +69,7 @@ def built_in(kind: str) -> dict[str, Any]:
     """Our own classes of a kind, by name."""
     base = BASES[kind]
     ours = concrete_classes(base.__module__.rpartition(".")[0], base)
-    reading = concrete_classes("solver.io", base) if kind == "initial" else {}  # `initial` knows nothing of files
+    reading = concrete_classes("solver.io", base) if kind in ("initial", "body") else {}  # which know nothing of files
     return dict(sorted({**ours, **reading}.items()))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from solver.bodies.base import Body as Body, Obstacle as Obstacle
 from solver.bodies.functions import from_distance as from_distance
 from solver.bodies.obstacles import Obstacles as Obstacles
+from solver.bodies.sampled import Sampled as Sampled, from_image as from_image
 from solver.discovery import public_class, public_names
 
 

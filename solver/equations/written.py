@@ -437,7 +437,11 @@ class Written(Reported):
         lines = report(self.own_text, replace(self.worked, rate=self.rate_at_points()), self.grid.dimensions)
         if self.obstacles is None:
             return lines
-        return [*lines, ("bodies", "obstacle_strength is Σ χ/η, obstacle_source Σ (χ/η) u_s; 1/η adds to the rate")]
+        lines.append(("bodies", "obstacle_strength is Σ χ/η, obstacle_source Σ (χ/η) u_s; 1/η adds to the rate"))
+        if self.obstacles.free:
+            names, more = ", ".join(sorted(self.obstacles.free)), 2 * self.grid.dimensions
+            lines.append(("bodies", f"the flow moves {names}: {more} inverse transforms more for each right-hand side"))
+        return lines
 
     def _rows(self, fields: Fields, t: ArrayLike = 0.0) -> Rows:
         return self._rows_of(self._coefficients(fields), t, fields)

@@ -243,6 +243,13 @@ def test_a_run_is_continued_with_the_same_bits_and_reports_where_bodies_are(run_
     assert along_y @ np.arange(28) / 8 == pytest.approx(np.sum(along_y) * middle, rel=4e-3)
 
 
+def test_check_counts_the_transforms_of_the_forces(run_file, capsys):
+    assert main(["check", str(run_file)]) == 0
+    told = capsys.readouterr().out
+    assert "the flow moves disc: 4 inverse transforms more for each right-hand side" in told
+    assert "7 inverse, 2 forward per step" in told
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
