@@ -1,4 +1,4 @@
-"""What bodies cost: steps of Navier–Stokes with one body at rest, and with one that moves, beside those without.
+"""What bodies cost: steps of Navier–Stokes with one body at rest, moving, or moved by the flow, beside none.
 
     python benchmarks/bodies.py --shape 128 128 128 --rounds 7
 
@@ -33,6 +33,7 @@ def main() -> None:
         "no body": None,
         "one at rest": sw.bodies.Sphere(centre, 0.8),
         "one that moves": sw.bodies.Sphere(centre, 0.8, velocity=(0.1,) * dimensions),
+        "one that the flow moves": sw.bodies.Sphere(centre, 0.8, velocity=(0.1,) * dimensions, mass=2.0),
     }
     cases = {}
     for name, body in bodies.items():

@@ -35,6 +35,11 @@ class Obstacles(eqx.Module):
         return all(obstacle.is_at_rest for obstacle in self.named.values())
 
     @property
+    def move(self) -> bool:
+        """Whether any body does; a sponge, which never does, depends on one coordinate alone."""
+        return not all(body.is_at_rest for body in self.bodies.values())
+
+    @property
     def bodies(self) -> dict[str, Body]:
         """Those whose forces are of interest."""
         return {name: body for name, body in self.named.items() if isinstance(body, Body)}

@@ -281,8 +281,26 @@ class AtPoints:
     @property
     def has_obstacles(self) -> bool:
         """Whether the products hold what bodies and sponges do."""
+        return bool(self.obstacles)
+
+    @property
+    def obstacles(self) -> dict[str, Node]:
+        """What the products hold of bodies and sponges, by the name of its function."""
         parts = (part for node in self.products for part in node.walk())
-        return any(isinstance(part, Call) and is_of_obstacles(part.function) for part in parts)
+        return {part.function: part for part in parts if isinstance(part, Call) and is_of_obstacles(part.function)}
+
+    def obstacles_at_points(
+        self, numbers: Mapping[str, Any], places: Mapping[str, Any], shape: Sequence[int]
+    ) -> dict[str, Array]:
+        """These as arrays over all points, for `places`."""
+        held = self.obstacles
+        return dict(
+            zip(
+                held,
+                AtPoints(tuple(held.values()), ()).made({}, numbers, jax.tree.map(jnp.asarray, places), shape),
+                strict=True,
+            )
+        )
 
 
 class _Point:
@@ -350,6 +368,8 @@ class _Point:
         """What bodies and sponges do at the points: how strongly they act, or their strength times their velocity."""
         *places, t = at
         obstacles = self.numbers[OBSTACLES]
+        if function in self.places:
+            return self.places[function]
         if function in self.acting:  # asked for several times at the same points
             return self.acting[function]
         scalar = function.partition("_of_")[2]

@@ -29,7 +29,7 @@ from solver.equations.system import require
 from solver.equations.turned import Turned
 from solver.fft import Transform, max_over_points
 from solver.grid import Grid
-from solver.mesh import placed
+from solver.mesh import on_gpu, placed
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
@@ -362,7 +362,8 @@ class Written(Reported):
             function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.own_text.functions)
             hats = self._inner([plan.inner[i] for i in inner], Rows(modes, coefficients, fields))
             numbers = self._numbers(modes, function, *([] if largest is None else [largest]))
-            made = self.transform.pointwise(function, hats, numbers, self._places(function), largest=largest)
+            places = self._with_obstacles(function, numbers, self._places(function))
+            made = self.transform.pointwise(function, hats, numbers, places, largest=largest)
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
         return Rows(modes, coefficients), found
@@ -471,6 +472,17 @@ class Written(Reported):
         if function.has_obstacles and self.kept_strength is not None:
             places[KEPT] = self.kept_strength
         return places or None
+
+    def _with_obstacles(
+        self, function: AtPoints, numbers: Mapping[str, Any], places: dict[str, Any] | None
+    ) -> dict[str, Any] | None:
+        """Places, with what bodies do there as arrays where they move: CPUs would work it out once for each product."""
+        obstacles = self.obstacles if function.has_obstacles else None
+        if obstacles is None or places is None or not obstacles.move or on_gpu(self.grid.mesh):
+            return places
+        arrays = function.obstacles_at_points(numbers, places, self.grid.physical_shape)
+        sharding, dtype = self.grid.physical_sharding(), self.grid.dtype
+        return {**places, **{name: placed(a.astype(dtype), sharding) for name, a in arrays.items()}}
 
     def _inner(self, inner: Sequence[Node], rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are.

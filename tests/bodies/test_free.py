@@ -11,6 +11,7 @@ from helpers import read_checkpoint
 
 import solver as sw
 from solver.assemble import read_run_file
+from solver.bodies.base import Scene
 from solver.cli.main import main
 from solver.config import ConfigError
 
@@ -108,6 +109,22 @@ def test_a_sphere_settles_as_in_a_cubic_array():
     rises = 0.5 * share * 100 / ((1 - share) * drag)  # the uniform force that holds the flow does not act on the body
     assert motion(state)[5] / rises - 1 == pytest.approx(0.03, abs=0.01)
     np.testing.assert_allclose(motion(state)[[3, 4, 6, 7, 8]], 0.0, atol=1e-3 * rises)
+
+
+def test_moments_of_inertia_and_axes_in_space():
+    scene = Scene(0.1, (0.1, 0.1, 0.1), (4.0, 3.0, 2.0))
+    ball = sw.bodies.Sphere((2.0, 1.5, 1.0), 0.5, mass=3.0, gravity=(0.0, 0.0, -2.0))
+    rod = sw.bodies.Cylinder((2.0, 1.5, 1.0), 0.5, "y", mass=3.0)
+    own = sw.bodies.Sphere((2.0, 1.5, 1.0), 0.5, mass=3.0, moment_of_inertia=0.6)
+    load = list(jnp.asarray([0.0, 1.5, 0.0])), list(jnp.asarray([0.3, 0.6, 0.9]))
+    rates = {body: np.asarray(b.accelerations(*load, scene)) for body, b in
+             (("ball", ball), ("rod", rod), ("own", own))}  # fmt: skip
+    np.testing.assert_allclose(rates["ball"][6:], [1.0, 2.0, 3.0])  # 2/5 m R²
+    np.testing.assert_allclose(rates["rod"][6:], [0.0, 1.6, 0.0])  # ½ m R², about its axis alone
+    np.testing.assert_allclose(rates["own"][6:], [0.5, 1.0, 1.5])
+    weight = -2 * (3 - np.pi / 6) / 3
+    np.testing.assert_allclose(rates["ball"][3:6], [0.0, 0.5, weight])
+    assert float(rod.displaced(scene.lengths)) == pytest.approx(np.pi * 0.25 * 3.0)
 
 
 # ---- as any state ---------------------------------------------------------------------------------------------------

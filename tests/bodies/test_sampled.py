@@ -67,6 +67,19 @@ def test_an_image_of_a_whole_box_goes_on_across_its_edges():
     assert np.abs(not_so - exact).max() > 0.3
 
 
+def test_distances_are_those_from_the_sides_of_cells_and_go_on_across_the_edge():
+    """A wall of cells of size 0.5 and 0.25: half a cell from the middle to the side."""
+    wall = np.zeros((8, 4), int)
+    wall[2:4] = 1
+    alone = sw.bodies.from_image(wall, (2.0, 4.0))
+    np.testing.assert_allclose(alone[:, 1], [0.375, 0.125, -0.125, -0.125, 0.125, 0.375, 0.625, 0.875])
+    across = sw.bodies.from_image(wall, (2.0, 4.0), periodic=True)
+    np.testing.assert_allclose(across[:, 1], [0.375, 0.125, -0.125, -0.125, 0.125, 0.375, 0.625, 0.625])
+    for periodic, at_the_edge in ((True, 0.5), (False, 0.375)):
+        body = sw.bodies.Sampled((1.0, 2.0), across, (2.0, 4.0), periodic=periodic)
+        assert float(body.distance([-1.0, 0.0], 0.0)) == pytest.approx(at_the_edge)
+
+
 def test_a_force_has_a_derivative_with_respect_to_the_points():
     sides = (1.5, 1.5)
     distances = jnp.asarray(np.hypot(*cells(sides, (30, 30))) - 0.5)
