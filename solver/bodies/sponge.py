@@ -24,6 +24,8 @@ class Sponge(Obstacle):
         width: w > 0, of the layer [length].
         rate: at its middle [1/time]. A flow of speed U is left with exp(−rate·w/U) of what disturbs it.
         target: velocity that the flow is drawn to [length/time], a number for each direction; zero if None.
+        channel: width of a plane channel about the middle of the box along y [length], whose parabolic flow has the
+            `target` as its mean; the target is the same everywhere if None.
         edge: e > 0, the length over which it sets in [length]; an eighth of the width if None.
         axis: across which it lies, static.
     """
@@ -32,6 +34,7 @@ class Sponge(Obstacle):
     width: ArrayLike
     rate: ArrayLike
     target: tuple[ArrayLike, ...] | None = None
+    channel: ArrayLike | None = None
     edge: ArrayLike | None = None
     axis: Axis = eqx.field(default="x", static=True)
 
@@ -47,7 +50,12 @@ class Sponge(Obstacle):
         return self.rate * 0.5 * (jnp.tanh((s + half) / edge) - jnp.tanh((s - half) / edge))
 
     def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
-        return [0.0] * scene.dimensions if self.target is None else list(self.target)
+        if self.target is None:
+            return [0.0] * scene.dimensions
+        if self.channel is None:
+            return list(self.target)
+        across = 2 * (at[1] - scene.lengths[1] / 2) / self.channel
+        return [1.5 * mean * jnp.maximum(1 - across**2, 0) for mean in self.target]
 
     def fastest(self, scene: Scene) -> ArrayLike:
         return self.rate
@@ -63,13 +71,18 @@ class Sponge(Obstacle):
             raise ValueError(f"{key}.axis {self.axis!r}: this grid has {', '.join(AXES[:d])}")
         place = AXES.index(self.axis)
         length, spacing = scene.lengths[place], scene.spacing[place]
-        for name in ("width", "rate", "edge"):
+        for name in ("width", "rate", "channel", "edge"):
             if getattr(self, name) is not None:
                 positive(f"{key}.{name}", getattr(self, name), "a positive number is needed")
         if known(self.width, 0.0) + 4 * known(self._edge, 0.0) > length:
             wide = known(self.width) + 4 * known(self._edge)
             raise ValueError(
                 f"{key}.width {self.width}: with its edges it is {wide:.4g} wide, in a box of {length:.4g}"
+            )
+        if self.channel is not None and (self.axis == "y" or known(self.channel, 0.0) > scene.lengths[1]):
+            raise ValueError(
+                f"{key}.channel {self.channel}: a width along y of {scene.lengths[1]:.4g} or less is needed, in a "
+                "sponge across another axis"
             )
         if known(self._edge, spacing) < spacing:
             raise ValueError(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
-from solver.bodies.base import Point, Scene
 from solver.bodies.shapes import Cylinder, Wall
 from solver.bodies.sponge import Sponge
 from solver.equations import NavierStokes
@@ -63,29 +61,13 @@ def _resistance(n: int, fraction: float) -> float:
     return 1 / float(jnp.real(state.field["velocity"][0, 0, 0]))
 
 
-class Inflow(Sponge):
-    """A sponge that draws the flow to that of a plane channel about the middle of the box.
-
-    Args:
-        width_of_channel: H [length].
-        mean: speed of the flow [length/time].
-    """
-
-    width_of_channel: float = 1.0
-    mean: float = 1.0
-
-    def towards(self, at: Point, t: ArrayLike, scene: Scene) -> list[Any]:
-        across = 2 * (at[1] - scene.lengths[1] / 2) / self.width_of_channel
-        return [1.5 * self.mean * jnp.maximum(1 - across**2, 0), 0.0]
-
-
 def _channel(quick: bool) -> list[Finding]:
     """Steady flow past a cylinder a little off the middle of a channel with a given inflow, at Re = 20."""
     diameter, width, mean, lengths = 0.1, 0.41, 0.2, (1.92, 0.48)
     across, eta = (96, 0.01) if quick else (192, 0.00125)
     grid = Grid((4 * across, across), lengths=lengths, precision="float32", mesh=mesh_for(across))
     edge, inlet = 0.01, 0.32  # the sponge has died out two edges behind its own
-    inflow = Inflow(0.15, 0.3, 400.0, edge=edge, width_of_channel=width, mean=mean)
+    inflow = Sponge(0.15, 0.3, 400.0, (mean, 0.0), channel=width, edge=edge)
     middle = (inlet + 2 * diameter, (lengths[1] - width) / 2 + 2 * diameter)
     bodies = {
         "cylinder": Cylinder(middle, diameter / 2, eta=eta, stream_speed=mean),

@@ -347,6 +347,22 @@ def test_a_sponge_draws_the_flow_to_its_target():
     assert float(jnp.real(early.field["velocity"][0, 0, 0])) == pytest.approx(1 - np.exp(-0.5 * mean), rel=1e-4)
 
 
+def test_a_sponge_can_hold_the_flow_of_a_channel():
+    """A parabola about the middle of the box, whose mean over the channel is the target; nothing outside."""
+    sponge = sw.bodies.Sponge(1.0, 1.0, 5.0, (0.4, -0.2), channel=2.0)
+    flow, _ = stream(1.0, {"in": sponge})
+    x, y = flow.grid.coordinates()
+    u, v = sponge.towards((x, y), 0.0, flow.obstacles.scene)
+    parabola = np.where(np.abs(y - 2.5) < 1, 1.5 * (1 - (y - 2.5) ** 2), 0)
+    np.testing.assert_allclose(u, 0.4 * parabola, atol=1e-15)
+    np.testing.assert_allclose(v, -0.2 * parabola, atol=1e-15)
+    inside = np.linspace(1.5, 3.5, 2001)
+    assert np.mean(sponge.towards((0.0, inside), 0.0, flow.obstacles.scene)[0]) == pytest.approx(0.4, rel=1e-3)
+    for wrong in ({"channel": 6.0}, {"channel": 2.0, "axis": "y"}):
+        with pytest.raises(ValueError, match=r"sponge.in.channel .*: a width along y of 5 or less is needed"):
+            stream(1.0, {"in": sw.bodies.Sponge(1.0, 1.0, 5.0, (0.4, 0.0), **wrong)})
+
+
 def test_a_flow_rate_is_kept_whatever_a_body_takes():
     disc = sw.bodies.Cylinder((2.0, 2.5), 0.6)
     flow, start = stream(1.0, disc, forcing=sw.forcing.FlowRate((1.0, 0.0)))
