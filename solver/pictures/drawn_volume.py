@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from solver.config import nearest
-from solver.io import Snapshot
+from solver.io import BODIES, Snapshot
 from solver.pictures import View
 from solver.pictures.volume import volume_picture
 
@@ -24,7 +24,8 @@ def draw_volume(snapshot: Snapshot, name: str, folder: Path, view: View) -> Path
     lengths = [float(points[1]) * len(points) if len(points) > 1 else 1.0 for points in snapshot.axes.values()]
     colouring = ("speed", _size(snapshot, "velocity")) if name == Q else None
     target = folder / f"{snapshot.path.stem}-{name}.png"
-    volume_picture(name, values, lengths, target, view, colouring)
+    has_bodies = BODIES in snapshot.variables and name != BODIES
+    volume_picture(name, values, lengths, target, view, colouring, snapshot.values(BODIES) if has_bodies else None)
     return target
 
 

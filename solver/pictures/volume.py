@@ -15,6 +15,7 @@ from solver.pictures.style import INK, PAPER, in_words
 from solver.pictures.view import View
 
 SHARES = (0.10, 0.03, 0.006)  # fractions of the points inside each surface
+SOLID, GREY = "solid", (0.55, 0.55, 0.55)
 SIZE = (1200, 1050)  # pixels
 
 
@@ -25,6 +26,7 @@ def volume_picture(
     target: Path,
     view: View,
     colouring: tuple[str, np.ndarray] | None = None,
+    solid: np.ndarray | None = None,
 ) -> None:
     """Draw the surfaces that enclose the highest values of a field.
 
@@ -35,6 +37,7 @@ def volume_picture(
         target: a .png file; an existing one is replaced.
         view: decides whether the page is light or dark.
         colouring: name and values of the quantity that colours one surface; without it three nested surfaces are drawn.
+        solid: χ of the bodies in the flow, whose surface, χ = ½, is drawn too.
 
     Raises:
         ModuleNotFoundError: pyvista, or a library that it draws with, is not installed.
@@ -62,6 +65,11 @@ def volume_picture(
             surface, scalars=in_words(other), cmap=colours.name, clim=(colours.low, colours.high),
             smooth_shading=True, specular=0.3, scalar_bar_args=bar,
         )  # fmt: skip
+    if solid is not None:
+        box[SOLID] = _closed(solid)
+        bodies = box.contour([0.5], scalars=SOLID)
+        if bodies.n_points:
+            plotter.add_mesh(bodies, color=GREY, smooth_shading=True, specular=0.3)
     plotter.add_mesh(box.outline(), color=ink, line_width=1.5)
     plotter.add_axes(color=ink, line_width=3, viewport=(0, 0, 0.16, 0.16))
     plotter.camera_position = "iso"

@@ -53,6 +53,27 @@ def test_a_ball_is_drawn_where_it_is(tmp_path, dark):
     assert (pixels[5, 5].mean() < 60) == dark
 
 
+def test_bodies_are_drawn_in_grey(tmp_path):
+    """A large one beside the ball covers part of the page in grey, and the ball stays."""
+    pytest.importorskip("pyvista", reason="pyvista is not installed")
+    if not can_render():
+        pytest.skip("no library to draw with: apt-get install libegl1")
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    x, y, z = points((24, 24, 24), (1.0, 1.0, 1.0))
+    ball = np.exp(-20 * ((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.75) ** 2))
+    chi = 1 / (1 + np.exp(40 * (np.sqrt((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.25) ** 2) - 0.2)))
+    grey, coloured = [], []
+    for solid in (None, chi):
+        volume_picture("density", ball, (1.0, 1.0, 1.0), tmp_path / "both.png", View(), None, solid)
+        with image.open(tmp_path / "both.png") as file:
+            pixels = np.asarray(file.convert("RGB")).astype(int)[:, : int(0.85 * 1200)]
+        brightness, colour = pixels.mean(axis=-1), np.ptp(pixels, axis=-1)
+        grey.append(np.sum((colour < 16) & (brightness > 60) & (brightness < 230)))
+        coloured.append(np.sum(colour > 40))
+    assert grey[1] > grey[0] + 20_000
+    assert coloured[1] > 0.6 * coloured[0] > 0
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
