@@ -377,11 +377,8 @@ class _Point:
             strength, sources = obstacles.moving(places, t)
             at_rest = self.places[KEPT] if KEPT in self.places else obstacles.at_rest(places)
             found = dict(zip((STRENGTH, *SOURCES), (at_rest + strength, *sources), strict=False))
-        elif function.startswith((FIXED, FIXED_AT)):
-            found = dict(zip((FIXED + scalar, FIXED_AT + scalar), obstacles.fixing(scalar, places, t), strict=True))
         else:
-            slopes = obstacles.sealing(scalar, places, t)
-            found = {kind + scalar: slope for kind, slope in zip(SEALED, slopes, strict=False)}
+            found = of_scalar(obstacles, scalar, places, t)
         self.acting |= found
         return found[function]
 
@@ -408,6 +405,17 @@ class _Point:
             else:
                 total = total + self.value(term)
         return total
+
+
+def of_scalar(obstacles: Any, scalar: str, at: Sequence[Any], t: Any) -> dict[str, Any]:
+    """What bodies and sponges do to a scalar at points, by function."""
+    found: dict[str, Any] = {}
+    if (scalar, "fixed") in obstacles.conditions:
+        found = dict(zip((FIXED + scalar, FIXED_AT + scalar), obstacles.fixing(scalar, at, t), strict=True))
+    if (scalar, "sealed") in obstacles.conditions:
+        slopes = obstacles.sealing(scalar, at, t)
+        found |= {kind + scalar: slope for kind, slope in zip(SEALED, slopes, strict=False)}
+    return found
 
 
 class _Constant(_Point):

@@ -20,7 +20,16 @@ from solver.equations.beside import MOTION, fields_alone
 from solver.equations.budget import Budget, Changes
 from solver.equations.damping import require_powers
 from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
-from solver.equations.evaluated import KEPT, OBSTACLES, SPACING, AtPoints, GridModes, LargeMode, Rows
+from solver.equations.evaluated import (
+    KEPT,
+    OBSTACLES,
+    SPACING,
+    AtPoints,
+    GridModes,
+    LargeMode,
+    Rows,
+    of_scalar,
+)
 from solver.equations.manifold import without_mean
 from solver.equations.on_bodies import forces, motion_rates, units, warnings
 from solver.equations.reported import Reported, whole
@@ -35,6 +44,7 @@ from solver.written.components import ZERO, plus
 from solver.written.elimination import named
 from solver.written.energies import vector_of
 from solver.written.matrices import Linear
+from solver.written.obstacles import STRENGTH
 from solver.written.plan import Plan
 from solver.written.rates import Rate, Unseen
 from solver.written.report import report
@@ -66,7 +76,9 @@ class Written(Reported):
     text: ClassVar[Any]
     keeps_constraints: ClassVar[bool] = True
 
-    kept_strength: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of bodies at rest, in a step
+    kept_of_bodies: Any = eqx.field(
+        default=None, kw_only=True, init=False, repr=False
+    )  # what bodies at rest do, in a step
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -79,7 +91,7 @@ class Written(Reported):
                 cls.dimensions = dimensions_of(cls.text)
 
     def __check_init__(self) -> None:
-        object.__setattr__(self, "kept_strength", None)  # an entry of the pytree, which `prepared` fills
+        object.__setattr__(self, "kept_of_bodies", None)  # an entry of the pytree, which `prepared` fills
         _ = self.own_text.system  # refuses a text that cannot be read
         limits = dict(self.own_text.limits)
         for name, value in self.numbers().items():
@@ -198,16 +210,27 @@ class Written(Reported):
         return {name: {word(name, cause): rate for cause, rate in rates.items()} for name, rates in budget.items()}
 
     def prepared(self) -> Any:
-        """This equation with the strength of bodies at rest at all points, as steps use it: made once for all of them.
+        """This equation with what bodies at rest do at all points, as steps use it: made once for all of them.
 
         Every device makes its own part. No communication.
         """
         obstacles = self.obstacles
-        if obstacles is None or not any(o.is_at_rest for o in obstacles.named.values()):
+        made = {} if obstacles is None else self._at_rest(obstacles)
+        if not made:
             return self
-        made = jnp.asarray(obstacles.at_rest(self.grid.coordinates()), self.grid.dtype)
-        made = placed(jnp.broadcast_to(made, self.grid.physical_shape), self.grid.physical_sharding())
-        return eqx.tree_at(lambda e: e.kept_strength, self, made, is_leaf=lambda leaf: leaf is None)
+        sharding, shape = self.grid.physical_sharding(), self.grid.physical_shape
+        whole = lambda values: placed(jnp.broadcast_to(jnp.asarray(values, self.grid.dtype), shape), sharding)  # noqa: E731
+        kept = {name: whole(values) for name, values in made.items()}
+        return eqx.tree_at(lambda e: e.kept_of_bodies, self, kept, is_leaf=lambda leaf: leaf is None)
+
+    def _at_rest(self, obstacles: Obstacles) -> dict[str, Any]:
+        """The strength of bodies at rest, and where no body moves what all of them do to scalars, by function."""
+        at = self.grid.coordinates()
+        made = {KEPT: obstacles.at_rest(at)} if any(o.is_at_rest for o in obstacles.named.values()) else {}
+        scalars = () if obstacles.move else sorted({name for name, _ in obstacles.conditions})
+        for scalar in scalars:
+            made |= of_scalar(obstacles, scalar, at, 0.0)
+        return made
 
     @property
     def worked(self) -> Worked:
@@ -469,8 +492,13 @@ class Written(Reported):
         """The coordinates that a function needs, and what bodies at rest do there; None if it needs none."""
         places: dict[str, Any] = dict(zip("xyz", self.grid.coordinates(), strict=False))
         places = {name: places[name] for name in function.coordinates}
-        if function.has_obstacles and self.kept_strength is not None:
-            places[KEPT] = self.kept_strength
+        if self.kept_of_bodies is not None:
+            held = function.obstacles
+            places |= {
+                name: a
+                for name, a in self.kept_of_bodies.items()
+                if name in held or (name == KEPT and STRENGTH in held)
+            }
         return places or None
 
     def _with_obstacles(

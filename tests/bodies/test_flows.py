@@ -236,7 +236,7 @@ def test_any_devices_give_what_one_gives(shape, bodies):
 def test_what_is_kept_of_bodies_at_rest_changes_nothing():
     flow, start = stream(1.0, SEVERAL)
     kept = jax.jit(lambda flow: flow.prepared())(flow)
-    assert kept.kept_strength.shape == SHAPE
+    assert {name: a.shape for name, a in kept.kept_of_bodies.items()} == {"kept strength": SHAPE}
     fields = flow.from_physical({"velocity": start})
     n = [np.asarray(e.nonlinear(fields, 0.3)["velocity"]) for e in (flow, kept)]
     np.testing.assert_allclose(*n, atol=1e-13 * np.abs(n[0]).max())

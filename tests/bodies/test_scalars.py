@@ -1,5 +1,6 @@
 """Scalars at bodies and in sponges: fixed values, and surfaces that nothing passes."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -136,6 +137,22 @@ def test_a_sponge_draws_a_scalar_and_waves_of_height():
         left[fixed] = np.abs(values(flow, state, "height")).max()
     assert left["height",] < 0.1 * left[()]
     assert left["height",] < 1e-3 * 0.8
+
+
+def test_what_is_kept_of_bodies_at_rest_changes_nothing():
+    at_rest = {name: SEVERAL[name] for name in ("hot", "end")} | {
+        "shut": sw.bodies.Box((2.2, 2.2), (0.8, 0.8), sealed=("heat",))
+    }
+    flow = stream(at_rest)
+    kept = jax.jit(lambda flow: flow.prepared())(flow)
+    assert len(kept.kept_of_bodies) == 1 + 4 + 2 * 2, (
+        "strength, two values with their sources, two slopes of two scalars"
+    )
+    random = np.random.default_rng(3)
+    values = {name: jnp.asarray(random.normal(size=shape)) for name, shape in flow.physical_shapes().items()}
+    fields = flow.from_physical(values)
+    for name, n in flow.nonlinear(fields, 0.3).items():
+        np.testing.assert_allclose(kept.nonlinear(fields, 0.3)[name], n, atol=1e-12 * np.abs(n).max())
 
 
 @pytest.mark.parametrize("shape", [(48, 36)])
