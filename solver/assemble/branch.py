@@ -46,7 +46,9 @@ def with_time(state: State, equation: PeriodicSystem, config: Config, start: Fro
     """
     path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
-    return with_time_of(manifest, state, _same_forcings(equation, config, manifest, path.parent.parent))
+    folder = path.parent.parent
+    forced, same_bodies = _same_forcings(equation, config, manifest, folder), _same_bodies(config, manifest, folder)
+    return with_time_of(manifest, state, forced, same_bodies=same_bodies)
 
 
 def _same_forcings(equation: PeriodicSystem, config: Config, manifest: dict[str, Any], folder: Path) -> list[str]:
@@ -60,6 +62,19 @@ def _same_forcings(equation: PeriodicSystem, config: Config, manifest: dict[str,
         LOGGER.warning("forcing: begins anew, since the forcing of the other run cannot be read: %s", error)
         return []
     return [name for name, named in config.forcing.items() if kinds.get(name) == _kind(named)]
+
+
+def _same_bodies(config: Config, manifest: dict[str, Any], folder: Path) -> bool:
+    """Whether the bodies that the flow moves have the same names as in the run that this one goes on from."""
+    free = lambda bodies: {name for name, body in bodies.items() if body.parameters.get("mass") is not None}  # noqa: E731
+    if not free(config.bodies):
+        return True
+    try:
+        before = parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True))
+    except ConfigError as error:
+        LOGGER.warning("body: the bodies of the other run cannot be read: %s", error)
+        return False
+    return free(before.bodies) == free(config.bodies)
 
 
 def _kind(named: Named) -> tuple[str, dict[str, Any]]:

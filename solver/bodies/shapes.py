@@ -36,6 +36,18 @@ class Cylinder(Round):
     def __check_init__(self) -> None:
         positive("radius", self.radius)
 
+    def check(self, key: str, scene: Scene) -> None:
+        super().check(key, scene)
+        if scene.dimensions < 3:
+            return
+        for name in ("rotation", "tilt"):
+            given = (0.0, 0.0, 0.0) if getattr(self, name) is None else getattr(self, name)
+            if any(known(x, 0.0) != 0 for axis, x in zip(AXES, given, strict=True) if axis != self.axis):
+                raise ValueError(
+                    f"{key}.{name} {list(map(known, given))}: a cylinder through the box turns about its axis alone, "
+                    f"{self.axis}"
+                )
+
     def distance(self, r: Point, t: ArrayLike) -> Array:
         across = [x for axis, x in zip(AXES, r, strict=False) if len(r) == 2 or axis != self.axis]
         return root(sum(x * x for x in across)) - self.radius
@@ -183,6 +195,11 @@ class Wall(Body):
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
         return jnp.abs(r[AXES.index(self.axis)]) - self.thickness / 2
+
+    def check(self, key: str, scene: Scene) -> None:
+        super().check(key, scene)
+        if self.rotation is not None or self.tilt is not None:
+            raise ValueError(f"{key}: a wall goes on through the box, and can neither turn nor be tilted")
 
     def origin(self, dimensions: int) -> Sequence[Any]:
         return [self.position if axis == self.axis else 0.0 for axis in AXES[:dimensions]]

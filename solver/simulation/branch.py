@@ -10,10 +10,11 @@ import jax
 import numpy as np
 
 from solver.cluster import LOGGER, is_first, log_to
+from solver.equations.beside import MOTION
 from solver.steppers.state import State
 
 
-def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str]) -> State:
+def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str], *, same_bodies: bool) -> State:
     """A state at the start of a run, with the time, the number of steps and the forcings of a checkpoint.
 
     What the stepper carries, conserved quantities, energy budgets and sums of outputs begin anew.
@@ -22,11 +23,17 @@ def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str]
         manifest: of the checkpoint.
         state: at the start of the run that goes on.
         forced: fields whose forcing goes on, where the checkpoint's state of it has the same shapes.
+        same_bodies: whether the bodies that the flow moves are those of the checkpoint, and go on from where they were.
     """
     value = lambda name: np.asarray(manifest["values"][name]["value"], manifest["values"][name]["dtype"])[()]  # noqa: E731
     t, step = value("t"), value("step")
     forcing = _forcing_of(state, manifest, forced)
-    return state.replace(t=t, t_reference=t, step=step, step_reference=step, forcing=forcing)
+    field = state.field
+    if MOTION in field and same_bodies:
+        field = {**field, MOTION: _whole(value(f"field/{MOTION}"), field[MOTION])}
+    elif MOTION in field:
+        LOGGER.warning("body: free bodies begin at their centres, since the other run has not the same ones")
+    return state.replace(field=field, t=t, t_reference=t, step=step, step_reference=step, forcing=forcing)
 
 
 def record_branch(checkpoint: Path, t: float, directory: str) -> None:
@@ -39,6 +46,11 @@ def record_branch(checkpoint: Path, t: float, directory: str) -> None:
             LOGGER.info("branch: %s goes on from %s, t = %.6g", directory, checkpoint, t)
     except OSError as error:
         LOGGER.warning("branch: %s cannot be written: %s", log, error)
+
+
+def _whole(value: np.ndarray, like: jax.Array) -> jax.Array:
+    """Numbers as an array of a state: whole on each device."""
+    return jax.make_array_from_callback(like.shape, like.sharding, lambda index: value[index])
 
 
 def _forcing_of(state: State, manifest: dict[str, Any], forced: Collection[str]) -> dict[str, Any]:

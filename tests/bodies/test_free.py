@@ -260,6 +260,23 @@ def test_a_run_is_continued_with_the_same_bits_and_reports_where_bodies_are(run_
     assert along_y @ np.arange(28) / 8 == pytest.approx(np.sum(along_y) * middle, rel=4e-3)
 
 
+def test_a_branch_goes_on_from_where_the_bodies_are(run_file, tmp_path, capsys):
+    """With another viscosity; bodies of other names begin at their centres, and a line says so."""
+    run, branch, other = tmp_path / "run", tmp_path / "branch", tmp_path / "other"
+    assert main(["run", str(run_file), f"output.directory={run}"]) == 0
+    assert main(["resume", str(run), "--branch", str(branch), "equation.viscosity=0.2", "time.end=0.5"]) == 0
+    rows = [np.genfromtxt(f / "series.csv", delimiter=",", names=True, skip_header=1) for f in (run, branch)]
+    for column in ("t", "disc_x", "disc_y", "disc_velocity_y", "disc_spin"):
+        assert rows[1][column][0] == rows[0][column][-1]
+    assert rows[1]["disc_y"][-1] < rows[0]["disc_y"][-1]
+    capsys.readouterr()
+    start = f"initial={{ name = 'run', path = '{run}', step = 20, keep_time = true }}"
+    words = ["body={ shape = 'sphere', centre = [2.0, 2.2], radius = 0.5, mass = 1.0 }", "time.end=0.5"]
+    assert main(["run", str(run_file), f"output.directory={other}", start, *words]) == 0
+    assert "free bodies begin at their centres" in "".join(capsys.readouterr())
+    assert np.genfromtxt(other / "series.csv", delimiter=",", names=True, skip_header=1)["body_y"][0] == 2.2
+
+
 def test_check_counts_the_transforms_of_the_forces(run_file, capsys):
     assert main(["check", str(run_file)]) == 0
     told = capsys.readouterr().out

@@ -198,6 +198,7 @@ def flow(bodies, shape=(32, 24), lengths=(6.0, 5.0), viscosity=0.1, **options):
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, eta=0.0), "body.eta 0.0: a positive time is needed"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, velocity=(1.0,)), "body.velocity .*: 2 numbers are needed"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, rotation=(0.0, 0.0, 1.0)), "body.rotation .*: one number is"),
+        (lambda: sw.bodies.Wall(0.0, 1.0, tilt=0.2), "body: a wall goes on through the box"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, frequency=0.0), "body.frequency 0.0: a positive number"),
         (lambda: sw.bodies.Box((2.0, 1.5), (1.0, 1.0, 1.0)), "sides .*: 2 numbers are needed, as many as the centre"),
         (lambda: sw.bodies.Cylinders(60, 0.6), "body.count 60: .* of them have found a place"),
@@ -222,6 +223,15 @@ def test_wrong_bodies_are_one_line(bodies, message):
     with pytest.raises(ValueError, match=message) as error:
         flow(bodies())
     assert "\n" not in str(error.value)
+
+
+def test_a_cylinder_in_space_turns_about_its_axis_alone():
+    rod = lambda **motion: sw.bodies.Cylinder((2.0, 1.5, 1.0), 0.7, "y", **motion)  # noqa: E731
+    in_space = {"shape": (16, 16, 16), "lengths": (4.0, 4.0, 4.0)}
+    flow(rod(rotation=(0.0, 1.0, 0.0)), **in_space)
+    for motion in ({"rotation": (0.1, 1.0, 0.0)}, {"tilt": (0.0, 0.0, 0.3)}):
+        with pytest.raises(ValueError, match=r"body\.(rotation|tilt) .*: a cylinder .* turns about its axis alone, y"):
+            flow(rod(**motion), **in_space)
 
 
 def test_bodies_need_a_velocity_and_a_viscosity():
