@@ -7,7 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from solver.assemble.registry import Registry
+from solver.bodies.free import spins
 from solver.cluster import LOGGER
 from solver.config import Config, ConfigError, Named, parse
 from solver.equations.system import PeriodicSystem
@@ -47,8 +50,8 @@ def with_time(state: State, equation: PeriodicSystem, config: Config, start: Fro
     path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
     folder = path.parent.parent
-    forced, same_bodies = _same_forcings(equation, config, manifest, folder), _same_bodies(config, manifest, folder)
-    return with_time_of(manifest, state, forced, same_bodies=same_bodies)
+    forced = _same_forcings(equation, config, manifest, folder)
+    return with_time_of(manifest, state, forced, _moved_centres(equation, config, manifest, folder))
 
 
 def _same_forcings(equation: PeriodicSystem, config: Config, manifest: dict[str, Any], folder: Path) -> list[str]:
@@ -64,17 +67,27 @@ def _same_forcings(equation: PeriodicSystem, config: Config, manifest: dict[str,
     return [name for name, named in config.forcing.items() if kinds.get(name) == _kind(named)]
 
 
-def _same_bodies(config: Config, manifest: dict[str, Any], folder: Path) -> bool:
-    """Whether the bodies that the flow moves have the same names as in the run that this one goes on from."""
-    free = lambda bodies: {name for name, body in bodies.items() if body.parameters.get("mass") is not None}  # noqa: E731
-    if not free(config.bodies):
-        return True
+def _moved_centres(
+    equation: PeriodicSystem, config: Config, manifest: dict[str, Any], folder: Path
+) -> np.ndarray | None:
+    """How far the centres of the bodies that the flow moves lie from those in the run that this one goes on from.
+
+    Their places are counted from there. None if that run has not the same bodies, by name.
+    """
+    free = lambda bodies: {n: b.parameters["centre"] for n, b in bodies.items() if b.parameters.get("mass") is not None}  # noqa: E731
+    now = free(config.bodies)
+    if not now:
+        return None
     try:
-        before = parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True))
+        before = free(parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True)).bodies)
     except ConfigError as error:
         LOGGER.warning("body: the bodies of the other run cannot be read: %s", error)
-        return False
-    return free(before.bodies) == free(config.bodies)
+        return None
+    if before.keys() != now.keys():
+        return None
+    d = equation.grid.dimensions
+    others = np.zeros(d + spins(d))  # velocity and spin
+    return np.concatenate([np.append(np.subtract(before[name], now[name]), others) for name in sorted(now)])
 
 
 def _kind(named: Named) -> tuple[str, dict[str, Any]]:

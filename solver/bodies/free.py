@@ -63,9 +63,15 @@ class Round(Centred):
         parts = [jnp.zeros(dimensions), jnp.stack(list(map(jnp.asarray, velocity))), jnp.atleast_1d(jnp.asarray(spin))]
         return jnp.concatenate([part.astype(jnp.result_type(float)) for part in parts])
 
-    def at_motion(self, motion: Array) -> Round:
-        """The same body, where it is: given as `motion_at_start` has it."""
-        moved: Round = eqx.tree_at(lambda body: body.motion, self, motion, is_leaf=lambda leaf: leaf is None)
+    def at_motion(self, motion: Array, t: ArrayLike | None = None) -> Round:
+        """The same body, where it is.
+
+        Args:
+            motion: as `motion_at_start` has it.
+            t: when, where derivatives with respect to the time are asked for.
+        """
+        now = (motion, t)
+        moved: Round = eqx.tree_at(lambda body: body.motion, self, now, is_leaf=lambda leaf: leaf is None)
         return moved
 
     def accelerations(self, force: Sequence[Array], torque: Sequence[Array], scene: Scene) -> Array:
@@ -77,18 +83,22 @@ class Round(Centred):
         inertia = self.mass * self.gyration(d) if self.moment_of_inertia is None else self.moment_of_inertia
         along = [(f + weight * g) / self.mass for f, g in zip(force, gravity, strict=True)]
         turned = [axis * moment / inertia for axis, moment in zip(self.turns_about(d), torque, strict=True)]
-        velocity = self._motion(d)[d : 2 * d]
+        velocity = self.motion_now(d)[d : 2 * d]
         return jnp.concatenate([velocity, jnp.stack([jnp.asarray(a, velocity.dtype) for a in (*along, *turned)])])
 
-    def _motion(self, dimensions: int) -> Array:
-        return self.motion_at_start(dimensions) if self.motion is None else self.motion
+    def motion_now(self, dimensions: int) -> Array:
+        """As `motion_at_start`, where it is."""
+        return self.motion_at_start(dimensions) if self.motion is None else self.motion[0]
 
     def displacement(self, t: ArrayLike) -> Any:
         if not self.is_free:
             return super().displacement(t)
         d = len(self.centre)
-        moved, velocity = jnp.split(self._motion(d)[: 2 * d], 2)
-        return moved + velocity * (t - jax.lax.stop_gradient(t))  # whose derivative is the velocity
+        moved, velocity = jnp.split(self.motion_now(d)[: 2 * d], 2)
+        now = None if self.motion is None else self.motion[1]
+        now = jax.lax.stop_gradient(t) if now is None else now
+        t, now = (jnp.asarray(time, velocity.dtype) for time in (t, now))
+        return moved + velocity * (t - now)  # zero, but its derivative is the velocity
 
     def angle(self, t: ArrayLike) -> Any:
         return None if self.is_free else super().angle(t)
@@ -96,7 +106,7 @@ class Round(Centred):
     def spin(self, t: ArrayLike) -> Any:
         if not self.is_free:
             return super().spin(t)
-        spin = self._motion(len(self.centre))[2 * len(self.centre) :]
+        spin = self.motion_now(len(self.centre))[2 * len(self.centre) :]
         return spin[0] if len(self.centre) == 2 else spin
 
     def check(self, key: str, scene: Scene) -> None:

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from solver.bodies.base import Body, Obstacle, Point, Scene, known
 from solver.bodies.free import Round, free_bodies, split_motion
+from solver.bodies.sponge import Sponge
 
 ONLY = "body"  # name of an obstacle that is given without one
 
@@ -40,6 +41,12 @@ class Obstacles(eqx.Module):
         return not all(body.is_at_rest for body in self.bodies.values())
 
     @property
+    def scalars_are_at_rest(self) -> bool:
+        """Whether what is done to scalars does not depend on time."""
+        acting = [o for o in self.named.values() if o.fixed or getattr(o, "sealed", ())]
+        return all(o.is_at_rest or type(o) is Sponge for o in acting)
+
+    @property
     def bodies(self) -> dict[str, Body]:
         """Those whose forces are of interest."""
         return {name: body for name, body in self.named.items() if isinstance(body, Body)}
@@ -58,10 +65,10 @@ class Obstacles(eqx.Module):
         """Displacement, velocity and spin of each free body, from an array of all."""
         return split_motion(motion, self.free, self.scene.dimensions)
 
-    def at_motion(self, motion: Array) -> dict[str, Obstacle]:
-        """All obstacles by name, the free bodies where they are."""
-        moved = self.motion_of(motion)
-        return {name: self.free[name].at_motion(moved[name]) if name in moved else o for name, o in self.named.items()}
+    def at_motion(self, motion: Array, t: ArrayLike | None = None) -> dict[str, Obstacle]:
+        """All obstacles by name, the free bodies where they are at time t."""
+        moved, free = self.motion_of(motion), self.free
+        return {name: free[name].at_motion(moved[name], t) if name in moved else o for name, o in self.named.items()}
 
     def at_rest(self, at: Point) -> Array | float:
         """Σ r of those at rest [1/time]: what is made once and kept."""

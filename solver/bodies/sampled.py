@@ -14,8 +14,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 from scipy.ndimage import distance_transform_edt
 
-from solver.bodies.base import Centred, Point, Scene, positive
+from solver.bodies.base import Centred, Point, Scene, known, positive
 
+FITS = 1e-6  # of a length
 ACROSS_THE_EDGE = 32  # points of a periodic image on either side, whose distances are exact
 
 
@@ -61,8 +62,24 @@ class Sampled(Centred):
 
     def check(self, key: str, scene: Scene) -> None:
         super().check(key, scene)
-        if not isinstance(self.distances, jax.core.Tracer) and not np.isfinite(np.asarray(self.distances)).all():
+        if self.periodic:
+            turns = self.rotation is not None or self.tilt is not None
+            counts = [length / known(side, length) for length, side in zip(scene.lengths, self.sides, strict=True)]
+            if turns or any(abs(count - round(count)) > FITS or round(count) < 1 for count in counts):
+                raise ValueError(
+                    f"{key}.periodic: a shape that goes on across its sides, {list(map(known, self.sides))}, can "
+                    f"neither turn nor be tilted, and fills a box of {list(scene.lengths)} a whole number of times"
+                )
+        if isinstance(self.distances, jax.core.Tracer):
+            return
+        distances = np.asarray(self.distances)
+        if not np.isfinite(distances).all():
             raise ValueError(f"{key}: distances that are not finite")
+        if not distances.min() < 0 < distances.max():
+            raise ValueError(
+                f"{key}: distances from {distances.min():g} to {distances.max():g}: negative ones in the solid and "
+                "positive ones in the fluid are needed; an image of 0 and 1 must be of whole numbers"
+            )
 
 
 def from_image(solid: Any, sides: Sequence[float], *, periodic: bool = False) -> np.ndarray:

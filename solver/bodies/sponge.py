@@ -79,6 +79,8 @@ class Sponge(Obstacle):
             raise ValueError(
                 f"{key}.width {self.width}: with its edges it is {wide:.4g} wide, in a box of {length:.4g}"
             )
+        if self.channel is not None and self.target is None:
+            raise ValueError(f"{key}.channel {self.channel}: target is needed beside it, the mean of its flow")
         if self.channel is not None and (self.axis == "y" or known(self.channel, 0.0) > scene.lengths[1]):
             raise ValueError(
                 f"{key}.channel {self.channel}: a width along y of {scene.lengths[1]:.4g} or less is needed, in a "

@@ -116,7 +116,7 @@ def _motion_columns(name: str, dimensions: int) -> list[str]:
 def _place_and_speed(body: Round, grid: Grid) -> list[Array]:
     """Where the centre of a free body is, not wrapped; its velocity; its spin."""
     d = grid.dimensions
-    motion = body.motion_at_start(d) if body.motion is None else body.motion
+    motion = body.motion_now(d)
     return [motion[i] + body.centre[i] for i in range(d)] + list(motion[d:])
 
 

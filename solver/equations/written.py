@@ -148,7 +148,7 @@ class Written(Reported):
 
     def on_bodies(self, fields: Fields, t: ArrayLike) -> dict[str, Array]:
         """Forces and torques on the bodies by column of the series, `NAME_force_x`; costs an evaluation of N."""
-        placed = self.at_motion(fields)
+        placed = self.at_motion(fields, t)
         obstacles = placed.obstacles
         name = self.text.penalised
         if obstacles is None or not obstacles.bodies or not name:
@@ -167,12 +167,12 @@ class Written(Reported):
         change = self.linear().apply(fields_alone(fields))[name] + nonlinear[name]
         return jnp.split(self.transform_of(name).inverse(jnp.concatenate([fields[name], change])), 2)
 
-    def at_motion(self, fields: Fields) -> Written:
-        """This equation with the bodies that the flow moves where `fields` says that they are."""
+    def at_motion(self, fields: Fields, t: ArrayLike | None = None) -> Written:
+        """This equation with the bodies that the flow moves where `fields` says that they are, at time t."""
         obstacles = self.obstacles
         if MOTION not in fields or obstacles is None or not obstacles.free:
             return self
-        moved: Written = eqx.tree_at(lambda e: e.bodies, self, obstacles.at_motion(fields[MOTION]))
+        moved: Written = eqx.tree_at(lambda e: e.bodies, self, obstacles.at_motion(fields[MOTION], t))
         return moved
 
     def motion_at_start(self) -> dict[str, Array]:
@@ -227,7 +227,8 @@ class Written(Reported):
         """The strength of bodies at rest, and where no body moves what all of them do to scalars, by function."""
         at = self.grid.coordinates()
         made = {KEPT: obstacles.at_rest(at)} if any(o.is_at_rest for o in obstacles.named.values()) else {}
-        scalars = () if obstacles.move else sorted({name for name, _ in obstacles.conditions})
+        is_kept = obstacles.scalars_are_at_rest and not obstacles.move
+        scalars = sorted({name for name, _ in obstacles.conditions}) if is_kept else []
         for scalar in scalars:
             made |= of_scalar(obstacles, scalar, at, 0.0)
         return made
@@ -309,7 +310,26 @@ class Written(Reported):
     def _further_rate(self) -> ArrayLike:
         """What the rate has beside what is found at the points."""
         obstacles = self.obstacles
-        return self.rate_of_linear() + (0.0 if obstacles is None else obstacles.fastest())
+        return self.rate_of_linear() + (
+            0.0 if obstacles is None else obstacles.fastest() + self._rate_of_sealed(obstacles)
+        )
+
+    def _rate_of_sealed(self, obstacles: Obstacles) -> ArrayLike:
+        """κk²/4 of the scalars that do not pass a surface, k the largest wavenumber.
+
+        With a CFL number of ½ every stepper is stable.
+        """
+        sealed = {name for name, kind in obstacles.conditions if kind == "sealed"}
+        numbers = self._modes(0.0).numbers
+        diffusivities = {n: k for n, k in self.text.diffusivities_at_bodies.items() if n in sealed}
+        values = [self._number(node, numbers) for node in diffusivities.values()]
+        return sum((jnp.abs(value) * self.grid.k_corner**2 / 4 for value in values), start=0.0)
+
+    @staticmethod
+    def _number(node: Node, numbers: Mapping[str, Any]) -> Array:
+        """The value of an expression of parameters."""
+        [value] = AtPoints((node,), (), is_one_number=True).made({}, numbers, None, ())
+        return value
 
     def rate_of_linear(self) -> ArrayLike:
         """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
@@ -357,7 +377,7 @@ class Written(Reported):
 
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
         """N(u, t), and the largest of a number at the points."""
-        placed = self.at_motion(fields)
+        placed = self.at_motion(fields, t)
         rows, found = placed._carried_out(self.worked.plan, fields, t, largest)
         changes = self._by_field(rows, self.worked.changes)
         mean_free = [name for name, field in self.fields.items() if field.zero_mean]

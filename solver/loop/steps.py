@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.budget import without_budget
+from solver.equations.beside import fields_alone
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.controls import Attempt, StepControl
 from solver.loop.kept import coefficients_for, nothing_kept
@@ -218,7 +218,7 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4; the floor is the Atol of
     their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
     """
-    names = list(without_budget(error))
+    names = list(fields_alone(error))
 
     def norm(fields: Fields, name: str) -> Array:
         square = mean_square(fields[name], equation.grid_of(name))

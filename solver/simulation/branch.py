@@ -14,7 +14,7 @@ from solver.equations.beside import MOTION
 from solver.steppers.state import State
 
 
-def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str], *, same_bodies: bool) -> State:
+def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str], centres: np.ndarray | None) -> State:
     """A state at the start of a run, with the time, the number of steps and the forcings of a checkpoint.
 
     What the stepper carries, conserved quantities, energy budgets and sums of outputs begin anew.
@@ -23,14 +23,15 @@ def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str]
         manifest: of the checkpoint.
         state: at the start of the run that goes on.
         forced: fields whose forcing goes on, where the checkpoint's state of it has the same shapes.
-        same_bodies: whether the bodies that the flow moves are those of the checkpoint, and go on from where they were.
+        centres: of the bodies that the flow moves, those of the checkpoint less these, as `motion` has places; None if
+            these are not the bodies of the checkpoint, and begin where they stand.
     """
     value = lambda name: np.asarray(manifest["values"][name]["value"], manifest["values"][name]["dtype"])[()]  # noqa: E731
     t, step = value("t"), value("step")
     forcing = _forcing_of(state, manifest, forced)
     field = state.field
-    if MOTION in field and same_bodies:
-        field = {**field, MOTION: _whole(value(f"field/{MOTION}"), field[MOTION])}
+    if MOTION in field and centres is not None:
+        field = {**field, MOTION: _whole(value(f"field/{MOTION}") + centres, field[MOTION])}
     elif MOTION in field:
         LOGGER.warning("body: free bodies begin at their centres, since the other run has not the same ones")
     return state.replace(field=field, t=t, t_reference=t, step=step, step_reference=step, forcing=forcing)

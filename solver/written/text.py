@@ -180,6 +180,14 @@ class Text:
         read = (read_line(line, self.words) for line in self.write if WORD in line)
         return tuple(canonical(scalar) for line in read for scalar in scalars(line))
 
+    @property
+    def diffusivities_at_bodies(self) -> dict[str, Node]:
+        """Their diffusivities, by name."""
+        lines = [read_line(line, self.words) for line in self.write if WORD in line]
+        return {
+            canonical(c): kappa for line in lines for c, kappa in zip(scalars(line), diffusivities(line), strict=True)
+        }
+
     def with_obstacles(self, dimensions: int, *, move: bool, conditions: Conditions = frozenset()) -> Text:
         """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
 

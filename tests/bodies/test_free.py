@@ -160,6 +160,22 @@ def test_evolve_integrate_and_rollout_agree_and_devices_change_nothing():
     np.testing.assert_allclose(motion(by_rate), motion(once), atol=1e-4)
 
 
+def test_steps_by_tolerance_and_their_derivatives():
+    """Steps as an embedded method asks for; and the derivative with respect to the size of equal steps."""
+    stepper = sw.steppers.IFRK3()
+    flow, state = falling(stepper)
+    fixed = sw.integrate(flow, stepper, state, step=0.01, steps=20)
+    *_, last = sw.evolve(flow, stepper, state, end=0.2, tolerance=1e-5)
+    np.testing.assert_allclose(motion(last), motion(fixed), atol=1e-4)
+
+    def after(step):
+        return sw.integrate(flow, stepper, state, step=step, steps=6).field["motion"]
+
+    _, slope = jax.jit(lambda step: jax.jvp(after, (step,), (jnp.ones_like(step),)))(jnp.asarray(0.02))
+    difference = (np.asarray(after(0.02001)) - np.asarray(after(0.01999))) / 2e-5
+    np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-8)
+
+
 def test_gradients_with_respect_to_mass_and_place_are_differences():
     stepper = sw.steppers.ETDRK3()
 
@@ -269,6 +285,12 @@ def test_a_branch_goes_on_from_where_the_bodies_are(run_file, tmp_path, capsys):
     for column in ("t", "disc_x", "disc_y", "disc_velocity_y", "disc_spin"):
         assert rows[1][column][0] == rows[0][column][-1]
     assert rows[1]["disc_y"][-1] < rows[0]["disc_y"][-1]
+    moved = ["resume", str(run), "--branch", str(tmp_path / "moved"), "body.disc.centre=[1.9, 2.0]", "time.end=0.5"]
+    assert main(moved) == 0
+    first = np.genfromtxt(tmp_path / "moved" / "series.csv", delimiter=",", names=True, skip_header=1)[0]
+    assert [first["disc_x"], first["disc_y"]] == pytest.approx(
+        [rows[0]["disc_x"][-1], rows[0]["disc_y"][-1]], abs=1e-14
+    )
     capsys.readouterr()
     start = f"initial={{ name = 'run', path = '{run}', step = 20, keep_time = true }}"
     words = ["body={ shape = 'sphere', centre = [2.0, 2.2], radius = 0.5, mass = 1.0 }", "time.end=0.5"]

@@ -132,6 +132,7 @@ def run_file(tmp_path_factory):
         file["empty"] = np.zeros((4, 4), np.uint8)
         file["broken"] = np.full((4, 4), np.nan)
         file["line"] = np.zeros(4)
+        file["fraction"] = np.eye(4)
     path = folder / "run.toml"
     path.write_text(RUN.format(path=folder / "rock.h5"))
     return path
@@ -159,6 +160,11 @@ def test_a_run_with_a_shape_from_a_file_is_that_with_a_disc(run_file, tmp_path):
         (["body.dataset=sand"], "body.path: .*rock.h5.*'?sand"),
         (["body.dataset=empty"], "body.dataset 'empty' of .*: an image without solid"),
         (["body.dataset=broken"], "body: distances that are not finite"),
+        (["body.dataset=fraction"], "body: distances from 0 to 1: negative ones in the solid"),
+        (
+            ["body.periodic=true", "body.sides=[2.5, 1.5]"],
+            r"body.periodic: a shape .*, \[2.5, 1.5\], .* a whole number of times",
+        ),
         (["body.dataset=line"], "body.dataset 'line' of .* with 1 axes: 2 are needed"),
         (["body.sides=[2.0, -1.0]"], "body.sides .*: a positive length is needed"),
         (["body.sides=[9.0, 1.5]"], "body: 9 long along x, in a box of 4"),

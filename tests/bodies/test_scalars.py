@@ -155,6 +155,43 @@ def test_what_is_kept_of_bodies_at_rest_changes_nothing():
         np.testing.assert_allclose(kept.nonlinear(fields, 0.3)[name], n, atol=1e-12 * np.abs(n).max())
 
 
+class Gust(sw.bodies.Obstacle):
+    """Draws the heat to a value, more and less with time."""
+
+    is_at_rest = False
+
+    def strength(self, at, t, scene):
+        return jnp.cos(t) ** 2 + 0 * at[0] * at[1]
+
+    def towards(self, at, t, scene):
+        return [0.0] * scene.dimensions
+
+    def fastest(self, scene):
+        return 1.0
+
+    def check(self, key, scene):
+        pass
+
+
+def test_what_depends_on_time_is_not_kept():
+    flow = stream({"gust": Gust(fixed=("heat",), values=(3.0,)), "disc": SEVERAL["hot"]})
+    fields = flow.from_physical({name: jnp.ones(shape) for name, shape in flow.physical_shapes().items()})
+    kept = jax.jit(lambda flow: flow.prepared())(flow)
+    assert list(kept.kept_of_bodies) == ["kept strength"]
+    for name, n in flow.nonlinear(fields, np.pi / 2).items():
+        np.testing.assert_allclose(kept.nonlinear(fields, np.pi / 2)[name], n, atol=1e-12)
+
+
+def test_a_cfl_number_counts_what_is_sealed():
+    disc = sw.bodies.Cylinder((1.0, 1.5), 0.5, sealed=("heat",), eta=0.05)
+    sealed, open_ = (stream({"disc": disc if of else SEVERAL["hot"]}, diffusivity=0.5) for of in (1, 0))
+    fields = sealed.from_physical({name: jnp.zeros(shape) for name, shape in sealed.physical_shapes().items()})
+    k = sealed.grid.k_corner
+    assert float(sealed.rate(fields)) == pytest.approx(20 + 1.0 * k**2 / 4, rel=1e-12)
+    eta = SEVERAL["hot"].penalisation_time(open_.obstacles.scene)
+    assert float(open_.rate(fields)) == pytest.approx(1 / eta + 0.5 * k**2 / 4, rel=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(48, 36)])
 def test_devices_change_nothing(shape):
     found = []
