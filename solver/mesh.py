@@ -263,6 +263,11 @@ def placed(u: Any, sharding: NamedSharding) -> Array:
     return over_auto_axes(lambda v: constrained(v, sharding), sharding.mesh, sharding)(u)
 
 
+def whole_on_each(value: Any, sharding: NamedSharding) -> Array:
+    """Numbers of the host, of which every process has all, as an array of this sharding. No communication."""
+    return jax.make_array_from_callback(np.shape(value), sharding, lambda index: value[index])
+
+
 def _in_auto_region() -> bool:
     """Whether the mesh in force has no Explicit axis: within `auto_axes` shardings are no longer part of types."""
     context = jax.sharding.get_abstract_mesh()

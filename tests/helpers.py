@@ -3,10 +3,12 @@
 import json
 import re
 from collections import Counter
+from contextlib import contextmanager
 
 import h5py
 import jax
 import numpy as np
+import pytest
 
 from solver.equations.field import Field
 
@@ -24,6 +26,14 @@ OF_SMALL_GRIDS = {
     ("vorticity", 2): ["forcing.low=1.5", "forcing.high=3.5"],
     ("zakharov", 2): ["grid.dealias=two-thirds"],
 }
+
+
+@contextmanager
+def refused_in_one_line(message, error=ValueError):
+    """An error of this kind, with a message that matches and is one line."""
+    with pytest.raises(error, match=message) as raised:
+        yield
+    assert "\n" not in str(raised.value)
 
 
 def read_checkpoint(path):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from solver.assemble.registry import Registry
-from solver.bodies.free import spins
+from solver.bodies.free import Round, spins
 from solver.cluster import LOGGER
 from solver.config import Config, ConfigError, Named, parse
 from solver.equations.system import PeriodicSystem
@@ -49,45 +49,41 @@ def with_time(state: State, equation: PeriodicSystem, config: Config, start: Fro
     """
     path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
-    folder = path.parent.parent
-    forced = _same_forcings(equation, config, manifest, folder)
-    return with_time_of(manifest, state, forced, _moved_centres(equation, config, manifest, folder))
+    before = _config_of(manifest, path.parent.parent) if equation.forcings() or _free(config) else None
+    return with_time_of(manifest, state, _same_forcings(config, before), _moved_centres(config, before))
 
 
-def _same_forcings(equation: PeriodicSystem, config: Config, manifest: dict[str, Any], folder: Path) -> list[str]:
-    """Fields whose forcing has the same name and static parameters as in the run that this one goes on from."""
-    if not equation.forcings():
-        return []
+def _config_of(manifest: dict[str, Any], folder: Path) -> Config | None:
+    """The run file of the run that this one goes on from; None if it cannot be read, which is logged."""
     try:
-        before = parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True))
-        kinds = {name: _kind(named) for name, named in before.forcing.items()}
+        return parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True))
     except ConfigError as error:
-        LOGGER.warning("forcing: begins anew, since the forcing of the other run cannot be read: %s", error)
-        return []
+        LOGGER.warning("forcings and free bodies begin anew, since the other run's file cannot be read: %s", error)
+        return None
+
+
+def _same_forcings(config: Config, before: Config | None) -> list[str]:
+    """Fields whose forcing has the same name and static parameters as in the run that this one goes on from."""
+    kinds = {} if before is None else {name: _kind(named) for name, named in before.forcing.items()}
     return [name for name, named in config.forcing.items() if kinds.get(name) == _kind(named)]
 
 
-def _moved_centres(
-    equation: PeriodicSystem, config: Config, manifest: dict[str, Any], folder: Path
-) -> np.ndarray | None:
-    """How far the centres of the bodies that the flow moves lie from those in the run that this one goes on from.
+def _moved_centres(config: Config, before: Config | None) -> np.ndarray | None:
+    """How far the centres of the free bodies lie from those in the run that this one goes on from.
 
     Their places are counted from there. None if that run has not the same bodies, by name.
     """
-    free = lambda bodies: {n: b.parameters["centre"] for n, b in bodies.items() if b.parameters.get("mass") is not None}  # noqa: E731
-    now = free(config.bodies)
-    if not now:
+    now, then = _free(config), {} if before is None else _free(before)
+    if not now or now.keys() != then.keys():
         return None
-    try:
-        before = free(parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True)).bodies)
-    except ConfigError as error:
-        LOGGER.warning("body: the bodies of the other run cannot be read: %s", error)
-        return None
-    if before.keys() != now.keys():
-        return None
-    d = equation.grid.dimensions
-    others = np.zeros(d + spins(d))  # velocity and spin
-    return np.concatenate([np.append(np.subtract(before[name], now[name]), others) for name in sorted(now)])
+    shifts = [np.subtract(then[name], now[name]) for name in sorted(now)]
+    return np.concatenate([np.append(shift, np.zeros(len(shift) + spins(len(shift)))) for shift in shifts])
+
+
+def _free(config: Config) -> dict[str, Any]:
+    """The centres of the bodies that the flow moves, by name."""
+    round_ones = {name: named.parameters for name, named in config.bodies.items() if issubclass(named.cls, Round)}
+    return {name: given["centre"] for name, given in round_ones.items() if given.get("mass") is not None}
 
 
 def _kind(named: Named) -> tuple[str, dict[str, Any]]:

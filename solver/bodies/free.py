@@ -135,9 +135,3 @@ def spins(dimensions: int) -> int:
 def free_bodies(named: Mapping[str, Any]) -> dict[str, Round]:
     """Those that the flow moves, of obstacles by name."""
     return {name: body for name, body in named.items() if isinstance(body, Round) and body.is_free}
-
-
-def split_motion(motion: Array, free: Mapping[str, Round], dimensions: int) -> dict[str, Array]:
-    """The motion of each free body, of an array that holds them one after the other in the order of their names."""
-    parts = motion.reshape(len(free), 2 * dimensions + spins(dimensions))
-    return dict(zip(sorted(free), parts, strict=True))

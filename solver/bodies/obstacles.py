@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies.base import Body, Obstacle, Point, Scene, known
-from solver.bodies.free import Round, free_bodies, split_motion
+from solver.bodies.free import Round, free_bodies
 from solver.bodies.sponge import Sponge
 
 ONLY = "body"  # name of an obstacle that is given without one
@@ -61,14 +61,11 @@ class Obstacles(eqx.Module):
         free, d = self.free, self.scene.dimensions
         return jnp.concatenate([free[name].motion_at_start(d) for name in sorted(free)])
 
-    def motion_of(self, motion: Array) -> dict[str, Array]:
-        """Displacement, velocity and spin of each free body, from an array of all."""
-        return split_motion(motion, self.free, self.scene.dimensions)
-
     def at_motion(self, motion: Array, t: ArrayLike | None = None) -> dict[str, Obstacle]:
-        """All obstacles by name, the free bodies where they are at time t."""
-        moved, free = self.motion_of(motion), self.free
-        return {name: free[name].at_motion(moved[name], t) if name in moved else o for name, o in self.named.items()}
+        """All obstacles by name, the free bodies where they are at time t; `motion` as `motion_at_start` has it."""
+        free = self.free
+        each = zip(sorted(free), motion.reshape(len(free), -1), strict=True)
+        return {**self.named, **{name: free[name].at_motion(own, t) for name, own in each}}
 
     def at_rest(self, at: Point) -> Array | float:
         """Σ r of those at rest [1/time]: what is made once and kept."""

@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 from scipy.ndimage import distance_transform_edt
 
-from solver.bodies.base import Centred, Point, Scene, known, positive
+from solver.bodies.base import Centred, Point, Scene, known, positive, root
 
 FITS = 1e-6  # of a length
 ACROSS_THE_EDGE = 32  # points of a periodic image on either side, whose distances are exact
@@ -53,9 +53,7 @@ class Sampled(Centred):
         if self.periodic:
             return map_coordinates(values, places, order=1, mode="wrap")
         beyond = [jnp.maximum(jnp.abs(x) - side / 2, 0) for x, side in zip(at, self.sides, strict=True)]
-        far = sum(b * b for b in beyond)
-        outside = jnp.where(far > 0, jnp.sqrt(jnp.where(far > 0, far, 1)), 0)
-        return map_coordinates(values, places, order=1, mode="nearest") + outside
+        return map_coordinates(values, places, order=1, mode="nearest") + root(sum(b * b for b in beyond))
 
     def extent(self, dimensions: int) -> Sequence[Any]:
         return [side / 2 for side in self.sides]

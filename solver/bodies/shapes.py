@@ -60,18 +60,22 @@ class Cylinder(Round):
         return math.inf if self.inverted else 2 * self.radius
 
     def displaced(self, lengths: Sequence[float]) -> Any:
-        return math.pi * self.radius**2 * (lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1)
+        return math.pi * self.radius**2 * self._length(lengths)
 
     def gyration(self, dimensions: int) -> Any:
         return self.radius**2 / 2
 
     def turns_about(self, dimensions: int) -> np.ndarray:
-        return np.array([axis == self.axis for axis in AXES], float) if dimensions == 3 else np.ones(spins(2))
+        return np.array([dimensions == 2 or axis == self.axis for axis in AXES[: spins(dimensions)]], float)
 
     def frontal_area(self, lengths: Sequence[float]) -> Any:
         if len(lengths) == 3 and self.axis == "x":
             return math.pi * self.radius**2
-        return 2 * self.radius * (lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1)
+        return 2 * self.radius * self._length(lengths)
+
+    def _length(self, lengths: Sequence[float]) -> float:
+        """Of the cylinder, through a box of these lengths."""
+        return lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1.0
 
 
 class Sphere(Round):

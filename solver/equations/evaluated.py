@@ -292,15 +292,10 @@ class AtPoints:
     def obstacles_at_points(
         self, numbers: Mapping[str, Any], places: Mapping[str, Any], shape: Sequence[int]
     ) -> dict[str, Array]:
-        """These as arrays over all points, for `places`."""
-        held = self.obstacles
-        return dict(
-            zip(
-                held,
-                AtPoints(tuple(held.values()), ()).made({}, numbers, jax.tree.map(jnp.asarray, places), shape),
-                strict=True,
-            )
-        )
+        """Those of them that are not among the places, as arrays over all points."""
+        held = {name: node for name, node in self.obstacles.items() if name not in places}
+        made = AtPoints(tuple(held.values()), ()).made({}, numbers, jax.tree.map(jnp.asarray, places), shape)
+        return dict(zip(held, made, strict=True))
 
 
 class _Point:
@@ -366,19 +361,17 @@ class _Point:
 
     def obstacles(self, function: str, *at: Any) -> Any:
         """What bodies and sponges do at the points: how strongly they act, or their strength times their velocity."""
+        for known in (self.places, self.acting):  # asked for several times at the same points
+            if function in known:
+                return known[function]
         *places, t = at
         obstacles = self.numbers[OBSTACLES]
-        if function in self.places:
-            return self.places[function]
-        if function in self.acting:  # asked for several times at the same points
-            return self.acting[function]
-        scalar = function.partition("_of_")[2]
         if function in (STRENGTH, *SOURCES):
             strength, sources = obstacles.moving(places, t)
             at_rest = self.places[KEPT] if KEPT in self.places else obstacles.at_rest(places)
             found = dict(zip((STRENGTH, *SOURCES), (at_rest + strength, *sources), strict=False))
         else:
-            found = of_scalar(obstacles, scalar, places, t)
+            found = of_scalar(obstacles, function.partition("_of_")[2], places, t)
         self.acting |= found
         return found[function]
 

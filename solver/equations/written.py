@@ -134,10 +134,11 @@ class Written(Reported):
         assert obstacles is not None
         obstacles.check("body")
         for name, kind in sorted(obstacles.conditions):
-            if name not in self.text.scalars_at_bodies:
-                known_ones = ", ".join(self.text.scalars_at_bodies) or "none"
+            scalars = self.text.scalars_at_bodies
+            if name not in scalars:
                 raise ValueError(
-                    f"{kind} = {name!r} of a body or sponge: the scalars of {self.name} on which they act: {known_ones}"
+                    f"{kind} = {name!r} of a body or sponge: the scalars of {self.name} on which they act: "
+                    f"{', '.join(scalars) or 'none'}"
                 )
         for name, body in obstacles.free.items():
             if self.text.penalised not in self.fields:
@@ -224,12 +225,11 @@ class Written(Reported):
         return eqx.tree_at(lambda e: e.kept_of_bodies, self, kept, is_leaf=lambda leaf: leaf is None)
 
     def _at_rest(self, obstacles: Obstacles) -> dict[str, Any]:
-        """The strength of bodies at rest, and where no body moves what all of them do to scalars, by function."""
+        """The strength of bodies at rest, and what is done to scalars if that does not depend on time, by function."""
         at = self.grid.coordinates()
         made = {KEPT: obstacles.at_rest(at)} if any(o.is_at_rest for o in obstacles.named.values()) else {}
-        is_kept = obstacles.scalars_are_at_rest and not obstacles.move
-        scalars = sorted({name for name, _ in obstacles.conditions}) if is_kept else []
-        for scalar in scalars:
+        scalars = {name for name, _ in obstacles.conditions} if obstacles.scalars_are_at_rest else set()
+        for scalar in sorted(scalars):
             made |= of_scalar(obstacles, scalar, at, 0.0)
         return made
 
@@ -310,9 +310,8 @@ class Written(Reported):
     def _further_rate(self) -> ArrayLike:
         """What the rate has beside what is found at the points."""
         obstacles = self.obstacles
-        return self.rate_of_linear() + (
-            0.0 if obstacles is None else obstacles.fastest() + self._rate_of_sealed(obstacles)
-        )
+        of_obstacles = 0.0 if obstacles is None else obstacles.fastest() + self._rate_of_sealed(obstacles)
+        return self.rate_of_linear() + of_obstacles
 
     def _rate_of_sealed(self, obstacles: Obstacles) -> ArrayLike:
         """κk²/4 of the scalars that do not pass a surface, k the largest wavenumber.
@@ -320,16 +319,9 @@ class Written(Reported):
         With a CFL number of ½ every stepper is stable.
         """
         sealed = {name for name, kind in obstacles.conditions if kind == "sealed"}
-        numbers = self._modes(0.0).numbers
-        diffusivities = {n: k for n, k in self.text.diffusivities_at_bodies.items() if n in sealed}
-        values = [self._number(node, numbers) for node in diffusivities.values()]
-        return sum((jnp.abs(value) * self.grid.k_corner**2 / 4 for value in values), start=0.0)
-
-    @staticmethod
-    def _number(node: Node, numbers: Mapping[str, Any]) -> Array:
-        """The value of an expression of parameters."""
-        [value] = AtPoints((node,), (), is_one_number=True).made({}, numbers, None, ())
-        return value
+        modes, diffusivities = self._modes(0.0), self.text.scalars_at_bodies if sealed else {}
+        values = [jnp.abs(whole(modes.value(diffusivities[name]))) for name in sorted(sealed)]
+        return sum((value * self.grid.k_corner**2 / 4 for value in values), start=0.0)
 
     def rate_of_linear(self) -> ArrayLike:
         """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
@@ -530,7 +522,8 @@ class Written(Reported):
             return places
         arrays = function.obstacles_at_points(numbers, places, self.grid.physical_shape)
         sharding, dtype = self.grid.physical_sharding(), self.grid.dtype
-        return {**places, **{name: placed(a.astype(dtype), sharding) for name, a in arrays.items()}}
+        others = {name: place for name, place in places.items() if name != KEPT}  # which is part of an array now
+        return others | {name: placed(a.astype(dtype), sharding) for name, a in arrays.items()}
 
     def _inner(self, inner: Sequence[Node], rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are.

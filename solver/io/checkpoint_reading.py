@@ -20,6 +20,7 @@ from solver.io.checkpoint_store import verify_together
 from solver.io.hdf5 import dataset, read_hdf5
 from solver.io.leaves import Leaf, leaves_of
 from solver.io.manifest import CheckpointError, read_manifest
+from solver.mesh import whole_on_each
 from solver.steppers.base import Stepper
 from solver.steppers.start import state_shapes
 from solver.steppers.state import State
@@ -95,7 +96,12 @@ def state_from(
     def entry(leaf: Leaf) -> Any:
         if not leaf.storage.is_split:
             value = _value(manifest, leaf, where)
-            return _whole(value, leaf, equation.grid) if leaf.name.startswith("field/") else value
+            is_beside_fields = leaf.name.startswith("field/")  # which steps have on the devices
+            return (
+                whole_on_each(value, leaf.storage.sharding(np.ndim(value), equation.grid))
+                if is_beside_fields
+                else value
+            )
         _check_array(manifest["arrays"].get(leaf.name), leaf, equation.grid, where)
         return load(leaf)
 
@@ -123,12 +129,6 @@ def _has(manifest: Mapping[str, Any], leaf: Leaf, grid: Grid) -> bool:
         return entry is not None and _outline(entry) == outline_of(leaf, grid)
     entry = manifest["values"].get(leaf.name)
     return entry is not None and np.shape(entry["value"]) == leaf.value.shape
-
-
-def _whole(value: Any, leaf: Leaf, grid: Grid) -> jax.Array:
-    """Numbers beside the fields as steps have them: whole on each device. No communication."""
-    sharding = leaf.storage.sharding(np.ndim(value), grid)
-    return jax.make_array_from_callback(np.shape(value), sharding, lambda index: value[index])
 
 
 def _value(manifest: Mapping[str, Any], leaf: Leaf, where: str) -> Any:

@@ -112,10 +112,9 @@ class Selection:
             name: resample(u_hat, equation.grid_of(name), coarse.grid_of(name))
             for name, u_hat in equation.coefficients(fields).items()
         }
-        hats |= beside(fields)
         if isinstance(coarse, SplitEquation):  # its fields are values at the points
             hats = {name: coarse.transform_of(name).inverse(u_hat) for name, u_hat in hats.items()}
-        return coarse, hats
+        return coarse, hats | beside(fields)
 
 
 def known_quantities(equation: Reporting) -> list[str]:

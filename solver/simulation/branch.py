@@ -11,6 +11,7 @@ import numpy as np
 
 from solver.cluster import LOGGER, is_first, log_to
 from solver.equations.beside import MOTION
+from solver.mesh import whole_on_each
 from solver.steppers.state import State
 
 
@@ -31,7 +32,7 @@ def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str]
     forcing = _forcing_of(state, manifest, forced)
     field = state.field
     if MOTION in field and centres is not None:
-        field = {**field, MOTION: _whole(value(f"field/{MOTION}") + centres, field[MOTION])}
+        field = {**field, MOTION: whole_on_each(value(f"field/{MOTION}") + centres, field[MOTION].sharding)}
     elif MOTION in field:
         LOGGER.warning("body: free bodies begin at their centres, since the other run has not the same ones")
     return state.replace(field=field, t=t, t_reference=t, step=step, step_reference=step, forcing=forcing)
@@ -47,11 +48,6 @@ def record_branch(checkpoint: Path, t: float, directory: str) -> None:
             LOGGER.info("branch: %s goes on from %s, t = %.6g", directory, checkpoint, t)
     except OSError as error:
         LOGGER.warning("branch: %s cannot be written: %s", log, error)
-
-
-def _whole(value: np.ndarray, like: jax.Array) -> jax.Array:
-    """Numbers as an array of a state: whole on each device."""
-    return jax.make_array_from_callback(like.shape, like.sharding, lambda index: value[index])
 
 
 def _forcing_of(state: State, manifest: dict[str, Any], forced: Collection[str]) -> dict[str, Any]:

@@ -54,14 +54,9 @@ def called(line: Line) -> Iterator[Node]:
     yield from (call.arguments[0] for call in _penalties(line) if len(call.arguments) == 1)
 
 
-def scalars(line: Line) -> Iterator[Node]:
-    """The scalars of which each body says what it does to them."""
-    yield from (call.arguments[0] for call in _penalties(line) if len(call.arguments) == 2)
-
-
-def diffusivities(line: Line) -> Iterator[Node]:
-    """The diffusivities of these scalars, as `penalise` is told them."""
-    yield from (call.arguments[1] for call in _penalties(line) if len(call.arguments) == 2)
+def scalars(line: Line) -> Iterator[tuple[Node, Node]]:
+    """The scalars of which each body says what it does to them, and their diffusivities."""
+    yield from ((call.arguments[0], call.arguments[1]) for call in _penalties(line) if len(call.arguments) == 2)
 
 
 def without_penalties(line: Line) -> Line:
@@ -69,7 +64,7 @@ def without_penalties(line: Line) -> Line:
     return lines_without([_mapped(line, lambda call: Name(LEFT_OUT))], frozenset({LEFT_OUT}))[0]
 
 
-def with_penalties(line: Line, dimensions: int, move: bool, conditions: Conditions = frozenset()) -> Line:
+def with_penalties(line: Line, dimensions: int, move: bool, conditions: Conditions) -> Line:
     """An equation with −r u, and + s if bodies move; and what bodies do to scalars.
 
     Args:
@@ -90,8 +85,7 @@ def with_penalties(line: Line, dimensions: int, move: bool, conditions: Conditio
         drag = Negative(Product(force(STRENGTH), of))
         return Sum((drag, *sources)) if sources else drag
 
-    with_all = _mapped(line, made)
-    return lines_without([with_all], frozenset({LEFT_OUT}))[0] if any(scalars(line)) else with_all
+    return lines_without([_mapped(line, made)], frozenset({LEFT_OUT}))[0]
 
 
 def _of_scalar(

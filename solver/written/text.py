@@ -22,7 +22,6 @@ from solver.written.obstacles import (
     Conditions,
     bare,
     called,
-    diffusivities,
     functions_of,
     scalars,
     with_penalties,
@@ -175,20 +174,12 @@ class Text:
         return any(WORD in line for line in self.write)
 
     @property
-    def scalars_at_bodies(self) -> tuple[str, ...]:
-        """The scalars of which each body says what it does to them."""
-        read = (read_line(line, self.words) for line in self.write if WORD in line)
-        return tuple(canonical(scalar) for line in read for scalar in scalars(line))
+    def scalars_at_bodies(self) -> dict[str, Node]:
+        """The diffusivities of the scalars of which each body says what it does to them, by name."""
+        lines = (read_line(line, self.words) for line in self.write if WORD in line)
+        return {canonical(scalar): diffusivity for line in lines for scalar, diffusivity in scalars(line)}
 
-    @property
-    def diffusivities_at_bodies(self) -> dict[str, Node]:
-        """Their diffusivities, by name."""
-        lines = [read_line(line, self.words) for line in self.write if WORD in line]
-        return {
-            canonical(c): kappa for line in lines for c, kappa in zip(scalars(line), diffusivities(line), strict=True)
-        }
-
-    def with_obstacles(self, dimensions: int, *, move: bool, conditions: Conditions = frozenset()) -> Text:
+    def with_obstacles(self, dimensions: int, *, move: bool, conditions: Conditions) -> Text:
         """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
 
         Args:
@@ -339,10 +330,9 @@ def _penalised(text: Text) -> str:
 def _without_obstacles(text: Text) -> Text:
     plain, _ = _without_word(text), _penalised(text)  # which refuses two velocities
     for line in (read_line(line, text.words) for line in text.write):
-        for scalar in scalars(line):
+        for scalar, diffusivity in scalars(line):
             if dict(text.fields).get(canonical(scalar)) != "scalar":
                 raise scalar.place.error("penalise of two things: a scalar field is needed first, and its diffusivity")
-        for diffusivity in diffusivities(line):
             if alone := sorted(diffusivity.names - plain.system.parameters.keys() - {"pi"}):
                 raise diffusivity.place.error(
                     f"{alone[0]} in the diffusivity of a scalar at bodies: a number is needed, or a parameter that "

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 
 import solver as sw
 from solver.bodies.base import Scene
@@ -220,9 +221,8 @@ def flow(bodies, shape=(32, 24), lengths=(6.0, 5.0), viscosity=0.1, **options):
     ],
 )
 def test_wrong_bodies_are_one_line(bodies, message):
-    with pytest.raises(ValueError, match=message) as error:
+    with refused_in_one_line(message):
         flow(bodies())
-    assert "\n" not in str(error.value)
 
 
 def test_a_cylinder_in_space_turns_about_its_axis_alone():

@@ -34,12 +34,17 @@ def test_fields_sizes_and_q(finished):
     assert abs(q.mean()) < 1e-12 < q.max()  # ⟨Q⟩ = 0 in a periodic box
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_ball_is_drawn_where_it_is(tmp_path, dark):
+@pytest.fixture
+def image():
+    """The library that reads pictures, where there is one and volumes can be drawn."""
     pytest.importorskip("pyvista", reason="pyvista is not installed")
     if not can_render():
         pytest.skip("no library to draw with: apt-get install libegl1")
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    return pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_ball_is_drawn_where_it_is(tmp_path, dark, image):
     x, y, z = points((24, 24, 24), (1.0, 1.0, 1.0))
     ball = np.exp(-20 * ((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.5) ** 2))
     volume_picture("density", ball, (1.0, 1.0, 1.0), tmp_path / "ball.png", View(dark=dark))
@@ -53,12 +58,8 @@ def test_a_ball_is_drawn_where_it_is(tmp_path, dark):
     assert (pixels[5, 5].mean() < 60) == dark
 
 
-def test_bodies_are_drawn_in_grey(tmp_path):
+def test_bodies_are_drawn_in_grey(tmp_path, image):
     """A large one beside the ball covers part of the page in grey, and the ball stays."""
-    pytest.importorskip("pyvista", reason="pyvista is not installed")
-    if not can_render():
-        pytest.skip("no library to draw with: apt-get install libegl1")
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     x, y, z = points((24, 24, 24), (1.0, 1.0, 1.0))
     ball = np.exp(-20 * ((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.75) ** 2))
     chi = 1 / (1 + np.exp(40 * (np.sqrt((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.25) ** 2) - 0.2)))
