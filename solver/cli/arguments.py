@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib
+import io
 import platform
 import re
 from importlib import metadata
@@ -69,6 +71,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")
     options.overrides = overrides
     return options
+
+
+def help_of(name: str) -> str:
+    """What `slabwave NAME --help` prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        _parser(commands(), name).parse_args([name, "--help"])
+    return printed.getvalue()
 
 
 def is_override(word: str) -> bool:

@@ -35,7 +35,7 @@ def reference(registry: Registry) -> str:
             )
         if kind == "output":
             parts[-1] = f"## {title}\n\n`output.directory` is where the run writes; `NAME = false` switches one off.\n"
-        parts += [_class(kind, registry.find(kind, name)) for name in registry.names(kind)]
+        parts += [class_section(kind, registry.find(kind, name)) for name in registry.names(kind)]
         parts += ["#" + section(OF_TEXT, WrittenEquation)] if kind == "equation" else []
     steppers = [registry.find("stepper", name) for name in registry.names("stepper")]
     parts.append("## time.stepper\n\n" + "".join(f"- `{s.name}`: {s.summary or s.name}\n" for s in steppers))
@@ -65,7 +65,8 @@ def _kinds(schema: dict) -> str:
     return "table" if "$ref" in schema or schema["type"] == "object" else str(schema["type"])
 
 
-def _class(kind: str, entry: Entry) -> str:
+def class_section(kind: str, entry: Entry) -> str:
+    """What a class is, and the keys that a run file gives it, in Markdown."""
     text = f"### {entry.name}\n\n{entry.sentence or entry.name}\n"
     text += f"\n```\n{entry.formula}\n```\n" if entry.formula else ""
     if kind == "equation" and len(entry.fields) > 1:

@@ -68,8 +68,9 @@ def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]
             part = linear_part({index: replaced(node, less.diagnosed) for index, node in components.items()}, fields)
             if part.left_out:
                 outside.append((unicode(text.shown(term)), part.left_out[0][1]))
-            elif part.symbols and not any(degree(node, fields) for node in part.rest.values()):
-                inside.append(unicode(text.shown(term)))
+            elif part.symbols:
+                in_part = any(degree(node, fields) for node in part.rest.values())
+                inside.append(unicode(text.shown(term)) + (" in its linear part" if in_part else ""))
     return list(dict.fromkeys(inside)), list(dict.fromkeys(outside))
 
 

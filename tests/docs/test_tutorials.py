@@ -1,0 +1,49 @@
+"""The tutorials run as they stand, in small."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+from nbclient import NotebookClient
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "tutorials"
+SMALLER = {  # what is replaced in each
+    "first_run": {"[192,192]": "[24,24]"},
+    "write_an_equation": {"192": "24", "sizes = [0.5, 2.0, 8.0]": "sizes = [0.5, 1.0, 1.5]",
+                          "end=8.0": "end=1.5"},
+    "gradients": {'"maxiter": 150': '"maxiter": 2', '"maxiter": 300': '"maxiter": 2'},
+    "many_runs": {"[96, 96]": "[16, 16]", "3000.0": "30.0", "300.0": "3.0"},
+    "a_body": {"[192,96]": "[64,32]", "end=70": "end=2", "every_time=70": "every_time=2", "(64, 64)": "(24, 24)",
+               "2, 64, 64": "2, 24, 24", "steps=200": "steps=5", "eta=0.03": "eta=0.1", "edge=0.2": "edge=0.3"},
+    "scaling": {"slabwave tune vortex.toml grid.shape=[32,32,32] --steps 2": "slabwave tune --help",
+                "[32,32,32]": "[8,8,8]"},
+}  # fmt: skip
+
+
+def test_every_tutorial_is_in_the_contents_and_tried_here():
+    listed = re.findall(r"tutorials/(\w+)\.py", (ROOT / "mkdocs.yml").read_text())
+    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py")) == sorted(SMALLER)
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_tutorial_runs(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    for large, small in SMALLER[name].items():
+        assert large in text, large
+        text = text.replace(large, small)
+    notebook = jupytext.reads(text, fmt="py:percent")
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
+    pictures = [
+        output for cell in notebook.cells for output in cell.get("outputs", []) if "image/png" in output.get("data", {})
+    ]
+    assert pictures
