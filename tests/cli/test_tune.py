@@ -94,6 +94,14 @@ def test_engines_that_can_transform_the_grid():
     assert [candidate.section.engine for candidate in with_other_engines(uneven)] == ["slabwave", "shard_map"]
 
 
+def test_the_precision_of_exchanges_is_kept_and_no_other_one_is_tried():
+    for precision in ("grid", "float16"):
+        own = Candidate(read(f"devices.exchange_precision={precision}"), 2, gpu=True)
+        tried = [way for others in (with_other_fields, with_other_chunks, with_other_waves) for way in others(own)]
+        tried += [*splits(own), *with_other_engines(own)]
+        assert {candidate.section.exchange_precision for candidate in tried} == {precision}
+
+
 def test_one_device_has_nothing_to_try():
     own = Candidate(read(), 1)
     assert names(splits(own)) == [str(own)]
