@@ -17,6 +17,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from solver.fft.jaxdecomp_engine import check_jaxdecomp
 from solver.fft.wire import PRECISIONS, sent_bytes
 from solver.grid.layout import Layout
@@ -92,6 +94,11 @@ class Method:
     def sent_bytes(self, itemsize: int) -> int:
         """Bytes that a complex number of `itemsize` bytes takes where it is sent."""
         return sent_bytes(self.precision, itemsize)
+
+    @property
+    def sent_epsilon(self) -> float:
+        """Relative spacing of the numbers that are sent; 0 if they are sent as they are."""
+        return 0.0 if self.precision == "grid" else float(np.finfo(self.precision).eps)
 
     def rounding(self, itemsize: int, layout: Layout) -> dict[str, Any] | None:
         """Precision and number of devices, if results depend on them to more than the round-off of the grid's numbers.

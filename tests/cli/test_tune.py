@@ -166,6 +166,16 @@ def test_results_in_other_layouts_are_equal(result):
         assert result(**keys).differs(result(), steps=2) == ""
 
 
+def test_results_of_narrow_exchanges_are_equal_to_their_rounding(result):
+    slabs, pencils = (result(exchange_precision="float16", **keys) for keys in (
+        {}, {"decomposition": "pencil", "mesh": [2, 2]},
+    ))  # fmt: skip
+    assert pencils.differs(slabs, steps=2) == ""
+    assert "velocity differs by" in result().differs(slabs, steps=2), "the rounding is there"
+    moved = result(lambda fields: {n: jnp.roll(u, 1, 1) for n, u in fields.items()}, exchange_precision="float16")
+    assert "velocity differs by" in moved.differs(slabs, steps=2)
+
+
 def changed(at, by):
     def change(fields):
         return {name: field.at[at].add(by * jnp.max(jnp.abs(field))) for name, field in fields.items()}
