@@ -11,7 +11,7 @@ precision       bytes of a complex number     what is sent
 A block is one field of what goes from one device to one other in one message. Fields differ in size by orders of
 magnitude, and so do the rows of modes that different devices hold. Members of an ensemble are fields here, so none
 depends on the others. A finer block would add bytes for rows that float16 holds anyway: its normal numbers reach from
-2^-14 to 2^15, over nine decades.
+2^-14 to 2^15, a factor of 5e8.
 
 The scale takes the largest real or imaginary part of a block to between 2^14 and 2^15, so that all of the small numbers
 that float16 has are used. It is a power of two: dividing by it does not round. Infinities and NaN do not count for it
