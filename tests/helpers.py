@@ -109,7 +109,7 @@ def all_to_all_bytes(text):
     for line in text.splitlines():
         match = re.match(r"\s*%all-to-all\S* = (.*?) all-to-all(?:-start)?\(", line)
         if match:
-            pieces = re.findall(r"(c128|c64|f64|f32)\[([\d,]+)\]", match[1])
-            sizes = {"c128": 16, "c64": 8, "f64": 8, "f32": 4}
+            pieces = re.findall(r"(c128|c64|f64|f32|u32)\[([\d,]+)\]", match[1])
+            sizes = {"c128": 16, "c64": 8, "f64": 8, "f32": 4, "u32": 4}
             moved.append(sum(sizes[kind] * int(np.prod([int(n) for n in sides.split(",")])) for kind, sides in pieces))
     return moved

@@ -145,9 +145,10 @@ def _analysis_shape(config: Config) -> tuple[int, int] | None:
 
 
 def method_of(config: Config) -> Method:
-    """The transform method of `[devices]`: engine, fields per exchange, chunks, waves."""
+    """The transform method of `[devices]`: engine, fields per exchange, chunks, waves, precision of exchanges."""
     section = config.devices
-    return Method(section.engine, section.fields_per_exchange, section.chunks, section.waves)
+    precision = section.exchange_precision
+    return Method(section.engine, section.fields_per_exchange, section.chunks, section.waves, precision=precision)
 
 
 def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:

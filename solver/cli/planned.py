@@ -14,6 +14,7 @@ from solver.plan import AnalysisPlan, Plan
 def plan_lines(plan: Plan) -> list[str]:
     """Devices, shapes, transforms and exchanged bytes of a plan."""
     per_step = plan.transforms
+    sent = "" if plan.exchange_precision == "grid" else f", in {plan.exchange_precision}"
     ways = {True: "forward", False: "inverse"}
     transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
     return [
@@ -22,7 +23,7 @@ def plan_lines(plan: Plan) -> list[str]:
         f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
         *_idle(plan),
         f"# transforms:   {transforms} per step",
-        f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together",
+        f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together{sent}",
     ]
 
 

@@ -9,7 +9,7 @@ import jax
 
 from solver import assemble
 from solver.config import Config
-from solver.fft import has_few_points
+from solver.fft import has_few_points, sent_bytes
 from solver.io.files import duration, in_words
 from solver.plan import NoCompiler, Part, Plan, Target, largest
 from solver.plan.recorded import compiler, recorded_words
@@ -46,7 +46,14 @@ def target_report(run: assemble.Assembly, plan: Plan, target: Target) -> list[st
         f"{rates.network / 1e9:.3g} GB/s per device across hosts ({rates.basis}); docs/sizing.md",
     ]
     if target.devices > 1 and len(plan.physical) == 3:
-        step = step_work(steps, point / word, word, sum(plan.transforms.values()), time)
+        step = step_work(
+            steps,
+            point / word,
+            word,
+            sum(plan.transforms.values()),
+            time,
+            sent_bytes(plan.exchange_precision, 2 * word),
+        )
         choice = better_split(rates, run.grid.layout, step, word, known=time.total)
         lines.append(f"# split:        {choice}")
     return lines
@@ -108,7 +115,8 @@ def _formulas(config: Config, plan: Plan, target: Target, word: int) -> list[str
 def _of_transforms(plan: Plan, target: Target, word: int) -> float:
     """Seconds that the transforms of a step take."""
     split = {"slabs": plan.slabs, "pencils": plan.pencils}
-    seconds = transform_time(target.rates, plan.physical, 2 * word, real=True, **split)
+    sent = sent_bytes(plan.exchange_precision, 2 * word)
+    seconds = transform_time(target.rates, plan.physical, 2 * word, real=True, sent=sent, **split)
     return sum(plan.transforms.values()) * seconds
 
 

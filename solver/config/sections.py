@@ -202,6 +202,20 @@ class DevicesSection(Section):
         description="of planes of x in which products are taken, one sent while the next is worked on; "
         "auto = 2 (pencils 3) on GPUs of several hosts with many points each, 1 elsewhere",
     )
+    exchange_precision: Literal["grid", "float32", "float16"] = Field(
+        "grid",
+        description="of what devices send each other; below the grid's it saves bytes, and results depend on the "
+        "number of devices to that precision",
+    )
+
+    @model_validator(mode="after")
+    def _check_precision(self) -> DevicesSection:
+        if self.exchange_precision != "grid" and self.engine == "jaxdecomp":
+            raise ValueError(
+                f"devices.exchange_precision = {self.exchange_precision!r} beside devices.engine = 'jaxdecomp': that "
+                "engine sends numbers as they are; 'grid', or the engine slabwave or shard_map, is needed"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_mesh(self) -> DevicesSection:

@@ -47,7 +47,8 @@ class PeriodicSystem(eqx.Module):
 
     Args:
         grid: where the fields live.
-        method: how the equation's transforms are carried out: engine, what shares an exchange. Changes round-off only.
+        method: how the equation's transforms are carried out: engine, what shares an exchange and in which precision.
+            Unless that is below the grid's it changes round-off only.
     """
 
     grid: Grid = eqx.field(static=True, converter=_need_grid)
@@ -170,6 +171,11 @@ class PeriodicSystem(eqx.Module):
     def transform(self) -> Transform:
         """The transform between points and coefficients of the fields; of the real ones if there are both kinds."""
         return Transform(self.grid, self.method)
+
+    @property
+    def exchange_rounding(self) -> dict[str, Any] | None:
+        """Precision of exchanges and number of devices, if results depend on them beyond round-off; else None."""
+        return self.method.rounding(self.grid.complex_dtype.itemsize, self.grid.layout)
 
     def transform_of(self, name: str) -> Transform:
         """The transform between points and coefficients of one field."""

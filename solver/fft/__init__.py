@@ -15,3 +15,4 @@ from solver.fft.numpy_api import fftn as fftn, ifftn as ifftn, irfftn as irfftn,
 from solver.fft.resample import resample as resample
 from solver.fft.transform import Transform as Transform
 from solver.fft.whole import forward_local as forward_local, inverse_local as inverse_local
+from solver.fft.wire import sent_bytes as sent_bytes

@@ -39,14 +39,16 @@ class Blocks(LocalTransform):
     Args:
         chunks: number of parts of an exchange, sent one after the other; a function of points sends one.
         in_cache: whether blocks are so small that they stay in a core's cache; if not, one block holds all planes.
+        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
     """
 
     chunks: int = 1
     in_cache: bool = True
+    precision: str = "grid"
 
     def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """FFT y z of blocks of planes, the exchange, FFT x of blocks of rows. See `LocalTransform.forward`."""
-        slabs = Slabs(layout, axis_name, jnp.result_type(u.dtype, jnp.complex64), self.in_cache)
+        slabs = Slabs(layout, axis_name, jnp.result_type(u.dtype, jnp.complex64), self.in_cache, self.precision)
         batch = u.shape[: u.ndim - layout.dimensions]
         u = u.reshape(-1, *slabs.plane_shape)
 
@@ -60,7 +62,7 @@ class Blocks(LocalTransform):
 
     def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """FFT x of blocks of rows, the exchange, FFT y z of blocks of planes. See `LocalTransform.inverse`."""
-        slabs = Slabs(layout, axis_name, u_hat.dtype, self.in_cache)
+        slabs = Slabs(layout, axis_name, u_hat.dtype, self.in_cache, self.precision)
         batch, u_hat = _flat(u_hat, layout)
         pieces = [p.reshape(1, -1, *p.shape[2:]) for p in slabs.planes_of_modes(u_hat, factor, self.chunks)]
 
@@ -81,7 +83,7 @@ class Blocks(LocalTransform):
         operands: Sequence[Array],
     ) -> list[Array]:
         """The functions see a few planes `(…, x, y, z)` of all fields at a time. See `LocalTransform.pointwise`."""
-        d, slabs = layout.dimensions, Slabs(layout, axis_name, u_hat.dtype, self.in_cache)
+        d, slabs = layout.dimensions, Slabs(layout, axis_name, u_hat.dtype, self.in_cache, self.precision)
         lead, u_hat = _flat(u_hat, layout)
         factor = 1 / math.prod(layout.points)
         parameters, at_points = functions.split(operands)

@@ -23,7 +23,7 @@ class Call:
         forward: True to coefficients, False to points.
         batch: number of fields that are transformed.
         exchanges: number of all-to-alls.
-        exchanged_bytes: bytes that all devices together send.
+        exchanged_bytes: bytes that all devices together send, without the scales of float16, 4 bytes for each block.
         working_bytes: bytes that all devices together hold during the transform, beside its coefficients.
         of_points: whether the transform is one half of a function of points.
     """
@@ -86,7 +86,7 @@ def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
         forward=forward,
         batch=batch,
         exchanges=groups * ((layout.slabs > 1) + (layout.pencils > 1)),
-        exchanged_bytes=batch * layout.exchange_bytes(itemsize),
+        exchanged_bytes=batch * layout.exchange_bytes(method.sent_bytes(itemsize)),
         working_bytes=fields + 2 * batch * exchanged,
         of_points=of_points,
     )

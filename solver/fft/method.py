@@ -1,5 +1,7 @@
 """The choice of how transforms are carried out. It changes speed and memory; results agree to round-off.
 
+Only the precision of what is sent changes more: with less than the grid's, results agree to that.
+
 ==============  =====================================================================================
 engine          what runs
 ==============  =====================================================================================
@@ -13,9 +15,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from solver.fft.jaxdecomp_engine import check_jaxdecomp
+from solver.fft.wire import PRECISIONS, sent_bytes
 from solver.grid.layout import Layout
 from solver.mesh import MEMBER, AnyMesh
 
@@ -31,7 +36,7 @@ def has_few_points(layout: Layout) -> bool:
 
 @dataclass(frozen=True)
 class Method:
-    """How transforms are carried out. Every method gives the same result to round-off.
+    """How transforms are carried out. Every method gives the same result to round-off, at the precision it sends in.
 
     Args:
         engine: one of `ENGINES`.
@@ -44,6 +49,10 @@ class Method:
             exchanged while another is transformed. `auto` is two (slabs) or three (pencils) on GPUs of several hosts
             with more than `FEW_POINTS` points each, and one elsewhere. On a mesh with Explicit axes it is always one.
         backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
+        precision: of what devices send each other. `grid` sends numbers as they are; `float32` sends float32, which on
+            a float32 grid is the same; `float16` sends 16 bits, scaled (`solver.fft.wire`). Numbers that stay on one
+            device are rounded in the same way as those that are sent. One device sends nothing and rounds nothing, so
+            results depend on the number of devices to that precision.
     """
 
     engine: str = "slabwave"
@@ -51,6 +60,7 @@ class Method:
     chunks: int = 1
     waves: int | Literal["auto"] = "auto"
     backend: str = "jax"
+    precision: str = "grid"
 
     def most_fields(self, layout: Layout, gpu: bool) -> int | None:
         """Most fields that share an exchange of a transform; None for a whole batch. `gpu`: on GPUs."""
@@ -80,6 +90,24 @@ class Method:
     def in_blocks(self, layout: Layout, on_cpu: bool) -> bool:
         """Whether slabs are transformed in blocks: on a CPU, whose cache a block fits, and where exchanges are cut."""
         return layout.dimensions > 1 and layout.pencils == 1 and (on_cpu or self.chunks > 1)
+
+    def sent_bytes(self, itemsize: int) -> int:
+        """Bytes that a complex number of `itemsize` bytes takes where it is sent."""
+        return sent_bytes(self.precision, itemsize)
+
+    @property
+    def sent_epsilon(self) -> float:
+        """Relative spacing of the numbers that are sent; 0 if they are sent as they are."""
+        return 0.0 if self.precision == "grid" else float(np.finfo(self.precision).eps)
+
+    def rounding(self, itemsize: int, layout: Layout) -> dict[str, Any] | None:
+        """Precision and number of devices, if results depend on them to more than the round-off of the grid's numbers.
+
+        None if complex numbers of `itemsize` bytes are sent as they are.
+        """
+        if self.sent_bytes(itemsize) == itemsize:
+            return None
+        return {"precision": self.precision, "devices": layout.devices}
 
     def for_export(self) -> Method:
         """This method as `jax.export` can write it down.
@@ -113,6 +141,13 @@ class Method:
             raise ValueError(
                 f"chunks={self.chunks}: exchanges are cut for slabs in three dimensions, by the engines slabwave and "
                 "shard_map; elsewhere chunks=1 is needed"
+            )
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision {self.precision!r} of what is sent: {', '.join(PRECISIONS)} are there")
+        if self.precision != "grid" and self.engine == "jaxdecomp":
+            raise ValueError(
+                f"precision {self.precision!r} of what is sent, engine 'jaxdecomp': it sends numbers as they are; "
+                "precision='grid' or the engine slabwave or shard_map is needed"
             )
         if MEMBER in mesh.shape and self.engine != "slabwave":
             raise ValueError(f"engine {self.engine!r} on a mesh with an axis 'member': ensembles need 'slabwave'")

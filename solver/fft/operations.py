@@ -26,10 +26,11 @@ from solver.mesh import AnyMesh, across_hosts, padded_sharding, unpadded_shardin
 
 def local_transform(layout: Layout, mesh: AnyMesh, method: Method, on_cpu: bool) -> LocalTransform:
     """How each device carries out its part of transforms: on whole arrays, in blocks, or overlapped in waves."""
+    precision = method.precision
     in_blocks = method.in_blocks(layout, on_cpu)
-    single: LocalTransform = Blocks(method.chunks, in_cache=on_cpu) if in_blocks else WholeArrays()
+    single: LocalTransform = Blocks(method.chunks, on_cpu, precision) if in_blocks else WholeArrays(precision)
     waves = method.waves_on(layout, across_hosts(mesh))
-    return Overlapped(waves, method.most_fields_in_waves, single) if waves > 1 else single
+    return Overlapped(waves, method.most_fields_in_waves, single, precision) if waves > 1 else single
 
 
 def transform_operation(

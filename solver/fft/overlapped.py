@@ -39,11 +39,13 @@ class Overlapped(LocalTransform):
         waves: number of waves; at most as many as a device has planes of x.
         fields: most fields that share an exchange; None for all fields.
         single: carries out forward and inverse transforms by themselves, where no work could overlap.
+        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
     """
 
     waves: int
     fields: int | None
     single: LocalTransform
+    precision: str = "grid"
 
     def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """As `single` does it."""
@@ -77,7 +79,7 @@ class Overlapped(LocalTransform):
         for first, last in _ranges(layout.padded_points[0] // slabs, self.waves):
             wave = _split_slabs(lines, -1, slabs)[..., first:last].reshape(*lines.shape[:-1], -1)
             groups = _groups(wave, components, self.fields)
-            received = [planes_of_lines(group, layout, axis_name, 1.0, one_by_one) for group in groups]
+            received = [planes_of_lines(group, layout, axis_name, 1.0, self.precision, one_by_one) for group in groups]
             u = jnp.concatenate(received, axis=components)
             u = u.reshape(*u_hat.shape[:-d], *u.shape[-d:])
             here = [v if v.shape[-d] == 1 else lax.slice_in_dim(v, first, last, axis=v.ndim - d) for v in at_points]
@@ -86,7 +88,7 @@ class Overlapped(LocalTransform):
                 maxima.append(largest_on_device(functions.largest(u, *parameters, *here), layout, axis_name, first))
             lead = f.shape[:-d]
             groups = _groups(_merge_components(f, batch_of_f, d), components, self.fields)
-            sent = [lines_of_planes(group, layout, axis_name, factor, one_by_one) for group in groups]
+            sent = [lines_of_planes(group, layout, axis_name, factor, self.precision, one_by_one) for group in groups]
             lines_of_waves.append([_split_slabs(v, -d, slabs) for group in sent for v in _groups(group, components, 1)])
         modes = [_modes_of_waves(waves, layout) for waves in zip(*lines_of_waves, strict=True)]
         f_hat = jnp.concatenate(modes, axis=components)

@@ -14,6 +14,7 @@ from jaxtyping import Array
 from solver.fft.local import AxisNames, mesh_names
 from solver.fft.loops import blank, block_length, loop, loop_over_batch, put, take
 from solver.fft.stages import extend, fft, ifft, resize, to_modes, to_points
+from solver.fft.wire import all_to_all
 from solver.grid.layout import Layout
 
 
@@ -28,12 +29,14 @@ class Slabs:
         axis_name: mesh axis of the slabs; None where the array is whole, which is then one piece.
         dtype: of coefficients.
         in_cache: whether blocks are so small that they stay in a core's cache; False for one block, as a GPU needs it.
+        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
     """
 
     layout: Layout
     axis_name: AxisNames
     dtype: Any
     in_cache: bool = True
+    precision: str = "grid"
 
     @property
     def name(self) -> str | None:
@@ -144,7 +147,7 @@ class Slabs:
         layout, fields = self.layout, pieces[0].shape[0]
 
         def one_chunk(chunk_start: Any, chunk_rows: int, u_hat: Array) -> Array:
-            received = _exchange_pieces([take(p, chunk_start, chunk_rows, 2) for p in pieces], self.name)
+            received = self._exchange([take(p, chunk_start, chunk_rows, 2) for p in pieces])
 
             def transform_rows(field: Any, count: int, start: Any, rows: int, u_hat: Array) -> Array:
                 row, sizes = chunk_start + start, (count, self.planes, rows, self.Kz)
@@ -179,7 +182,7 @@ class Slabs:
                 return filled
 
             pieces = self.blank_pieces(fields, self.planes, chunk_rows, u_hat)
-            return _exchange_pieces(self.loop_over_rows(fields, chunk_rows, transform_rows, pieces), self.name)
+            return self._exchange(self.loop_over_rows(fields, chunk_rows, transform_rows, pieces))
 
         def collect(chunk_start: Any, chunk_rows: int, received: Sequence[Array]) -> list[Array]:
             arrived = one_chunk(chunk_start, chunk_rows)
@@ -188,6 +191,12 @@ class Slabs:
         if chunks == 1:
             return one_chunk(0, self.rows)
         return loop(self.rows, chunks, collect, self.blank_pieces(fields, self.planes, self.rows, u_hat))
+
+    def _exchange(self, pieces: Sequence[Array]) -> list[Array]:
+        """Send piece i, `(field, x, ky, kz)`, to device i; returns those received, in the order of their senders."""
+        if self.name is None:
+            return list(pieces)
+        return list(all_to_all(jnp.stack(pieces), self.name, self.precision, 3))
 
 
 def kept_runs(layout: Layout, axis: int) -> list[tuple[int, int, int]]:
@@ -199,10 +208,3 @@ def kept_runs(layout: Layout, axis: int) -> list[tuple[int, int, int]]:
     if highest and not layout.is_half(axis):
         runs.append((layout.points[axis] - highest, highest + 1, highest))
     return runs
-
-
-def _exchange_pieces(pieces: Sequence[Array], name: str | None) -> list[Array]:
-    """Send piece i to device i, and return the pieces that are received, in the order of the devices that sent them."""
-    if name is None:
-        return list(pieces)
-    return list(lax.all_to_all(jnp.stack(pieces), name, split_axis=0, concat_axis=0))

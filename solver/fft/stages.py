@@ -17,6 +17,7 @@ from jax import lax
 from jax.experimental.layout import Layout as ArrayLayout, with_layout_constraint
 from jaxtyping import Array
 
+from solver.fft.wire import all_to_all
 from solver.grid.layout import Layout
 
 AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
@@ -183,7 +184,9 @@ def real_dtype(dtype: Any) -> np.dtype:
 # ---- exchange ---------------------------------------------------------------------------------------------------
 
 
-def exchange(u: Array, name: str | None, parts: int, *, split_axis: int, concat_axis: int) -> Array:
+def exchange(
+    u: Array, name: str | None, parts: int, *, split_axis: int, concat_axis: int, dimensions: int, precision: str
+) -> Array:
     """Split array axis `split_axis` over the devices of mesh axis `name`, and make the split axis `concat_axis` whole.
 
     Sends part i of axis `split_axis` to device i. Axes keep their order, so that what is sent is not transposed. A
@@ -193,13 +196,15 @@ def exchange(u: Array, name: str | None, parts: int, *, split_axis: int, concat_
         u: one device's block.
         name: mesh axis; None returns the array as it is.
         parts: number of devices on the mesh axis.
-        cut, join: negative axes of `u`.
+        split_axis, concat_axis: negative axes of `u`.
+        dimensions: number of axes in space, the last ones of `u`.
+        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
     """
     if name is None or parts == 1:
         return u
     split_axis, concat_axis = split_axis + u.ndim, concat_axis + u.ndim
     pieces = jnp.moveaxis(u.reshape(*u.shape[:split_axis], parts, -1, *u.shape[split_axis + 1 :]), split_axis, 0)
-    received = jnp.moveaxis(lax.all_to_all(pieces, name, split_axis=0, concat_axis=0), 0, concat_axis)
+    received = jnp.moveaxis(all_to_all(pieces, name, precision, dimensions), 0, concat_axis)
     return received.reshape(*received.shape[:concat_axis], -1, *received.shape[concat_axis + 2 :])
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import jax.numpy as jnp
@@ -39,7 +40,9 @@ from solver.grid.layout import Layout
 Step: TypeAlias = Callable[[Array], Array]
 
 
-def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None) -> Array:
+def forward_local(
+    u: Array, layout: Layout, axis_name: AxisNames, factor: float | None = None, precision: str = "grid"
+) -> Array:
     """Coefficients û(k) = f Σ_x u(x) exp(-i k·x) of this device's ky (and kz), from its block of points.
 
     For use inside a `shard_map` whose mesh axes split x (and y).
@@ -49,6 +52,7 @@ def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float 
         layout: of the whole grid.
         axis_name: the mesh axis that splits x, or both that split x and y; None for a whole array.
         factor: f, 1/N if None.
+        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
     """
     scale = 1 / math.prod(layout.points) if factor is None else factor
     d = layout.dimensions
@@ -56,10 +60,12 @@ def forward_local(u: Array, layout: Layout, axis_name: AxisNames, factor: float 
         return truncate(to_modes(u, layout, 1), layout, 0, -1) * scale
     if _in_one_call(layout):
         return _transposed(to_modes(u, layout, d), layout.order) * scale
-    return modes_of_lines(lines_of_planes(u, layout, axis_name, scale), layout)
+    return modes_of_lines(lines_of_planes(u, layout, axis_name, scale, precision), layout)
 
 
-def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0) -> Array:
+def inverse_local(
+    u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float = 1.0, precision: str = "grid"
+) -> Array:
     """Field u(x) = f Σ_k û(k) exp(i k·x) on this device's block of points, from its ky (and kz)."""
     d = layout.dimensions
     if d == 1:
@@ -67,20 +73,26 @@ def inverse_local(u_hat: Array, layout: Layout, axis_name: AxisNames, factor: fl
     if _in_one_call(layout) and not layout.real:
         in_space = _transposed(jnp.conj(u_hat), [layout.order.index(axis) for axis in range(d)])
         return jnp.conj(fft(in_space, d)) * factor
-    return planes_of_lines(lines_of_modes(u_hat, layout), layout, axis_name, factor)
+    return planes_of_lines(lines_of_modes(u_hat, layout), layout, axis_name, factor, precision)
 
 
 @dataclass(frozen=True)
 class WholeArrays(LocalTransform):
-    """Transforms step by step, each step on the whole block. For GPUs, for pencils, and for one dimension."""
+    """Transforms step by step, each step on the whole block. For GPUs, for pencils, and for one dimension.
+
+    Args:
+        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+    """
+
+    precision: str = "grid"
 
     def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """`forward_local`."""
-        return forward_local(u, layout, axis_name, factor)
+        return forward_local(u, layout, axis_name, factor, self.precision)
 
     def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """`inverse_local`."""
-        return inverse_local(u_hat, layout, axis_name, factor)
+        return inverse_local(u_hat, layout, axis_name, factor, self.precision)
 
     def pointwise(
         self,
@@ -91,8 +103,8 @@ class WholeArrays(LocalTransform):
         operands: Sequence[Array],
     ) -> list[Array]:
         """Inverse transform, the functions of all fields at all points, forward transform."""
-        u = inverse_local(u_hat, layout, axis_name)
-        f_hat = forward_local(functions.fn(u, *operands), layout, axis_name)
+        u = inverse_local(u_hat, layout, axis_name, precision=self.precision)
+        f_hat = forward_local(functions.fn(u, *operands), layout, axis_name, precision=self.precision)
         if functions.largest is None:
             return [f_hat]
         largest = largest_on_device(functions.largest(u, *operands), layout, axis_name)
@@ -108,7 +120,12 @@ def together(step: Step, u: Array) -> Array:
 
 
 def lines_of_planes(
-    u: Array, layout: Layout, axis_name: AxisNames, factor: float, apply: Callable[[Step, Array], Array] = together
+    u: Array,
+    layout: Layout,
+    axis_name: AxisNames,
+    factor: float,
+    precision: str,
+    apply: Callable[[Step, Array], Array] = together,
 ) -> Array:
     """FFT y z of planes of x, and the exchange: lines of x `(…, x, ky/P, kz)`, with pencils `(…, x, kz/C, ky/P)`.
 
@@ -117,11 +134,13 @@ def lines_of_planes(
         layout: of the whole grid.
         axis_name: as in `forward_local`.
         factor: of the result.
+        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
         apply: `apply(step, u)` takes the fields through a step, all together or one after the other. The fields share
             the exchange in any case.
     """
     slab, pencil = mesh_names(axis_name, layout)
     d = layout.dimensions
+    send = partial(exchange, dimensions=d, precision=precision)
 
     def of_slabs(u: Array) -> Array:
         u_hat = to_modes(u, layout, d - 1)
@@ -137,9 +156,9 @@ def lines_of_planes(
         return resize(truncate(u_hat, layout, 1, -1), -1, layout.spectral_shape[0]) * factor
 
     if layout.pencils == 1:
-        return exchange(apply(of_slabs, u), slab, layout.slabs, split_axis=1 - d, concat_axis=-d)
-    u_hat = exchange(apply(along_z, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2)
-    return exchange(apply(along_y, u_hat), slab, layout.slabs, split_axis=-1, concat_axis=-3)
+        return send(apply(of_slabs, u), slab, layout.slabs, split_axis=1 - d, concat_axis=-d)
+    u_hat = send(apply(along_z, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2)
+    return send(apply(along_y, u_hat), slab, layout.slabs, split_axis=-1, concat_axis=-3)
 
 
 def modes_of_lines(lines: Array, layout: Layout) -> Array:
@@ -165,14 +184,17 @@ def planes_of_lines(
     layout: Layout,
     axis_name: AxisNames,
     factor: float,
+    precision: str,
     apply: Callable[[Step, Array], Array] = together,
 ) -> Array:
     """The exchange of lines as `lines_of_modes` returns them, and FFT y z: the field on planes of x, times `factor`.
 
-    The lines may hold a part of the planes of x, the same part of every device's. `apply` is as in `lines_of_planes`.
+    The lines may hold a part of the planes of x, the same part of every device's. `precision` and `apply` are as in
+    `lines_of_planes`.
     """
     slab, pencil = mesh_names(axis_name, layout)
     d = layout.dimensions
+    send = partial(exchange, dimensions=d, precision=precision)
     all_modes = d == 3 and not layout.real and layout.pencils == 1  # along z: FFTs y z are then one call
     order: tuple[int, ...] = (-1, -2) if d == 2 else (-1, -3, -2) if all_modes else (-3, -1, -2)
 
@@ -190,12 +212,12 @@ def planes_of_lines(
             return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
         return jnp.conj(fft(reorder(u, order), 2 if all_modes else 1)) * factor
 
-    u = exchange(lines, slab, layout.slabs, split_axis=-1, concat_axis=-d)
+    u = send(lines, slab, layout.slabs, split_axis=-1, concat_axis=-d)
     if d == 2 or all_modes:
         return apply(lambda u: to_field(with_zeros(u)), u)
     if pencil is None:
         return apply(lambda u: to_field(along_y(u)), u)
-    return apply(to_field, exchange(apply(along_y, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2))
+    return apply(to_field, send(apply(along_y, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2))
 
 
 def _in_one_call(layout: Layout) -> bool:

@@ -49,10 +49,16 @@ class HeldState:
     step: int
     arrays: dict[str, HeldArray]
     values: dict[str, dict[str, Any]]
+    exchange: dict[str, Any] | None = None
 
 
-def hold(state: State, grid: Grid) -> HeldState:
+def hold(state: State, grid: Grid, exchange: dict[str, Any] | None = None) -> HeldState:
     """Copy this process's part of a state to the host, without padding.
+
+    Args:
+        state: of a run.
+        grid: of its arrays.
+        exchange: `Method.rounding` of the equation's transforms, for whoever continues the run.
 
     Raises:
         ValueError: a state made by hand, which does not say how its arrays are stored.
@@ -60,7 +66,7 @@ def hold(state: State, grid: Grid) -> HeldState:
     leaves = leaves_of(state)
     arrays = {leaf.name: _held(leaf, grid) for leaf in leaves if leaf.storage.is_split}
     values = {leaf.name: value_as_json(leaf) for leaf in leaves if not leaf.storage.is_split}
-    return HeldState(int(state.step), arrays, values)
+    return HeldState(int(state.step), arrays, values, exchange)
 
 
 def _held(leaf: Leaf, grid: Grid) -> HeldArray:
@@ -187,6 +193,7 @@ def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
         },
         "files": _files(notes),
         "run_file": run_file,
+        **({} if held.exchange is None else {"exchange": held.exchange}),
     }
     write_text(partial / MANIFEST, json.dumps({**body, "sha256": digest(body)}, indent=1))
 

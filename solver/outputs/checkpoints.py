@@ -85,7 +85,7 @@ class Checkpoints(Output):
 
     def _copied(self, folder: Path, run: Run, state: State) -> Job:
         began = time.monotonic()
-        held, run_file = hold(state, run.equation.grid), run.run_file
+        held, run_file = hold(state, run.equation.grid, run.equation.exchange_rounding), run.run_file
         is_permanent = None if self.keep_every is None else self._is_permanent
 
         def write(agreement: Agreement) -> None:

@@ -96,6 +96,7 @@ def transform_time(
     real: bool = False,
     passes: float | None = None,
     strided: int = 0,
+    sent: int | None = None,
 ) -> float:
     """Seconds of one distributed transform of all modes, nothing overlapped.
 
@@ -108,12 +109,15 @@ def transform_time(
         real: transforms a real field, half as many bytes.
         passes: over memory beside the FFTs; two per exchange if None, one to pack and one to unpack.
         strided: passes more that read with a large stride.
+        sent: bytes of a complex number where it is sent; `itemsize` if None.
     """
     size = math.prod(shape) * itemsize / (2 if real else 1) / (slabs * pencils)
     if passes is None:
         passes = 2 * ((slabs > 1) + (pencils > 1))
     work = sum(fft_passes(n, itemsize) for n in shape) + passes
-    exchanges = exchange_time(rates, size, slabs, pencils) + exchange_time(rates, size, pencils, 1, slabs * pencils)
+    on_wire = size if sent is None else size * sent / itemsize
+    exchanges = exchange_time(rates, on_wire, slabs, pencils)
+    exchanges += exchange_time(rates, on_wire, pencils, 1, slabs * pencils)
     return work * pass_time(rates, size) + strided * strided_pass_time(rates, size, itemsize) + exchanges
 
 
@@ -128,6 +132,7 @@ class StepWork:
         transforms: of one component.
         exchanges: of slabs, all-to-alls; each is of transforms/exchanges components.
         hidden: part of the work that can run while an exchange is under way.
+        sent: bytes of a complex number where it is sent; None for as many as in memory.
     """
 
     words: float
@@ -136,9 +141,12 @@ class StepWork:
     transforms: int
     exchanges: int
     hidden: float = 0.0
+    sent: int | None = None
 
 
-def step_work(program: Program, points: float, itemsize: int, transforms: int, time: Timeline) -> StepWork:
+def step_work(
+    program: Program, points: float, itemsize: int, transforms: int, time: Timeline, sent: int | None = None
+) -> StepWork:
     """What a compiled program does in one step, as the model takes it (`points`: on one device)."""
     ffts = sum((k.read + k.written) * len(k.lengths) for k in program.work if k.lengths)
     return StepWork(
@@ -148,6 +156,7 @@ def step_work(program: Program, points: float, itemsize: int, transforms: int, t
         transforms=transforms,
         exchanges=max(1, len(program.exchanges)),
         hidden=time.placed,
+        sent=sent,
     )
 
 
@@ -188,9 +197,9 @@ def step_time(rates: Rates, layout: Layout, step: StepWork, itemsize: int) -> St
     """
     points = math.prod(layout.padded_points) / layout.devices
     second = sum(fft_passes(n, 2 * itemsize) - 1 for n in layout.points) / layout.dimensions
-    sizes = _exchanged(layout, 2 * itemsize)
+    sizes = _exchanged(layout, step.sent or 2 * itemsize)
     bytes_moved = (step.words + second * step.fft_words) * points * itemsize
-    bytes_moved += 4 * step.transforms * sizes[1]
+    bytes_moved += 4 * step.transforms * _exchanged(layout, 2 * itemsize)[1]
     kernels = step.kernels + (2 * step.exchanges if layout.pencils > 1 else 0)
     work = max(kernels * LAUNCH, bytes_moved / rates.memory)
     fields = step.transforms / step.exchanges

@@ -22,7 +22,8 @@ from solver.steppers import State, Stepper
 class Plan:
     """Costs of a run on `slabs` × `pencils` devices.
 
-    `transforms` counts transforms of one component, by True for forward and False for inverse.
+    `transforms` counts transforms of one component, by True for forward and False for inverse. `exchange_precision` is
+    that of what is sent, as `Method.precision` has it.
     """
 
     slabs: int
@@ -35,6 +36,7 @@ class Plan:
     transforms: dict[bool, int]
     exchanges: int
     exchanged_bytes: int
+    exchange_precision: str
     state_bytes: int
     peak_bytes: int
     advice: str
@@ -61,6 +63,7 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
         transforms=dict(counts),
         exchanges=sum(call.exchanges for call in calls),
         exchanged_bytes=sum(call.exchanged_bytes for call in calls),
+        exchange_precision=equation.method.precision,
         state_bytes=state_bytes,
         peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices + summed,
         advice=_advice(grid),

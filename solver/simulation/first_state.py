@@ -13,7 +13,7 @@ from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
 from solver.equations.reporting import Reporting
 from solver.grid import Storage
-from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, set_aside
+from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
 from solver.outputs.base import Run
 from solver.simulation.output_list import OutputList
 from solver.simulation.simulation import Simulation
@@ -52,7 +52,32 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
     for name in statistics.keys() - state.statistics.keys():
         LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
+    _warn_of_other_exchanges(path, run.equation.exchange_rounding)
     return state, int(state.step)
+
+
+def _warn_of_other_exchanges(path: Path, now: dict[str, Any] | None) -> None:
+    """A warning in the log if a checkpoint was computed with exchanges that round otherwise than those to come."""
+    before = read_manifest(path).get("exchange")
+    if before != now:
+        LOGGER.warning(
+            "%s comes from %s; this run goes on with %s: results differ to that precision from those without a change",
+            path.name, _in_words(before), _in_words(now),
+        )  # fmt: skip
+
+
+def _in_words(exchange: dict[str, Any] | None) -> str:
+    if exchange is None:
+        return "exchanges in the grid's precision"
+    devices = "1 device" if exchange["devices"] == 1 else f"{exchange['devices']} devices"
+    return f"exchanges in {exchange['precision']} on {devices}"
+
+
+def log_rounding(equation: Reporting) -> None:
+    """A line in the log if the precision of exchanges is below that of the grid."""
+    exchange = equation.exchange_rounding
+    if exchange is not None:
+        LOGGER.info("%s: results depend on the number of devices to that precision", _in_words(exchange))
 
 
 def statistics_of(outputs: OutputList, equation: Reporting) -> dict[str, tuple[Any, dict[str, Storage]]]:

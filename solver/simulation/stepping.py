@@ -13,7 +13,7 @@ from solver.io import RunLock, Writer, WritingThread, duration
 from solver.loop import Advance, BlowUp, reached
 from solver.outputs.base import Run
 from solver.simulation.apart import output_listener
-from solver.simulation.first_state import first_state
+from solver.simulation.first_state import first_state, log_rounding
 from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.pauses import (
     EndOnFailedWriting,
@@ -100,6 +100,7 @@ def simulation_course(
     with _writing(run, watchdog):
         with watchdog.busy("starting"):  # runs beside this one may have moved already
             state, resumed_at = first_state(simulation, run)
+            log_rounding(run.equation)
         if resumed_at is not None:
             run.kept.add(resumed_at)
         conditions = StopConditions(request, run.directory, lock, limits.time_limit, companions)

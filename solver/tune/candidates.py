@@ -15,6 +15,7 @@ from solver.grid import Layout
 FIELDS = ("all", 1, 2)  # fields per exchange
 CHUNKS = (1, 2, 4)
 WAVES = (1, 2, 4)
+# of precision of exchanges it decides nothing: that changes results
 TUNED = ("decomposition", "mesh", "engine", "fields_per_exchange", "chunks", "waves")  # keys of [devices]
 
 
@@ -133,11 +134,16 @@ def with_other_waves(base: Candidate) -> list[Candidate]:
 
 
 def with_other_engines(base: Candidate) -> list[Candidate]:
-    """Candidates with every engine that is installed and can transform this grid; jaxdecomp cuts no exchange."""
+    """Candidates with every engine that is installed and can do what the run file asks for.
+
+    jaxdecomp cuts no exchange, and sends numbers as they are.
+    """
     if base.devices == 1:
         return []
     others = [base.with_keys(engine=engine) for engine in ENGINES if engine != "jaxdecomp"]
     plain = base.with_keys(chunks=None, waves=None, fields_per_exchange=None)
+    if base.section.exchange_precision != "grid":
+        return _fitting(others)
     return _fitting([*others, plain.with_keys(engine="jaxdecomp")])
 
 

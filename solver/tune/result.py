@@ -31,28 +31,30 @@ class Result:
     Args:
         sums: for each field, its sum with each set of signs.
         sizes: for each field, the root of the sum of squares.
-        epsilons: for each field, the machine epsilon of its precision.
+        tolerances: for each field, by which part of its size each step may let two results differ: the round-off of its
+            precision, or one rounding of exchanges where these have less.
     """
 
     sums: dict[str, np.ndarray]
     sizes: dict[str, float]
-    epsilons: dict[str, float]
+    tolerances: dict[str, float]
 
     @classmethod
     def of(cls, fields: Fields, equation: PeriodicSystem) -> Result:
         """Compute the sums of fields on devices. Communication: all-reduces only."""
+        sent = equation.method.sent_epsilon
         computed = {name: _signed_sums(field, _logical_shape(equation, name)) for name, field in fields.items()}
         return cls(
             {name: np.asarray(sums) for name, (sums, _) in computed.items()},
             {name: float(size) for name, (_, size) in computed.items()},
-            {name: float(jnp.finfo(field.dtype).eps) for name, field in fields.items()},
+            {name: max(ROUND_OFF * float(jnp.finfo(u.dtype).eps), sent) for name, u in fields.items()},
         )
 
     def differs(self, other: Result, steps: int) -> str:
-        """Text on a difference beyond the round-off of `steps` steps; empty if there is none."""
+        """Text on a difference beyond what rounding allows for `steps` steps; empty if there is none."""
         for name, sums in self.sums.items():
             apart = float(np.sqrt(np.mean(np.abs(sums - other.sums[name]) ** 2)))
-            allowed = ROUND_OFF * self.epsilons[name] * steps * other.sizes[name]
+            allowed = self.tolerances[name] * steps * other.sizes[name]
             if not apart <= allowed:  # written so that NaN counts as a difference
                 relative = apart / other.sizes[name] if other.sizes[name] else np.inf
                 return f"{name} differs by {relative:.2g} of its size after {steps} steps"

@@ -8,6 +8,7 @@ from helpers import all_to_all_bytes
 
 import solver as sw
 from solver import assemble
+from solver.cli.planned import plan_lines
 from solver.config import load
 from solver.loop import FixedStep, trace_advance
 from solver.plan import make_plan
@@ -41,6 +42,19 @@ def test_exchanges_and_bytes_are_those_of_the_compiled_step(case):
     assert text.count(" all-to-all(") + text.count(" all-to-all-start(") == plan.exchanges
     received_by_all = sum(all_to_all_bytes(text)) * devices
     assert received_by_all * (devices - 1) // devices == plan.exchanged_bytes
+
+
+@pytest.mark.parametrize(("precision", "part"), [("float32", 2), ("float16", 4)])
+def test_fewer_bits_are_counted_and_named(precision, part):
+    file = RUNS / "taylor_green_512.toml"
+    configs = [assemble.resolve(load(file, assemble.schema(), words)) for words in (
+        [], [f"devices.exchange_precision={precision}"],
+    )]  # fmt: skip
+    whole, plan = (make_plan(*_problem(config, 16), assemble.dry_run(config, 16)) for config in configs)
+    assert plan.exchanged_bytes * part == whole.exchanged_bytes
+    (line,) = (line for line in plan_lines(plan) if "exchanged" in line)
+    assert line.endswith(f"MB per step by all devices together, in {precision}")
+    assert not any("precision" in line or precision in line for line in plan_lines(whole))
 
 
 @pytest.mark.parametrize("devices", [1, 4])

@@ -94,6 +94,14 @@ def test_engines_that_can_transform_the_grid():
     assert [candidate.section.engine for candidate in with_other_engines(uneven)] == ["slabwave", "shard_map"]
 
 
+def test_the_precision_of_exchanges_is_kept_and_no_other_one_is_tried():
+    for precision in ("grid", "float16"):
+        own = Candidate(read(f"devices.exchange_precision={precision}"), 2, gpu=True)
+        tried = [way for others in (with_other_fields, with_other_chunks, with_other_waves) for way in others(own)]
+        tried += [*splits(own), *with_other_engines(own)]
+        assert {candidate.section.exchange_precision for candidate in tried} == {precision}
+
+
 def test_one_device_has_nothing_to_try():
     own = Candidate(read(), 1)
     assert names(splits(own)) == [str(own)]
@@ -156,6 +164,16 @@ def result():
 def test_results_in_other_layouts_are_equal(result):
     for keys in ({"decomposition": "pencil", "mesh": [2, 2]}, {"decomposition": "pencil", "mesh": [1, 4]}):
         assert result(**keys).differs(result(), steps=2) == ""
+
+
+def test_results_of_narrow_exchanges_are_equal_to_their_rounding(result):
+    slabs, pencils = (result(exchange_precision="float16", **keys) for keys in (
+        {}, {"decomposition": "pencil", "mesh": [2, 2]},
+    ))  # fmt: skip
+    assert pencils.differs(slabs, steps=2) == ""
+    assert "velocity differs by" in result().differs(slabs, steps=2), "the rounding is there"
+    moved = result(lambda fields: {n: jnp.roll(u, 1, 1) for n, u in fields.items()}, exchange_precision="float16")
+    assert "velocity differs by" in moved.differs(slabs, steps=2)
 
 
 def changed(at, by):

@@ -75,6 +75,14 @@ def test_lengths_in_words():
 
 REFUSED = {
     "no fields": (["devices.fields_per_exchange=0"], "devices.fields_per_exchange = 0: a positive number is needed"),
+    "no such precision": (
+        ["devices.exchange_precision=float15"],
+        "devices.exchange_precision = 'float15': 'grid' or 'float32' or 'float16' is needed; did you mean 'float16'?",
+    ),
+    "jaxdecomp sends as it is": (
+        ["devices.exchange_precision=float16", "devices.engine=jaxdecomp"],
+        "devices.exchange_precision = 'float16' beside devices.engine = 'jaxdecomp'",
+    ),
     "misspelt key": (["grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
     "misspelt section": (["gird.shape=[1]"], "gird: unknown key; did you mean 'grid'?"),
     "wrong type": (["time.step=fast"], "time.step = 'fast': a number is needed"),

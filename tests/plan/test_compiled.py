@@ -67,6 +67,19 @@ def test_across_hosts_planes_of_x_go_in_waves(split):
     assert time.total < (1 if split else 0.9) * time_before.total
 
 
+@pytest.mark.parametrize(("precision", "part"), [("float32", 2), ("float16", 4)])
+def test_exchanges_in_fewer_bits_send_as_much_less_and_move_little_more(precision, part):
+    """At 512³ in float64 on 16 devices of two hosts; a step has 32 transforms, and moves 328 words with `grid`."""
+    overrides = ["equation.energy_budget=false", "grid.shape=[512,512,512]"]
+    whole, target, unit = steps("taylor_green", 16, *overrides)
+    narrow, _, _ = steps("taylor_green", 16, *overrides, f"devices.exchange_precision={precision}")
+    assert len(narrow.exchanges) == len(whole.exchanges)
+    scales = 4 * 16 * 32 * 2  # of 32 fields in two waves
+    assert 0 <= narrow.exchanged - whole.exchanged / part <= scales
+    assert narrow.moved / unit < whole.moved / unit + (0 if precision == "float32" else 32)
+    assert target.timeline(narrow).total < 0.7 * target.timeline(whole).total
+
+
 def test_few_points_go_together():
     """128³ on eight devices: kernels of one field would take no longer than their launch."""
     program, target, _ = steps("taylor_green", 8, *NAVIER_STOKES, "grid.shape=[128,128,128]")
