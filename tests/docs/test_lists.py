@@ -10,7 +10,7 @@ from solver.cli.arguments import commands
 from solver.submit import sites
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
 NAME = re.compile(r"`([a-z][a-z0-9-]*)`")
 
 
@@ -18,13 +18,13 @@ TITLES = {"stepper": "Steppers", "forcing": "Forcing", "initial": "Initial field
 
 
 @pytest.mark.parametrize(("kind", "title"), TITLES.items())
-def test_the_readme_lists_every_name(kind, title):
-    listed = re.search(rf"^- \*\*{title}\*\*:(.*?)^- ", README, re.MULTILINE | re.DOTALL)[1]
+def test_the_overview_lists_every_name(kind, title):
+    listed = re.search(rf"^- \*\*{title}\*\*:(.*?)^- ", OVERVIEW, re.MULTILINE | re.DOTALL)[1]
     assert sorted(NAME.findall(listed)) == Registry().names(kind)
 
 
-def test_the_readme_lists_every_command():
-    rows = README.partition("| command | does |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
+def test_the_overview_lists_every_command():
+    rows = OVERVIEW.partition("| command | does |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
     listed = [name for row in rows for name in re.findall(r"`(?:slabwave )?([a-z]+)", row.partition("` |")[0])]
     assert sorted(listed) == sorted(commands())
 
