@@ -25,7 +25,7 @@ from solver.config.sections import (
     TimeSection,
     WrittenEquation,
 )
-from solver.config.source import Source
+from solver.config.source import Source, file_checksum
 from solver.config.toml import apply_override, read_toml
 
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
@@ -369,7 +369,18 @@ def _obstacle(table: Mapping[str, Any], section: str, path: str, schema: Schema)
             f"{path}.shape = 'sponge': [sponge] is a section of its own; one of {', '.join(shapes)} is needed"
         )
     entry = _find(schema, "body", table["shape"], f"{path}.shape")
-    return replace(_named({key: value for key, value in table.items() if key != "shape"}, entry, path), key="shape")
+    named = _named({key: value for key, value in table.items() if key != "shape"}, entry, path)
+    return replace(named, parameters=_with_checksum(named.parameters, entry), key="shape")
+
+
+def _with_checksum(parameters: dict[str, Any], entry: Entry) -> dict[str, Any]:
+    """Parameters with the SHA-256 of the file that they name, where a class has a place for it and none is given."""
+    if "sha256" not in entry.parameters or parameters.get("sha256"):
+        return parameters
+    try:
+        return {**parameters, "sha256": file_checksum(Path(parameters["path"]))}
+    except OSError:
+        return parameters  # the class says what is wrong with the file
 
 
 def _equation(table: Any, schema: Schema) -> Named:

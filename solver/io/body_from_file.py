@@ -9,6 +9,7 @@ import equinox as eqx
 import numpy as np
 
 from solver.bodies.sampled import Sampled, from_image
+from solver.config.source import SHORT, file_checksum
 from solver.io.hdf5 import dataset, read_hdf5
 
 
@@ -21,10 +22,12 @@ class BodyFromFile(Sampled):
     Args:
         path: of the file, on a disk that every process sees.
         dataset: its name.
+        sha256: of the file's contents. A run file takes that of the file as it is, a run that goes on refuses others.
     """
 
     path: str = eqx.field(static=True, kw_only=True)
     dataset: str = eqx.field(static=True, kw_only=True)
+    sha256: str = eqx.field(default="", static=True, kw_only=True)
     distances: Any = eqx.field(default=None, init=False, repr=False)
 
     name: ClassVar[str] = "file"
@@ -35,6 +38,11 @@ class BodyFromFile(Sampled):
                 given = dataset(file, self.dataset)[...]
         except ValueError as error:
             raise ValueError(f"path: {error}") from None
+        if self.sha256 and (found := file_checksum(Path(self.path))) != self.sha256:
+            raise ValueError(
+                f"sha256 {self.sha256[:SHORT]}…: {self.path} has other contents, {found[:SHORT]}…, which makes other "
+                "physics; the file as it was is needed, or, for a branch, an empty sha256"
+            )
         of = f"dataset {self.dataset!r} of {self.path}"
         if given.ndim != len(self.sides):
             raise ValueError(f"{of} with {given.ndim} axes: {len(self.sides)} are needed, as many as there are sides")

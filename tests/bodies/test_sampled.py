@@ -1,5 +1,7 @@
 """Shapes given at points and read from files."""
 
+import shutil
+
 import h5py
 import jax
 import jax.numpy as jnp
@@ -174,3 +176,18 @@ def test_a_run_with_a_shape_from_a_file_is_that_with_a_disc(run_file, tmp_path):
 def test_wrong_files_are_one_line(words, message, run_file):
     with refused_in_one_line(message, ConfigError):
         read_run_file(run_file, words)
+
+
+def test_a_run_does_not_go_on_with_another_file(run_file, tmp_path):
+    path, run = tmp_path / "rock.h5", tmp_path / "run"
+    shutil.copy(run_file.parent / "rock.h5", path)
+    words = [f"body.path={path}", f"output.directory={run}"]
+    assert main(["run", str(run_file), *words]) == 0
+    with h5py.File(path, "a") as file:
+        file["rock"][0, 0] = 1
+    with refused_in_one_line(f"body.sha256 .*{path} has other contents.*other physics", ConfigError):
+        read_run_file(run / "config.toml", [])
+    assert main(["resume", str(run), "time.end=0.2"]) == 2
+    assert main(["run", str(run_file), "--resume", *words, "time.end=0.2"]) == 2
+    branch = ["--branch", str(tmp_path / "branch"), "body.sha256=", "time.end=0.2"]
+    assert main(["resume", str(run), *branch]) == 0
