@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import co_spectrum, mean_product, weighted_mean_square
+from solver.diagnostics import co_spectrum
+from solver.diagnostics.mode_sums import ModeSum, plus, product, summed
 from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes
 from solver.equations.evaluated import AtPoints, GridModes, Rows
@@ -81,19 +82,23 @@ class Reported(Equation):
         """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
         now, zeros = self._rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
         nonlinear, forced = (self._rows({**zeros, **change}) for change in (changes.nonlinear, changes.forcing))
-        budget: dict[str, dict[str, Array]] = {}
+        budget: dict[str, dict[str, ModeSum]] = {}
         for name, energy in self.worked.energies.items():
             power = lambda rows: self._power(energy.squares, now, rows)  # noqa: B023, E731
             by_cause = lambda of: {label: self._caused(energy.squares, cause, now) for label, cause in of.items()}  # noqa: B023, E731
             inside, outside = by_cause(energy.causes), by_cause(energy.outside)
-            budget[name] = {label: inside.get(label, 0) + outside.get(label, 0) for label in {**inside, **outside}}
+            causes = {**inside, **outside}
+            budget[name] = {label: plus(inside.get(label, {}), outside.get(label, {})) for label in causes}
             if energy.linear is not None:
                 budget[name]["linear"] = self._caused(energy.squares, energy.linear, now)
             if energy.nonlinear:
-                budget[name]["nonlinear"] = power(nonlinear) - sum(outside.values())
+                budget[name]["nonlinear"] = power(nonlinear)
+                for other in outside.values():
+                    budget[name]["nonlinear"] = plus(budget[name]["nonlinear"], other, -1)
             if any(self._holds(square, changes.forcing) for square in energy.squares):
                 budget[name]["forcing"] = power(forced)
-        return budget
+        values = iter(summed([asked for causes in budget.values() for asked in causes.values()], self.grid.dtype))
+        return {name: {label: next(values) for label in causes} for name, causes in budget.items()}
 
     @staticmethod
     def _holds(square: Square, names: Mapping[str, Any]) -> bool:
@@ -101,56 +106,57 @@ class Reported(Equation):
         parts = [part for side in (square.left, square.right) for part in side.walk()]
         return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
 
-    def _caused(self, squares: Sequence[Square], cause: Linear, fields: Rows) -> Array:
+    def _caused(self, squares: Sequence[Square], cause: Linear, fields: Rows) -> ModeSum:
         """What a linear cause C adds to a quadratic form n⟨(l u)* (r u)⟩ per time.
 
-        That is Σ Re(û_c* K_cb û_b) over pairs of scalars, K made of n, l, r and C: one weighted sum over the modes for
-        each pair, and one for all components of a field whose weights are equal.
+        That is Σ Re(û_c* K_cb û_b) over pairs of scalars, K made of n, l, r and C. Components of a field whose weights
+        are equal share theirs.
         """
         scalars = self.worked.less.scalars
         alone: dict[tuple[Any, ...], list[Node]] = {}
-        total = jnp.zeros((), self.grid.dtype)
+        total: ModeSum = {}
         for (c, b), factors in _weights(squares, cause, scalars).items():
             if c == b:
                 alone.setdefault((named(c), *factors), []).append(c)
                 continue
             rows = fields.of(c)
             weight = sum(_product(rows.modes, factor, is_turned) for factor, is_turned in factors)
-            total = total + mean_product(rows.coefficients[c], weight * rows.coefficients[b], rows.modes.grid)
+            total = plus(total, product(rows.coefficients[c], weight * rows.coefficients[b], rows.modes.grid))
         for (name, *factors), held in alone.items():
             rows = fields.of(held[0])
             weight = jnp.real(sum(_product(rows.modes, factor, is_turned) for factor, is_turned in factors))
             is_whole = tuple(held) == self._scalars(name)
             hats = self._field(name, fields) if is_whole else jnp.stack([rows.coefficients[scalar] for scalar in held])
-            total = total + weighted_mean_square(hats, weight, rows.modes.grid)
+            total = plus(total, product(hats, hats, rows.modes.grid, weight))
         return total
 
-    def _power(self, squares: Sequence[Square], fields: Rows, change: Rows) -> Array:
+    def _power(self, squares: Sequence[Square], fields: Rows, change: Rows) -> ModeSum:
         """What a change of the fields adds to a quadratic form per time."""
         twice = [square for square in squares if square.left == square.right]
         others = [square for square in squares if square.left != square.right]
-        return (
-            2 * self._form(twice, fields, change)
-            + self._form(others, fields, change)
-            + self._form(others, change, fields)
-        )
+        crossed = plus(self._products(others, fields, change), self._products(others, change, fields))
+        return plus(crossed, self._products(twice, fields, change), 2)
 
-    def _form(self, squares: Sequence[Square], left: Rows, right: Rows) -> Any:
-        """A quadratic form, its two factors from two sets of fields. All-reduces only; one for a whole field."""
-        total, others = jnp.zeros((), self.grid.dtype), list(squares)
+    def _form(self, squares: Sequence[Square], left: Rows, right: Rows) -> Array:
+        """A quadratic form, its two factors from two sets of fields. One all-reduce."""
+        return summed([self._products(squares, left, right)], self.grid.dtype)[0]
+
+    def _products(self, squares: Sequence[Square], left: Rows, right: Rows) -> ModeSum:
+        """A quadratic form as a sum over modes."""
+        total: ModeSum = {}
+        others = list(squares)
         grid_of = lambda node: left.of(node).modes.grid  # noqa: E731
         number = lambda square: jnp.real(whole(left.modes.value(square.number)))  # noqa: E731
         for name in self.fields:
             scalars = self._scalars(name)
             own = [square for square in others if square.left == square.right and square.left in scalars]
             if len(own) == len(scalars) and len({square.number for square in own}) == 1:
-                product = mean_product(self._field(name, left), self._field(name, right), self.grid_of(name))
-                total = total + number(own[0]) * product
+                both = product(self._field(name, left), self._field(name, right), self.grid_of(name))
+                total = plus(total, both, number(own[0]))
                 others = [square for square in others if square not in own]
         for square in others:
             sides = left.of(square.left).whole(square.left), right.of(square.right).whole(square.right)
-            product = mean_product(*sides, grid_of(square.left))
-            total = total + number(square) * product
+            total = plus(total, product(*sides, grid_of(square.left)), number(square))
         return total
 
     def _field(self, name: str, rows: Rows) -> Array:
