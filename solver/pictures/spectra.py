@@ -41,12 +41,18 @@ def spectra_figure(
     Args:
         k: centres of the shells.
         t: times.
-        spectra: by name. Of a spectrum of both signs, sizes are drawn, and none times a power.
+        spectra: by name. Of a spectrum of both signs, sizes are drawn, and none times a power; round-off is not drawn.
         view: the style of the figure.
         laws: p by name.
         k_max: marked by a line: beyond it shells are not complete.
     """
-    spectra = {name: values for name, values in spectra.items() if np.nanmax(np.abs(values), initial=0) > 0}
+    sizes = {name: float(np.nanmax(np.abs(values), initial=0)) for name, values in spectra.items()}
+    least = ROUND_OFF * max(sizes.values(), default=0.0)  # of both signs and below it: zero, such as a helicity
+    spectra = {
+        name: values
+        for name, values in spectra.items()
+        if sizes[name] > 0 and not (sizes[name] < least and has_both_signs(values))
+    }
     if not len(t) or not spectra:
         return None
     laws = {name: p for name, p in laws.items() if name in spectra and not has_both_signs(spectra[name])}

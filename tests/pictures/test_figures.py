@@ -155,6 +155,8 @@ def test_a_spectrum_of_both_signs_is_dashed_where_it_is_negative():
     np.testing.assert_allclose(below.get_ydata()[40:], 2 * np.exp(-K[40:] / 9))
     assert np.isnan(below.get_ydata()[:40]).all()
     assert np.isnan(above.get_ydata()[40:]).all()
+    both = {"helicity": 1e-16 * helicity, "energy": np.abs(helicity), "small": 1e-16 * np.abs(helicity)}
+    assert titles(spectra_figure(K, T[:1], both, View())) == ["energy per shell", "small per shell"]
 
 
 @pytest.mark.parametrize("highest", [5, 12, 90, 3000])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solver.pictures.finer import Side, factors, finer_side, on_finer_points
+from solver.pictures.finer import Side, factors, finer_side, fourier_series, on_finer_points
 
 LX, LY = 3.0, 2 * np.pi
 
@@ -29,6 +29,11 @@ def test_a_band_limited_field_is_known_everywhere(shape):
     np.testing.assert_allclose(fine, wave(x.points, y.points), atol=1e-12)
     i, j = factors(sides)
     np.testing.assert_allclose(fine[::i, ::j][:-1, :-1], values, atol=1e-12)
+
+
+def test_the_last_mode_of_an_even_number_of_points_is_a_cosine():
+    alternating = np.cos(np.pi * np.arange(8))
+    np.testing.assert_allclose(fourier_series(alternating, 0, 4), np.cos(np.pi * np.arange(32) / 4), atol=1e-14)
 
 
 def test_steps_do_not_overshoot_and_parts_end_at_their_points():

@@ -8,6 +8,7 @@ import pytest
 import solver as sw
 from solver.cli.main import main
 from solver.pictures import View
+from solver.pictures.drawn_slices import Plane, panels_of
 from solver.pictures.drawn_volume import volume_of
 from solver.pictures.volume import Volume, can_render, levels_of, volume_picture, words_of
 
@@ -25,6 +26,9 @@ def test_fields_and_sizes_on_finer_points(finished):
     q = volume_of(snapshot, "q")
     assert abs(q.values.mean()) < 1e-12 < q.values.max()  # ⟨Q⟩ = 0 in a periodic box
     assert q.symbol == "Q"
+    for k in range(0, 8, 3):  # its planes, cut from the same file
+        (plane,) = panels_of(snapshot, View(field="q"), Plane(("x", "y"), (slice(None), slice(None), k), ""))
+        np.testing.assert_allclose(q.values[::2, ::2, 2 * k], plane.values, atol=1e-12)
 
 
 def test_the_words_name_time_value_and_unit():
