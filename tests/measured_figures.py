@@ -13,7 +13,7 @@ def words(figure):
     canvas.draw()
     renderer = canvas.get_renderer()
     texts = [figure._suptitle] if figure._suptitle else []
-    for axes in figure.axes:
+    for axes in [part for panel in figure.axes for part in (panel, *panel.child_axes)]:  # with bars of colours
         texts += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label, axes.yaxis.offsetText]
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())
@@ -24,9 +24,24 @@ def words(figure):
     return [(text.get_text(), text.get_window_extent(renderer)) for text in visible]
 
 
+def at_points(image, shape):
+    """Values `(y, x)` of an image of a periodic plane at its points, of which there are `shape`."""
+    values = image.get_array()
+    factors = [(n - 1) // count for n, count in zip(values.shape[::-1], shape, strict=True)]
+    return values[:-1, :-1][:: factors[1], :: factors[0]]
+
+
 def overlaps(figure):
     """Pairs of words whose boxes share more than a little."""
     return [(a, b) for (a, box), (b, other_box) in combinations(words(figure), 2) if _meet(box, other_box)]
+
+
+def hidden_by_legends(figure):
+    """Titles of panels of which a legend covers a part."""
+    FigureCanvasAgg(figure).draw()
+    panels = [axes for axes in figure.axes if axes.get_legend() is not None]
+    boxes = [(axes, axes.get_legend().get_window_extent()) for axes in panels]
+    return [axes.get_title(loc="left") for _, box in boxes for axes in figure.axes if _meet(box, axes.bbox)]
 
 
 def outside(figure):

@@ -11,12 +11,17 @@ from solver.io import DiskError
 from solver.pictures import PLANES, View
 
 
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose slices."""
+    parser.add_argument("--field", metavar="NAME", help="of the snapshots, or made of them (vorticity, speed, …)")
+    parser.add_argument("--component", metavar="C", help="of a vector: x, y, z, or its label")
+    parser.add_argument("--plane", metavar="|".join(PLANES), help="in 3-D (xz if the flow is stratified, or xy)")
+    parser.add_argument("--at", type=float, metavar="VALUE", help="where it lies on the third axis (a fifth along)")
+
+
 def add_view(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose and style slices."""
-    parser.add_argument("--field", metavar="NAME", help="of the snapshots; all of them if it is not given")
-    parser.add_argument("--component", metavar="C", help="of a vector: x, y, z, or its label")
-    parser.add_argument("--plane", metavar="|".join(PLANES), help="in three dimensions (xy)")
-    parser.add_argument("--at", type=float, metavar="VALUE", help="where it lies on the third axis (a fifth along)")
+    add_choice(parser)
     parser.add_argument("--dark", action="store_true", help="light on a dark page")
 
 

@@ -30,6 +30,7 @@ from solver.config.sections import (
     DevicesSection as DevicesSection,
     GridSection as GridSection,
     WrittenEquation as WrittenEquation,
+    length_value as length_value,
     seconds as seconds,
 )
 from solver.config.source import Source as Source, is_copy as is_copy

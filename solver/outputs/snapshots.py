@@ -10,7 +10,7 @@ from solver.io import RunDirectory, read_snapshot
 from solver.outputs.at_points import Selection
 from solver.outputs.state_files import StateFiles
 from solver.pictures import View
-from solver.pictures.drawn_slices import chosen_snapshots, draw_against_time, draw_slices
+from solver.pictures.drawn_slices import chosen_snapshots, draw_against_time, draw_snapshots
 
 
 @dataclass(frozen=True)
@@ -51,4 +51,4 @@ class Snapshots(StateFiles):
             return []
         if len(snapshots[0].axes) == 1 and len(snapshots) > 1:
             return draw_against_time(snapshots, folder, view)
-        return [path for snapshot in snapshots for path in draw_slices(snapshot, folder, view)]
+        return draw_snapshots(snapshots, folder, view)

@@ -51,7 +51,7 @@ class Spectra(Records):
             laws = {name: column.power_law for name, column in columns.items() if column.power_law is not None}
         else:
             laws = {name: _law_of(name, view.compensate) for name in columns}
-        figure = spectra_figure(recorded.axis("k"), recorded.t, recorded.values, view, laws)
+        figure = spectra_figure(recorded.axis("k"), recorded.t, recorded.values, view, laws, recorded.k_max)
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
@@ -68,5 +68,8 @@ def _about(equation: Reporting, names: Iterable[str]) -> dict[str, str]:
 
 
 def _law_of(name: str, energy: float) -> float:
-    """p of the law k^−p of a spectrum, from that of the energy spectrum: enstrophy is k² times energy."""
-    return energy - 2 if "enstrophy" in name else energy
+    """p of the law k^−p of a spectrum, from that of the energy spectrum.
+
+    Enstrophy is k² times energy, and energy k² times the squared potential of a field.
+    """
+    return energy - 2 if "enstrophy" in name else energy + 2 if "squared_potential" in name else energy

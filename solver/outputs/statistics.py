@@ -301,7 +301,8 @@ def _layout(layout: RecordsLayout) -> RecordsLayout:
         "samples": Column(long_name="number of states in the window"),
     }
     for name, column in layout.columns.items():
-        columns[name] = Column(column.axes, column.units, f"mean over time of: {column.long_name or name}")
+        long_name = f"mean over time of: {column.long_name or name}"
+        columns[name] = Column(column.axes, column.units, long_name, column.power_law)
         square = f"({column.units})^2" if column.units else ""
         columns[name + VARIANCE] = Column(column.axes, square, f"variance in time of: {column.long_name or name}")
     return RecordsLayout(layout.axes, columns)

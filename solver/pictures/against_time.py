@@ -36,6 +36,11 @@ class TimePanel:
     curves: dict[str, np.ndarray] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def of_places(self) -> bool:
+        """Whether the curves are coordinates of a place, which jumps: they are drawn as points."""
+        return any(PLACE.fullmatch(column) for column in self.columns.values())
+
 
 def time_panels(recorded: Recorded) -> list[TimePanel]:
     """Panels of columns that change: first those with a listed axis, then numbers, and last the places of extremes.

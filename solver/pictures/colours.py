@@ -19,7 +19,10 @@ SIGNED = {
 }
 # part of a quantity's name → colour map of values of one sign
 ONE_SIGN = {"": "viridis", "density": "magma", "dissipation": "inferno", "enstrophy": "inferno", "energy": "inferno"}
-CYCLIC = ("phase", "angle")
+CYCLIC, CYCLE_OF_COLOURS = ("phase", "angle"), "twilight"
+ALWAYS_SIGNED = (*SIGNED, "velocity")  # parts of names of quantities that have both signs
+ROUND_OFF = 1e-3  # of the largest value: a smaller size of the other sign does not make such a quantity a signed one
+UNDERSHOOT = 0.05  # the same for other quantities: a truncated series of a positive one falls a little below 0
 PEAKED = 1.3  # colours end below the largest value if it exceeds the tail by this factor
 TAIL = 0.1  # per cent of the points that then lie beyond the colours on each side
 
@@ -46,17 +49,21 @@ class Colours:
 
 
 def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -> Colours:
-    """Colours for all arrays: symmetric for signed values, sequential for values of one sign, cyclic for phases."""
-    if any(word in name.lower() for word in CYCLIC):
-        return Colours("twilight", -np.pi, np.pi)
+    """Colours for all arrays: symmetric for signed values, sequential for values of one sign, cyclic for phases.
+
+    Values are of one sign if those of the other are small: an undershoot of a truncated series.
+    """
+    if is_cyclic(name):
+        return Colours(CYCLE_OF_COLOURS, -np.pi, np.pi)
     finite = [array[np.isfinite(array)] for array in arrays]
     values = np.concatenate([part.ravel() for part in finite]) if finite else np.empty(0)
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
-    if low < 0 < high and min(-low, high) > 1e-3 * max(-low, high):
+    signed = any(word and word in name.lower() for word in ALWAYS_SIGNED)
+    if low < 0 < high and min(-low, high) > (ROUND_OFF if signed else UNDERSHOOT) * max(-low, high):
         largest = max(-low, high)
         shown, extend = _without_tail(np.abs(values), largest)
         return Colours(_signed(name, dark), -shown, shown, "both" if extend else "neither")
-    if high <= 0 and low < 0:
+    if low < 0 and high < -low:
         turned = colours_of(name, [-values], dark=dark)
         ends = {"max": "min"}.get(turned.extend, "neither")
         return Colours(f"{turned.name}_r", -turned.high, -turned.low, ends)
@@ -65,6 +72,11 @@ def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -
     if not shown > start:
         start, shown = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
     return Colours(_map(ONE_SIGN, name), start, shown, "max" if extend else "neither")
+
+
+def is_cyclic(name: str) -> bool:
+    """Whether values of this name are angles, of which −π and π are the same."""
+    return any(word in name.lower() for word in CYCLIC)
 
 
 def _without_tail(values: np.ndarray, largest: float) -> tuple[float, bool]:

@@ -9,7 +9,14 @@ import numpy as np
 
 from solver.io import Column, RecordsLayout, Snapshot, read_slices
 from solver.pictures import PLANES, Recorded, View, records_figure, save
-from solver.pictures.drawn_slices import chosen_snapshots, draw_against_time, draw_slices, panels_of, uncut_plane
+from solver.pictures.drawn_slices import (
+    chosen_snapshots,
+    draw_against_time,
+    draw_slices,
+    draw_snapshots,
+    panels_of,
+    uncut_plane,
+)
 from solver.pictures.times import chosen_times
 
 MAX_TIMES = 6  # of a plane, if the view names no time
@@ -32,8 +39,8 @@ def draw_parts(paths: Sequence[Path], folder: Path, view: View) -> list[Path]:
     for part in chosen_parts(read_slices(paths[0]), view):
         stem = f"slices-{part}"
         if len(read_slices(paths[0]).of_part(part).axes) > 1:
-            for i in chosen_times(len(paths), MAX_TIMES):
-                made += draw_slices(read_slices(paths[i]).of_part(part), folder, view, f"{stem}-{paths[i].stem}")
+            shown = [read_slices(paths[i]).of_part(part) for i in chosen_times(len(paths), MAX_TIMES)]
+            made += draw_snapshots(shown, folder, view, f"{stem}-")
             continue
         rows = [read_slices(paths[i]).of_part(part) for i in chosen_times(len(paths), MAX_ROWS)]
         if not rows[0].axes:

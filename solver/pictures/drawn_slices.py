@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,16 @@ import numpy as np
 
 from solver.config import nearest
 from solver.io import BODIES, Snapshot, read_snapshot
-from solver.pictures import PLANES, Colours, Panel, View, hovmoeller_figure, save, slices_figure
+from solver.pictures import PLANES, Colours, Panel, View, colours_of, hovmoeller_figure, save, slices_figure
+from solver.pictures.cut import Cut
+from solver.pictures.derived_fields import SHORT, DerivedField, derived_fields, shown_fields
+from solver.pictures.finer import Side
+from solver.pictures.run_file import parameter, run_table
 
 CLOSE = 1e-2  # largest distance of a time from that of a snapshot, over the interval between snapshots
 
+SAMPLE = 10_000  # values of each file and panel from which colours are chosen
+STRATIFIED = ("buoyancy", "temperature")  # fields that act along z: what they do is seen in a vertical plane
 DEFAULT_PLACE = 5  # at one fifth of the axis no sine or cosine of up to four waves vanishes, unlike in the middle
 
 
@@ -66,12 +72,18 @@ def plane_of(snapshot: Snapshot, view: View) -> Plane:
             asked = f"plane {view.plane!r}" if view.plane not in (None, "".join(names)) else f"at {view.at:g}"
             raise ValueError(f"{asked}: a run in three dimensions is needed; this one has {len(names)}")
         return uncut_plane(snapshot)
-    plane = view.plane or "xy"
+    plane = view.plane or suiting_plane(snapshot)
     normal = PLANES[plane]
     points = snapshot.axes[normal]
     index = len(points) // DEFAULT_PLACE if view.at is None else _nearest_point(points, view.at, normal)
     axis = names.index(normal)
     return Plane(tuple(plane), (*whole[:axis], index, *whole[axis + 1 :]), f"{normal} = {points[index]:.3g}")
+
+
+def suiting_plane(snapshot: Snapshot) -> str:
+    """The plane that is drawn in three dimensions if none is named: xz of stratified or rotating flow, or xy."""
+    stratified = any(name in snapshot.variables for name in STRATIFIED)
+    return "xz" if stratified or parameter(run_table(snapshot.path), "rotation") else "xy"
 
 
 def uncut_plane(snapshot: Snapshot) -> Plane:
@@ -92,23 +104,48 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
     Raises:
         ValueError: an unknown field or component.
     """
-    fields = list(snapshot.variables)
-    if view.field is not None and view.field not in fields:
-        raise ValueError(f"field {view.field!r}: the {snapshot.kind} have no such field{nearest(view.field, fields)}")
-    panels = []
-    shown = [name for name in fields if name != BODIES] or fields
-    for name in shown if view.field is None else [view.field]:
-        variable = snapshot.variables[name]
-        values = snapshot.values(name, plane.index)
-        parts = (
-            list(zip(variable.labels, np.moveaxis(values, -1, 0), strict=True)) if variable.labels else [("", values)]
-        )
-        chosen = [(label, part) for label, part in parts if view.component in (None, label)]
-        panels += [Panel(name, label, np.asarray(part), variable.units) for label, part in chosen]
+    derived = derived_fields(snapshot)
+    fields = [*snapshot.variables, *derived]
+    field = SHORT.get(view.field, view.field) if view.field is not None and view.field not in fields else view.field
+    if field is not None and field not in fields:
+        raise ValueError(f"field {field!r}: the {snapshot.kind} have no such field{_known(field, snapshot, derived)}")
+    panels: list[Panel] = []
+    labels: dict[str, None] = {}
+    bodies = bodies_of(snapshot, plane)
+    for name in shown_fields(snapshot) if field is None else [field]:
+        made = _derived_panels(snapshot, name, derived[name], plane) if name in derived else None
+        these = made if made is not None else _stored_panels(snapshot, name, plane)
+        labels |= dict.fromkeys(panel.label for panel in these if panel.label)
+        panels += [replace(panel, bodies=bodies) for panel in these if view.component in (None, panel.label)]
     if not panels:
-        labels = [label for name in fields for label in snapshot.variables[name].labels]
-        raise ValueError(f"component {view.component!r}: one of {', '.join(dict.fromkeys(labels)) or 'none'} is needed")
+        raise ValueError(f"component {view.component!r}: one of {', '.join(labels) or 'none'} is needed")
     return panels
+
+
+def _known(field: str, snapshot: Snapshot, derived: Mapping[str, DerivedField]) -> str:
+    """The end of a message about a field that is not there: what is."""
+    close = nearest(field, [*snapshot.variables, *derived])
+    made = f", and made of them {', '.join(derived)}" if derived else ""
+    there = f"there {'is' if len(snapshot.variables) == 1 else 'are'} {', '.join(snapshot.variables)}{made}"
+    return f"{close} T{there[1:]}" if "did you mean" in close else f"; {there}"
+
+
+def _stored_panels(snapshot: Snapshot, name: str, plane: Plane) -> list[Panel]:
+    variable = snapshot.variables[name]
+    values = snapshot.values(name, plane.index)
+    if not variable.labels:
+        return [Panel(name, "", np.asarray(values), variable.units)]
+    parts = zip(variable.labels, np.moveaxis(values, -1, 0), strict=True)
+    return [Panel(name, label, np.asarray(part), variable.units) for label, part in parts]
+
+
+def _derived_panels(snapshot: Snapshot, name: str, field: DerivedField, plane: Plane) -> list[Panel]:
+    linear = tuple(field.linear(Cut(snapshot, plane.index)))
+    combined = zip(field.labels or ("",), field.combine(*linear), strict=True)
+    return [
+        Panel(name, label, values, field.units, linear, lambda *arrays, i=number: field.combine(*arrays)[i])
+        for number, (label, values) in enumerate(combined)
+    ]
 
 
 def bodies_of(snapshot: Snapshot, plane: Plane) -> np.ndarray | None:
@@ -118,9 +155,11 @@ def bodies_of(snapshot: Snapshot, plane: Plane) -> np.ndarray | None:
     return snapshot.values(BODIES, plane.index)
 
 
-def sides_of(snapshot: Snapshot, plane: Plane) -> list[tuple[str, np.ndarray]]:
-    """Name and coordinates [length] of each axis of a plane."""
-    return [(name, snapshot.axes[name]) for name in plane.axes]
+def sides_of(snapshot: Snapshot, plane: Plane) -> list[Side]:
+    """The axes of a plane. A part of a side of the box is not periodic."""
+    first = next(iter(snapshot.variables.values()), None)
+    parts = {side[0] for side in (first.sides if first else ()) if len(side) > 1}
+    return [Side(name, snapshot.axes[name], name not in parts) for name in plane.axes]
 
 
 def figure_of(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None = None) -> Any:
@@ -130,13 +169,52 @@ def figure_of(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None
         ValueError: the snapshot does not have what the view asks for.
     """
     plane = plane_of(snapshot, view)
-    panels, sides, caption = panels_of(snapshot, view, plane), sides_of(snapshot, plane), slice_caption(snapshot, plane)
-    return slices_figure(panels, sides, caption, view, colours, bodies_of(snapshot, plane))
+    panels, sides = panels_of(snapshot, view, plane), sides_of(snapshot, plane)
+    return slices_figure(panels, sides, slice_caption(snapshot, plane), view, colours)
 
 
-def draw_slices(snapshot: Snapshot, folder: Path, view: View, stem: str = "") -> list[Path]:
+def figure_of_times(snapshots: Sequence[Snapshot], view: View) -> Any | None:
+    """One figure of a field at several times; None if the view asks for more than one field or component.
+
+    Raises:
+        ValueError: the snapshots do not have what the view asks for.
+    """
+    planes = [plane_of(snapshot, view) for snapshot in snapshots]
+    rows = [panels_of(snapshot, view, plane) for snapshot, plane in zip(snapshots, planes, strict=True)]
+    if any(len(row) > 1 for row in rows):
+        return None
+    panels = [
+        replace(row[0], label=f"{row[0].label}, t = {snapshot.t:.4g}".removeprefix(", "))
+        for row, snapshot in zip(rows, snapshots, strict=True)
+    ]
+    return slices_figure(panels, sides_of(snapshots[0], planes[0]), planes[0].label, view)
+
+
+def common_colours(snapshots: Iterable[Snapshot], view: View) -> dict[str, Colours]:
+    """Colours of each field for all times, chosen from a sample of each snapshot and its extremes."""
+    samples: dict[str, list[np.ndarray]] = {}
+    for snapshot in snapshots:
+        for panel in panels_of(snapshot, view, plane_of(snapshot, view)):
+            values = panel.values[np.isfinite(panel.values)]
+            if values.size:
+                some: np.ndarray = np.append(values[:: max(1, values.size // SAMPLE)], [values.min(), values.max()])
+                samples.setdefault(panel.name, []).append(some)
+    return {name: colours_of(name, arrays, dark=view.dark) for name, arrays in samples.items()}
+
+
+def draw_slices(
+    snapshot: Snapshot, folder: Path, view: View, stem: str = "", colours: dict[str, Colours] | None = None
+) -> list[Path]:
     """Draw one figure of a snapshot. It has the name of the snapshot's file, unless `stem` is given."""
-    return save(figure_of(snapshot, view), folder, stem or snapshot.path.stem, view)
+    return save(figure_of(snapshot, view, colours), folder, stem or snapshot.path.stem, view)
+
+
+def draw_snapshots(snapshots: Sequence[Snapshot], folder: Path, view: View, stem: str = "") -> list[Path]:
+    """Draw a figure of each snapshot, named after its file, with the same colours in all, so that times compare."""
+    colours = common_colours(snapshots, view)
+    stems = [f"{stem}{snapshot.path.stem}" for snapshot in snapshots]
+    drawn = [draw_slices(s, folder, view, name, colours) for s, name in zip(snapshots, stems, strict=True)]
+    return [path for paths in drawn for path in paths]
 
 
 def slice_caption(snapshot: Snapshot, plane: Plane) -> str:
@@ -147,11 +225,20 @@ def slice_caption(snapshot: Snapshot, plane: Plane) -> str:
 
 def draw_against_time(snapshots: Sequence[Snapshot], folder: Path, view: View, stem: str = "snapshots") -> list[Path]:
     """Draw fields on a line as diagrams of x and t."""
+    figure = figure_against_time(snapshots, view)
+    return [] if figure is None else save(figure, folder, stem, view)
+
+
+def figure_against_time(snapshots: Sequence[Snapshot], view: View) -> Any | None:
+    """A figure of fields on a line against x and t.
+
+    Raises:
+        ValueError: the snapshots do not have what the view asks for.
+    """
     rows = [panels_of(snapshot, view, plane_of(snapshot, view)) for snapshot in snapshots]
+    (side,) = sides_of(snapshots[0], plane_of(snapshots[0], view))
     names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
-    values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
+    values = {name: np.stack([row[i].drawn([side]) for row in rows]) for i, name in enumerate(names)}
     units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
     t = np.array([snapshot.t for snapshot in snapshots])
-    title = snapshots[0].place
-    figure = hovmoeller_figure(next(iter(snapshots[0].axes.items())), t, values, units, view, title)
-    return [] if figure is None else save(figure, folder, stem, view)
+    return hovmoeller_figure(side, t, values, units, view, snapshots[0].place)

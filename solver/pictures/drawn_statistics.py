@@ -7,7 +7,7 @@ from pathlib import Path
 
 from solver.io import Rows, read_snapshot
 from solver.pictures import Recorded, View, records_figure, save
-from solver.pictures.drawn_slices import chosen_snapshots, draw_slices
+from solver.pictures.drawn_slices import chosen_snapshots, draw_snapshots
 
 TITLE = "means over windows of time, ± one standard deviation in time"
 
@@ -29,7 +29,4 @@ def draw_mean_fields(paths: Sequence[Path], folder: Path, view: View) -> list[Pa
     Raises:
         ValueError: the files do not have what the view asks for.
     """
-    made = []
-    for path in chosen_snapshots(paths, view):
-        made += draw_slices(read_snapshot(path), folder, view, f"statistics-{path.stem}")
-    return made
+    return draw_snapshots([read_snapshot(path) for path in chosen_snapshots(paths, view)], folder, view, "statistics-")

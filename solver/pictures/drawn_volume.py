@@ -1,4 +1,4 @@
-"""Draws the volume of a field of a snapshot: a scalar, the size of a vector, or Q of the velocity."""
+"""Draws the volume of a field of a snapshot: a scalar, the size of a vector, or what is made of them, such as Q."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.config import nearest
 from solver.io import BODIES, Snapshot
-from solver.pictures import View
-from solver.pictures.volume import volume_picture
+from solver.pictures import Panel, View
+from solver.pictures.drawn_slices import panels_of, uncut_plane
+from solver.pictures.finer import fourier_series, is_rough
+from solver.pictures.volume import Volume, volume_picture
 
-Q = "q"
+FEW = 96  # points of an axis, on which surfaces have visible corners
+OF_Q = "speed"  # colours the surface of Q
 
 
 def draw_volume(snapshot: Snapshot, name: str, folder: Path, view: View) -> Path:
@@ -20,49 +22,36 @@ def draw_volume(snapshot: Snapshot, name: str, folder: Path, view: View) -> Path
     Raises:
         ValueError: an unknown field, or a run in less than three dimensions.
     """
-    values = volume_values(snapshot, name)
+    volume = volume_of(snapshot, name)
     lengths = [float(points[1]) * len(points) if len(points) > 1 else 1.0 for points in snapshot.axes.values()]
-    colouring = ("speed", _size(snapshot, "velocity")) if name == Q else None
+    colouring = volume_of(snapshot, OF_Q) if volume.name == "q_criterion" else None
     target = folder / f"{snapshot.path.stem}-{name}.png"
-    has_bodies = BODIES in snapshot.variables and name != BODIES
-    volume_picture(name, values, lengths, target, view, colouring, snapshot.values(BODIES) if has_bodies else None)
+    solid = volume_of(snapshot, BODIES).values if BODIES in snapshot.variables and name != BODIES else None
+    volume_picture(volume, lengths, target, view, f"t = {snapshot.t:.4g}", colouring, solid)
     return target
 
 
-def volume_values(snapshot: Snapshot, name: str) -> np.ndarray:
-    """A scalar `(x, y, z)`: a field, the size of a vector, or Q."""
+def volume_of(snapshot: Snapshot, name: str) -> Volume:
+    """A scalar in space: a field, the size of a vector, or one that is made of the fields; on finer points of few.
+
+    Raises:
+        ValueError: an unknown field, or a run in less than three dimensions.
+    """
     if len(snapshot.axes) != 3:
         raise ValueError(f"volume {name!r}: a run in three dimensions is needed; this one has {len(snapshot.axes)}")
-    can_have_q = "velocity" in snapshot.variables
-    known = [*snapshot.variables, *([Q] if can_have_q else [])]
-    if name not in known:
-        raise ValueError(f"volume {name!r}: the snapshots have no such field{nearest(name, known)}")
-    if name == Q:
-        spacing = [float(points[1] - points[0]) for points in snapshot.axes.values()]
-        return second_invariant(np.moveaxis(snapshot.values("velocity"), -1, 0), spacing)
-    return _size(snapshot, name)
+    panels = panels_of(snapshot, View(field=name), uncut_plane(snapshot))
+    parts = [_on_finer_points(panel) for panel in panels]
+    size = np.sqrt(np.sum(np.square(parts), axis=0)) if len(parts) > 1 else parts[0]
+    return Volume(panels[0].name, size, panels[0].units)
 
 
-def _size(snapshot: Snapshot, name: str) -> np.ndarray:
-    values = snapshot.values(name)
-    return np.sqrt(np.sum(values**2, axis=-1)) if snapshot.variables[name].labels else values
-
-
-def second_invariant(u: np.ndarray, spacing: list[float]) -> np.ndarray:
-    """Q = −½ ∂_i u_j ∂_j u_i [1/time²] of a solenoidal velocity `(3, x, y, z)`.
-
-    Positive where the fluid turns more than it is strained.
-
-    Source: Hunt, Wray & Moin, Center for Turbulence Research report S88 (1988) 193.
-    """
-    k = [2 * np.pi * np.fft.fftfreq(n, d) for n, d in zip(u.shape[1:], spacing, strict=True)]
-    u_hat = np.fft.fftn(u, axes=(1, 2, 3))
-    wave = np.meshgrid(*k, indexing="ij", sparse=True)
-
-    def derivative(i: int, j: int) -> np.ndarray:
-        return np.asarray(np.fft.ifftn(1j * wave[i] * u_hat[j]).real)
-
-    q = np.zeros(u.shape[1:])
-    for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
-        q -= (0.5 if i == j else 1.0) * derivative(i, j) * derivative(j, i)
-    return q
+def _on_finer_points(panel: Panel) -> np.ndarray:
+    """Values on twice as many points along each axis, from the Fourier series, where there are few."""
+    if max(panel.values.shape) > FEW or any(is_rough(values) for values in panel.linear or (panel.values,)):
+        return panel.values
+    finer = []
+    for values in panel.linear or (panel.values,):
+        for axis in range(values.ndim):
+            values = fourier_series(values, axis, 2)
+        finer.append(values)
+    return panel.combine(*finer) if panel.combine else finer[0]

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Snapshot, read_snapshot
-from solver.pictures import Colours, View, colours_of, update_slices
-from solver.pictures.drawn_slices import bodies_of, figure_of, panels_of, plane_of, sides_of, slice_caption
+from solver.pictures import View, update_slices
+from solver.pictures.drawn_slices import common_colours, figure_of, panels_of, plane_of, sides_of, slice_caption
 from solver.pictures.style import style
 
-SAMPLE = 10_000  # values of each frame and panel from which colours are chosen
 DPI = 150
 
 
@@ -32,7 +31,7 @@ def frames(
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = figure_of(read(paths[0]), view, film_colours(paths, view, read))
+    figure = figure_of(read(paths[0]), view, common_colours(map(read, paths), view))
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
     with style(view):
@@ -42,26 +41,7 @@ def frames(
         snapshot = read(path)
         plane = plane_of(snapshot, view)
         panels, sides = panels_of(snapshot, view, plane), sides_of(snapshot, plane)
-        update_slices(figure, panels, sides, slice_caption(snapshot, plane), view, bodies_of(snapshot, plane))
+        update_slices(figure, panels, sides, slice_caption(snapshot, plane), view)
         with style(view):
             canvas.draw()
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
-
-
-def film_colours(
-    paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot
-) -> dict[str, Colours]:
-    """Colours of each field for all snapshots, chosen from a sample of each snapshot and its extremes."""
-    samples: dict[str, list[np.ndarray]] = {}
-    for path in paths:
-        snapshot = read(path)
-        for name, values in _sample(snapshot, view):
-            samples.setdefault(name, []).append(values)
-    return {name: colours_of(name, arrays, dark=view.dark) for name, arrays in samples.items()}
-
-
-def _sample(snapshot: Snapshot, view: View) -> Iterator[tuple[str, np.ndarray]]:
-    for panel in panels_of(snapshot, view, plane_of(snapshot, view)):
-        values = panel.values[np.isfinite(panel.values)]
-        if values.size:
-            yield panel.name, np.append(values[:: max(1, values.size // SAMPLE)], [values.min(), values.max()])

@@ -9,7 +9,8 @@ import numpy as np
 from solver.pictures.bands import draw_band
 from solver.pictures.panels import MakePanel
 from solver.pictures.recorded import Recorded
-from solver.pictures.style import INK, in_words, unit
+from solver.pictures.spectra import mark_k_max
+from solver.pictures.style import INK, in_words, legend_below, unit
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
@@ -40,18 +41,21 @@ def _panel(recorded: Recorded, columns: list[str], ending: str, word: str, units
     def make(figure: Any, axis: Any, view: View) -> None:
         single = len(columns) == 1
         for name in columns:
-            _curves(axis, k[seen], recorded, name, seen, "_" if single else in_words(name.removesuffix(ending)))
+            label = recorded.times[-1] if single else in_words(name.removesuffix(ending))
+            _curves(axis, k[seen], recorded, name, seen, label)
         energies = [recorded.values[name] for name in columns if name.removesuffix(ending).endswith("energy")]
         if len(energies) > 1:
             total = np.sum(energies, axis=0)[-1, seen]
             axis.semilogx(k[seen], total, "--", color=INK[view.dark], lw=1.4, label="sum of energies")
         axis.axhline(0, lw=0.6, color="0.5", zorder=0)
         quantity = f"{in_words(columns[0].removesuffix(ending))}: {word}" if single else word
-        axis.set(title=f"{quantity}, {recorded.times[-1]}", xlabel=recorded.label(axis_name), ylabel=unit(units))
+        title = quantity if single else f"{quantity}, {recorded.times[-1]}"
+        axis.set(title=title, xlabel=recorded.label(axis_name), ylabel=unit(units))
+        mark_k_max(axis, k, recorded.k_max if axis_name == "k" else None, view)
         axis.grid(True)
         few_ticks(axis)
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(loc="best")
+            legend_below(axis)
 
     return make
 

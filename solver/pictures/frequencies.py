@@ -10,13 +10,14 @@ from solver.diagnostics.modes import frequency_spectrum
 from solver.pictures.against_time import entries
 from solver.pictures.recorded import Recorded
 from solver.pictures.records import MAX_PANELS
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, with_unit
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, legend_below, new_figure, style, with_unit
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
 MIN_TIMES = 16
 MAX_LINES = 8
 DECADES = 10
+NOTICED = 1e-6  # of the largest power of a mode
 
 
 def frequencies_figure(recorded: Recorded, view: View) -> Any | None:
@@ -45,19 +46,29 @@ def frequencies_figure(recorded: Recorded, view: View) -> Any | None:
             units = recorded.units(f"{stem}_real")
             _panel(figure, axis, omega, power, entries(recorded, "mode"))
             axis.set(title=with_unit(f"S(ω) of {in_words(stem)}", f"({units})^2" if units not in ("", "1") else ""))
-            axis.set_xlabel("ω [radians/time]")
+            axis.set(xlabel="ω [radians/time]", xlim=_range(omega, power))
         hide_rest(axes, len(made))
     return figure
+
+
+def _range(omega: np.ndarray, power: np.ndarray) -> tuple[float, float]:
+    """Frequencies from −ω to ω, with room, beyond which no mode has a noticeable part of its power."""
+    share = power / np.where(power.max(axis=0) > 0, power.max(axis=0), 1.0)
+    seen = np.abs(omega[(share > NOTICED).any(axis=1)])
+    most = min(1.3 * float(seen.max()) + 2 * float(omega[1] - omega[0]), float(np.abs(omega).max()))
+    return -most, most
 
 
 def _panel(figure: Any, axis: Any, omega: np.ndarray, power: np.ndarray, modes: list[str]) -> None:
     if power.shape[1] <= MAX_LINES:
         for mode, values in zip(modes, power.T, strict=True):
+            if not values.max() > power.max() / 10**DECADES:
+                continue
             axis.semilogy(omega, np.where(values > 0, values, np.nan), lw=0.9, label=mode)
         axis.set_ylim(bottom=power.max() / 10**DECADES)
         axis.grid(True)
         if power.shape[1] > 1:
-            axis.legend(loc="best")
+            legend_below(axis)
         return
     from matplotlib.colors import LogNorm
 

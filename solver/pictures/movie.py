@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 FORMATS = (".mp4", ".gif")
+SECONDS = 4.0  # that a film lasts
+SLOWEST, FASTEST = 1.0, 24.0  # frames per second
 
 
 def has_ffmpeg() -> bool:
@@ -22,6 +24,11 @@ def has_ffmpeg() -> bool:
     except ImportError:
         return False
     return True
+
+
+def frame_rate(count: int) -> float:
+    """Frames per second of a film of so many frames: it lasts 4 s, but no frame more than 1 s or less than 1/24 s."""
+    return min(max(count / SECONDS, SLOWEST), FASTEST)
 
 
 def write_movie(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:

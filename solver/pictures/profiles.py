@@ -9,9 +9,9 @@ import numpy as np
 from solver.pictures.bands import draw_band
 from solver.pictures.panels import MakePanel
 from solver.pictures.recorded import Recorded
-from solver.pictures.style import INK, in_words, unit
+from solver.pictures.style import INK, in_words, legend_below, unit
 from solver.pictures.ticks import few_ticks
-from solver.pictures.times import chosen_times, time_colours, times_legend
+from solver.pictures.times import chosen_times, time_colours
 from solver.pictures.view import View
 
 
@@ -36,7 +36,7 @@ def profile_panel(recorded: Recorded, column: str) -> MakePanel:
         draw_band(axis, r[seen], recorded, column, colour, seen)
         axis.grid(True)
         few_ticks(axis)
-        times_legend(axis)
+        legend_below(axis)
 
     return make
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from solver.io import VARIANCE, RecordsLayout, Rows
+from solver.pictures.run_file import largest_wavenumber, run_table
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Recorded:
         values: values `(t, axes…)` of each column.
         spread: standard deviations in time of columns that are means over windows of time.
         since: start of each window, which ends at t; empty if the rows are not windows.
+        k_max: largest wavenumber that the run's grid retains in every direction [1/length]; None if it is not known.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Recorded:
     values: Mapping[str, np.ndarray]
     spread: Mapping[str, np.ndarray] = field(default_factory=dict)
     since: np.ndarray = field(default_factory=lambda: np.empty(0))
+    k_max: float | None = None
 
     @classmethod
     def read(cls, file: Rows) -> Recorded | None:
@@ -44,7 +47,8 @@ class Recorded:
             name: np.array([row.values[name] for row in rows], dtype=float).reshape(len(rows), *layout.shape(name))
             for name in layout.columns
         }
-        return cls(file.path.stem, np.array([row.t for row in rows]), layout, values)
+        times, k_max = np.array([row.t for row in rows]), largest_wavenumber(run_table(file.path))
+        return cls(file.path.stem, times, layout, values, k_max=k_max)
 
     @classmethod
     def read_means(cls, file: Rows) -> Recorded | None:
@@ -64,7 +68,7 @@ class Recorded:
         if "since" not in rows.values or not spread.keys() <= rows.values.keys():
             raise ValueError(f"{file.path}: not a file of statistics; columns since, X and X{VARIANCE} are needed")
         means = {name: rows.values[name] for name in spread}
-        return cls(rows.name, rows.t, rows.layout, means, spread, rows.values["since"])
+        return cls(rows.name, rows.t, rows.layout, means, spread, rows.values["since"], rows.k_max)
 
     @property
     def times(self) -> list[str]:

@@ -9,17 +9,21 @@ import numpy as np
 
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
 from solver.pictures.bands import draw_band, draw_windows
+from solver.pictures.colours import Colours, colours_of
+from solver.pictures.finer import Side, factors, finer_side, on_finer_points
 from solver.pictures.fluxes import ENDINGS, flux_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.panels import MakePanel
 from solver.pictures.pdfs import pdf_panel
 from solver.pictures.profiles import profile_panel
 from solver.pictures.recorded import Recorded
-from solver.pictures.spectra import DEEP, loglog_at_times
+from solver.pictures.series import since_start
+from solver.pictures.slices import IMAGE, extent, shape_of_box
+from solver.pictures.spectra import DEEP, compensated_panel, has_both_signs, loglog_at_times, mark_k_max, power_of_k
 from solver.pictures.structure import structure_panel
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, legend_below, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import few_ticks
-from solver.pictures.times import chosen_times, time_colours, times_legend
+from solver.pictures.times import chosen_times, time_colours
 from solver.pictures.view import View
 
 MAX_PANELS = 12
@@ -42,7 +46,7 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
     with style(view):
         down, across = grid_of(len(panels), 3 if len(panels) > 4 else 2)
         width = PAGE / across if across > 1 else 4.0
-        figure, axes = new_figure(down, across, (width, 2.5), view)
+        figure, axes = new_figure(down, across, (width, 2.7), view)
         for make, axis in zip(panels, axes, strict=False):
             make(figure, axis, view)
             wrap_title(axis, width)
@@ -56,7 +60,7 @@ def _panels(recorded: Recorded) -> list[MakePanel]:
     """The functions that draw the panels."""
     fluxes = flux_panels(recorded)
     drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]
-    arrays = [panel for name in drawn if (panel := _array(recorded, name)) is not None]
+    arrays = [panel for name in drawn for panel in (_array(recorded, name), _compensated(recorded, name)) if panel]
     return [*arrays, *fluxes, *(_against_time(recorded, panel) for panel in time_panels(recorded))]
 
 
@@ -94,16 +98,20 @@ def _one_axis(axis: str) -> Callable[[Recorded, str], MakePanel]:
 
 def _against_time(recorded: Recorded, panel: TimePanel) -> MakePanel:
     def make(figure: Any, axis: Any, view: View) -> None:
+        since = ""
         for number, (label, values) in enumerate(panel.curves.items()):
             if recorded.spread:
                 draw_windows(axis, recorded, panel.columns[label], f"C{number}", label)
-            else:
-                axis.plot(recorded.t, values, label=label)
-        axis.set(title=panel.title, xlabel="t", ylabel=unit(panel.units))
+                continue
+            shown, since = since_start(values) if len(panel.curves) == 1 else (values, "")
+            axis.plot(recorded.t, shown, "." if panel.of_places else "-", ms=3, label=label)
+        axis.set(title=f"{panel.title}{since}", xlabel="t", ylabel=unit(panel.units))
+        if not recorded.spread and len(recorded.t) > 1:
+            axis.set_xlim(recorded.t[0], recorded.t[-1])
         few_ticks(axis)
         axis.grid(True)
         if len(panel.curves) > 1:
-            axis.legend(loc="best")
+            legend_below(axis)
 
     return make
 
@@ -116,14 +124,31 @@ def _against_k(recorded: Recorded, column: str) -> MakePanel:
     def make(figure: Any, axis: Any, view: View) -> None:
         axis.set(title=in_words(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
         if np.nanmin(values) >= 0 and np.nanmax(values) > 0:
-            loglog_at_times(axis, k, recorded.t, values, view, lowest=DEEP, labels=recorded.times)
+            k_max = recorded.k_max if name == "k" else None
+            loglog_at_times(axis, k, recorded.t, values, view, lowest=DEEP, labels=recorded.times, k_max=k_max)
             shown = (k > 0) & (values[-1] > 0)
-            draw_band(axis, k[shown], recorded, column, axis.lines[-1].get_color(), shown)
+            colour = time_colours(len(chosen_times(len(values))), view.dark)[-1]
+            draw_band(axis, k[shown], recorded, column, colour, shown)
             return
         _lines(axis, k, recorded, column, view, k > 0)
         axis.set_xscale("log")
+        mark_k_max(axis, k, recorded.k_max if name == "k" else None, view)
         axis.axhline(0, lw=0.6, color="0.5")
         few_ticks(axis)
+
+    return make
+
+
+def _compensated(recorded: Recorded, column: str) -> MakePanel | None:
+    """A panel of k^p times a spectrum that is expected to fall as k^−p; None for any other column."""
+    axes, power, values = recorded.axes_of(column), recorded.layout.columns[column].power_law, recorded.values[column]
+    if axes != ("k",) or power is None or has_both_signs(values):
+        return None
+    k = recorded.axis("k")
+
+    def make(figure: Any, axis: Any, view: View) -> None:
+        compensated_panel(axis, k, recorded.t, values, view, power, labels=recorded.times, k_max=recorded.k_max)
+        axis.set(title=f"{power_of_k(power)} × {in_words(column)}", xlabel=recorded.label("k"))
 
     return make
 
@@ -131,14 +156,14 @@ def _against_k(recorded: Recorded, column: str) -> MakePanel:
 def _against_space(recorded: Recorded, column: str) -> MakePanel:
     """A Hovmöller diagram; curves if there is only one time."""
     name = recorded.axes_of(column)[0]
-    side, values = (name, recorded.axis(name)), recorded.values[column]
+    side, values = Side(name, recorded.axis(name)), recorded.values[column]
 
     def make(figure: Any, axis: Any, view: View) -> None:
         if len(recorded.t) > 1 and not recorded.spread:
             diagram(figure, axis, side, recorded.t, column, values, recorded.units(column), view)
         else:
-            curves_at_times(axis, side, recorded.t, values, view, recorded.times)
-            draw_band(axis, side[1], recorded, column, axis.lines[-1].get_color())
+            curves_at_times(axis, side, recorded.t, values, view, column, recorded.times)
+            draw_band(axis, side.points, recorded, column, axis.lines[-1].get_color())
             axis.set(title=in_words(column), ylabel=unit(recorded.units(column)))
 
     return make
@@ -165,7 +190,7 @@ def _lines(axis: Any, x: np.ndarray, recorded: Recorded, column: str, view: View
         axis.plot(x[seen], values[i][seen], color=colour, lw=width, label=recorded.times[i])
     draw_band(axis, x[seen], recorded, column, colour, seen)
     axis.grid(True)
-    times_legend(axis)
+    legend_below(axis)
 
 
 def _marks(axis: Any, recorded: Recorded, column: str) -> None:
@@ -175,8 +200,19 @@ def _marks(axis: Any, recorded: Recorded, column: str) -> None:
     width = None if spread is None else spread[-1]
     axis.errorbar(recorded.axis(name), recorded.values[column][-1], width, fmt="o", ms=3, label=recorded.times[-1])
     axis.set_xlim(-0.5, len(recorded.axis(name)) - 0.5)
-    axis.legend(loc="best")
+    legend_below(axis)
     axis.grid(True)
+
+
+def _plane(axis: Any, recorded: Recorded, column: str, view: View) -> tuple[Any, Colours]:
+    """Draw an image in the shape of the box, at the last time."""
+    values, names = recorded.values[column][-1], recorded.axes_of(column)
+    colours = colours_of(column, [values], dark=view.dark)
+    sides = [Side(name, recorded.axis(name)) for name in names]
+    fine = [finer_side(side, factor) for side, factor in zip(sides, factors(sides), strict=True)]
+    image = axis.imshow(on_finer_points([values], sides)[0].T, extent=extent(fine), **IMAGE, **colours.options)
+    shape_of_box(axis, sides)
+    return image, colours
 
 
 def _two_axes(recorded: Recorded, column: str) -> MakePanel:
@@ -186,9 +222,14 @@ def _two_axes(recorded: Recorded, column: str) -> MakePanel:
     def make(figure: Any, axis: Any, view: View) -> None:
         from matplotlib.colors import LogNorm
 
-        from solver.pictures.colours import colours_of
-
         values = recorded.values[column][-1]
+        if set(names) <= set(SPACE):
+            image, colours = _plane(axis, recorded, column, view)
+            bar = figure.colorbar(image, ax=axis, pad=0.02, aspect=18, extend=colours.extend)
+            bar.ax.tick_params(labelsize=6.5)
+            bar.set_label(unit(recorded.units(column)), fontsize=6.5)
+            axis.set(title=f"{in_words(column)}, {recorded.times[-1]}", xlabel=names[0], ylabel=names[1])
+            return
         positive = values[values > 0]
         if values.min() >= 0 and positive.size and positive.max() > 1e3 * np.median(positive):
             low = max(positive.min(), 1e-8 * positive.max())

@@ -7,13 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.style import INK, PAGE, grid_of, hide_rest, in_words, new_figure, style, unit
+from solver.pictures.style import (
+    INK,
+    PAGE,
+    grid_of,
+    hide_rest,
+    in_words,
+    legend_below,
+    new_figure,
+    style,
+    unit,
+    wrap_title,
+)
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
 ROUND_OFF = 1e-12
 ERRORS = ("_drift", "_imbalance", "divergence")  # endings of columns that are zero in a perfect run
+ZERO = "zero in a perfect run"
+FEW = 8  # points of a curve that are marked
 LEFT_OUT = ("step", "t")
+HARDLY = 1e-3  # of the largest value: numbers at an axis would need too many digits to tell smaller changes
 OF_STEPS = ("dt", "cfl")  # 0 in the first row, before any step was taken
 
 Curves = dict[str, np.ndarray]
@@ -28,18 +42,21 @@ def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], v
     t = columns["t"]
     with style(view):
         down, across = grid_of(count)
-        figure, panels = new_figure(down, across, (max(PAGE / 3, PAGE / max(across, 2)), 1.9), view)
+        width = max(PAGE / 3, PAGE / max(across, 2))
+        figure, panels = new_figure(down, across, (width, 2.2), view)
         remaining = iter(panels)
         for name, values in quantities.items():
             axis = next(remaining)
-            axis.plot(t, values)
-            axis.set(title=in_words(name), ylabel=unit(units.get(name, "")))
+            shown, since = since_start(values)
+            axis.plot(t, shown)
+            axis.set(title=f"{in_words(name)}{since}", ylabel=unit(units.get(name, "")))
+            wrap_title(axis, width)
         for energy, parts in budgets.items():
             _budget(next(remaining), t, energy, parts, columns.get(energy), unit(units.get(energy, "")), view)
         if errors:
             _errors(next(remaining), t, errors)
         for axis in panels[:count]:
-            axis.set_xlabel("t")
+            axis.set(xlabel="t", xlim=(t[0], t[-1]))
             few_ticks(axis)
             axis.grid(True)
         hide_rest(panels, count)
@@ -74,6 +91,15 @@ def of_steps(name: str, values: np.ndarray) -> np.ndarray:
     return np.concatenate([[np.nan], values[1:]])
 
 
+def since_start(values: np.ndarray) -> tuple[np.ndarray, str]:
+    """Values for a panel, and the end of its title: the difference from the start where they hardly change."""
+    seen = values[np.isfinite(values)]
+    if not len(seen) or not 0 < np.ptp(seen) < HARDLY * np.abs(seen).max():
+        return values, ""
+    start = f"{seen[0]:.6g}".replace("-", "−")
+    return values - seen[0], f": difference from the start, {start}"
+
+
 def error_sizes(values: np.ndarray) -> np.ndarray:
     """Sizes of errors for a logarithmic axis; NaN for tiny errors, since a start is often exact."""
     size = np.abs(values)
@@ -98,13 +124,15 @@ def _budget(
     if held is not None:
         axis.plot(t, held - held[0], ":", color=INK[view.dark], lw=1.6, label="gain")
     axis.set(title=f"{in_words(energy)} budget", ylabel=units)
-    axis.legend(loc="best")
+    legend_below(axis)
 
 
 def _errors(axis: Any, t: np.ndarray, errors: Curves) -> None:
+    """Draw sizes on a logarithmic axis, marked where they are few."""
     for name, values in errors.items():
         size = error_sizes(values)
         seen = np.isfinite(size)
-        axis.semilogy(t[seen], size[seen], label=in_words(name))
-    axis.set_title("zero in a perfect run")
-    axis.legend(loc="best")
+        mark = "o" if seen.sum() < FEW else None
+        axis.semilogy(t[seen], size[seen], marker=mark, ms=2.5, label=f"|{in_words(name)}|")
+    axis.set_title(ZERO)
+    legend_below(axis)

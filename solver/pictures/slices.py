@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from solver.pictures.colours import Colours, colours_of
+from solver.pictures.colours import CYCLE_OF_COLOURS, Colours, colours_of, is_cyclic
+from solver.pictures.finer import Side, factors, finer_side, on_finer_points
 from solver.pictures.outline import draw_outline
 from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import box_ticks, few_ticks
@@ -16,7 +17,9 @@ from solver.pictures.view import View
 
 FLAT, TALL = 0.4, 1.8  # height over width of a box: flatter panels are stacked, taller ones stand four in a row
 MAX_HEIGHT = 5.0  # inches of an image
-ROOM = 1.0  # inches beside an image for numbers and the colour bar
+IMAGE = {"origin": "lower", "aspect": "equal", "interpolation": "antialiased"}  # options of every image of a plane
+NUMBERS, BAR = 0.5, 0.62  # inches: left of an image for y and its numbers, right of it for a colour bar
+WORDS, TITLE = 0.6, 0.22  # inches: above and below each image, and of the title above all
 
 
 @dataclass(frozen=True)
@@ -25,132 +28,188 @@ class Panel:
 
     Args:
         name: name of the field; panels of one field share their colours.
-        label: label of the component; empty for a scalar.
+        label: label of the component, or the time; empty for a scalar.
         values: `(x, y)`, the first axis across; or `(x,)`.
         units: of the values.
+        linear: arrays at the points that have a Fourier series, of which the values are made; the values if empty.
+        combine: makes the values of them.
+        bodies: χ `(x, y)` of bodies, whose outline is drawn; none if None.
     """
 
     name: str
     label: str
     values: np.ndarray
     units: str = ""
+    linear: tuple[np.ndarray, ...] = ()
+    combine: Callable[..., np.ndarray] | None = None
+    bodies: np.ndarray | None = None
+
+    def drawn(self, sides: Sequence[Side]) -> np.ndarray:
+        """The values on finer points."""
+        if self.combine is None:
+            return on_finer_points([self.values], sides, cyclic=is_cyclic(self.name))[0]
+        return self.combine(*on_finer_points(self.linear, sides))
 
 
 def slices_figure(
     panels: Sequence[Panel],
-    sides: Sequence[tuple[str, np.ndarray]],
+    sides: Sequence[Side],
     title: str,
     view: View,
     colours: dict[str, Colours] | None = None,
-    bodies: np.ndarray | None = None,
 ) -> Any:
-    """A figure with panels side by side.
+    """A figure with panels side by side. Where all panels of each row are of one field, they share a colour bar.
 
     Args:
         panels: at least one, all on the same points.
-        sides: name and coordinates [length] of each axis of the values.
+        sides: axes of the values.
         title: title above all panels: time and place.
         view: the style of the figure.
-        colours: colours of each field by name, for a film; if None, chosen by the values.
-        bodies: χ `(x, y)` of bodies, whose outline is drawn over images; none if None.
+        colours: colours of each field by name, for a film or several times; if None, chosen by the values.
     """
-    chosen = colours or {
-        name: colours_of(name, [p.values for p in panels if p.name == name], dark=view.dark)
-        for name in dict.fromkeys(p.name for p in panels)
-    }
+    chosen = colours or colours_for(panels, view)
     with style(view):
-        figure, axes, image = _axes_for(len(panels), sides, view)
-        for axis, panel in zip(axes, panels, strict=False):
-            axis.set_title(f"{in_words(panel.name)} {panel.label}".strip())
-            if len(sides) == 1:
-                _curve(axis, panel, sides[0])
-                if colours:
-                    axis.set_ylim(chosen[panel.name].low, chosen[panel.name].high)
-            else:
-                _image(figure, axis, panel, sides, chosen[panel.name])
-                if bodies is not None:
-                    draw_outline(axis, bodies, sides, dark=view.dark)
-                wrap_title(axis, image)
+        if len(sides) == 1:
+            figure, axes = _curves(panels, sides[0], chosen if colours else {}, view)
+        else:
+            figure, axes = _images(panels, sides, chosen, view)
         hide_rest(axes, len(panels))
         figure.suptitle(title, fontsize=8.5)
     return figure
 
 
-def update_slices(
-    figure: Any,
-    panels: Sequence[Panel],
-    sides: Sequence[tuple[str, np.ndarray]],
-    title: str,
-    view: View,
-    bodies: np.ndarray | None = None,
-) -> None:
+def colours_for(panels: Sequence[Panel], view: View) -> dict[str, Colours]:
+    """Colours of each field, by name, for all its panels."""
+    names = dict.fromkeys(panel.name for panel in panels)
+    return {
+        name: colours_of(name, [panel.values for panel in panels if panel.name == name], dark=view.dark)
+        for name in names
+    }
+
+
+def update_slices(figure: Any, panels: Sequence[Panel], sides: Sequence[Side], title: str, view: View) -> None:
     """Put the values of the next frame of a film into a figure with the same panels, made by `slices_figure`."""
-    drawn = [axis for axis in figure.axes if axis.images or axis.lines]
-    for axis, panel in zip(drawn, panels, strict=True):
+    for axis, panel in zip(figure.axes, panels, strict=True):
         if axis.images:
-            axis.images[0].set_data(panel.values.T)
-            if bodies is not None:
-                draw_outline(axis, bodies, sides, dark=view.dark)
+            axis.images[0].set_data(panel.drawn(sides).T)
+            if panel.bodies is not None:
+                draw_outline(axis, panel.bodies, sides, dark=view.dark)
         else:
-            axis.lines[0].set_ydata(panel.values)
+            axis.lines[0].set_ydata(panel.drawn(sides))
     figure.suptitle(title, fontsize=8.5)
 
 
-def _axes_for(count: int, sides: Sequence[tuple[str, np.ndarray]], view: View) -> tuple[Any, list[Any], float]:
-    """A figure, its panels, and the width of an image in inches."""
-    if len(sides) == 1:
-        down, across = grid_of(count, 2)
-        return *new_figure(down, across, (PAGE / 2, 2.2), view), PAGE / 2
-    ratio = _length(sides[1][1]) / _length(sides[0][1])
-    most = 1 if ratio < FLAT else 3 if ratio < TALL else 4
-    down, across = grid_of(count, most)
-    width = PAGE / across if across > 1 else (PAGE if ratio < FLAT else 3.8)
-    room = ROOM if ratio < TALL else 1.3 * ROOM  # narrow images have no room of their own for the numbers of y
-    image = min(width - room, MAX_HEIGHT / ratio)
-    return *new_figure(down, across, (image + room, image * ratio + 0.55), view), image
-
-
-def _length(points: np.ndarray) -> float:
-    return float(points[-1] - points[0]) * len(points) / max(len(points) - 1, 1) or 1.0
-
-
-def extent(sides: Sequence[tuple[str, np.ndarray]]) -> list[float]:
+def extent(sides: Sequence[Side]) -> list[float]:
     """Edges of an image whose points are the centres of its cells."""
-    edges = []
-    for _, points in sides:
-        half = 0.5 * _length(points) / len(points)
-        edges += [float(points[0]) - half, float(points[-1]) + half]
-    return edges
+    return [edge for side in sides for edge in (side.points[0] - side.spacing / 2, side.points[-1] + side.spacing / 2)]
 
 
-def _image(figure: Any, axis: Any, panel: Panel, sides: Sequence[tuple[str, np.ndarray]], colours: Colours) -> None:
-    image = axis.imshow(panel.values.T, origin="lower", extent=extent(sides), aspect="equal", **colours.options)
-    bar = figure.colorbar(image, ax=axis, extend=colours.extend, pad=0.02, aspect=18)
+def limits(side: Side) -> tuple[float, float]:
+    """Ends of an axis: the whole period, or the first and the last point."""
+    if side.periodic:
+        return float(side.points[0]), float(side.points[0]) + side.length
+    if len(side.points) == 1:
+        return float(side.points[0]) - 0.5, float(side.points[0]) + 0.5
+    return float(side.points[0]), float(side.points[-1])
+
+
+def _title(panel: Panel) -> str:
+    apart = ", " if panel.label.startswith("t = ") else " "
+    return f"{in_words(panel.name)}{apart if panel.label else ''}{panel.label}"
+
+
+def _curves(panels: Sequence[Panel], side: Side, colours: dict[str, Colours], view: View) -> tuple[Any, list[Any]]:
+    down, across = grid_of(len(panels), 2)
+    figure, axes = new_figure(down, across, (PAGE / 2, 2.2), view)
+    fine = finer_side(side, *factors([side]))
+    for axis, panel in zip(axes, panels, strict=False):
+        axis.plot(fine.points, panel.drawn([side]))
+        axis.set(title=_title(panel), xlabel=side.name, ylabel=unit(panel.units), xlim=limits(side))
+        few_ticks(axis)
+        box_ticks(axis.xaxis, side)
+        axis.grid(True)
+        if panel.name in colours:
+            axis.set_ylim(colours[panel.name].low, colours[panel.name].high)
+    return figure, axes
+
+
+def _images(
+    panels: Sequence[Panel], sides: Sequence[Side], colours: dict[str, Colours], view: View
+) -> tuple[Any, list[Any]]:
+    down, across = _rows_and_columns(len(panels), sides)
+    rows = [range(first, min(first + across, len(panels))) for first in range(0, len(panels), across)]
+    shared = across > 1 and all(len({panels[i].name for i in row}) == 1 for row in rows)
+    figure, axes, image = _axes_for(down, across, sides, view, shared=shared)
+    drawn = []
+    for number, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
+        axis.set_title(_title(panel))
+        drawn.append(_image(axis, panel, sides, colours[panel.name]))
+        if panel.bodies is not None:
+            draw_outline(axis, panel.bodies, sides, dark=view.dark)
+        wrap_title(axis, image if shared else image + BAR)
+        if shared and number % across:
+            axis.set_ylabel("")
+            axis.tick_params(labelleft=False)
+    for last in [row[-1] for row in rows] if shared else range(len(panels)):
+        _colour_bar(figure, drawn[last], axes[last], panels[last], colours[panels[last].name], image)
+    return figure, axes
+
+
+def _rows_and_columns(count: int, sides: Sequence[Side]) -> tuple[int, int]:
+    ratio = sides[1].length / sides[0].length
+    return grid_of(count, 1 if ratio < FLAT else 3 if ratio < TALL else 4)
+
+
+def _axes_for(
+    down: int, across: int, sides: Sequence[Side], view: View, *, shared: bool
+) -> tuple[Any, list[Any], float]:
+    """A figure, its panels, and the width of an image in inches."""
+    ratio = sides[1].length / sides[0].length
+    beside = NUMBERS + BAR if shared else across * (NUMBERS + BAR)
+    gaps = 0.12 * (across - 1)
+    image = min((PAGE - beside - gaps) / across, MAX_HEIGHT / ratio)
+    figure, axes = new_figure(down, across, (image + (beside + gaps) / across, image * ratio + WORDS), view)
+    figure.set_figheight(figure.get_figheight() + TITLE)
+    return figure, axes, image
+
+
+def _image(axis: Any, panel: Panel, sides: Sequence[Side], colours: Colours) -> Any:
+    fine = [finer_side(side, factor) for side, factor in zip(sides, factors(sides), strict=True)]
+    # matplotlib averages values where it shrinks an image; those of a phase on both sides of its cut have no average
+    stage = "rgba" if colours.name == CYCLE_OF_COLOURS else "data"
+    image = axis.imshow(
+        panel.drawn(sides).T, extent=extent(fine), interpolation_stage=stage, **IMAGE, **colours.options
+    )
+    axis.set(xlabel=sides[0].name, ylabel=sides[1].name)
+    shape_of_box(axis, sides)
+    return image
+
+
+def shape_of_box(axis: Any, sides: Sequence[Side]) -> None:
+    """Set the limits and ticks of an image of a plane."""
+    axis.set(xlim=limits(sides[0]), ylim=limits(sides[1]))
+    width, height = (side.length for side in sides)
+    box_ticks(axis.xaxis, sides[0], most=2 if height > TALL * width else 4)
+    box_ticks(axis.yaxis, sides[1], most=2 if height < FLAT * width else 4)
+
+
+def _colour_bar(figure: Any, mappable: Any, axis: Any, panel: Panel, colours: Colours, image: float) -> None:
+    """A bar beside an image, as high as it is, whatever room the layout leaves for it."""
+    place = axis.inset_axes([1 + 0.06 / image, 0.0, 0.11 / image, 1.0])
+    bar = figure.colorbar(mappable, cax=place, extend=colours.extend)
     bar.ax.tick_params(labelsize=6.5)
     bar.outline.set_linewidth(0.5)
     colour_ticks(bar, colours)
     if unit(panel.units):
         bar.set_label(unit(panel.units), fontsize=6.5)
-    axis.set(xlabel=sides[0][0], ylabel=sides[1][0])
-    width, height = (_length(points) for _, points in sides)
-    box_ticks(axis.xaxis, width, most=2 if height > TALL * width else 4)
-    box_ticks(axis.yaxis, height, most=2 if height < FLAT * width else 4)
 
 
 def colour_ticks(bar: Any, colours: Colours) -> None:
     """Set a few numbers at a colour bar; for a phase in multiples of π."""
     from matplotlib.ticker import MaxNLocator
 
-    if colours.name == "twilight":
+    if colours.name == CYCLE_OF_COLOURS:
         bar.set_ticks([-np.pi, 0, np.pi], labels=["−π", "0", "π"])
     else:
         bar.locator = MaxNLocator(4, symmetric=colours.low == -colours.high, steps=[1, 2, 2.5, 5, 10])
         bar.update_ticks()
-
-
-def _curve(axis: Any, panel: Panel, side: tuple[str, np.ndarray]) -> None:
-    axis.plot(side[1], panel.values)
-    axis.set(xlabel=side[0], ylabel=unit(panel.units), xlim=(side[1][0], side[1][-1]))
-    few_ticks(axis)
-    box_ticks(axis.xaxis, _length(side[1]))
-    axis.grid(True)

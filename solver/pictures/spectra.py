@@ -9,69 +9,135 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.style import COLUMN, PAGE, in_words, new_figure, style, with_unit
+from solver.pictures.style import (
+    COLUMN,
+    INK,
+    PAGE,
+    grid_of,
+    hide_rest,
+    in_words,
+    legend_below,
+    new_figure,
+    style,
+    with_unit,
+    wrap_title,
+)
 from solver.pictures.ticks import few_ticks
-from solver.pictures.times import chosen_times, time_colours, times_legend
+from solver.pictures.times import chosen_times, time_colours
 from solver.pictures.view import View
 
 NOISE = 1e-20  # over the largest value; the highest shells of a smooth field hold only round-off
+ROUND_OFF = 1e-12  # over the largest size: negative values of a spectrum of positive ones
+MOST_ACROSS = 3
 DEEP, SHALLOW = 1e-14, 1e-5  # lower edge of a spectrum, and of a compensated one, over the largest value
 
 
 def spectra_figure(
     k: np.ndarray, t: np.ndarray, spectra: Mapping[str, np.ndarray], view: View,
-    laws: Mapping[str, float] = MappingProxyType({}),
+    laws: Mapping[str, float] = MappingProxyType({}), k_max: float | None = None,
 ) -> Any | None:  # fmt: skip
-    """For each spectrum `(t, k)` a panel and, if some have a power law k^−p in `laws`, a panel of k^p times these."""
-    spectra = {name: values for name, values in spectra.items() if np.nanmax(values, initial=0) > 0}
+    """For each spectrum `(t, k)` a panel and, for those with a power law k^−p in `laws`, one of k^p times it.
+
+    Args:
+        k: centres of the shells.
+        t: times.
+        spectra: by name. Of a spectrum of both signs, sizes are drawn, and none times a power; round-off is not drawn.
+        view: the style of the figure.
+        laws: p by name.
+        k_max: marked by a line: beyond it shells are not complete.
+    """
+    sizes = {name: float(np.nanmax(np.abs(values), initial=0)) for name, values in spectra.items()}
+    least = ROUND_OFF * max(sizes.values(), default=0.0)  # of both signs and below it: zero, such as a helicity
+    spectra = {
+        name: values
+        for name, values in spectra.items()
+        if sizes[name] > 0 and not (sizes[name] < least and has_both_signs(values))
+    }
     if not len(t) or not spectra:
         return None
-    each, count = (2 if laws.keys() & spectra.keys() else 1), len(spectra)
-    down, across = (1, each) if count == 1 else (each, count)
+    laws = {name: p for name, p in laws.items() if name in spectra and not has_both_signs(spectra[name])}
+    count = len(spectra) + len(laws)
+    down, across = grid_of(count, MOST_ACROSS)
+    width = PAGE / across if across > 1 else COLUMN
     with style(view):
-        figure, panels = new_figure(down, across, (max(COLUMN * 0.85, min(COLUMN, PAGE / across)), 2.6), view)
-        for i, (name, values) in enumerate(spectra.items()):
-            loglog_at_times(panels[i], k, t, values, view, lowest=DEEP)
-            panels[i].set(title=f"{in_words(name)} per shell", xlabel=with_unit("k", "1/length"))
-            if name in laws:
-                p = laws[name]
-                flat = values * np.where(k > 0, k, 1.0) ** p
-                loglog_at_times(panels[count + i], k, t, flat, view, legend=False, lowest=SHALLOW)
-                title = f"{_power_of_k(p)} × {in_words(name)}"
-                panels[count + i].set(title=title, xlabel=with_unit("k", "1/length"))
-            elif each == 2:
-                panels[count + i].remove()
+        figure, panels = new_figure(down, across, (width, 2.6), view)
+        free = iter(panels)
+        for name, values in spectra.items():
+            axis = next(free)
+            loglog_at_times(axis, k, t, values, view, lowest=DEEP, legend=False, k_max=k_max)
+            sized = f"|{in_words(name)}| per shell, dashed where negative"
+            axis.set_title(sized if has_both_signs(values) else f"{in_words(name)} per shell")
+        for name, power in laws.items():
+            axis = next(free)
+            compensated_panel(axis, k, t, spectra[name], view, power, legend=False, k_max=k_max)
+            axis.set_title(f"{power_of_k(power)} × {in_words(name)}")
+        for axis in panels[:count]:
+            axis.set_xlabel(with_unit("k", "1/length"))
+            wrap_title(axis, width)
+        hide_rest(panels, count)
+        handles, labels = panels[0].get_legend_handles_labels()
+        if handles:
+            figure.legend(handles, labels, loc="outside lower center", ncols=6, columnspacing=0.9)
     return figure
+
+
+def has_both_signs(values: np.ndarray) -> bool:
+    """Whether a spectrum is negative in some shells, by more than round-off."""
+    return bool(np.nanmin(values) < -ROUND_OFF * np.nanmax(np.abs(values)))
+
+
+def compensated_panel(
+    axis: Any, k: np.ndarray, t: np.ndarray, values: np.ndarray, view: View, power: float, **options: Any
+) -> None:
+    """Draw k^p times a spectrum: a power law k^−p is a flat line."""
+    flat = values * np.where(k > 0, k, 1.0) ** power
+    loglog_at_times(axis, k, t, flat, view, lowest=SHALLOW, **options)
 
 
 def loglog_at_times(
     axis: Any, k: np.ndarray, t: np.ndarray, values: np.ndarray, view: View, *, legend: bool = True,
-    lowest: float = 0.0, labels: Sequence[str] = (),
+    lowest: float = 0.0, labels: Sequence[str] = (), k_max: float | None = None,
 ) -> None:  # fmt: skip
-    """Draw positive values against k > 0 at a few times, the last one thicker, down to `lowest` times the largest."""
+    """Draw sizes against k > 0 at a few times, the last one thicker, down to `lowest` times the largest.
+
+    Lines are broken where there is only noise, and dashed where values are negative.
+    """
     rows = chosen_times(len(t))
     for i, colour in zip(rows, time_colours(len(rows), view.dark), strict=True):
-        seen = (k > 0) & np.isfinite(values[i]) & (values[i] > NOISE * np.nanmax(values[i], initial=0))
-        last = i == rows[-1]
-        mark = "o" if seen.sum() == 1 else None  # a line with one point is invisible
-        axis.loglog(
-            k[seen],
-            values[i][seen],
-            color=colour,
-            marker=mark,
-            ms=3,
-            lw=1.6 if last else 0.9,
-            label=labels[i] if labels else f"t = {t[i]:.3g}",
-        )
+        size = np.abs(values[i])
+        seen = (k > 0) & np.isfinite(values[i]) & (size > NOISE * np.nanmax(size, initial=0))
+        for sign, dashes in ((1, "-"), (-1, "--")):
+            shown = seen & (sign * values[i] > 0)
+            if sign < 0 and not shown.any():
+                continue
+            label = (labels[i] if labels else f"t = {t[i]:.3g}") if sign > 0 else "_"
+            width = 1.6 if i == rows[-1] else 0.9
+            axis.loglog(k, np.where(shown, size, np.nan), dashes, color=colour, lw=width, label=label)
+            alone = shown & ~np.append(shown[1:], False) & ~np.append(False, shown[:-1])
+            if alone.any():  # a line with one point is invisible
+                axis.loglog(k[alone], size[alone], "o", color=colour, ms=2.5, label="_alone")
     bottom, top = axis.get_ylim()
     axis.set_ylim(bottom=max(bottom, lowest * top))
+    mark_k_max(axis, k, k_max, view)
     axis.grid(True)
     few_ticks(axis)
     if legend:
-        times_legend(axis)
+        legend_below(axis)
 
 
-def _power_of_k(power: float) -> str:
+def mark_k_max(axis: Any, k: np.ndarray, k_max: float | None, view: View) -> None:
+    """Draw a line at k_max, if some of the shells k lie beyond it, where modes are in the corners of the box only."""
+    if k_max is None or not k_max < k.max():
+        return
+    axis.axvline(k_max, color=INK[view.dark], lw=0.7, ls=(0, (1, 2)), zorder=1, label="_k_max")
+    height, side = (0.98, "top") if axis.get_yscale() == "log" else (0.02, "bottom")  # where the curves are not
+    axis.annotate(
+        r"$k_\mathrm{max}$", (k_max, height), xycoords=("data", "axes fraction"), xytext=(-2, 0),
+        textcoords="offset points", fontsize=6.5, ha="right", va=side,
+    )  # fmt: skip
+
+
+def power_of_k(power: float) -> str:
     """A power of k as text with mathematics."""
     near = Fraction(power).limit_denominator(12)
     exponent = str(near) if abs(float(near) - power) < 1e-9 else f"{power:g}"

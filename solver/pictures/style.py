@@ -14,11 +14,17 @@ from solver.pictures.view import View
 COLUMN = 3.4  # inches: one column of a journal; two are 7.1
 PAGE = 7.1
 LETTER = 0.075  # inches: the mean width of a letter of a title
+SMALL_LETTER = 0.05  # inches: that of a legend
+BELOW = 27  # points: from the lower edge of a panel to its legend
 # Okabe and Ito's colours without the yellow, which is invisible on white
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 ON_DARK = ("#56B4E9", "#FF8C42", "#2FC49A", "#E29AC4", "#8FA8FF", "#F0C000", "#A8A8A8")
 INK = {False: "#1a1a1a", True: "#e8e8e8"}
 PAPER = {False: "#ffffff", True: "#14171a"}
+SPELLED = {
+    **{name: name.capitalize() for name in ("kolmogorov", "reynolds", "taylor", "rossby", "froude")},
+    "alfven": "Alfvén", "cfl": "CFL", "kmax": "k_max", "eta": "η",
+}  # fmt: skip
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -62,6 +68,7 @@ def style(view: View) -> Iterator[None]:
         "axes.titlelocation": "left",
         "axes.formatter.limits": (-3, 4),
         "axes.formatter.use_mathtext": True,
+        "axes.formatter.useoffset": False,
         "axes.prop_cycle": cycler(color=ON_DARK if view.dark else CYCLE),
         "grid.color": ink,
         "grid.alpha": 0.14,
@@ -114,15 +121,38 @@ def save(figure: Any, folder: Path, stem: str, view: View) -> list[Path]:
     return [target]
 
 
+def legend_below(axis: Any, **options: Any) -> None:
+    """Put a panel's legend below it, where it hides no curve. The letters of the x axis stand between.
+
+    Args:
+        axis: a panel of a figure with a layout that makes room for legends.
+        options: of matplotlib's `legend`.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    labels = axis.get_legend_handles_labels()[1]
+    if not labels:
+        return
+    figure = axis.figure
+    width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols - 0.3
+    entry = max(SMALL_LETTER * len(label.replace("$", "")) for label in labels) + 0.3
+    below = axis.transAxes + ScaledTranslation(0, -BELOW / 72, figure.dpi_scale_trans)
+    axis.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below, borderaxespad=0.0, borderpad=0.0,
+        ncols=max(1, min(len(labels), int(width / entry))), columnspacing=0.9, labelspacing=0.3, **options,
+    )  # fmt: skip
+
+
 def in_words(name: str) -> str:
-    """The name of a column or a field with spaces."""
-    return name.replace("_", " ").replace("-", " ")
+    """The name of a column or a field with spaces, names of persons and symbols as they are written."""
+    return " ".join(SPELLED.get(word, word) for word in re.split("[ _-]", name))
 
 
 def unit(text: str) -> str:
     """A unit with raised exponents; empty for a pure number."""
-    if text in ("", "1"):
+    if text in ("", "1") or re.fullmatch(r"\(1\)\^-?\d+", text):
         return ""
+    text = text.replace("*", "·")
     return re.sub(r"\^(-?\d+)", lambda match: match[1].translate(SUPERSCRIPTS), text)
 
 

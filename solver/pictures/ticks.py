@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.finer import Side
+
 
 def few_ticks(axis: Any, most: int = 5) -> None:
     """Set at most `most` intervals on linear axes, and whole decades on logarithmic ones."""
@@ -40,17 +42,55 @@ def _plain_numbers(side: Any, most: int) -> None:
     side.set_minor_formatter(NullFormatter())
 
 
-def box_ticks(side: Any, length: float, most: int = 4) -> None:
-    """Set at most `most` intervals on a side of the box, in multiples of π if its length is a multiple of 2π."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+def box_ticks(axis: Any, side: Side, most: int = 4) -> None:
+    """Set at most `most` intervals on a side of the box with a tick at its end, in multiples of π if its length is one.
 
-    turns = length / (2 * np.pi)
-    if turns > 0.99 and abs(turns - round(turns)) < 1e-6:
-        apart = np.pi / 2 * 2 ** int(np.ceil(np.log2(round(turns) * 4 / most)))
-        side.set_major_locator(MultipleLocator(apart))
-        side.set_major_formatter(FuncFormatter(lambda value, _: _of_pi(value)))
+    Args:
+        axis: one axis of the panel.
+        side: a side of the box; a part of one gets plain numbers.
+        most: number of intervals.
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator
+
+    whole = side.periodic and side.points[0] == 0
+    halves = 2 * side.length / np.pi
+    if whole and halves > 1.99 and abs(halves - round(halves)) < 1e-6:
+        apart = np.pi / 2 * next(n for n in range(1, round(halves) + 1) if _divides(n, round(halves), most))
+        axis.set_major_locator(MultipleLocator(apart))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: _of_pi(value)))
+    elif whole:
+        axis.set_major_locator(FixedLocator(_with_end(side.length, most)))
+        axis.set_major_formatter(_numbers_from_zero())
     else:
-        side.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+
+
+def _numbers_from_zero() -> Any:
+    """Numbers of an axis, of which 0 has one digit: in the corner of two axes there is room for no more."""
+    from matplotlib.ticker import ScalarFormatter
+
+    class Numbers(ScalarFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return "0" if x == 0 else str(super().__call__(x, pos))
+
+    return Numbers()
+
+
+def _divides(n: int, count: int, most: int) -> bool:
+    return count % n == 0 and count // n <= most
+
+
+def _with_end(length: float, most: int) -> list[float]:
+    """Ticks from 0 to the length: equal parts if these are short numbers, else round numbers and the length."""
+    from matplotlib.ticker import MaxNLocator
+
+    for digits in (1, 2):
+        for parts in (most, most + 1, *range(most - 1, 1, -1)):
+            each = length / parts
+            if abs(each - float(f"{each:.{digits}g}")) < 1e-9 * length:
+                return [each * i for i in range(parts + 1)]
+    nice = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(0, length)
+    return [tick for tick in nice if 0 <= tick < length - 0.6 * (nice[1] - nice[0])] + [length]
 
 
 def _of_pi(value: float) -> str:

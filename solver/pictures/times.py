@@ -10,10 +10,16 @@ MAX_TIMES = 6
 
 
 def chosen_times(count: int, most: int = MAX_TIMES) -> list[int]:
-    """Indices of at most `most` equally spaced rows, including the first and the last; only the last if `most` is 1."""
+    """Indices of at most `most` rows, including the first and the last; only the last if `most` is 1.
+
+    They are equally spaced where at least 70 % of `most` can be, and nearly so otherwise.
+    """
     if most == 1:
         return [count - 1]
-    return sorted({round(i) for i in np.linspace(0, count - 1, min(most, count))})
+    if count <= most:
+        return list(range(count))
+    even = [n for n in range(most, max(2, int(0.7 * most)), -1) if (count - 1) % (n - 1) == 0]
+    return sorted({round(i) for i in np.linspace(0, count - 1, even[0] if even else most)})
 
 
 def time_colours(count: int, dark: bool) -> list[Any]:
@@ -23,10 +29,3 @@ def time_colours(count: int, dark: bool) -> list[Any]:
     low, high = (0.25, 0.98) if dark else (0.92, 0.1)
     places = [high] if count == 1 else np.linspace(low, high, count)
     return [matplotlib.colormaps["viridis"](place) for place in places]
-
-
-def times_legend(axis: Any) -> None:
-    """Add a legend of the times in one or two columns, where it hides least."""
-    handles, _ = axis.get_legend_handles_labels()
-    if handles:
-        axis.legend(loc="best", ncols=2 if len(handles) > 4 else 1, columnspacing=0.8)

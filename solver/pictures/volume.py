@@ -5,38 +5,55 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from ctypes.util import find_library
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from solver.pictures.colours import colours_of
-from solver.pictures.style import INK, PAPER, in_words
+from solver.pictures.style import INK, PAPER, in_words, with_unit
 from solver.pictures.view import View
 
 SHARES = (0.10, 0.03, 0.006)  # fractions of the points inside each surface
 SOLID, GREY = "solid", (0.55, 0.55, 0.55)
 SIZE = (1200, 1050)  # pixels
+LETTERS = 22  # pixels
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A scalar in a periodic box.
+
+    Args:
+        name: of the field.
+        values: `(x, y, z)`.
+        units: of the values.
+    """
+
+    name: str
+    values: np.ndarray
+    units: str = ""
+
+    @property
+    def symbol(self) -> str:
+        """Its name in a picture."""
+        return {"q_criterion": "Q"}.get(self.name, in_words(self.name))
 
 
 def volume_picture(
-    name: str,
-    values: np.ndarray,
-    lengths: Sequence[float],
-    target: Path,
-    view: View,
-    colouring: tuple[str, np.ndarray] | None = None,
-    solid: np.ndarray | None = None,
-) -> None:
-    """Draw the surfaces that enclose the highest values of a field.
+    volume: Volume, lengths: Sequence[float], target: Path, view: View, title: str = "",
+    colouring: Volume | None = None, solid: np.ndarray | None = None,
+) -> None:  # fmt: skip
+    """Draw the surfaces that enclose the highest values of a field, with these values in words.
 
     Args:
-        name: name of the field.
-        values: `(x, y, z)`, periodic.
+        volume: the field.
         lengths: lengths of the box.
         target: a .png file; an existing one is replaced.
         view: decides whether the page is light or dark.
-        colouring: name and values of the quantity that colours one surface; without it three nested surfaces are drawn.
+        title: begins the words, such as the time.
+        colouring: the quantity that colours one surface; without it three nested surfaces are drawn.
         solid: χ of the bodies in the flow, whose surface, χ = ½, is drawn too.
 
     Raises:
@@ -44,33 +61,32 @@ def volume_picture(
         ValueError: the field is the same everywhere.
     """
     pyvista = _pyvista()
+    name, values = volume.name, volume.values
     if not np.ptp(values) > 0:
         raise ValueError(f"volume {name!r}: the field is {values.flat[0]:g} everywhere; there is no surface to draw")
-    box = pyvista.ImageData(dimensions=[n + 1 for n in values.shape])
-    box.spacing = [length / n for length, n in zip(lengths, values.shape, strict=True)]
-    box[name] = _closed(values)
+    box = _box(pyvista, lengths, name, values)
     ink = INK[view.dark]
     plotter = pyvista.Plotter(off_screen=True, window_size=SIZE, lighting="light kit")
     plotter.set_background(PAPER[view.dark])
     plotter.enable_anti_aliasing("ssaa")
-    bar = {"color": ink, "vertical": True, "position_x": 0.9, "position_y": 0.62, "height": 0.33, "n_labels": 3}
+    levels = levels_of(values, SHARES if colouring is None else SHARES[1:2])
     if colouring is None:
-        _nested(plotter, box, name, values, view)
+        _nested(plotter, box, name, values, levels, view)
     else:
-        other, coloured = colouring
-        box[in_words(other)] = _closed(coloured)
-        surface = box.contour([np.quantile(values, 1 - SHARES[1])], scalars=name)
-        colours = colours_of(other, [coloured], dark=view.dark)
+        other = with_unit(colouring.symbol, colouring.units).replace(" [", "\n[")
+        box[other] = _closed(colouring.values)
+        colours = colours_of(colouring.name, [colouring.values], dark=view.dark)
+        bar = {"color": ink, "vertical": True, "position_x": 0.86, "position_y": 0.6, "height": 0.33, "n_labels": 3}
         plotter.add_mesh(
-            surface, scalars=in_words(other), cmap=colours.name, clim=(colours.low, colours.high),
-            smooth_shading=True, specular=0.3, scalar_bar_args=bar,
+            box.contour(levels, scalars=name), scalars=other, cmap=colours.name, clim=(colours.low, colours.high),
+            smooth_shading=True, specular=0.3, scalar_bar_args={**bar, "fmt": "%.2g", "title_font_size": LETTERS},
         )  # fmt: skip
     if solid is not None:
-        box[SOLID] = _closed(solid)
-        bodies = box.contour([0.5], scalars=SOLID)
+        bodies = _box(pyvista, lengths, SOLID, solid).contour([0.5], scalars=SOLID)
         if bodies.n_points:
             plotter.add_mesh(bodies, color=GREY, smooth_shading=True, specular=0.3)
     plotter.add_mesh(box.outline(), color=ink, line_width=1.5)
+    plotter.add_text(words_of(volume, levels, title), position=(0.02, 0.93), viewport=True, font_size=14, color=ink)
     plotter.add_axes(color=ink, line_width=3, viewport=(0, 0, 0.16, 0.16))
     plotter.camera_position = "iso"
     plotter.camera.zoom(0.95)
@@ -78,13 +94,32 @@ def volume_picture(
     plotter.close()
 
 
-def _nested(plotter: Any, box: Any, name: str, values: np.ndarray, view: View) -> None:
+def _box(pyvista: Any, lengths: Sequence[float], name: str, values: np.ndarray) -> Any:
+    """Values of a periodic box as pyvista takes them."""
+    box = pyvista.ImageData(dimensions=[n + 1 for n in values.shape])
+    box.spacing = [length / n for length, n in zip(lengths, values.shape, strict=True)]
+    box[name] = _closed(values)
+    return box
+
+
+def levels_of(values: np.ndarray, shares: Sequence[float]) -> list[float]:
+    """The values that these fractions of the points exceed."""
+    return [float(np.quantile(values, 1 - share)) for share in shares]
+
+
+def words_of(volume: Volume, levels: Sequence[float], title: str) -> str:
+    """The words of a picture: its title, and the values on its surfaces with their unit."""
+    numbers = ", ".join(f"{level:.3g}" for level in levels)
+    return ", ".join(part for part in (title, f"{with_unit(volume.symbol, volume.units)} = {numbers}") if part)
+
+
+def _nested(plotter: Any, box: Any, name: str, values: np.ndarray, levels: Sequence[float], view: View) -> None:
     """Three surfaces, the outer ones translucent."""
     import matplotlib
 
     colours = matplotlib.colormaps[colours_of(name, [np.abs(values)], dark=view.dark).name]
-    for share, opacity, place in zip(SHARES, (0.18, 0.35, 1.0), (0.35, 0.6, 0.8), strict=True):
-        surface = box.contour([np.quantile(values, 1 - share)], scalars=name)
+    for level, opacity, place in zip(levels, (0.18, 0.35, 1.0), (0.35, 0.6, 0.8), strict=True):
+        surface = box.contour([level], scalars=name)
         if surface.n_points:
             plotter.add_mesh(surface, color=colours(place)[:3], opacity=opacity, smooth_shading=True, specular=0.3)
 

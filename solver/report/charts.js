@@ -170,6 +170,7 @@
         x: LEFT, y: TOP, width: W - LEFT - RIGHT, height: H - TOP - BOTTOM,
         viewBox: `${LEFT} ${TOP} ${W - LEFT - RIGHT} ${H - TOP - BOTTOM}`,
       });
+      for (const mark of this.spec.marks || []) this.drawMark(inside, mark);
       for (const curve of this.visible()) this.drawCurve(inside, curve);
       this.overlay = draw(this.svg, "g", {});
     }
@@ -189,15 +190,23 @@
       draw(this.svg, "text", { x: (W + LEFT - RIGHT) / 2, y: H - 6, "text-anchor": "middle" }, this.spec.xlabel || "");
     }
 
+    drawMark(inside, mark) {
+      const p = this.x.to(mark.x);
+      draw(inside, "line", { class: "mark", x1: p, x2: p, y1: TOP, y2: H - BOTTOM });
+      draw(inside, "text", { x: p - 4, y: TOP + 12, "text-anchor": "end" }, mark.name);
+    }
+
     drawCurve(inside, curve) {
       const x = this.abscissa(curve), y = this.values(curve);
       let path = "", pen = "M";
       for (let i = 0; i < y.length; i++) {
         const fine = y[i] !== null && !(this.log.y && y[i] <= 0) && !(this.log.x && x[i] <= 0);
-        if (fine) path += `${pen}${this.x.to(x[i]).toFixed(2)} ${this.y.to(y[i]).toFixed(2)}`;
+        if (this.spec.points) pen = "h0M";
+        if (fine) path += `${path ? pen : "M"}${this.x.to(x[i]).toFixed(2)} ${this.y.to(y[i]).toFixed(2)}`;
         pen = fine ? "L" : "M";
       }
-      const style = { class: "curve", d: path, stroke: this.colour(curve) };
+      if (this.spec.points && path) path += "h0";
+      const style = { class: this.spec.points ? "curve points" : "curve", d: path, stroke: this.colour(curve) };
       const dashes = [null, "4 4", "10 4", "2 6"][Number(curve.dash || 0) % 4];
       if (dashes) style["stroke-dasharray"] = dashes;
       draw(inside, "path", style);

@@ -12,7 +12,7 @@ import numpy as np
 from solver.pictures import Recorded
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
 from solver.pictures.records import DEVIATIONS, array_columns
-from solver.pictures.series import error_sizes, sorted_columns
+from solver.pictures.series import ZERO, error_sizes, since_start, sorted_columns
 from solver.pictures.spectra import NOISE
 from solver.pictures.style import in_words, with_unit
 from solver.pictures.times import chosen_times
@@ -87,12 +87,14 @@ def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapp
     quantities, _, errors = sorted_columns(columns)
     made = []
     for name, values in quantities.items():
-        curve = charts.curve(in_words(name), columns["t"], values)
-        title = with_unit(in_words(name), units.get(name, ""))
+        shown, since = since_start(values)
+        curve = charts.curve(in_words(name), columns["t"], shown)
+        title = with_unit(f"{in_words(name)}{since}", units.get(name, ""))
         made.append(charts.add({"title": title, "xlabel": "t", "curves": [curve]}))
     if errors:
-        curves = [charts.curve(in_words(name), columns["t"], error_sizes(values)) for name, values in errors.items()]
-        made.append(charts.add({"title": "zero in a perfect run", "xlabel": "t", "ylog": True, "curves": curves}))
+        sizes = {f"|{in_words(name)}|": error_sizes(values) for name, values in errors.items()}
+        curves = [charts.curve(name, columns["t"], size) for name, size in sizes.items()]
+        made.append(charts.add({"title": ZERO, "xlabel": "t", "ylog": True, "curves": curves}))
     return made
 
 
@@ -122,6 +124,14 @@ def records_charts(charts: Charts, recorded: Recorded) -> list[Html]:
     return made + [charts.add(_against_time(charts, recorded, panel)) for panel in time_panels(recorded)]
 
 
+def marks_of(axis: str, recorded: Recorded) -> dict[str, Any]:
+    """The mark at k_max of a chart against k, if shells lie beyond it."""
+    k_max = recorded.k_max
+    if axis != "k" or k_max is None or not k_max < recorded.axis("k").max():
+        return {}
+    return {"marks": [{"x": k_max, "name": "k_max"}]}
+
+
 def _against_time(charts: Charts, recorded: Recorded, panel: TimePanel) -> dict[str, Any]:
     """Curves against time. For means, a bar per window, with dotted bars one standard deviation above and below."""
     curves = []
@@ -133,7 +143,8 @@ def _against_time(charts: Charts, recorded: Recorded, panel: TimePanel) -> dict[
             shifted = values + sign * recorded.spread[panel.columns[label]]
             x, y = (np.ravel(pair, order="F") for pair in ((recorded.since, recorded.t), (shifted, shifted)))
             curves.append(charts.curve(name, x, y, colour=number, dash=bool(sign), quiet=bool(sign)))
-    return {"title": with_unit(panel.title, panel.units), "xlabel": "t", "curves": curves}
+    points = {"points": True} if panel.of_places else {}
+    return {"title": with_unit(panel.title, panel.units), "xlabel": "t", "curves": curves, **points}
 
 
 def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[str, Any]:
@@ -161,4 +172,5 @@ def _in_time(charts: Charts, recorded: Recorded, name: str, title: str) -> dict[
         "xlog": axis.startswith("k"),
         "ylog": positive and spans_decades(axis),
         "deep": 1e-14,
+        **marks_of(axis, recorded),
     }

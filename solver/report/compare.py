@@ -14,28 +14,30 @@ from solver.pictures.against_time import LISTED, time_panels
 from solver.pictures.records import array_columns
 from solver.pictures.series import of_steps, sorted_columns
 from solver.pictures.style import in_words, with_unit
-from solver.report.charts import Charts, numbers, spans_decades, without_noise
+from solver.report.charts import Charts, marks_of, numbers, spans_decades, without_noise
 from solver.report.facts import Facts, commands, ending, flat, read_facts
 from solver.report.html import Html, details, element, joined, page, section, table
 from solver.report.page import grid, header, heading, within_limit
-from solver.report.pictures import part_pictures, slice_pictures
+from solver.report.pictures import last_colours, part_pictures, slice_pictures
 
 SAME_PLACE = ("output.directory",)  # keys that differ between any two runs
 
 
-def comparison_page(directories: Sequence[Path]) -> str:
+def comparison_page(directories: Sequence[Path], view: View | None = None) -> str:
     """One self-contained HTML page of several runs, at most 8 MB; reads only.
 
     Args:
         directories: of two runs or more; differences are those to the first.
+        view: chooses slices.
 
     Raises:
         ConfigError: fewer than two, or a directory that holds no run.
+        ValueError: no run has what the view asks for.
     """
     if len(directories) < 2:
         raise ConfigError(f"{len(directories)} run{'s' if len(directories) != 1 else ''}: two or more are needed")
     runs = [read_facts(path) for path in directories]
-    return within_limit(lambda detail: _page(runs, labels(directories), detail))
+    return within_limit(lambda detail: _page(runs, labels(directories), detail, view or View()))
 
 
 def labels(directories: Sequence[Path]) -> list[str]:
@@ -48,7 +50,7 @@ def labels(directories: Sequence[Path]) -> list[str]:
     return [f"{i + 1}: {path}" for i, path in enumerate(directories)]
 
 
-def _page(runs: Sequence[Facts], names: Sequence[str], detail: float) -> str:
+def _page(runs: Sequence[Facts], names: Sequence[str], detail: float, view: View) -> str:
     charts = Charts(detail)
     title = " · ".join(dict.fromkeys(run.title for run in runs))
     body = joined(
@@ -59,7 +61,7 @@ def _page(runs: Sequence[Facts], names: Sequence[str], detail: float) -> str:
             section("Against time", grid(_curves(charts, runs, names))),
             section(f"Differences to {names[0]}", _largest(runs, names), grid(_apart(charts, runs, names))),
             *_records(charts, runs, names),
-            section("Slices of the last snapshots", _slices(runs, names)),
+            section("Slices of the last snapshots", _slices(runs, names, view)),
             section("Do it again", *(_again(run, name) for run, name in zip(runs, names, strict=True))),
         ]
     )
@@ -204,19 +206,23 @@ def _last_rows(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Se
         "xlog": axis.startswith("k"),
         "ylog": positive and spans_decades(axis),
         "deep": 1e-14,
+        **(marks_of(axis, first) if len({recorded.k_max for _, recorded in having}) == 1 else {}),
     }
     return charts.add(spec)
 
 
-def _slices(runs: Sequence[Facts], names: Sequence[str]) -> Html:
-    shown = []
+def _slices(runs: Sequence[Facts], names: Sequence[str], view: View) -> Html:
+    shown, errors, colours = [], [], last_colours([run.directory for run in runs], view)
     for run, name in zip(runs, names, strict=True):
         try:
-            pictures = slice_pictures(run.directory, View(), most=1) or part_pictures(run.directory, View(), most=1)
+            pictures = slice_pictures(run.directory, view, 1, colours) or part_pictures(run.directory, view, 1)
         except ValueError as error:
+            errors.append(error)
             pictures = [element("p", str(error), class_="soft")]
         if pictures:
             shown.append(element("div", element("h3", name), *pictures))
+    if errors and len(errors) == len(shown) and view.chooses_slices:
+        raise errors[0]
     return element("div", *shown, class_="side") if shown else Html("")
 
 

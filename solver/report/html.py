@@ -50,9 +50,10 @@ def details(summary: str, *inner: Any) -> Html:
     return element("details", element("summary", summary), *inner)
 
 
-def picture(png: str, description: str) -> Html:
-    """A PNG in base64 as a picture."""
-    return element("figure", element("img", src=f"data:image/png;base64,{png}", alt=description))
+def picture(png: str, description: str, share: float = 1.0) -> Html:
+    """A PNG in base64 as a picture that fills a share of the width."""
+    width = f"{min(share, 1.0):.0%}"
+    return element("figure", element("img", src=f"data:image/png;base64,{png}", alt=description, width=width))
 
 
 def data_script(content: Any) -> Html:

@@ -26,17 +26,19 @@ HEAD = ("", "unit", "first", "last", "least", "largest", "mean of later half", "
 LOG_LINES = 60
 
 
-def report_page(directory: Path) -> str:
+def report_page(directory: Path, view: View | None = None) -> str:
     """One self-contained HTML page of a run, at most 8 MB; reads only.
 
     Args:
         directory: of a run that is finished, under way, blown up, or has written nothing yet.
+        view: chooses slices.
 
     Raises:
         ConfigError: there is no run in it, or its run file cannot be read.
+        ValueError: neither snapshots nor slices have what the view asks for.
     """
     facts = read_facts(directory)
-    return within_limit(lambda detail: _page(facts, detail))
+    return within_limit(lambda detail: _page(facts, detail, view or View()))
 
 
 def within_limit(make: Callable[[float], str]) -> str:
@@ -48,7 +50,7 @@ def within_limit(make: Callable[[float], str]) -> str:
     return text
 
 
-def _page(facts: Facts, detail: float) -> str:
+def _page(facts: Facts, detail: float, view: View) -> str:
     charts = Charts(detail)
     body = joined(
         [
@@ -57,7 +59,7 @@ def _page(facts: Facts, detail: float) -> str:
             section("Against time", grid(series_charts(charts, facts.series, facts.units))),
             section("Energy budget", grid(budget_charts(charts, facts.series, facts.units))),
             *records_sections(charts, facts),
-            section("Slices", *_slices(facts, detail)),
+            section("Slices", *_slices(facts, detail, view)),
             section("Statistics", _statistics(facts)),
             *means_sections(charts, facts),
             section("Do it again", element("pre", commands(facts))),
@@ -163,16 +165,18 @@ def heading(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _slices(facts: Facts, detail: float) -> list[Any]:
-    directory, made = facts.directory, []
+def _slices(facts: Facts, detail: float, view: View) -> list[Any]:
+    directory, made, errors = facts.directory, [], []
     if (list_snapshots(directory.snapshots) or list_snapshots(directory.slices)) and not can_draw():
         return [element("p", "Slices need matplotlib: pip install 'slabwave[plot]'", class_="soft")]
     for draw in (slice_pictures, part_pictures):
         try:
-            made += draw(directory, View(), max(1, int(4 * detail)))
+            made += draw(directory, view, max(1, int(6 * detail)))
         except ValueError as error:
-            made.append(element("p", str(error), class_="soft"))
-    return made
+            errors.append(error)
+    if errors and not made and view.chooses_slices:
+        raise errors[0]
+    return made or [element("p", str(error), class_="soft") for error in errors]
 
 
 def _statistics(facts: Facts) -> Html:

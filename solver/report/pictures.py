@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from solver.io import RunDirectory, Snapshot, list_snapshots, read_slices, read_snapshot
-from solver.pictures import Recorded, View, hovmoeller_figure, records_figure
-from solver.pictures.drawn_slices import figure_of, panels_of, plane_of, slice_caption
-from solver.pictures.style import style
+from solver.pictures import Colours, Recorded, View, records_figure
+from solver.pictures.drawn_slices import (
+    common_colours,
+    figure_against_time,
+    figure_of,
+    figure_of_times,
+    plane_of,
+    slice_caption,
+)
+from solver.pictures.style import PAGE, style
 from solver.pictures.times import chosen_times
 from solver.reading.optional import is_installed
 from solver.report.html import Html, element, picture
 
-DPI = 110
-MOST = 4  # snapshots that are shown
+DPI = 150
+MOST = 6  # snapshots that are shown
 
 
 def can_draw() -> bool:
@@ -31,15 +39,38 @@ def png(figure: Any, view: View, dpi: int = DPI) -> str:
     return base64.b64encode(target.getvalue()).decode()
 
 
-def slice_pictures(directory: RunDirectory, view: View, most: int = MOST) -> list[Html]:
-    """Slices of a few snapshots, including the first and the last; in one dimension a diagram of x and t of all."""
+def _picture(figure: Any, view: View, description: str) -> Html:
+    return picture(png(figure, view), description, figure.get_figwidth() / PAGE)
+
+
+def slice_pictures(
+    directory: RunDirectory, view: View, most: int = MOST, colours: dict[str, Colours] | None = None
+) -> list[Html]:
+    """Slices of a few snapshots, first and last among them, with the same colours; on a line a diagram of x and t.
+
+    A single field is drawn at all these times in one figure. `colours` are those of the snapshots if it is None.
+    """
     paths = list_snapshots(directory.snapshots)
     if not paths or not can_draw():
         return []
     first = read_snapshot(paths[0])
     if len(first.axes) == 1 and len(paths) > 1:
         return _against_time([read_snapshot(paths[i]) for i in chosen_times(len(paths), 200)], view)
-    return [_slices(read_snapshot(paths[i]), view) for i in reversed(chosen_times(len(paths), most))]
+    snapshots = [read_snapshot(paths[i]) for i in chosen_times(len(paths), most)]
+    several = figure_of_times(snapshots, view) if len(snapshots) > 1 else None
+    if several is not None:
+        return [_picture(several, view, f"slices from t = {snapshots[0].t:.4g} to {snapshots[-1].t:.4g}")]
+    chosen = colours or common_colours(snapshots, view)
+    return [_slices(snapshot, view, chosen) for snapshot in snapshots]
+
+
+def last_colours(directories: Sequence[RunDirectory], view: View) -> dict[str, Colours]:
+    """Colours of each field for the last snapshots of several runs; none if they do not have what the view asks for."""
+    paths = [paths[-1] for directory in directories if (paths := list_snapshots(directory.snapshots))]
+    try:
+        return common_colours(map(read_snapshot, paths), view) if can_draw() else {}
+    except ValueError:
+        return {}
 
 
 def part_pictures(directory: RunDirectory, view: View, most: int = MOST) -> list[Html]:
@@ -58,24 +89,17 @@ def mean_field_pictures(directory: RunDirectory, view: View) -> list[Html]:
     return [_slices(read_snapshot(paths[-1]), view)] if paths and can_draw() else []
 
 
-def _slices(snapshot: Snapshot, view: View) -> Html:
+def _slices(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None = None) -> Html:
     caption = slice_caption(snapshot, plane_of(snapshot, view))
-    return picture(png(figure_of(snapshot, view), view), f"slices at {caption}")
+    return _picture(figure_of(snapshot, view, colours), view, f"slices at {caption}")
 
 
 def _against_time(snapshots: list[Snapshot], view: View) -> list[Html]:
-    import numpy as np
-
-    rows = [panels_of(snapshot, view, plane_of(snapshot, view)) for snapshot in snapshots]
-    names = [f"{panel.name} {panel.label}".strip() for panel in rows[0]]
-    values = {name: np.stack([row[i].values for row in rows]) for i, name in enumerate(names)}
-    units = {name: panel.units for name, panel in zip(names, rows[0], strict=True)}
-    side = next(iter(snapshots[0].axes.items()))
-    figure = hovmoeller_figure(side, np.array([snapshot.t for snapshot in snapshots]), values, units, view)
-    return [] if figure is None else [picture(png(figure, view), "fields against x and t")]
+    figure = figure_against_time(snapshots, view)
+    return [] if figure is None else [_picture(figure, view, "fields against x and t")]
 
 
 def records_picture(recorded: Recorded, view: View) -> Html:
     """The figure of a file of records."""
     figure = records_figure(recorded, view) if can_draw() else None
-    return element("p") if figure is None else picture(png(figure, view), recorded.name)
+    return element("p") if figure is None else _picture(figure, view, recorded.name)

@@ -6,10 +6,11 @@ import sys
 import numpy as np
 import pytest
 from made_runs import record
-from measured_figures import outside, overlaps
+from measured_figures import at_points, hidden_by_legends, outside, overlaps
 
 import solver as sw
 from solver.cli.main import main
+from solver.io import list_snapshots
 from solver.pictures import (
     Panel,
     Recorded,
@@ -22,8 +23,11 @@ from solver.pictures import (
     slices_figure,
     spectra_figure,
 )
-from solver.pictures.drawn_slices import draw_slices, panels_of, plane_of
+from solver.pictures.drawn_slices import draw_slices, draw_snapshots, panels_of, plane_of
+from solver.pictures.finer import Side
+from solver.pictures.style import unit
 from solver.pictures.ticks import few_ticks
+from solver.pictures.times import chosen_times
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -36,6 +40,7 @@ def readable(figure):
     assert figure is not None
     assert overlaps(figure) == []
     assert outside(figure) == []
+    assert hidden_by_legends(figure) == []
     return figure
 
 
@@ -73,11 +78,43 @@ def test_series_without_constant_columns(scale):
     assert figure.axes[2].get_yscale() == "log"
 
 
+def test_what_hardly_changes_is_drawn_as_the_difference_from_the_start():
+    columns = {"t": T, "energy": 0.5107801 + 1e-9 * np.sin(T), "mass": 1 + 0.1 * np.sin(T)}
+    figure = readable(series_figure(columns, {"energy": "length^2/time^2"}, View()))
+    assert [title.replace("\n", " ") for title in titles(figure)] == [
+        "energy: difference from the start, 0.51078", "mass"
+    ]  # fmt: skip
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), 1e-9 * np.sin(T), atol=1e-15)
+    np.testing.assert_allclose(figure.axes[1].lines[0].get_ydata(), columns["mass"])
+
+
+def test_few_errors_are_marked():
+    """A drift in two rows only would be a panel without a line."""
+    columns = {"t": T[:3], "energy_drift": np.array([0.0, 0.0, -1e-9])}
+    (axis,) = readable(series_figure(columns, {}, View())).axes
+    (line,) = axis.lines
+    assert (line.get_marker(), line.get_label(), line.get_ydata().tolist()) == ("o", "|energy drift|", [1e-9])
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "rows"),
+    [
+        (11, 6, [0, 2, 4, 6, 8, 10]),
+        (6, 6, [0, 1, 2, 3, 4, 5]),
+        (9, 6, [0, 2, 4, 6, 8]),
+        (8, 4, [0, 2, 5, 7]),
+        (5, 1, [4]),
+    ],
+)
+def test_times_are_equally_spaced_where_they_can_be(count, most, rows):
+    assert chosen_times(count, most) == rows
+
+
 def test_nothing_to_draw():
     assert series_figure({name: values[:1] for name, values in series().items()}, {}, View()) is None
     assert series_figure({}, {}, View()) is None
     assert spectra_figure(K, np.empty(0), {"energy": np.empty((0, 90))}, View()) is None
-    assert hovmoeller_figure(("x", K), T[:1], {"u": np.zeros((1, 90))}, {}, View()) is None
+    assert hovmoeller_figure(Side("x", K), T[:1], {"u": np.zeros((1, 90))}, {}, View()) is None
 
 
 # ---- spectra ----------------------------------------------------------------------------------------------------
@@ -88,9 +125,10 @@ def test_a_compensated_power_law_is_flat():
     figure = readable(spectra_figure(K, T, {"energy": law}, View(), {"energy": 5 / 3}))
     assert titles(figure) == ["energy per shell", "$k^{5/3}$ × energy"]
     for line in figure.axes[1].lines:
-        np.testing.assert_allclose(line.get_ydata(), 1, rtol=1e-12)
+        np.testing.assert_allclose(line.get_ydata()[1:], 1, rtol=1e-12)
     assert len(figure.axes[0].lines) == 6
-    np.testing.assert_allclose(figure.axes[0].lines[-1].get_xdata(), K[1:])
+    shown = figure.axes[0].lines[-1]
+    np.testing.assert_allclose(shown.get_xdata()[np.isfinite(shown.get_ydata())], K[1:])
     assert [line.get_label() for line in figure.axes[0].lines][-1] == "t = 123"
 
 
@@ -98,6 +136,27 @@ def test_only_spectra_with_a_power_law_are_compensated():
     spectra = {name: np.exp(-K) * np.ones((len(T), 1)) for name in ("energy", "enstrophy")}
     figure = readable(spectra_figure(K, T, spectra, View(), {"enstrophy": 1.0}))
     assert titles(figure) == ["energy per shell", "enstrophy per shell", "k × enstrophy"]
+
+
+def test_k_max_is_marked_where_shells_lie_beyond_it():
+    law = np.exp(-K / 9) * np.ones((3, 1))
+    for k_max, expected in ((55.0, [55.0, 55.0]), (200.0, []), (None, [])):
+        figure = readable(spectra_figure(K, T[:3], {"energy": law}, View(), {"energy": 5 / 3}, k_max))
+        marks = [line.get_xdata()[0] for axis in figure.axes for line in axis.lines if line.get_label() == "_k_max"]
+        assert marks == expected
+
+
+def test_a_spectrum_of_both_signs_is_dashed_where_it_is_negative():
+    helicity = np.where(K < 40, 1.0, -2.0) * np.exp(-K / 9) * np.ones((1, 1))
+    figure = readable(spectra_figure(K, T[:1], {"helicity": helicity}, View(), {"helicity": 5 / 3}))
+    assert [title.replace("\n", " ") for title in titles(figure)] == ["|helicity| per shell, dashed where negative"]
+    above, below = figure.axes[0].lines
+    assert (above.get_linestyle(), below.get_linestyle()) == ("-", "--")
+    np.testing.assert_allclose(below.get_ydata()[40:], 2 * np.exp(-K[40:] / 9))
+    assert np.isnan(below.get_ydata()[:40]).all()
+    assert np.isnan(above.get_ydata()[40:]).all()
+    both = {"helicity": 1e-16 * helicity, "energy": np.abs(helicity), "small": 1e-16 * np.abs(helicity)}
+    assert titles(spectra_figure(K, T[:1], both, View())) == ["energy per shell", "small per shell"]
 
 
 @pytest.mark.parametrize("highest", [5, 12, 90, 3000])
@@ -113,7 +172,7 @@ def test_ticks_of_spectra_at_any_resolution(highest):
 
 def wave(nx, ny, length=2 * np.pi):
     x, y = length * np.arange(nx) / nx, length * ny / nx * np.arange(ny) / ny
-    return [("x", x), ("y", y)], np.sin(2 * np.pi * x / length)[:, None] * np.cos(y)
+    return [Side("x", x), Side("y", y)], np.sin(2 * np.pi * x / length)[:, None] * np.cos(y)
 
 
 @pytest.mark.parametrize(("shape", "length"), [((16, 16), 2 * np.pi), ((48, 8), 30.0), ((8, 40), 1e-3), ((9, 7), 1e5)])
@@ -128,8 +187,18 @@ def test_slices_have_the_aspect_of_the_box(shape, length, count):
         box = axis.get_window_extent()
         assert box.height / box.width == pytest.approx(shape[1] / shape[0], rel=0.02)
         assert axis.get_xlabel() == "x"
-        edges = np.array([-0.5, shape[0] - 0.5]) * length / shape[0]
-        np.testing.assert_allclose(axis.images[0].get_extent()[:2], edges)
+        assert axis.get_xlim() == pytest.approx((0, length))
+        for ticks, end in ((axis.get_xticks(), length), (axis.get_yticks(), length * shape[1] / shape[0])):
+            shown = ticks[(ticks >= 0) & (ticks <= end * (1 + 1e-9))]
+            assert (shown[0], shown[-1]) == pytest.approx((0, end))
+            assert 3 <= len(shown) <= 6
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("(1)^2", ""), ("1", ""), ("length^2/time^-3", "length²/time⁻³"), ("a*b", "a·b")]
+)
+def test_units_are_printed_as_in_a_journal(text, shown):
+    assert unit(text) == shown
 
 
 def test_x_runs_across_and_y_upwards():
@@ -137,7 +206,7 @@ def test_x_runs_across_and_y_upwards():
     values = np.arange(24.0).reshape(4, 6)
     figure = slices_figure([Panel("u", "", values)], sides, "", View())
     image = figure.axes[0].images[0]
-    np.testing.assert_array_equal(image.get_array(), values.T)
+    np.testing.assert_array_equal(at_points(image, (4, 6)), values.T)
     assert image.origin == "lower"
 
 
@@ -155,6 +224,10 @@ def test_a_colour_map_for_each_quantity():
     spiky = colours_of("density", [np.append(np.linspace(0, 1, 10_000), 50.0)])
     assert spiky.high == pytest.approx(1, rel=0.01)
     assert spiky.extend == "max"
+    undershot = colours_of("c", [np.linspace(-0.3, 25, 99)])
+    assert (undershot.low, undershot.high, undershot.name) == (0, 25, "viridis")
+    assert colours_of("velocity", [np.linspace(-0.3, 25, 99)]).name == "RdBu_r"
+    assert colours_of("c", [np.linspace(-3, 25, 99)]).name == "RdBu_r"
     below = colours_of("potential", [-positive])
     assert (below.low, below.high, below.name) == (-3, 0, "viridis_r")
     for odd in (np.zeros(5), np.full(5, np.nan), np.full(5, -2.0), np.empty(0)):
@@ -242,6 +315,24 @@ def test_scales_follow_the_axes(tmp_path):
     assert scales("correlations") == scales("mine")[:1] == [("linear", "linear")]
 
 
+def test_structure_functions_say_where_they_are_negative(tmp_path):
+    r = np.geomspace(0.1, 3, 20)
+    curves = np.stack([r**2, np.where(r < 1, -r, 0.5 * r**1.2), np.sin(9 * r)])
+    axes = {"order": (np.array([2, 3, 5]), "1"), "r": (r, "length")}
+    columns = {"longitudinal": (("order", "r"), "")}
+    figure = readable(records_figure(Recorded.read(record(tmp_path, "sf", axes, columns, lambda *_: curves)), View()))
+    shown = {line.get_label(): line for line in figure.axes[0].lines}
+    negative = shown["p = 3, negative"]
+    assert negative.get_linestyle() == "--"
+    np.testing.assert_allclose(negative.get_ydata()[r < 1], r[r < 1])
+    assert np.isnan(negative.get_ydata()[r >= 1]).all()
+    guides = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+    assert len(guides) == 1  # not of r² with slope 2/3, nor of the noise of order 5
+    x, y = guides[0].get_data()
+    np.testing.assert_allclose(np.diff(np.log(y)) / np.diff(np.log(x)), 1.0)
+    assert x[-1] < 1.1
+
+
 def test_a_soliton_is_fitted_where_it_can_be(tmp_path, monkeypatch):
     monkeypatch.setattr("solver.diagnostics.fit_soliton", lambda r, density: (1.0, 0.3017), raising=False)
     lines = drawn(tmp_path, "profile", View()).axes[0].lines
@@ -272,6 +363,8 @@ def test_modes_have_frequencies(tmp_path, view):
         omega, power = line.get_data()
         assert len(omega) == 32
         assert omega[np.nanargmax(power)] == pytest.approx(0.25 * np.pi * j)
+    low, high = axis.get_xlim()
+    assert high == -low < 6  # of 12.6: no mode has more
 
 
 def test_many_modes_are_an_image_and_few_times_are_none(tmp_path):
@@ -355,6 +448,21 @@ def test_without_matplotlib_a_line_says_so(finished, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["plot", str(finished)]) == 2
     assert "figures need matplotlib: pip install 'slabwave[plot]'" in capsys.readouterr().err
+
+
+def test_all_times_have_the_same_colours(finished, tmp_path, monkeypatch):
+    limits = []
+    monkeypatch.setattr(
+        "solver.pictures.drawn_slices.save",
+        lambda figure, *_: limits.append({a.images[0].get_clim() for a in figure.axes if a.images}) or [],
+    )
+    draw_snapshots([sw.io.read_snapshot(path) for path in list_snapshots(finished / "snapshots")], tmp_path, View())
+    assert len(limits) == 4
+    largest = max(
+        np.abs(sw.io.read_snapshot(path).values("velocity")[:, :, 1]).max()
+        for path in list_snapshots(finished / "snapshots")
+    )
+    assert all(of_figure == {(-largest, largest)} for of_figure in limits)
 
 
 def test_slices_are_written_as_files(finished, tmp_path):

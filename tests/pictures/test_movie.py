@@ -8,8 +8,9 @@ import pytest
 import solver as sw
 from solver.cli.main import main
 from solver.io import list_snapshots
-from solver.pictures import View
-from solver.pictures.film import film_colours, frames
+from solver.pictures import View, frame_rate
+from solver.pictures.drawn_slices import common_colours
+from solver.pictures.film import frames
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -35,10 +36,21 @@ def test_a_gif_has_a_frame_for_each_snapshot(finished, tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["film.gif"]
 
 
+@pytest.mark.parametrize(("count", "fps"), [(1, 1.0), (6, 1.5), (60, 15.0), (1000, 24.0)])
+def test_a_film_lasts_some_seconds(count, fps):
+    assert frame_rate(count) == fps
+
+
+def test_the_film_of_a_command_lasts_some_seconds(finished, tmp_path):
+    assert main(["movie", str(finished), "--field", "vorticity", "--output", str(tmp_path / "film.gif")]) == 0
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames * film.info["duration"] == 4000
+
+
 def test_colours_do_not_change_from_frame_to_frame(finished):
     paths = list_snapshots(finished / "snapshots")
     view = View(field="velocity", component="z")
-    colours = film_colours(paths, view)["velocity"]
+    colours = common_colours(map(sw.io.read_snapshot, paths), view)["velocity"]
     largest = max(np.abs(sw.io.read_snapshot(path).values("velocity")[:, :, 1, 2]).max() for path in paths)
     assert (colours.low, colours.high) == (-largest, largest)
     pictures = list(frames(paths, view, dpi=60))
@@ -46,14 +58,15 @@ def test_colours_do_not_change_from_frame_to_frame(finished):
     for picture, again in zip(pictures, reversed(list(frames(paths[::-1], view, dpi=60))), strict=True):
         np.testing.assert_array_equal(picture, again)  # whichever comes first decides nothing
     differ = np.any(pictures[0] != pictures[-1], axis=-1)
-    bar = slice(int(differ.shape[1] * 0.8), None)  # the colour bar with its numbers, on the right
+    bar = slice(int(differ.shape[1] * 0.85), None)  # the colour bar with its numbers, on the right
     assert differ.any()
+    assert np.ptp(pictures[0][:, bar].astype(int), axis=-1).max() > 100  # there are colours
     assert not differ[differ.shape[0] // 5 :, bar].any()
 
 
 def test_frames_are_read_one_at_a_time(finished, monkeypatch):
     read = []
-    monkeypatch.setattr("solver.pictures.film.film_colours", lambda paths, view, read: None)
+    monkeypatch.setattr("solver.pictures.film.common_colours", lambda snapshots, view: None)
     values = sw.io.Snapshot.values
     monkeypatch.setattr(
         sw.io.Snapshot, "values", lambda self, name, index=(): read.append(self.step) or values(self, name, index)

@@ -8,30 +8,34 @@ import pytest
 import solver as sw
 from solver.cli.main import main
 from solver.pictures import View
-from solver.pictures.drawn_volume import second_invariant, volume_values
-from solver.pictures.volume import can_render, volume_picture
+from solver.pictures.drawn_slices import Plane, panels_of
+from solver.pictures.drawn_volume import volume_of
+from solver.pictures.volume import Volume, can_render, levels_of, volume_picture, words_of
 
 
 def points(shape, lengths):
     return np.meshgrid(*(l * np.arange(n) / n for n, l in zip(shape, lengths, strict=True)), indexing="ij")
 
 
-def test_q_of_cells_and_of_a_shear():
-    """u = (sin x cos y, −cos x sin y, 0) has Q = sin²x sin²y − cos²x cos²y; a shear has none."""
-    x, y, _ = points((16, 12, 8), (2 * np.pi,) * 3)
-    u = np.stack([np.sin(x) * np.cos(y), -np.cos(x) * np.sin(y), 0 * x])
-    spacing = [2 * np.pi / n for n in u.shape[1:]]
-    expected = (np.sin(x) * np.sin(y)) ** 2 - (np.cos(x) * np.cos(y)) ** 2
-    np.testing.assert_allclose(second_invariant(u, spacing), expected, atol=1e-13)
-    np.testing.assert_allclose(second_invariant(np.stack([np.sin(y), 0 * y, 0 * y]), spacing), 0, atol=1e-13)
-
-
-def test_fields_sizes_and_q(finished):
+def test_fields_and_sizes_on_finer_points(finished):
     snapshot = sw.io.read_snapshot(finished / "snapshots" / "step-00000012.h5")
     velocity = snapshot.values("velocity")
-    np.testing.assert_allclose(volume_values(snapshot, "velocity"), np.linalg.norm(velocity, axis=-1))
-    q = volume_values(snapshot, "q")
-    assert abs(q.mean()) < 1e-12 < q.max()  # ⟨Q⟩ = 0 in a periodic box
+    size = volume_of(snapshot, "velocity")
+    assert size.units == "length/time"
+    np.testing.assert_allclose(size.values[::2, ::2, ::2], np.linalg.norm(velocity, axis=-1), atol=1e-12)
+    q = volume_of(snapshot, "q")
+    assert abs(q.values.mean()) < 1e-12 < q.values.max()  # ⟨Q⟩ = 0 in a periodic box
+    assert q.symbol == "Q"
+    for k in range(0, 8, 3):  # its planes, cut from the same file
+        (plane,) = panels_of(snapshot, View(field="q"), Plane(("x", "y"), (slice(None), slice(None), k), ""))
+        np.testing.assert_allclose(q.values[::2, ::2, 2 * k], plane.values, atol=1e-12)
+
+
+def test_the_words_name_time_value_and_unit():
+    values = np.arange(1000.0).reshape(10, 10, 10)
+    assert levels_of(values, (0.1, 0.5)) == pytest.approx([899.1, 499.5])
+    words = words_of(Volume("q_criterion", values, "1/time^2"), levels_of(values, (0.1,)), "t = 3")
+    assert words == "t = 3, Q [1/time²] = 899"
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def image():
 def test_a_ball_is_drawn_where_it_is(tmp_path, dark, image):
     x, y, z = points((24, 24, 24), (1.0, 1.0, 1.0))
     ball = np.exp(-20 * ((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.5) ** 2))
-    volume_picture("density", ball, (1.0, 1.0, 1.0), tmp_path / "ball.png", View(dark=dark))
+    volume_picture(Volume("density", ball), (1.0, 1.0, 1.0), tmp_path / "ball.png", View(dark=dark))
     with image.open(tmp_path / "ball.png") as file:
         pixels = np.asarray(file.convert("RGB")).astype(int)
     coloured = np.ptp(pixels, axis=-1) > 40
@@ -65,7 +69,7 @@ def test_bodies_are_drawn_in_grey(tmp_path, image):
     chi = 1 / (1 + np.exp(40 * (np.sqrt((x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.25) ** 2) - 0.2)))
     grey, coloured = [], []
     for solid in (None, chi):
-        volume_picture("density", ball, (1.0, 1.0, 1.0), tmp_path / "both.png", View(), None, solid)
+        volume_picture(Volume("density", ball), (1.0, 1.0, 1.0), tmp_path / "both.png", View(), solid=solid)
         with image.open(tmp_path / "both.png") as file:
             pixels = np.asarray(file.convert("RGB")).astype(int)[:, : int(0.85 * 1200)]
         brightness, colour = pixels.mean(axis=-1), np.ptp(pixels, axis=-1)
@@ -78,7 +82,7 @@ def test_bodies_are_drawn_in_grey(tmp_path, image):
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
-        ("finished", "speed", "volume 'speed': the snapshots have no such field"),
+        ("finished", "pressure", "field 'pressure': the snapshots have no such field"),
         ("line", "u", "volume 'u': a run in three dimensions is needed; this one has 1"),
         ("empty", "velocity", "the run has no snapshots to draw velocity of"),
     ],

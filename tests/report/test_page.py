@@ -346,4 +346,4 @@ def test_no_step_was_taken_before_the_first_row():
     charts = Charts()
     series_charts(charts, {"t": t, "step": t, "dt": t, "cfl": t / 4, "energy": t}, {})
     curves = {spec["title"]: spec["curves"][0]["y"] for spec in charts.specs}
-    assert curves == {"dt": [None, 1, 2], "cfl": [None, 0.25, 0.5], "energy": [0, 1, 2]}
+    assert curves == {"dt": [None, 1, 2], "CFL": [None, 0.25, 0.5], "energy": [0, 1, 2]}

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from solver.cli.directory import runs_at
-from solver.cli.view import needs
+from solver.cli.view import add_choice, needs, view_of
 from solver.io import write_text
 
 
@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directories", nargs="+", metavar="DIR", help="directories of runs, or of ensembles; compared with the first"
     )
+    add_choice(parser)
     parser.add_argument("--output", default="comparison.html", metavar="FILE", help="the page (comparison.html)")
 
 
@@ -24,6 +25,6 @@ def run(options: argparse.Namespace) -> int:
 
     runs = [run.path for path in options.directories for run in runs_at(path)]
     with needs("compare"):
-        write_text(Path(options.output), comparison_page(runs))
+        write_text(Path(options.output), comparison_page(runs, view_of(options)))
     print(options.output)
     return 0

@@ -19,29 +19,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", help="a run's directory")
     add_view(parser)
     parser.add_argument("--slices", action="store_true", help="of the first plane in slices/, as --plane and --at say")
-    parser.add_argument("--fps", type=float, default=10.0, metavar="N", help="frames per second (10)")
+    parser.add_argument("--fps", type=float, metavar="N", help="frames per second (so many that it lasts some seconds)")
     parser.add_argument("--output", metavar="FILE", help="FILE.mp4 or FILE.gif (DIR/figures/movie.mp4, or .gif)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the film and print its name."""
-    from solver.pictures import has_ffmpeg, pyplot, write_movie
+    from solver.pictures import frame_rate, has_ffmpeg, pyplot, write_movie
 
     with needs("movie"):
         pyplot()
         directory, view = open_run(options.directory), view_of(options)
-        pictures = _pictures(directory, view, options.slices)
+        count, pictures = _pictures(directory, view, options.slices)
         default = directory.path / "figures" / ("movie.mp4" if has_ffmpeg() else "movie.gif")
         target = Path(options.output) if options.output else default
         if not options.output:
             target.parent.mkdir(exist_ok=True)
-        write_movie(pictures, target, options.fps)
+        write_movie(pictures, target, frame_rate(count) if options.fps is None else options.fps)
     print(target)
     return 0
 
 
-def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[Any]:
-    """Frames of the snapshots, or of one plane of the slices if `of_slices`, or if there are no snapshots.
+def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> tuple[int, Iterator[Any]]:
+    """Number and frames of the snapshots, or of one plane of the slices if `of_slices`, or if there are no snapshots.
 
     Raises:
         ConfigError: the run has neither.
@@ -57,5 +57,5 @@ def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> Iterator[
     if not snapshots and not parts:
         raise ConfigError(f"{directory.path}: the run has no snapshots; [output.snapshots] writes them")
     if snapshots and not of_slices:
-        return frames(snapshots, view)
-    return frames(parts, view, read=reader_of(film_part(read_slices(parts[0]), view)))
+        return len(snapshots), frames(snapshots, view)
+    return len(parts), frames(parts, view, read=reader_of(film_part(read_slices(parts[0]), view)))

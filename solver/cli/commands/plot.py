@@ -94,14 +94,14 @@ def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
         ConfigError: the run has none of these files.
         ValueError: none of them has what the view asks for.
     """
-    drawn, errors = [], []
+    drawn, errors = [], {}
     for kind in filter(lambda kind: kind.at_points, outputs_of(directory)):
         try:
             drawn += kind.draw(directory, folder, view)
         except ValueError as error:
-            errors.append(error)
+            errors[kind.name] = error
     if not drawn and errors:
-        raise errors[0]
+        raise errors.get("snapshots", next(iter(errors.values())))  # of snapshots the most can be drawn
     if not drawn:
         raise ConfigError(f"{directory.path}: the run has no snapshots to draw slices of, and no slices")
     for path in drawn:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from solver.cli.directory import runs_below
-from solver.cli.view import needs
+from solver.cli.view import add_choice, needs, view_of
 from solver.io import RunDirectory, write_text
 from solver.reading import is_ensemble
 
@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory", help="a run's directory: finished, under way, blown up or still empty; or an ensemble's"
     )
+    add_choice(parser)
     parser.add_argument("--output", metavar="FILE", help="the page (DIR/report.html)")
 
 
@@ -26,11 +27,12 @@ def run(options: argparse.Namespace) -> int:
     directory = Path(options.directory)
     runs = [run.path for run in runs_below(directory)]
     with needs("report"):
+        view = view_of(options)
         target = Path(options.output) if options.output else directory / "report.html"
         if is_ensemble(RunDirectory(directory)):
             text = ensemble_page(directory)
         else:
-            text = comparison_page(runs) if runs else report_page(directory)
+            text = comparison_page(runs, view) if runs else report_page(directory, view)
         write_text(target, text)
     print(target)
     return 0
