@@ -64,13 +64,14 @@ def _list_of(entries: list[Entry]) -> str:
 
 
 def _page_of(entry: Entry, known: list[tuple[str, dict]]) -> str:
-    section = class_section("equation", entry).removeprefix("### ")
+    section, table, rows = class_section("equation", entry).removeprefix("### ").partition("\n| key")
     parts = [f"# {section}"]
     if (DOCS / PICTURES / f"{entry.name}.png").is_file():
         parts.append(
             f"![{entry.sentence}](../{PICTURES}/{entry.name}.png)\n\nHow it is made: [gallery](../gallery.md).\n"
         )
     parts.append("## What it is\n\n" + _prose(entry.text))
+    parts.append(f"## Keys of `[equation]`\n{table}{rows}" if rows else "It has no parameters.\n")
     parts.append("## Cases\n\n" + ("\n".join(_case(*case) for case in known) or "None in `runs/`.") + "\n")
     parts.append(f"In Python it is `sw.equations.{entry.place.rpartition('.')[2]}`.\n")
     return "\n".join(parts)
@@ -93,7 +94,7 @@ def _prose(text: str) -> str:
 
 def _commands() -> str:
     parts = ["# Commands\n", "What `slabwave COMMAND --help` prints, made from the parser.\n", f"```\n{EPILOG}\n```\n"]
-    parts += [f"## {name}\n\n{about}.\n\n```\n{help_of(name)}```\n" for name, about in commands().items()]
+    parts += [f"## {name}\n\n```\n{help_of(name)}```\n" for name in commands()]
     return "\n".join(parts)
 
 

@@ -17,6 +17,7 @@ from solver.equations.system import PeriodicSystem
 from solver.io import read_manifest
 from solver.io.from_run import FromRun
 from solver.simulation import with_time_of
+from solver.simulation.first_state import warn_of_other_exchanges
 from solver.steppers.state import State
 
 
@@ -49,6 +50,7 @@ def with_time(state: State, equation: PeriodicSystem, config: Config, start: Fro
     """
     path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
+    warn_of_other_exchanges(path, equation.exchange_rounding)
     before = _config_of(manifest, path.parent.parent) if equation.forcings() or _free(config) else None
     return with_time_of(manifest, state, _same_forcings(config, before), _moved_centres(config, before))
 

@@ -14,7 +14,8 @@ from solver.plan import AnalysisPlan, Plan
 def plan_lines(plan: Plan) -> list[str]:
     """Devices, shapes, transforms and exchanged bytes of a plan."""
     per_step = plan.transforms
-    sent = "" if plan.exchange_precision == "grid" else f", in {plan.exchange_precision}"
+    is_rounded = plan.exchange_precision != "grid" and plan.exchanged_bytes
+    sent = f", in {plan.exchange_precision}" if is_rounded else ""
     ways = {True: "forward", False: "inverse"}
     transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
     return [

@@ -171,10 +171,14 @@ class Equation(Reporting):
         return {name: Storage("modes", field.real) for name, field in self.fields.items()}
 
     def from_physical(self, u: Fields) -> Fields:
-        return self.to_manifold(self._each_kind(lambda name, values: self.transform_of(name).forward(values), u))
+        return self.to_manifold(self._each_kind(lambda name, values: self._exact_transform(name).forward(values), u))
 
     def to_physical(self, fields: Fields) -> Fields:
-        return self._each_kind(lambda name, u_hat: self.transform_of(name).inverse(u_hat), fields)
+        return self._each_kind(lambda name, u_hat: self._exact_transform(name).inverse(u_hat), fields)
+
+    def _exact_transform(self, name: str) -> Transform:
+        """The transform of a field for what is done once, not in every step: it sends numbers as they are."""
+        return Transform(self.grid_of(name), self.method.without_rounding, self.shift)
 
     def coefficients(self, fields: Fields) -> Fields:
         return fields_alone(fields)

@@ -17,7 +17,9 @@ from solver.operators import Fields
 
 
 class GrossPitaevskii(SchroedingerEquation):
-    """i ψ_t = −½∇²ψ + (½ Σ_i Ω_i² (x_i − L_i/2)² + g |ψ|² − μ) ψ, on a periodic box; units of ħ/m = 1.
+    """The Gross–Pitaevskii equation of a dilute Bose–Einstein condensate, on a periodic box; units of ħ/m = 1.
+
+        i ψ_t = −½∇²ψ + (½ Σ_i Ω_i² (x_i − L_i/2)² + g |ψ|² − μ) ψ
 
     The kinetic part is exact in k, trap and interaction are exact in x. A step of the splitting costs one complex
     transform each way. Conserves the mass ⟨|ψ|²⟩ to round-off and the energy ½⟨|∇ψ|²⟩ + ⟨V|ψ|²⟩ + ½g⟨|ψ|⁴⟩ (V the trap)

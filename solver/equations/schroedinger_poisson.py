@@ -16,7 +16,10 @@ from solver.operators import Fields, solve_poisson
 
 
 class SchroedingerPoisson(SchroedingerEquation):
-    """i ψ_t = −½∇²ψ + V ψ, ∇²V = g (|ψ|² − ⟨|ψ|²⟩), on a periodic box; lengths and times in units of ħ/m = 1.
+    """A wavefunction in its own gravity, fuzzy dark matter, on a periodic box; lengths and times in units of ħ/m = 1.
+
+        i ψ_t = −½∇²ψ + V ψ
+        ∇²V = g (|ψ|² − ⟨|ψ|²⟩)
 
     Conserves the mass ⟨|ψ|²⟩ and the energy ½⟨|∇ψ|²⟩ + ½⟨V|ψ|²⟩ (box averages). All modes are kept. A step of
     the splitting costs one complex transform each way and, for the potential, one real transform each way.

@@ -101,13 +101,18 @@ class Method:
         return 0.0 if self.precision == "grid" else float(np.finfo(self.precision).eps)
 
     def rounding(self, itemsize: int, layout: Layout) -> dict[str, Any] | None:
-        """Precision and number of devices, if results depend on them to more than the round-off of the grid's numbers.
+        """Precision and devices, if results depend on them to more than the round-off of the grid's numbers.
 
-        None if complex numbers of `itemsize` bytes are sent as they are.
+        None if complex numbers of `itemsize` bytes are sent as they are, or if nothing is sent.
         """
-        if self.sent_bytes(itemsize) == itemsize:
+        if self.sent_bytes(itemsize) == itemsize or layout.devices == 1:
             return None
-        return {"precision": self.precision, "devices": layout.devices}
+        return {"precision": self.precision, "devices": layout.devices, "pencils": layout.pencils}
+
+    @property
+    def without_rounding(self) -> Method:
+        """This method, sending numbers as they are."""
+        return replace(self, precision="grid")
 
     def for_export(self) -> Method:
         """This method as `jax.export` can write it down.

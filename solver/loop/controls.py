@@ -29,6 +29,7 @@ from solver.steppers.state import State
 
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
 SAFETY = 0.9  # of the step that would just meet the tolerance
+LEAST_OF_ROUNDING = 0.1  # of what exchanges round to: with a smaller tolerance steps shrink without end
 LEAST, MOST = 0.2, 2.0  # factors by which one step may differ from the one before under a tolerance
 
 Numbers = dict[str, Any]  # what a control remembers from step to step
@@ -108,12 +109,20 @@ class StepControl(eqx.Module):
             stepper.check_error_estimate()
 
     def check_rate(self, equation: PeriodicSystem) -> None:
-        """Refuse an equation whose steps this control cannot choose: without the rate that it needs, or under a forcing
-        that is white in time where it needs an error, which embedded methods see of smooth changes alone.
+        """Refuse an equation whose steps this control cannot choose: without the rate that it needs; where it needs an
+        error, under a forcing that is white in time, of which embedded methods see nothing, or with exchanges that
+        round to more than it asks for.
 
         Raises:
             ValueError: the message names what can control its steps.
         """
+        least = LEAST_OF_ROUNDING * equation.method.sent_epsilon if equation.exchange_rounding is not None else 0.0
+        asked = getattr(self, "tolerance", None)
+        if self.needs_error and asked is not None and not isinstance(asked, jax.core.Tracer) and float(asked) < least:
+            raise ValueError(
+                f"tolerance {float(asked):g} with exchanges in {equation.method.precision}, whose rounding the error "
+                f"estimate sees: {least:.1g} or more is needed, or exchanges in the grid's precision"
+            )
         noise = kicking(equation) if self.needs_error else {}
         for name, forcing in noise.items():
             raise ValueError(

@@ -52,11 +52,11 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
     for name in statistics.keys() - state.statistics.keys():
         LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
-    _warn_of_other_exchanges(path, run.equation.exchange_rounding)
+    warn_of_other_exchanges(path, run.equation.exchange_rounding)
     return state, int(state.step)
 
 
-def _warn_of_other_exchanges(path: Path, now: dict[str, Any] | None) -> None:
+def warn_of_other_exchanges(path: Path, now: dict[str, Any] | None) -> None:
     """A warning in the log if a checkpoint was computed with exchanges that round otherwise than those to come."""
     before = read_manifest(path).get("exchange")
     if before != now:
@@ -69,8 +69,9 @@ def _warn_of_other_exchanges(path: Path, now: dict[str, Any] | None) -> None:
 def _in_words(exchange: dict[str, Any] | None) -> str:
     if exchange is None:
         return "exchanges in the grid's precision"
-    devices = "1 device" if exchange["devices"] == 1 else f"{exchange['devices']} devices"
-    return f"exchanges in {exchange['precision']} on {devices}"
+    pencils = exchange["pencils"]
+    split = f"{exchange['devices'] // pencils} × {pencils} devices" if pencils > 1 else f"{exchange['devices']} devices"
+    return f"exchanges in {exchange['precision']} on {split}"
 
 
 def log_rounding(equation: Reporting) -> None:

@@ -70,7 +70,7 @@ def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]
                 outside.append((unicode(text.shown(term)), part.left_out[0][1]))
             elif part.symbols:
                 in_part = any(degree(node, fields) for node in part.rest.values())
-                inside.append(unicode(text.shown(term)) + (" in its linear part" if in_part else ""))
+                inside.append(("the linear part of " if in_part else "") + unicode(text.shown(term)))
     return list(dict.fromkeys(inside)), list(dict.fromkeys(outside))
 
 

@@ -205,12 +205,12 @@ def test_gradients_of_the_local_steps_pass_through_float16(make_grid):
 
 @pytest.fixture
 def advance(make_grid, tmp_path):
-    def run(end, devices=4, precision="float16", directory="whole", **options):
+    def run(end, devices=4, precision="float16", directory="whole", step=0.01, **options):
         grid = make_grid((12, 10), devices=devices)
         flow = sw.equations.NavierStokes(grid, 0.02, method=Method(precision=precision))
         stepper, noise = sw.steppers.IFRK2(), np.random.default_rng(0).normal(size=(2, 12, 10))
         return sw.run(
-            flow, stepper, sw.initial_state(flow, stepper, jnp.asarray(noise)), end=end, step=0.01,
+            flow, stepper, sw.initial_state(flow, stepper, jnp.asarray(noise)), end=end, step=step,
             outputs=[sw.outputs.Checkpoints(every_steps=5)], directory=tmp_path / directory, **options,
         )  # fmt: skip
 
@@ -243,6 +243,30 @@ def test_a_run_continued_with_other_exchanges_says_so_once(advance, tmp_path, ch
     log = (tmp_path / "whole" / "log.txt").read_text()
     assert log.count("comes from") == 1
     assert f"step-00000005 comes from exchanges in float16 on 4 devices; this run goes on with {goes_on}" in log
+
+
+def test_the_start_and_fields_at_the_points_are_not_rounded(make_grid):
+    grid = make_grid((12, 10), devices=4)
+    values = {"velocity": random_field(grid, (2,))}
+    flows = [sw.equations.NavierStokes(grid, 0.02, method=Method(precision=p)) for p in ("grid", "float16")]
+    exact, ours = (flow.from_physical(values)["velocity"] for flow in flows)
+    np.testing.assert_array_equal(ours, exact)
+    exact, ours = (flow.to_physical({"velocity": exact})["velocity"] for flow in flows)
+    np.testing.assert_array_equal(ours, exact)
+
+
+def test_what_results_depend_on_is_the_split_of_several_devices(make_grid):
+    method = Method(precision="float16")
+    layouts = [make_grid((8, 8, 8), mesh_shape=shape).layout for shape in ((4, 1), (2, 2))]
+    assert method.rounding(16, layouts[0]) != method.rounding(16, layouts[1])
+    assert method.rounding(16, make_grid((8, 8, 8), devices=1).layout) is None
+    assert Method(precision="float32").rounding(8, layouts[0]) is None
+
+
+def test_a_tolerance_below_the_rounding_is_refused(advance):
+    with refused_in_one_line("tolerance 1e-06 with exchanges in float16.*0.0001 or more is needed"):
+        advance(0.05, step=None, tolerance=1e-6)
+    advance(0.01, step=None, tolerance=1e-3)
 
 
 # ---- errors -----------------------------------------------------------------------------------------------------
