@@ -73,8 +73,12 @@ def _summed(densities: Sequence[Density]) -> list[Array]:
 def _along_lines(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     """The sum of each array along the last axis, all in one reduction."""
     zeros = tuple(jnp.zeros((), v.dtype) for v in arrays)
-    plus = lambda left, right: tuple(a + b for a, b in zip(left, right, strict=True))  # noqa: E731
-    return tuple(lax.reduce(arrays, zeros, plus, (arrays[0].ndim - 1,)))
+    return tuple(lax.reduce(arrays, zeros, _each_added, (arrays[0].ndim - 1,)))
+
+
+def _each_added(left: tuple[Array, ...], right: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Sums of pairs. A function of the module: outside of `jit`, JAX compiles a reduction by another function anew."""
+    return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
 @_along_lines.defjvp
