@@ -14,7 +14,7 @@ from pathlib import Path
 
 from solver.assemble import Registry
 from solver.cli.arguments import EPILOG, commands, help_of
-from solver.cli.reference import class_section
+from solver.cli.reference import cell, class_section
 from solver.config import Entry
 from solver.config.cases import cases
 
@@ -59,7 +59,7 @@ def _cases_by_equation() -> dict[str, list[tuple[str, dict]]]:
 
 
 def _list_of(entries: list[Entry]) -> str:
-    rows = [f"| [{entry.name}]({entry.name}.md) | {_cell(entry.sentence)} |" for entry in entries]
+    rows = [f"| [{entry.name}]({entry.name}.md) | {cell(entry.sentence)} |" for entry in entries]
     return "\n".join([LIST_HEAD, *rows]) + "\n"
 
 
@@ -96,10 +96,6 @@ def _commands() -> str:
     parts = ["# Commands\n", "What `slabwave COMMAND --help` prints, made from the parser.\n", f"```\n{EPILOG}\n```\n"]
     parts += [f"## {name}\n\n```\n{help_of(name)}```\n" for name in commands()]
     return "\n".join(parts)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 if __name__ == "__main__":

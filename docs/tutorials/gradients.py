@@ -78,15 +78,17 @@ def misfit(unknown):
     return missed + 1e-8 * rough
 
 
-value_and_gradient = jax.jit(jax.value_and_grad(misfit))
-first = np.concatenate([[np.log(1e-2)], np.zeros(32 * 32)])
-found = minimize(
-    lambda unknown: tuple(np.asarray(v, float) for v in value_and_gradient(unknown)),
-    first,
-    jac=True,
-    method="L-BFGS-B",
-    options={"maxiter": 150},
-)
+def least(function, first, iterations):
+    """Where L-BFGS finds the least value of a function, from its gradient."""
+    compiled = jax.jit(jax.value_and_grad(function))
+
+    def as_numpy(unknown):
+        return tuple(np.asarray(v, float) for v in compiled(unknown))
+
+    return minimize(as_numpy, first, jac=True, method="L-BFGS-B", options={"maxiter": iterations})
+
+
+found = least(misfit, np.concatenate([[np.log(1e-2)], np.zeros(32 * 32)]), iterations=150)
 found_start = start_of(jnp.asarray(found.x[1:]))
 error = float(jnp.linalg.norm(found_start - true_start) / jnp.linalg.norm(true_start))
 print(f"{found.nit} iterations; viscosity {np.exp(found.x[0]):.5f}, {true_viscosity} is true; start {error:.1%} off")
@@ -163,20 +165,12 @@ def network_of(weights):
     return eqx.combine(unflat(weights), rest)
 
 
-@jax.jit
-@jax.value_and_grad
 def misfit_of_law(weights):
     law = network_of(weights)
     return jnp.mean((jax.vmap(lambda start: later(law, start))(starts) - seen_later) ** 2)
 
 
-trained = minimize(
-    lambda weights: tuple(np.asarray(v, float) for v in misfit_of_law(weights)),
-    flat,
-    jac=True,
-    method="L-BFGS-B",
-    options={"maxiter": 300},
-)
+trained = least(misfit_of_law, flat, iterations=300)
 law = network_of(jnp.asarray(trained.x))
 print(f"{flat.size} weights, {trained.nit} iterations: misfit {np.sqrt(trained.fun):.1e}")
 

@@ -50,7 +50,7 @@ def with_time(state: State, equation: PeriodicSystem, config: Config, start: Fro
     """
     path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
-    warn_of_other_exchanges(path, equation.exchange_rounding)
+    warn_of_other_exchanges(path.name, manifest, equation.exchange_rounding)
     before = _config_of(manifest, path.parent.parent) if equation.forcings() or _free(config) else None
     return with_time_of(manifest, state, _same_forcings(config, before), _moved_centres(config, before))
 

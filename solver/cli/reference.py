@@ -90,9 +90,10 @@ def _shown(value: object) -> str:
 
 def _table(rows: Iterable[tuple[str, str, str, str]]) -> str:
     lines = ["| key | type | default | |", "|---|---|---|---|"]
-    lines += [f"| `{key}` | {kind} | {default} | {_cell(text)} |" for key, kind, default, text in rows]
+    lines += [f"| `{key}` | {kind} | {default} | {cell(text)} |" for key, kind, default, text in rows]
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Text as it stands in a table of Markdown."""
     return text.replace("|", "\\|")

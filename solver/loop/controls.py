@@ -109,20 +109,12 @@ class StepControl(eqx.Module):
             stepper.check_error_estimate()
 
     def check_rate(self, equation: PeriodicSystem) -> None:
-        """Refuse an equation whose steps this control cannot choose: without the rate that it needs; where it needs an
-        error, under a forcing that is white in time, of which embedded methods see nothing, or with exchanges that
-        round to more than it asks for.
+        """Refuse an equation whose steps this control cannot choose: without the rate that it needs, or under a forcing
+        that is white in time where it needs an error, which embedded methods see of smooth changes alone.
 
         Raises:
             ValueError: the message names what can control its steps.
         """
-        least = LEAST_OF_ROUNDING * equation.method.sent_epsilon if equation.exchange_rounding is not None else 0.0
-        asked = getattr(self, "tolerance", None)
-        if self.needs_error and asked is not None and not isinstance(asked, jax.core.Tracer) and float(asked) < least:
-            raise ValueError(
-                f"tolerance {float(asked):g} with exchanges in {equation.method.precision}, whose rounding the error "
-                f"estimate sees: {least:.1g} or more is needed, or exchanges in the grid's precision"
-            )
         noise = kicking(equation) if self.needs_error else {}
         for name, forcing in noise.items():
             raise ValueError(
@@ -262,6 +254,18 @@ class MeetTolerance(StepControl):
 
     def __check_init__(self) -> None:
         need_positive("tolerance", self.tolerance)
+
+    def check_rate(self, equation: PeriodicSystem) -> None:
+        """As every control, and refuse exchanges that round to more than the tolerance."""
+        super().check_rate(equation)
+        if equation.exchange_rounding is None or isinstance(self.tolerance, jax.core.Tracer):
+            return
+        asked, least = float(self.tolerance), LEAST_OF_ROUNDING * equation.method.sent_epsilon
+        if asked < least:
+            raise ValueError(
+                f"tolerance {asked:g} with exchanges in {equation.method.precision}, whose rounding the error estimate "
+                f"sees: {least:.1g} or more is needed, or exchanges in the grid's precision"
+            )
 
     def start(self, equation: PeriodicSystem, state: State) -> Numbers:
         return {"next": first_step(equation, state, 1.0)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +52,17 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
     for name in statistics.keys() - state.statistics.keys():
         LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
-    warn_of_other_exchanges(path, run.equation.exchange_rounding)
+    warn_of_other_exchanges(path.name, read_manifest(path), run.equation.exchange_rounding)
     return state, int(state.step)
 
 
-def warn_of_other_exchanges(path: Path, now: dict[str, Any] | None) -> None:
+def warn_of_other_exchanges(name: str, manifest: Mapping[str, Any], now: dict[str, Any] | None) -> None:
     """A warning in the log if a checkpoint was computed with exchanges that round otherwise than those to come."""
-    before = read_manifest(path).get("exchange")
+    before = manifest.get("exchange")
     if before != now:
         LOGGER.warning(
             "%s comes from %s; this run goes on with %s: results differ to that precision from those without a change",
-            path.name, _in_words(before), _in_words(now),
+            name, _in_words(before), _in_words(now),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import PAGES_MADE
 
 from solver.cli.main import main
 
@@ -14,7 +15,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MADE = {"equations/index.md", "commands.md"}  # by docs/made_pages.py, when the site is built
 BLOCK = re.compile(r"```(python|toml|sh)\n(?:# (\S+\.(?:py|toml))\n)?(.*?)```", re.DOTALL)
 WITH_EXAMPLES = [page for page in PAGES if BLOCK.search(page.read_text())]
 
@@ -52,7 +52,7 @@ def test_there_are_examples():
 def test_links_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
-            assert (page.parent / target).exists() or target in MADE, f"{page.name}: {target}"
+            assert (page.parent / target).exists() or target in PAGES_MADE, f"{page.name}: {target}"
 
 
 def test_the_page_of_run_files_is_what_describe_prints(capsys):

@@ -17,7 +17,7 @@ SMALLER = {  # what is replaced in each
     "first_run": {"[192,192]": "[24,24]"},
     "write_an_equation": {"192": "24", "sizes = [0.5, 2.0, 8.0]": "sizes = [0.5, 1.0, 1.5]",
                           "end=8.0": "end=1.5"},
-    "gradients": {'"maxiter": 150': '"maxiter": 2', '"maxiter": 300': '"maxiter": 2'},
+    "gradients": {"iterations=150": "iterations=2", "iterations=300": "iterations=2"},
     "many_runs": {"[96, 96]": "[16, 16]", "3000.0": "30.0", "300.0": "3.0"},
     "a_body": {"[192,96]": "[64,32]", "end=70": "end=2", "every_time=70": "every_time=2", "(64, 64)": "(24, 24)",
                "2, 64, 64": "2, 24, 24", "steps=200": "steps=5", "eta=0.03": "eta=0.1", "edge=0.2": "edge=0.3"},
