@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import jax
@@ -47,26 +47,49 @@ def summed(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
 
     All sums over one grid are one loop over what they are made of, and one all-reduce.
     """
+    return _added_up(sums, dtype, lambda grid, densities: _sums_of_lines(densities).sum(axis=range(1, grid.dimensions)))
+
+
+def summed_by_device(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
+    """As `summed`, without the all-reduce: arrays `(devices,)` of each device's own sums, split over the devices."""
+    return _added_up(sums, dtype, lambda grid, densities: _by_device(_sums_of_lines(densities), grid))
+
+
+def _added_up(
+    sums: Sequence[ModeSum], dtype: Any, values_of: Callable[[Grid, Sequence[Density]], Iterable[Array]]
+) -> list[Array]:
+    """The values of sums over modes, from those of what each has of one grid."""
     totals = [jnp.zeros((), dtype)] * len(sums)
     for grid in dict.fromkeys(grid for asked in sums for grid in asked):
         holding = [i for i, asked in enumerate(sums) if grid in asked]
-        for i, value in zip(holding, _summed([sums[i][grid] for i in holding]), strict=True):
+        for i, value in zip(holding, values_of(grid, [sums[i][grid] for i in holding]), strict=True):
             totals[i] = totals[i] + value
     return totals
 
 
-def _summed(densities: Sequence[Density]) -> list[Array]:
-    """The sum of each density.
+def _by_device(lines: Array, grid: Grid) -> Array:
+    """Sums of lines `(sum, ky, kz)` as sums of what each device holds, `(sum, devices)`."""
+    splits = (grid.layout.slabs, grid.layout.pencils)[: lines.ndim - 1]
+    sides = [side for length, parts in zip(lines.shape[1:], splits, strict=False) for side in (parts, length // parts)]
+    split = lines.reshape(len(lines), *sides, *lines.shape[1 + len(splits) :])
+    own = [1 + 2 * i for i in range(len(splits))]  # axes of devices
+    return split.sum(axis=[axis for axis in range(1, split.ndim) if axis not in own]).reshape(len(lines), -1)
+
+
+def _sums_of_lines(densities: Sequence[Density]) -> Array:
+    """The sums of each density along the lines of its last axis, `(density, ky, kz)`.
 
     XLA makes one loop of a reduction of several arrays, and computes them in it. The sum of a single array is a library
     call of its CPU backend, for which the array is written out first: 3 to 4 times slower at 64³ and 128³. So the two
-    parts of a single density are reduced beside each other. Lines of kx come first, whose sums are then added: sums of
-    sums lose less to round-off.
+    parts of a single density are reduced beside each other. Sums of sums lose less to round-off than one sum does.
+
+    The lines are one array, which makes one all-reduce of what is summed on. XLA's CPU backend carries out an
+    all-reduce of several arrays one after the other, and the devices wait for each other at each.
     """
     if len(densities) == 1:
         one, other = _along_lines(densities[0])
-        return [jnp.sum(one + other)]
-    return [jnp.sum(line) for line in _along_lines(tuple(one + other for one, other in densities))]
+        return (one + other)[None]
+    return jnp.stack(_along_lines(tuple(one + other for one, other in densities)))
 
 
 @jax.custom_jvp

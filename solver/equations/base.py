@@ -18,9 +18,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_product, mean_square
+from solver.diagnostics import mean_square
+from solver.diagnostics.mode_sums import product
 from solver.equations.beside import BESIDE, fields_alone
-from solver.equations.budget import Budget, Changes, columns
+from solver.equations.budget import Budget, Changes, columns, rates_of_sums
 from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.equations.kicks import with_work_of_kicks
@@ -47,7 +48,7 @@ class Equation(Reporting):
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
             states and random numbers are the loop's: they lie in the run's `State` and its checkpoints.
         energy_budget: whether a run integrates what changes the equation's energies. Costs a sum over the modes per
-            evaluation of N, and the memory of one more field.
+            evaluation of N, an all-reduce per step, and the memory of one more field.
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
     """
 
@@ -129,22 +130,13 @@ class Equation(Reporting):
         By default ⟨u · change⟩ for the linear part, the rest, and the forcing. The run integrates the rates with the
         fields; series.csv has the integrals since its start. All-reduces only.
         """
-        return {
-            column: {
-                "linear": self.power(fields, changes.linear, name),
-                "nonlinear": self.power(fields, changes.nonlinear, name),
-                **self.power_of_forcing(fields, changes, name),
-            }
+        causes = {"linear": changes.linear, "nonlinear": changes.nonlinear, "forcing": changes.forcing}
+        power = lambda name, change: product(self.counted(name, fields[name]), change[name], self.grid_of(name))  # noqa: E731
+        budget = {
+            column: {cause: power(name, change) for cause, change in causes.items() if name in change}
             for column, name in self._budgeted()
         }
-
-    def power(self, fields: Fields, change: Fields, name: str) -> Array:
-        """⟨u · change⟩ of one field: what a change [u/time] adds to ½⟨|u|²⟩ per time."""
-        return mean_product(self.counted(name, fields[name]), change[name], self.grid_of(name))
-
-    def power_of_forcing(self, fields: Fields, changes: Changes, name: str) -> dict[str, Array]:
-        """The entry `forcing` of a field's budget; empty for a field without forcing."""
-        return {"forcing": self.power(fields, changes.forcing, name)} if name in changes.forcing else {}
+        return rates_of_sums(budget, changes, self.grid.dtype)
 
     def _budgeted(self) -> list[tuple[str, str]]:
         """Column and field of each energy that has a budget."""
@@ -271,4 +263,8 @@ def _outline(fields: Any) -> str:
 @compiled
 def _budget_rates(equation: Any, fields: Fields, causes: dict[str, Fields]) -> dict[str, Array]:
     """Rates of the integrals that a run keeps, by column."""
-    return columns(with_work_of_kicks(equation, equation.budget(fields, Changes(**causes))))
+    return columns(
+        with_work_of_kicks(
+            equation, equation.budget(fields, Changes(causes["linear"], causes["nonlinear"], causes["forcing"]))
+        )
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.diagnostics.mode_sums import ModeSum, summed, summed_by_device
 from solver.equations.beside import BUDGET
 from solver.operators import Fields
 
@@ -23,11 +25,21 @@ class Changes:
         linear: L u.
         nonlinear: N(u, t), without forcing.
         forcing: of the fields that are forced.
+        by_device: whether rates may be arrays `(devices,)` that add up to them (`diagnostics.mode_sums`): devices then
+            add up once in a step, and not for each of its evaluations.
     """
 
     linear: Fields
     nonlinear: Fields
     forcing: Fields
+    by_device: bool = False
+
+
+def rates_of_sums(budget: Mapping[str, Mapping[str, ModeSum]], changes: Changes, dtype: Any) -> Budget:
+    """The rates that sums over modes stand for, all in one loop; by device if the changes say so."""
+    add_up = summed_by_device if changes.by_device else summed
+    values = iter(add_up([asked for causes in budget.values() for asked in causes.values()], dtype))
+    return {energy: {cause: next(values) for cause in causes} for energy, causes in budget.items()}
 
 
 def columns(budget: Budget) -> dict[str, Array]:
@@ -42,9 +54,36 @@ def imbalance(energy: str, start: float, now: float, integrals: Mapping[str, Any
     return (now - start - sum(causes)) / (largest or 1.0)
 
 
-def stacked(budget: Mapping[str, Any]) -> Array:
-    """One array of a budget's columns, in the order of their names, which stands beside the fields."""
-    return jnp.stack([jnp.asarray(budget[name]) for name in sorted(budget)])
+def stacked(budget: Mapping[str, Any], shape: Sequence[int] = ()) -> Array:
+    """One array of a budget's columns, in the order of their names, which stands beside the fields.
+
+    Args:
+        budget: by column.
+        shape: of a column: `()` for numbers, or `(devices,)` for arrays that add up to them. Numbers among these belong
+            to the first device.
+    """
+    rows = [jnp.asarray(budget[name]) for name in sorted(budget)]
+    return jnp.stack([row if row.shape == tuple(shape) else _by_device(row, *shape) for row in rows])
+
+
+def _by_device(numbers: Array, devices: int) -> Array:
+    """Arrays `(…, devices)` that add up to the numbers."""
+    return jnp.pad(numbers[..., None], [*[(0, 0)] * numbers.ndim, (0, devices - 1)])
+
+
+def split_by_device(entries: Any, devices: int) -> Any:
+    """Fields or a stepper's history, with each budget in them as arrays `(column, devices)` that add up to it."""
+    return _in_budgets(lambda numbers: _by_device(numbers, devices), entries)
+
+
+def added_up(entries: Any) -> Any:
+    """Inverse of `split_by_device`. One all-reduce."""
+    return _in_budgets(lambda rows: rows.sum(axis=-1), entries)
+
+
+def _in_budgets(change: Callable[[Array], Array], entries: Any) -> Any:
+    is_budget = lambda path: any(getattr(key, "key", None) == BUDGET for key in path)  # noqa: E731
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: change(leaf) if is_budget(path) else leaf, entries)
 
 
 def with_budget(fields: Fields, budget: Mapping[str, Any]) -> Fields:

@@ -99,9 +99,10 @@ class Driven(eqx.Module):
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
         if BUDGET not in fields:
             return total
-        changes = Changes(self.equation.linear().apply(fields_alone(own)), nonlinear, forces)
+        by_device = fields[BUDGET].shape[1:]
+        changes = Changes(self.equation.linear().apply(fields_alone(own)), nonlinear, forces, bool(by_device))
         rates = columns(with_work_of_kicks(self.equation, self.equation.budget(own, changes)))
-        return {**total, BUDGET: stacked(rates).astype(fields[BUDGET].dtype)}
+        return {**total, BUDGET: stacked(rates, by_device).astype(fields[BUDGET].dtype)}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
         """What each forcing adds to u_t; a forcing with `needs_change` is given what else changes its field."""

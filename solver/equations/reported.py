@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.diagnostics import co_spectrum
 from solver.diagnostics.mode_sums import ModeSum, plus, product, summed
 from solver.equations.base import Equation
-from solver.equations.budget import Budget, Changes
+from solver.equations.budget import Budget, Changes, rates_of_sums
 from solver.equations.evaluated import AtPoints, GridModes, Rows
 from solver.equations.reporting import squares_of_fields, vector_fields
 from solver.operators import Fields
@@ -97,8 +97,7 @@ class Reported(Equation):
                     budget[name]["nonlinear"] = plus(budget[name]["nonlinear"], other, -1)
             if any(self._holds(square, changes.forcing) for square in energy.squares):
                 budget[name]["forcing"] = power(forced)
-        values = iter(summed([asked for causes in budget.values() for asked in causes.values()], self.grid.dtype))
-        return {name: {label: next(values) for label in causes} for name, causes in budget.items()}
+        return rates_of_sums(budget, changes, self.grid.dtype)
 
     @staticmethod
     def _holds(square: Square, names: Mapping[str, Any]) -> bool:

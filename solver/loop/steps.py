@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
+from solver.diagnostics.mode_sums import product, summed
 from solver.equations.beside import fields_alone
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.controls import Attempt, StepControl
@@ -204,7 +204,7 @@ def towards(target: Pair, t: Pair, proposed: Any) -> tuple[Any, Pair, Any, Any]:
 
 
 def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) -> Array:
-    """Largest over the fields of ‖e‖/S. All-reduces only.
+    """Largest over the fields of ‖e‖/S. One all-reduce, or two where real and complex fields are mixed.
 
     ‖·‖ is the root mean square over the box. S is ‖u‖ before or after the step, whichever is larger, or what the
     equation's `error_scales` make of it, and at least a millionth of the largest S: without such a floor a field that
@@ -219,17 +219,15 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
     their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
     """
     names = list(fields_alone(error))
-
-    def norm(fields: Fields, name: str) -> Array:
-        square = mean_square(fields[name], equation.grid_of(name))
-        # the derivative of a root at 0 is none
-        return jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))
-
-    own = {name: jnp.maximum(norm(before, name), norm(after, name)) for name in names}
-    scales = equation.error_scales(own)
+    squared = lambda u, name: product(u[name], u[name], equation.grid_of(name))  # noqa: E731
+    squares = summed([squared(u, name) for u in (error, before, after) for name in names], equation.grid.dtype)
+    # the derivative of a root at 0 is none
+    norms = iter([jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square))) for square in squares])
+    of_error, of_before, of_after = ({name: next(norms) for name in names} for _ in range(3))
+    scales = equation.error_scales({name: jnp.maximum(of_before[name], of_after[name]) for name in names})
     least = FLOOR * jnp.max(jnp.stack([scales[name] for name in names]))
     sizes = {name: jnp.maximum(scales[name], least) for name in names}
-    return jnp.max(jnp.stack([norm(error, name) / jnp.where(sizes[name] > 0, sizes[name], 1) for name in names]))
+    return jnp.max(jnp.stack([of_error[name] / jnp.where(sizes[name] > 0, sizes[name], 1) for name in names]))
 
 
 def all_finite(fields: Fields) -> Array:

@@ -16,6 +16,7 @@ from jax.typing import ArrayLike
 
 from solver.discovery import ClassName, modules
 from solver.equations.base import Equation
+from solver.equations.budget import added_up, split_by_device
 from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem
 from solver.grid import Storage
@@ -182,8 +183,9 @@ class Stepper(eqx.Module):
         Every step of every method ends here, with the kicks of forcings that are white in time, and so that no state
         leaves its manifold (`equations.manifold`).
         """
+        fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
-        fields, history = self.advance(equation, fields, history, t, dt, coefficients)
+        fields, history = added_up(self.advance(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history
 
@@ -191,8 +193,9 @@ class Stepper(eqx.Module):
         self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
         """As `step`, with the error estimate of `advance_with_error` as a third value."""
+        fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
-        fields, history, error = self.advance_with_error(equation, fields, history, t, dt, coefficients)
+        fields, history, error = added_up(self.advance_with_error(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history, error
 

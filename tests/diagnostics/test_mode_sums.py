@@ -1,13 +1,18 @@
 """Sums over modes, several in one pass: values, derivatives, round-off, members, and what is compiled."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import collectives
 
 import solver as sw
-from solver.diagnostics.mode_sums import plus, product, summed
+from solver.diagnostics.mode_sums import plus, product, summed, summed_by_device
 from solver.equations.budget import Changes
+from solver.loop import FixedStep
+from solver.loop.steps import trace_advance
 
 
 def coefficients(grid, components, seed):
@@ -29,6 +34,30 @@ def test_sums_are_means_over_points(shape):
     known = by_points(a_hat, b_hat, grid), by_points(a_hat, a_hat, grid)
     np.testing.assert_allclose(sums, [known[0], known[0] - 3 * known[1], 0, known[1]], rtol=1e-12)
     np.testing.assert_allclose(summed([one], grid.dtype), [known[0]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("split", [None, (4, 2)], ids=["slabs", "pencils"])
+@pytest.mark.parametrize("shape", [(20, 24), (16, 24, 20)], ids=str)
+def test_sums_of_each_device_add_up_and_send_nothing(shape, split):
+    if split and len(shape) == 2:
+        pytest.skip("pencils need three dimensions")
+    grid = sw.Grid(shape, mesh=sw.device_mesh(shape=split))
+    a_hat, b_hat = coefficients(grid, 2, 1), coefficients(grid, 2, 2)
+    asked = lambda add_up, a, b: add_up([product(a, b, grid), product(a, a, grid)], grid.dtype)  # noqa: E731
+    by_device = lambda a, b: asked(summed_by_device, a, b)  # noqa: E731
+    assert collectives(by_device, a_hat, b_hat) == {}
+    found, whole = jax.jit(by_device)(a_hat, b_hat), asked(summed, a_hat, b_hat)
+    assert [rates.shape for rates in found] == [(8,), (8,)]
+    np.testing.assert_allclose([float(rates.sum()) for rates in found], whole, rtol=1e-12)
+    assert all(np.ptp(rates) > 0 for rates in found)
+
+
+def test_devices_add_up_once_in_a_step():
+    """However many evaluations it has: the six rates of the four are one array."""
+    flow, stepper = sw.equations.Vorticity(sw.Grid((16, 16), mesh=sw.device_mesh([0, 1])), 0.1), sw.steppers.IFRK4()
+    state = sw.initial_state(flow, stepper, sw.sample(lambda x, y: jnp.cos(x) * jnp.cos(y), flow.grid))
+    program = trace_advance(flow, stepper, state, FixedStep(0.01)).lower().compile().as_text()
+    assert [shape for shape in re.findall(r"= (.*) all-reduce\(", program) if "f64" in shape] == ["f64[6]{0}"]
 
 
 def test_sums_over_modes_of_two_kinds_of_fields_add_up():
