@@ -13,7 +13,8 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 
-Density: TypeAlias = tuple[Array, Array]  # of each stored mode, from real and from imaginary parts; they add up
+Term: TypeAlias = tuple[Any, Array, Array]  # weight · (from real parts + from imaginary parts) of each stored mode
+Density: TypeAlias = tuple[Term, ...]  # terms that add up
 ModeSum: TypeAlias = Mapping[Grid, Density]  # a sum that is not worked out yet: over the modes of each of these grids
 
 
@@ -29,16 +30,14 @@ def product(a_hat: Array, b_hat: Array, grid: Grid, weight: ArrayLike = 1) -> Mo
     # component by component: XLA sums over a leading axis 4 times slower on CPUs
     real = sum(a.real * b.real for a, b in zip(a_hat, b_hat, strict=True))
     imaginary = sum(a.imag * b.imag for a, b in zip(a_hat, b_hat, strict=True))
-    weight = weight * grid.mode_weights()
-    return {grid: (weight * real, weight * imaginary)}
+    return {grid: ((weight * grid.mode_weights(), real, imaginary),)}
 
 
 def plus(a: ModeSum, b: ModeSum, factor: ArrayLike = 1) -> ModeSum:
     """a + factor · b."""
     total = dict(a)
-    for grid, (real, imaginary) in b.items():
-        here = total.get(grid, (0, 0))
-        total[grid] = here[0] + factor * real, here[1] + factor * imaginary
+    for grid, terms in b.items():
+        total[grid] = (*total.get(grid, ()), *((factor * weight, *parts) for weight, *parts in terms))
     return total
 
 
@@ -87,9 +86,12 @@ def _sums_of_lines(densities: Sequence[Density]) -> Array:
     all-reduce of several arrays one after the other, and the devices wait for each other at each.
     """
     if len(densities) == 1:
-        one, other = _along_lines(densities[0])
-        return (one + other)[None]
-    return jnp.stack(_along_lines(tuple(one + other for one, other in densities)))
+        real = sum(weight * part for weight, part, _ in densities[0])
+        imaginary = sum(weight * part for weight, _, part in densities[0])
+        return sum(_along_lines((real, imaginary)))[None]
+    # a sum of weights times products: where several sums have a product in common it is made once
+    whole = lambda terms: sum(weight * (real + imaginary) for weight, real, imaginary in terms)  # noqa: E731
+    return jnp.stack(_along_lines(tuple(map(whole, densities))))
 
 
 @jax.custom_jvp

@@ -21,6 +21,7 @@ from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
+from solver.products import times
 
 
 class Prepared(eqx.Module):
@@ -237,7 +238,7 @@ def _concrete(cls: Any) -> list[Any]:
 
 def axpy(a: ArrayLike, x: Fields, y: Fields) -> Fields:
     """y + a x, field by field."""
-    return {name: y[name] + a * x[name] for name in y}
+    return {name: y[name] + times(a, x[name]) for name in y}
 
 
 def fractions(*words: str) -> tuple[Fraction, ...]:

@@ -100,7 +100,7 @@ def test_the_laminar_flow_and_the_power_that_it_is_given(make_grid, case):
     change = flow.at_step({"velocity": ()}, (), 0).nonlinear({"velocity": still}, 0.0)["velocity"]
     moved = flow.linear().apply({"velocity": still})["velocity"] + change
     assert float(jnp.max(jnp.abs(moved))) < 1e-14
-    power = flow.power({"velocity": still}, {"velocity": rate * still}, "velocity")
+    power = sw.diagnostics.mean_product(still, rate * still, flow.grid)
     assert float(power) == pytest.approx(square / rate, rel=1e-12)
 
 
