@@ -74,6 +74,14 @@ def test_a_branch_goes_on_with_time_and_forcing(first, capsys):
     assert f"branch of:   {first / 'first'}, step 2" in capsys.readouterr().out
 
 
+def test_a_branch_whose_exchanges_are_rounded_otherwise_says_so(first):
+    assert main(["resume", "first", "--branch", "rounded", "time.end=0.15", "devices.exchange_precision=float16"]) == 0
+    assert main(["resume", "first", "--branch", "same", "time.end=0.15"]) == 0
+    words = "comes from exchanges in the grid's precision; this run goes on with exchanges in float16 on 2 devices"
+    assert (first / "rounded" / "log.txt").read_text().count(words) == 1
+    assert "comes from" not in (first / "same" / "log.txt").read_text()
+
+
 def test_a_branch_takes_another_stepper_and_resolution_and_continues(first, capsys):
     changes = ["grid.shape=[12, 10]", "time.stepper=sbdf2", "time.step=0.02", "equation.viscosity=0.1"]
     code, errors = said(capsys, "resume", "first", *changes)
