@@ -49,6 +49,8 @@ def derived_fields(snapshot: Snapshot) -> dict[str, DerivedField]:
             made |= _of_scalar(snapshot, name, variable.units)
     if whole and equation_name(run_table(snapshot.path)) == "vorticity" and "vorticity" in snapshot.variables:
         made |= _of_vorticity(snapshot)
+    if whole and len(snapshot.axes) == 3 and {"velocity", "buoyancy"} <= snapshot.variables.keys():
+        made |= _of_stratified_flow(snapshot)
     if "log_density" in snapshot.variables:
         made["density"] = DerivedField(lambda cut: [cut.values("log_density")], lambda s: [np.exp(s)], "density")
     for stem in wavefunctions(snapshot):
@@ -191,6 +193,25 @@ def _of_vorticity(snapshot: Snapshot) -> dict[str, DerivedField]:
         "velocity": DerivedField(velocity, lambda *u: u, "length/time", ("x", "y")),
         "speed": DerivedField(velocity, lambda *u: [_norm(u)], "length/time"),
     }
+
+
+def _of_stratified_flow(snapshot: Snapshot) -> dict[str, DerivedField]:
+    """Potential vorticity q = (ω + f ẑ)·∇(b + N² z) [1/time³], where N is known; ideal flow carries it along.
+
+    Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), 4.5.
+    """
+    table = run_table(snapshot.path)
+    frequency, f = parameter(table, "buoyancy_frequency"), parameter(table, "rotation") or 0.0
+    if frequency is None:
+        return {}
+
+    def combined(*parts: np.ndarray) -> list[np.ndarray]:
+        *terms, b_x, b_y, b_z = parts
+        x, y, z = _differences(*terms)
+        return [x * b_x + y * b_y + (z + f) * (b_z + frequency**2)]
+
+    linear = lambda cut: [*_curl_terms(cut, "velocity"), *cut.gradient("buoyancy")]  # noqa: E731
+    return {"potential_vorticity": DerivedField(linear, combined, "1/time^3")}
 
 
 def _of_stem(quantity: str, stem: str, snapshot: Snapshot) -> str:

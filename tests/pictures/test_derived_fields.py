@@ -77,6 +77,27 @@ def test_a_flow_in_a_plane_has_its_velocity_of_the_vorticity(tmp_path):
     np.testing.assert_allclose(gradient[0].values.mean(axis=1), -2 * np.sin(2 * x), atol=2e-3)  # of cos 2x, after 0.02
 
 
+def test_potential_vorticity_is_that_of_the_whole_buoyancy(tmp_path):
+    """(ω + f ẑ)·∇(b + N² z), at the points of the start, by hand."""
+    grid = sw.Grid((12, 12, 12), mesh=sw.device_mesh([0]))
+    equation = sw.equations.Boussinesq(grid, 0.01, 0.01, buoyancy_frequency=2.0, rotation=3.0)
+    start = {
+        "velocity": sw.sample(lambda x, y, z: (jnp.sin(z), jnp.sin(x), 0 * x), grid),
+        "buoyancy": sw.sample(lambda x, y, z: (0.5 * jnp.cos(x + z),), grid),
+    }
+    state = sw.initial_state(equation, sw.steppers.IFRK2(), start)
+    outputs = [sw.outputs.Snapshots(every_steps=1)]
+    sw.run(equation, sw.steppers.IFRK2(), state, end=0.01, step=0.01, directory=tmp_path / "run", outputs=outputs)
+    (tmp_path / "run" / "config.toml").write_text("[equation]\nbuoyancy_frequency = 2.0\nrotation = 3.0\n")
+    snapshot = read_snapshot(list_snapshots(tmp_path / "run" / "snapshots")[0])
+    (panel,) = of(snapshot, "potential_vorticity", plane="xz", at=0.0)
+    x, _, z = np.meshgrid(*snapshot.axes.values(), indexing="ij")
+    slope = -0.5 * np.sin(x + z)
+    expected = (3.0 + np.cos(x)) * (slope + 4.0)  # of ω = (0, cos z, cos x)
+    assert panel.units == "1/time^3"
+    np.testing.assert_allclose(panel.values, expected[:, 0], atol=1e-12)
+
+
 def test_a_wavefunction_is_drawn_by_density_and_phase(tmp_path):
     grid = sw.Grid((16, 8), dealias="none", mesh=sw.device_mesh([0]))
     equation, stepper = sw.equations.GrossPitaevskii(grid), sw.steppers.Strang()
