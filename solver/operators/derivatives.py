@@ -13,7 +13,7 @@ from jaxtyping import Array, Complex, Inexact
 
 from solver.grid import Grid
 from solver.mesh import on_gpu
-from solver.products import times, times_i
+from solver.products import products_for, times
 
 
 @partial(jax.jit, static_argnames="grid")
@@ -27,7 +27,7 @@ def gradient(f_hat: Complex[Array, ...], grid: Grid) -> Complex[Array, "d ..."]:
     Returns:
         `(d, *f_hat.shape)` [f/length], split as `f_hat` is. No communication.
     """
-    return jnp.stack([times_i(times(k, f_hat)) for k in grid.derivative_wavenumbers()])
+    return jnp.stack([1j * k * f_hat for k in grid.derivative_wavenumbers()])
 
 
 @partial(jax.jit, static_argnames="grid")
@@ -45,7 +45,7 @@ def divergence(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, ...
         ValueError: the number of components is not the number of dimensions.
     """
     _check_vector(u_hat, grid)
-    return times_i(sum(times(k, u) for k, u in zip(grid.derivative_wavenumbers(), u_hat, strict=True)))
+    return 1j * sum(k * u for k, u in zip(grid.derivative_wavenumbers(), u_hat, strict=True))
 
 
 @partial(jax.jit, static_argnames="grid")
@@ -65,12 +65,11 @@ def curl(u_hat: Complex[Array, "d ..."], grid: Grid) -> Complex[Array, "c ..."]:
     _check_vector(u_hat, grid)
     if grid.dimensions == 2:
         kx, ky = grid.derivative_wavenumbers()
-        return times_i(times(kx, u_hat[1]) - times(ky, u_hat[0]))[None]
+        return 1j * (kx * u_hat[1] - ky * u_hat[0])[None]
     if grid.dimensions == 3:
         kx, ky, kz = grid.derivative_wavenumbers()
         u, v, w = u_hat
-        across = [(ky, w, kz, v), (kz, u, kx, w), (kx, v, ky, u)]
-        return jnp.stack([times_i(times(k, b) - times(q, a)) for k, b, q, a in across])
+        return 1j * jnp.stack([ky * w - kz * v, kz * u - kx * w, kx * v - ky * u])
     raise ValueError("curl of a one-dimensional field: two or three dimensions are needed")
 
 
@@ -96,9 +95,10 @@ def project_solenoidal(u_hat: Inexact[Array, "d ..."], grid: Grid) -> Inexact[Ar
     wavenumbers = grid.derivative_wavenumbers()
     k2 = sum(k * k for k in map(jnp.asarray, wavenumbers))
     parts = components(u_hat)
-    k_dot_u = sum(times(k, u) for k, u in zip(wavenumbers, parts, strict=True))
-    pressure = _over(jnp.where(k2 == 0, 1, k2), k_dot_u, grid)
-    return jnp.stack([u - times(k, pressure) for k, u in zip(wavenumbers, parts, strict=True)])
+    with products_for(grid.mesh):
+        k_dot_u = sum(times(k, u) for k, u in zip(wavenumbers, parts, strict=True))
+        pressure = _over(jnp.where(k2 == 0, 1, k2), k_dot_u, grid)
+        return jnp.stack([u - times(k, pressure) for k, u in zip(wavenumbers, parts, strict=True)])
 
 
 def components(u: Array) -> list[Array]:

@@ -21,7 +21,7 @@ from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
-from solver.products import times
+from solver.products import products_for, times
 
 
 class Prepared(eqx.Module):
@@ -186,7 +186,8 @@ class Stepper(eqx.Module):
         """
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
-        fields, history = added_up(self.advance(equation, fields, history, t, dt, coefficients))
+        with products_for(equation.grid.mesh):
+            fields, history = added_up(self.advance(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history
 
@@ -196,7 +197,9 @@ class Stepper(eqx.Module):
         """As `step`, with the error estimate of `advance_with_error` as a third value."""
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
-        fields, history, error = added_up(self.advance_with_error(equation, fields, history, t, dt, coefficients))
+        with products_for(equation.grid.mesh):
+            after = self.advance_with_error(equation, fields, history, t, dt, coefficients)
+        fields, history, error = added_up(after)
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history, error
 
