@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from solver.products import times, times_i
-
 
 @dataclass(frozen=True)
 class Turned:
@@ -34,8 +32,8 @@ class Turned:
     @property
     def whole(self) -> Any:
         """The value with its i."""
-        value = self.value if _is_one(self.scale) else times(self.scale, self.value)
-        return times_i(value) if self.by_i else value
+        value = self.value if _is_one(self.scale) else self.scale * self.value
+        return 1j * value if self.by_i else value
 
     def __add__(self, other: Any) -> Turned:
         self, other = self.scaled(), Turned.of(other).scaled()
@@ -63,7 +61,7 @@ class Turned:
         if not (_is_one(self.scale) and _is_one(other.scale)):
             self, other = (self, other) if _is_one(self.scale) else (other, self)
             self, other = self.scaled() * Turned(other.scale), Turned(other.value, other.by_i)
-        product = Turned(times(self.value, other.value), self.by_i is not other.by_i)
+        product = Turned(self.value * other.value, self.by_i is not other.by_i)
         return -product if self.by_i and other.by_i else product
 
     __rmul__ = __mul__
@@ -87,7 +85,7 @@ class Turned:
 
     def scaled(self) -> Turned:
         """The same with its scale multiplied in."""
-        return self if _is_one(self.scale) else Turned(times(self.scale, self.value), self.by_i)
+        return self if _is_one(self.scale) else Turned(self.scale * self.value, self.by_i)
 
 
 def _is_one(scale: Any) -> bool:

@@ -18,7 +18,6 @@ from jaxtyping import Array
 
 from solver.operators.phi import phi_functions, phi_matrices
 from solver.operators.rotation import Rotation
-from solver.products import times
 
 Fields: TypeAlias = dict[str, Array]  # coefficients `(component, *modes)` by field name
 
@@ -118,7 +117,7 @@ class Matrix(LinearOperator):
 
     def apply(self, fields: Fields) -> Fields:
         x = self._stacked(fields)
-        rows = [sum(times(self.entries[i, j], x[j]) for j in range(len(x))) for i in range(len(x))]
+        rows = [sum(self.entries[i, j] * x[j] for j in range(len(x))) for i in range(len(x))]
         return self._unstacked(jnp.stack(rows), fields)
 
     def exp(self, t: ArrayLike) -> Matrix:
@@ -210,7 +209,7 @@ def _names_of(part: Any) -> tuple[str, ...]:
 
 
 def _times(entry: Any, field: Array) -> Array:
-    return entry.apply(field) if isinstance(entry, Rotation) else times(entry, field)
+    return entry.apply(field) if isinstance(entry, Rotation) else entry * field
 
 
 def _weighted(terms: Sequence[Array], weights: Sequence[float]) -> Array:

@@ -21,7 +21,6 @@ from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
-from solver.products import products_for, times
 
 
 class Prepared(eqx.Module):
@@ -186,8 +185,7 @@ class Stepper(eqx.Module):
         """
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
-        with products_for(equation.grid.mesh):
-            fields, history = added_up(self.advance(equation, fields, history, t, dt, coefficients))
+        fields, history = added_up(self.advance(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history
 
@@ -197,9 +195,7 @@ class Stepper(eqx.Module):
         """As `step`, with the error estimate of `advance_with_error` as a third value."""
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
-        with products_for(equation.grid.mesh):
-            after = self.advance_with_error(equation, fields, history, t, dt, coefficients)
-        fields, history, error = added_up(after)
+        fields, history, error = added_up(self.advance_with_error(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
         return equation.to_manifold(fields), history, error
 
@@ -241,7 +237,7 @@ def _concrete(cls: Any) -> list[Any]:
 
 def axpy(a: ArrayLike, x: Fields, y: Fields) -> Fields:
     """y + a x, field by field."""
-    return {name: y[name] + times(a, x[name]) for name in y}
+    return {name: y[name] + a * x[name] for name in y}
 
 
 def fractions(*words: str) -> tuple[Fraction, ...]:
