@@ -7,37 +7,17 @@ python benchmarks/energy_budget.py 2 512 --rounds 30 --steps 8
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 
-import numpy as np
-from harness import TWO_DEVICES
-from navier_stokes import eddies
+from navier_stokes import stepping
 
 
 def measured(dimensions: int, n: int, rounds: int, steps: int) -> dict[bool, list[float]]:
     """Milliseconds per step of each round, in chunks of `steps` steps, by whether the budget is integrated."""
-    os.environ |= TWO_DEVICES
-    from solver.cluster import keep_freed_memory
-
-    keep_freed_memory()
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    import solver as sw
-    from solver.loop import FixedStep, StepLimits, advance_donating, device_state
-
-    grid = sw.Grid((n,) * dimensions, mesh=sw.device_mesh())
-    equation = sw.equations.NavierStokes if dimensions == 3 else sw.equations.Vorticity
-    start = sw.initial.TaylorGreen()(grid) if dimensions == 3 else sw.sample(eddies, grid)
-    stepper, ready = sw.steppers.IFRK4(), {}
+    ready = {}
     for budget in (True, False):
-        flow = equation(grid, viscosity=1e-2, energy_budget=budget)
-        state = device_state(sw.initial_state(flow, stepper, start))
-        advance = lambda state, count, flow=flow: jax.block_until_ready(  # noqa: E731
-            advance_donating(flow, stepper, FixedStep(1e-3), state, StepLimits(np.int64(count), state.t))[0]
-        )
+        state, _, advance = stepping((n,) * dimensions, dimensions == 2, energy_budget=budget)
         ready[budget] = [advance, advance(state, 1)]
     times: dict[bool, list[float]] = {True: [], False: []}
     for i in range(rounds):

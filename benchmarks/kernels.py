@@ -7,16 +7,13 @@ python benchmarks/kernels.py 2 512 --steps 20 --budget
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from harness import TWO_DEVICES
-from navier_stokes import eddies
+from navier_stokes import DEVICES, stepping
 
 IN_TRANSFORM = "tmp_xla_computation"  # how XLA names what a partitioned operation is made of
 KINDS = {
@@ -31,30 +28,17 @@ KINDS = {
 
 def profiled(dimensions: int, n: int, steps: int, budget: bool) -> tuple[float, Counter[str]]:
     """Milliseconds of a step by the clock, and of its kernels by kind, both by device."""
-    os.environ |= TWO_DEVICES
-    from solver.cluster import keep_freed_memory
-
-    keep_freed_memory()
+    state, program, advance = stepping((n,) * dimensions, dimensions == 2, energy_budget=budget)
     import jax
 
-    import solver as sw
-    from solver.loop import FixedStep, StepLimits, advance_donating, device_state
-
-    grid = sw.Grid((n,) * dimensions, mesh=sw.device_mesh())
-    equation = sw.equations.NavierStokes if dimensions == 3 else sw.equations.Vorticity
-    start = sw.initial.TaylorGreen()(grid) if dimensions == 3 else sw.sample(eddies, grid)
-    flow, stepper = equation(grid, viscosity=1e-2, energy_budget=budget), sw.steppers.IFRK4()
-    state = device_state(sw.initial_state(flow, stepper, start))
-    given = lambda state, count: (flow, stepper, FixedStep(1e-3), state, StepLimits(np.int64(count), state.t))  # noqa: E731
-    program = advance_donating.lower(*given(state, 1)).compile().as_text()
-    advance = lambda state, count: jax.block_until_ready(advance_donating(*given(state, count))[0])  # noqa: E731
+    text = program().as_text()
     state = advance(state, steps)
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             advance(state, steps)
         events = _events(jax.profiler.ProfileData.from_file(str(next(Path(folder).rglob("*.xplane.pb")))))
-    per_step = 1 / (steps * grid.mesh.size)
-    where = dict(re.findall(r"%([\w.-]+) = .*?metadata=\{op_name=\"([^\"]*)\"", program))
+    per_step = 1 / (steps * DEVICES)
+    where = dict(re.findall(r"%([\w.-]+) = .*?metadata=\{op_name=\"([^\"]*)\"", text))
     loops = re.compile(r"(while|call|conditional)[.\d]*$")
     kinds: Counter[str] = Counter()
     for name, milliseconds in events:

@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import PEER_SCRIPTS, TWO_DEVICES, Program, alternate, columns, machine, peer, two_ranks
 
+DEVICES = 2  # of TWO_DEVICES
 BASE = {2: "fluidsim ns2d, RK4, 2 ranks, fftw1d", 3: "fluidsim ns3d, RK4, 2 ranks"}
 VARIANTS = {
     3: {
@@ -65,6 +68,40 @@ def others(dimensions: int) -> list[Program]:
 
 def child(dimensions: int, kind: str, n: int, steps: int) -> dict[str, float]:
     """In this process: milliseconds per step, in compiled chunks as `slabwave run` makes them; words per point."""
+    engine, fields = "shard_map" if kind == "shard_map" else "slabwave", 1 if kind == "separate" else "auto"
+    state, program, advance = stepping(
+        (n,) * dimensions, kind.startswith("vorticity"), precision="float32" if kind.endswith("float32") else "float64",
+        energy_budget=not kind.endswith("no-budget"), engine=engine, fields=fields,
+    )  # fmt: skip
+    memory = program().memory_analysis()
+    state = advance(state, 1)
+    times = []
+    chunk = math.ceil(steps / 4)
+    for _ in range(12):
+        began = time.perf_counter()
+        state = advance(state, chunk)
+        times.append(1e3 * (time.perf_counter() - began) / chunk)
+    held = (memory.argument_size_in_bytes + memory.temp_size_in_bytes) * DEVICES
+    return {"step": statistics.median(times), "words": held / (4 if kind.endswith("float32") else 8) / n**dimensions}
+
+
+def stepping(
+    shape: tuple[int, ...],
+    vorticity: bool,
+    *,
+    precision: str = "float64",
+    energy_budget: bool = True,
+    engine: str = "slabwave",
+    fields: Any = "auto",
+) -> tuple[Any, Callable[[], Any], Callable[[Any, int], Any]]:
+    """A flow stepped by IFRK4 on two virtual devices, in compiled chunks as `slabwave run` makes them.
+
+    To be called before JAX is used.
+
+    Returns:
+        The state at the start; what compiles the program; and what advances a state by so many steps and waits for it.
+    """
+    os.environ |= TWO_DEVICES
     from solver.cluster import keep_freed_memory
 
     keep_freed_memory()
@@ -73,27 +110,15 @@ def child(dimensions: int, kind: str, n: int, steps: int) -> dict[str, float]:
     import solver as sw
     from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 
-    precision = "float32" if kind.endswith("float32") else "float64"
-    grid = sw.Grid((n,) * dimensions, mesh=sw.device_mesh(), precision=precision)
-    engine, fields = "shard_map" if kind == "shard_map" else "slabwave", 1 if kind == "separate" else "auto"
+    grid = sw.Grid(shape, mesh=sw.device_mesh(), precision=precision)
+    equation = sw.equations.Vorticity if vorticity else sw.equations.NavierStokes
     method = sw.fft.Method(engine, fields=fields)
-    equation = sw.equations.Vorticity if kind.startswith("vorticity") else sw.equations.NavierStokes
-    flow = equation(grid, viscosity=1e-2, method=method, energy_budget=not kind.endswith("no-budget"))
-    stepper = sw.steppers.IFRK4()
-    start = sw.sample(eddies, grid) if kind.startswith("vorticity") else sw.initial.TaylorGreen()(grid)
+    flow, stepper = equation(grid, viscosity=1e-2, method=method, energy_budget=energy_budget), sw.steppers.IFRK4()
+    start = sw.sample(eddies, grid) if vorticity else sw.initial.TaylorGreen()(grid)
     state = device_state(sw.initial_state(flow, stepper, start))  # as a run carries it
     given = lambda state, n: (flow, stepper, FixedStep(1e-3), state, StepLimits(np.int64(n), state.t))  # noqa: E731
-    memory = advance_donating.lower(*given(state, 1)).compile().memory_analysis()
-    advance = lambda state, n: jax.block_until_ready(advance_donating(*given(state, n))[0])  # noqa: E731
-    state = advance(state, 1)
-    times = []
-    chunk = math.ceil(steps / 4)
-    for _ in range(12):
-        began = time.perf_counter()
-        state = advance(state, chunk)
-        times.append(1e3 * (time.perf_counter() - began) / chunk)
-    held = (memory.argument_size_in_bytes + memory.temp_size_in_bytes) * grid.mesh.size
-    return {"step": statistics.median(times), "words": held / grid.dtype.itemsize / n**dimensions}
+    program = lambda: advance_donating.lower(*given(state, 1)).compile()  # noqa: E731
+    return state, program, lambda state, n: jax.block_until_ready(advance_donating(*given(state, n))[0])
 
 
 def eddies(x: Any, y: Any) -> Any:
