@@ -18,13 +18,13 @@ class Mpi:
 
     Args:
         name: of its wheel and folder.
-        library: file name of its MPI library.
+        soname: file name of its MPI library.
         options: that its launcher needs here: few cores, and tests that run as root.
         stop: the signal that its launcher hands on to the processes; Open MPI's ends them at once on SIGTERM.
     """
 
     name: str
-    library: str
+    soname: str
     options: tuple[str, ...]
     stop: str
 
@@ -38,7 +38,7 @@ class Mpi:
 
     def what_is_missing(self) -> str | None:
         """Why it cannot start anything here; None if it can."""
-        if not (self.folder / "lib" / self.library).exists():
+        if not (self.folder / "lib" / self.soname).exists():
             return f"no {self.name} in {self.folder} (make .mpi/ready)"
         return None if importlib.util.find_spec("mpi4py") else "mpi4py is not installed"
 
@@ -53,7 +53,7 @@ class Mpi:
             "PYTHONPATH": str(ROOT),
             "PATH": f"{self.mpiexec.parent}:{os.environ['PATH']}",
             "LD_LIBRARY_PATH": str(library),
-            "MPI4PY_LIBMPI": str(library / self.library),
+            "MPI4PY_LIBMPI": str(library / self.soname),
         }
 
     def start(
