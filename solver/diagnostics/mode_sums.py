@@ -68,11 +68,10 @@ def _added_up(
 
 def _by_device(lines: Array, grid: Grid) -> Array:
     """Sums of lines `(sum, ky, kz)` as sums of what each device holds, `(sum, devices)`."""
-    splits = (grid.layout.slabs, grid.layout.pencils)[: lines.ndim - 1]
-    sides = [side for length, parts in zip(lines.shape[1:], splits, strict=False) for side in (parts, length // parts)]
-    split = lines.reshape(len(lines), *sides, *lines.shape[1 + len(splits) :])
-    own = [1 + 2 * i for i in range(len(splits))]  # axes of devices
-    return split.sum(axis=[axis for axis in range(1, split.ndim) if axis not in own]).reshape(len(lines), -1)
+    slabs, pencils = grid.layout.slabs, grid.layout.pencils
+    rows, columns = (*lines.shape[1:], 1, 1)[:2]
+    blocks = lines.reshape(len(lines), slabs, rows // slabs, pencils, columns // pencils)
+    return blocks.sum(axis=(2, 4)).reshape(len(lines), -1)
 
 
 def _sums_of_lines(densities: Sequence[Density]) -> Array:

@@ -63,17 +63,17 @@ def stacked(budget: Mapping[str, Any], shape: Sequence[int] = ()) -> Array:
             to the first device.
     """
     rows = [jnp.asarray(budget[name]) for name in sorted(budget)]
-    return jnp.stack([row if row.shape == tuple(shape) else _by_device(row, *shape) for row in rows])
+    return jnp.stack([row if row.shape == tuple(shape) else _of_first_device(row, *shape) for row in rows])
 
 
-def _by_device(numbers: Array, devices: int) -> Array:
-    """Arrays `(…, devices)` that add up to the numbers."""
+def _of_first_device(numbers: Array, devices: int) -> Array:
+    """Arrays `(…, devices)` that add up to the numbers, which the first device has."""
     return jnp.pad(numbers[..., None], [*[(0, 0)] * numbers.ndim, (0, devices - 1)])
 
 
 def split_by_device(entries: Any, devices: int) -> Any:
     """Fields or a stepper's history, with each budget in them as arrays `(column, devices)` that add up to it."""
-    return _in_budgets(lambda numbers: _by_device(numbers, devices), entries)
+    return _in_budgets(lambda numbers: _of_first_device(numbers, devices), entries)
 
 
 def added_up(entries: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -183,21 +183,30 @@ class Stepper(eqx.Module):
         Every step of every method ends here, with the kicks of forcings that are white in time, and so that no state
         leaves its manifold (`equations.manifold`).
         """
-        fields, history = split_by_device((fields, history), equation.grid.layout.devices)
-        equation = equation.starting(fields, t)
-        fields, history = added_up(self.advance(equation, fields, history, t, dt, coefficients))
-        fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
-        return equation.to_manifold(fields), history
+        return self._completed(self.advance, equation, fields, history, t, dt, coefficients)
 
     def step_with_error(
         self, equation: Any, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: Any
     ) -> Any:
         """As `step`, with the error estimate of `advance_with_error` as a third value."""
+        return self._completed(self.advance_with_error, equation, fields, history, t, dt, coefficients)
+
+    @staticmethod
+    def _completed(
+        method: Callable[..., Any],
+        equation: Any,
+        fields: Fields,
+        history: Any,
+        t: ArrayLike,
+        dt: ArrayLike,
+        coefficients: Any,
+    ) -> Any:
+        """What a method gives, devices having added up the budget, after the kicks and on the manifold."""
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
-        fields, history, error = added_up(self.advance_with_error(equation, fields, history, t, dt, coefficients))
+        fields, history, *error = added_up(method(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
-        return equation.to_manifold(fields), history, error
+        return equation.to_manifold(fields), history, *error
 
 
 def _kicks_in(coefficients: Any, equation: Any, dt: ArrayLike) -> Any:
