@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from solver.config.checksum import checksum
 from solver.config.ensemble import EnsembleSection, member_name, with_values
 from solver.config.entry import Entry, Schema
 from solver.config.errors import ConfigError
@@ -25,7 +26,7 @@ from solver.config.sections import (
     TimeSection,
     WrittenEquation,
 )
-from solver.config.source import Source, file_checksum
+from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
@@ -378,7 +379,7 @@ def _with_checksum(parameters: dict[str, Any], entry: Entry) -> dict[str, Any]:
     if "sha256" not in entry.parameters or parameters.get("sha256"):
         return parameters
     try:
-        return {**parameters, "sha256": file_checksum(Path(parameters["path"]))}
+        return {**parameters, "sha256": checksum(Path(parameters["path"]))}
     except OSError:
         return parameters  # the class says what is wrong with the file
 

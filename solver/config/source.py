@@ -13,12 +13,6 @@ SHORT = 12  # digits of the checksum in the name of a copy
 COPY = re.compile(rf"-([0-9a-f]{{{SHORT}}})\.py(?=:|$)")
 
 
-def file_checksum(path: Path) -> str:
-    """SHA-256 of a file's contents."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 @dataclass(frozen=True)
 class Source:
     """A user's file as it was read.

@@ -9,12 +9,12 @@ from typing import Any
 
 import h5py
 
+from solver.config.checksum import checksum
 from solver.dataset.file_faults import file_faults
 from solver.dataset.making import STATS
 from solver.dataset.manifest import NAME, read_manifest
 from solver.dataset.statistics import stats_text
 from solver.io import read_hdf5
-from solver.io.files import checksum
 from solver.outputs.well import PARTS
 
 

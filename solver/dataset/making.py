@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from solver.config import ConfigError
+from solver.config.checksum import checksum
 from solver.dataset.layout import create_layout
 from solver.dataset.manifest import manifest_of, read_manifest, write_manifest
 from solver.dataset.plan import DataSet, Trajectory
 from solver.dataset.states import States, check_alike, read_states
 from solver.dataset.statistics import stats_text
 from solver.io import make_folder, write_text
-from solver.io.files import checksum, partial_path, publish
+from solver.io.files import partial_path, publish
 from solver.io.hdf5 import new_hdf5
 from solver.outputs.well import PARTS
 

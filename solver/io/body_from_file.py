@@ -9,7 +9,8 @@ import equinox as eqx
 import numpy as np
 
 from solver.bodies.sampled import Sampled, from_image
-from solver.config.source import SHORT, file_checksum
+from solver.config.checksum import checksum
+from solver.config.source import SHORT
 from solver.io.hdf5 import dataset, read_hdf5
 
 
@@ -38,7 +39,7 @@ class BodyFromFile(Sampled):
                 given = dataset(file, self.dataset)[...]
         except ValueError as error:
             raise ValueError(f"path: {error}") from None
-        if self.sha256 and (found := file_checksum(Path(self.path))) != self.sha256:
+        if self.sha256 and (found := checksum(Path(self.path))) != self.sha256:
             raise ValueError(
                 f"sha256 {self.sha256[:SHORT]}…: {self.path} has other contents, {found[:SHORT]}…, which makes other "
                 "physics; the file as it was is needed, or, for a branch, an empty sha256"

@@ -22,9 +22,10 @@ import jax
 import numpy as np
 
 from solver.cluster import Agreement, in_group_of, is_first, own_group
+from solver.config.checksum import checksum
 from solver.grid import Grid, Storage
 from solver.io import shared_file
-from solver.io.files import checksum, make_folder, partial_path, publish, sync, write_text
+from solver.io.files import make_folder, partial_path, publish, sync, write_text
 from solver.io.hdf5 import new_hdf5
 from solver.io.host import host_copy
 from solver.io.leaves import Leaf, leaves_of

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from pathlib import Path
 
 PARTIAL = ".partial"
-PART = 2**24  # bytes that are read at once
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -126,16 +124,6 @@ def append_line(path: Path, line: str, *, to_disk: bool = True) -> None:
         if path.exists():
             os.truncate(path, before)
         raise disk_error(path, error, len(line) + 1) from error
-
-
-def checksum(path: Path, size: int | None = None) -> str:
-    """SHA-256 of a file's bytes, or of its first `size` bytes."""
-    digest, left = hashlib.sha256(), path.stat().st_size if size is None else size
-    with path.open("rb") as file:
-        while left > 0 and (part := file.read(min(left, PART))):
-            digest.update(part)
-            left -= len(part)
-    return digest.hexdigest()
 
 
 def duration(seconds: float) -> str:

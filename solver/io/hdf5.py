@@ -18,7 +18,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from solver.io.files import checksum, disk_error
+from solver.config.checksum import checksum
+from solver.io.files import disk_error
 
 # metadata with checksums, which HDF5 1.10 and all later versions can read
 FORMAT: dict[str, Any] = {"libver": ("v110", "v110")}

@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import jax
 
+from solver.assemble import run
 from solver.discovery import concrete_classes
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
 from solver.loop import step_control
 from solver.mesh import device_mesh
+from solver.outputs import Checkpoints
 from solver.simulation import Simulation
 from solver.steppers.base import Stepper
 from solver.steppers.start import initial_state
 from solver.steppers.state import State
+
+STEPS_BETWEEN = 200  # checkpoints: some minutes of the largest case, 256³ on two cores
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,11 @@ class Case(ABC):
 
     Args:
         quick: whether to run the small version, which takes seconds and has wider tolerances.
+        output: directory for checkpoints, from which a case that was stopped goes on; None to keep nothing.
     """
 
     quick: bool = True
+    output: Path | None = None
 
     name: ClassVar[str]
     about: ClassVar[str]
@@ -64,6 +71,10 @@ class Case(ABC):
     @abstractmethod
     def run(self) -> list[Finding]:
         """Compute the case on all devices of this process, and compare with known values."""
+
+    def directory(self, flow: str) -> Path | None:
+        """Where the states of one of the case's flows are kept; None if they are not."""
+        return None if self.output is None else self.output / self.name / ("quick" if self.quick else "full") / flow
 
 
 def cases() -> dict[str, type[Case]]:
@@ -83,9 +94,18 @@ def states(
     times: list[float],
     *,
     seed: int | None = None,
+    directory: Path | None = None,
     **control: Any,
 ) -> list[State]:
-    """States at the given times, in their order; include time 0 to get the first state."""
+    """States at the given times, in their order; include time 0 to get the first state.
+
+    With a directory, the way to each time is a run in a folder of its own, and one that is there goes on.
+
+    Raises:
+        BlowUp: the solution stopped being finite.
+        ConfigError: a folder holds a run of other physics.
+        StoppedEarly: by a signal, with a checkpoint written.
+    """
     simulation = Simulation(
         equation=equation,
         stepper=stepper,
@@ -97,7 +117,13 @@ def states(
     reached = []
     for time in times:
         if time > float(state.t):
-            *_, state = replace(simulation, end=time).states(state)
+            if directory is None:
+                *_, state = replace(simulation, end=time).states(state)
+            else:
+                state = run(
+                    equation, stepper, state, end=time, control=simulation.control, resume=True,
+                    directory=directory / f"to_{time:.10g}", outputs=[Checkpoints(every_steps=STEPS_BETWEEN, keep=2)],
+                )  # fmt: skip
         reached.append(state)
     return reached
 

@@ -32,12 +32,13 @@ class DecayIn2D(Case):
         findings = []
         ideal = Vorticity(grid)
         field = start(grid, ideal.fields["vorticity"], jax.random.key(1))
-        first, last = (series_of(ideal, s) for s in states(ideal, IFRK4(), field, [0.0, end / 4], step=0.25 / n))
+        reached = states(ideal, IFRK4(), field, [0.0, end / 4], step=0.25 / n, directory=self.directory("inviscid"))
+        first, last = (series_of(ideal, state) for state in reached)
         for name in ("energy", "enstrophy"):
             drift = last[name] / first[name] - 1
             findings.append(Finding(f"change of {name} without viscosity, t = {end / 4:g}", drift, 0.0, 1e-8, exact))
         viscous = Vorticity(grid, viscosity=2e-3)
-        *_, state = states(viscous, IFRK4(), field, [end], step=0.25 / n)
+        [state] = states(viscous, IFRK4(), field, [end], step=0.25 / n, directory=self.directory("viscous"))
         lost = float(state.budget["energy_from_viscosity"])
         energy = series_of(viscous, state)["energy"]
         before = float(state.energies["energy"])
@@ -60,13 +61,13 @@ class OrszagTangVortex(Case):
         exact = "exact: Orszag & Tang, J. Fluid Mech. 90 (1979) 129"
         start = {"velocity": OrszagTang()(grid), "magnetic_field": OrszagTang(magnetic=True)(grid)}
         ideal = MHD(grid, viscosity=0.0, resistivity=0.0)
-        first, last = states(ideal, IFRK4(), start, [0.0, end], step=0.2 / n)
+        first, last = states(ideal, IFRK4(), start, [0.0, end], step=0.2 / n, directory=self.directory("ideal"))
         before, after = _ideal(first.field, ideal), _ideal(last.field, ideal)
         findings = [Finding("energy at the start, ½⟨u² + b²⟩", before[0], 1.0, 1e-12, exact)]
         for name, a, b in zip(("energy", "cross helicity"), before, after, strict=True):
             findings.append(Finding(f"change of the {name} without dissipation, t = {end:g}", b - a, 0.0, 1e-8, exact))
         real = MHD(grid, viscosity=0.02, resistivity=0.02)
-        *_, state = states(real, IFRK4(), start, [end], step=0.2 / n)
+        [state] = states(real, IFRK4(), start, [end], step=0.2 / n, directory=self.directory("dissipative"))
         row = series_of(real, state)
         lost = sum(float(value) for value in state.budget.values())
         energies = sum(float(value) for value in state.energies.values())
@@ -101,7 +102,8 @@ class ForcedTurbulence(Case):
         grid = Grid((n, n, n), mesh=mesh_for(n))
         flow = NavierStokes(grid, viscosity=viscosity, forcing=ConstantPower(power=power))
         start = RandomPhase(energy=0.5, peak=2.0)(grid, flow.fields["velocity"], jax.random.key(2))
-        early, late = states(flow, IFRK4(), start, [settled, end], seed=0, cfl=0.6)
+        directory = self.directory("flow")
+        early, late = states(flow, IFRK4(), start, [settled, end], seed=0, cfl=0.6, directory=directory)
         span = end - settled
         given, taken = (
             (float(late.budget[name]) - float(early.budget[name])) / span
@@ -122,7 +124,7 @@ class ForcedTurbulence(Case):
         forcing = ConstantPower(power=0.1, low=1.0, high=1.5)
         flow = NavierStokes(grid, viscosity=0.02, forcing=forcing, energy_budget=False)
         start = RandomPhase(energy=0.5, peak=2.0)(grid, flow.fields["velocity"], jax.random.key(2))
-        *_, state = states(flow, IFRK4(), start, [350.0], cfl=0.6)
+        [state] = states(flow, IFRK4(), start, [350.0], cfl=0.6, directory=self.directory("long"))
         by_modes = float(mean_square(state.field["velocity"], grid))
         at_points = float(jnp.mean(jnp.sum(flow.to_physical(state.field)["velocity"] ** 2, axis=0)))
         return [

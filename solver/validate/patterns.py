@@ -29,7 +29,8 @@ class Coarsening(Case):
         mixture = CahnHilliard(grid, mobility=1.0, gradient_energy=1.0, energy_budget=False)
         start = Noise(background=0.0, amplitude=0.1)(grid, mixture.fields["c"], jax.random.key(3))
         sizes = []
-        for state in states(mixture, ETDRK2(), start, [float(t) for t in times], step=0.25):
+        directory = self.directory("mixture")
+        for state in states(mixture, ETDRK2(), start, [float(t) for t in times], step=0.25, directory=directory):
             sizes.append(series_of(mixture, state)["domain_size"])
         source = "Lifshitz & Slyozov, J. Phys. Chem. Solids 19 (1961) 35; Zhu et al., Phys. Rev. E 60 (1999) 3564"
         slope = float(np.polyfit(np.log(times), np.log(sizes), 1)[0])
@@ -55,7 +56,10 @@ class FuzzySoliton(Case):
         psi = start(grid, equation.fields["wavefunction"], jax.random.key(0))
         density = lambda values: jnp.abs(values) ** 2  # noqa: E731
         times = [0.0, *np.linspace(end / 2, end, 41)]
-        first, *later = states(equation, Strang(), psi, [float(t) for t in times], step=0.0032 * core_radius**2)
+        first, *later = states(
+            equation, Strang(), psi, [float(t) for t in times], step=0.0032 * core_radius**2,
+            directory=self.directory("soliton"),
+        )  # fmt: skip
         start_density = np.asarray(density(first.field["wavefunction"][0]))
         mean = np.mean([np.asarray(density(s.field["wavefunction"][0])) for s in later], axis=0)
         along = mean[n // 2 :, n // 2, n // 2]

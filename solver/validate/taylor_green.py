@@ -41,12 +41,12 @@ class TaylorGreen1600(Case):
     about: ClassVar[str] = "decay of the Taylor–Green vortex at Re = 1600"
 
     def run(self) -> list[Finding]:
-        n, step = (64, 0.02) if self.quick else (256, 0.005)
+        n, step = (64, 0.02) if self.quick else (256, 0.008)
         times = [1.0, 2.0] if self.quick else list(PUBLISHED)
         grid = Grid((n, n, n), mesh=mesh_for(n))
         flow = NavierStokes(grid, viscosity=1 / 1600, energy_budget=False)
         findings = []
-        for state in states(flow, IFRK4(), TaylorGreen()(grid), times, step=step):
+        for state in states(flow, IFRK4(), TaylorGreen()(grid), times, step=step, directory=self.directory("flow")):
             findings += _compared(flow, state)
         return findings
 

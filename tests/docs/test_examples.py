@@ -66,11 +66,52 @@ def test_every_picture_is_shown():
         assert f"{path.relative_to(ROOT / 'docs').as_posix()})" in shown, path.name
 
 
-def test_the_figures_of_the_readme_stand_in_the_records_that_it_names():
+# rows of the README's table, and the rows of a record that they quote
+QUOTED = {
+    "real transform, all modes": ("fft", ("slabwave, all modes",)),
+    "two-thirds of the modes": ("fft", ("slabwave, two-thirds",)),
+    "step of Navier–Stokes, its energy budget with it": (
+        "navier_stokes", ("slabwave, IFRK4", "slabwave vorticity, IFRK4"),
+    ),
+    "without the budget": (
+        "navier_stokes", ("slabwave, IFRK4, no energy budget", "slabwave vorticity, IFRK4, no energy budget"),
+    ),
+    "in single precision": ("navier_stokes", ("slabwave, IFRK4, float32", "slabwave vorticity, IFRK4, float32")),
+}  # fmt: skip
+
+
+def test_each_ratio_of_the_readme_is_that_of_its_program_and_size_in_the_record():
     section = (ROOT / "README.md").read_text().partition("## How fast")[2].partition("## How sure")[0]
-    names = re.findall(r"\(benchmarks/(\w+\.md)\)", section)
-    records = " ".join((ROOT / "benchmarks" / name).read_text() for name in names)
-    figures = re.findall(r"\d\.\d+", section)
-    assert len(figures) > 10
-    for figure in figures:
-        assert re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", records), figure
+    head, _, *rows = [_cells(line) for line in section.splitlines() if line.startswith("|")]
+    assert {row[0].partition(":")[0] for row in rows} == QUOTED.keys()
+    for label, *quoted in rows:
+        record, programs = QUOTED[label.partition(":")[0]]
+        measured = _ratios((ROOT / "benchmarks" / f"{record}.md").read_text())
+        for size, cell in zip(head[1:], quoted, strict=True):
+            known = [", ".join(measured[size, program]) for program in programs if (size, program) in measured]
+            assert [cell] == (known or [""]), (label, size)
+
+
+def _ratios(record):
+    """By size and program what stands in the columns `ratio` of a record's tables.
+
+    The size is that of the column before, or of the section.
+    """
+    found, section, columns = {}, "", {}
+    for line in record.splitlines():
+        if line.startswith("## "):
+            section = line.removeprefix("## ")
+        cells = _cells(line)
+        if cells[0] == "program":
+            sizes = [re.match(r"\d+[²³]|", cell).group() or section for cell in cells]
+            columns = {i: sizes[i - 1] for i, cell in enumerate(cells) if cell == "ratio"}
+        elif line.startswith("| ") and columns:
+            for i, size in columns.items():
+                found.setdefault((size, cells[0]), []).append(cells[i])
+        elif not line.startswith("|"):
+            columns = {}
+    return found
+
+
+def _cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]

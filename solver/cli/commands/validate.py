@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 from solver.cli.codes import FAILED, FINISHED
 from solver.config import ConfigError, nearest
@@ -12,14 +13,20 @@ OVERRIDES = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`[NAME …] [--quick]`, and the devices."""
+    """`[NAME …] [--quick] [--output DIR]`, and the devices."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases (default: all)")
     parser.add_argument("--quick", action="store_true", help="small versions, which take two minutes in all")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="where long cases keep checkpoints; they go on from those there"
+    )
     parser.add_argument("--platform", default="auto", choices=("auto", "cpu", "gpu", "tpu"), help="as devices.platform")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a table; returns 1 if a number is not what it must be."""
+    """Print a table; returns 1 if a number is not what it must be.
+
+    With `--output` the log of the runs is printed as they go on, and each case has a table of its own.
+    """
     import jax
 
     from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
@@ -33,13 +40,14 @@ def run(options: argparse.Namespace) -> int:
     cores = available_cores(os.environ, Launch("validate"))
     set_up_jax(options.platform, cores if forced_cpu_devices(os.environ) is None else None)
     jax.config.update("jax_enable_x64", True)
-    print("".join(HEAD), end="", flush=True)
-    failed, seconds = 0, []
+    failed, seconds = 0, list[str]()
     for name in options.names or known:
-        findings, took = judge(known[name](options.quick))
+        findings, took = judge(known[name](options.quick, options.output))
         failed += sum(not finding.holds for finding in findings)
-        seconds.append(f"{name} {took:.0f} s")
+        if options.output is not None or not seconds:
+            print("".join(HEAD), end="")
         print("\n".join(table(name, findings)), flush=True)
+        seconds.append(f"{name} {took:.0f} s")
     installation = f"jax {jax.__version__}, {len(jax.devices())} × {jax.devices()[0].device_kind}"
     print(f"\n{'quick' if options.quick else 'full'} versions; {installation}; {', '.join(seconds)}")
     return FAILED if failed else FINISHED
