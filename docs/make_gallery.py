@@ -172,7 +172,7 @@ def make(entry: Entry, *, drawn: bool) -> None:
         with style(entry.view):
             figure.savefig(entry.picture, dpi=dpi)
         with Image.open(entry.picture) as picture:
-            few = picture.convert("RGB").quantize(200, dither=Image.Dither.NONE)
+            few = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         few.save(entry.picture, optimize=True)
         if entry.picture.stat().st_size < LARGEST:
             break
