@@ -17,14 +17,8 @@ from solver.config.parameters import (
     parameters_of as parameters_of,
 )
 from solver.config.physics import changed_physics as changed_physics
-from solver.config.runfile import (
-    SECTIONS as SECTIONS,
-    WRITTEN as WRITTEN,
-    Config as Config,
-    Named as Named,
-    load as load,
-    parse as parse,
-)
+from solver.config.resolved import SECTIONS as SECTIONS, WRITTEN as WRITTEN, Config as Config, Named as Named
+from solver.config.runfile import load as load, parse as parse
 from solver.config.sections import (
     STALL_SECONDS as STALL_SECONDS,
     DevicesSection as DevicesSection,

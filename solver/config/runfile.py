@@ -1,14 +1,12 @@
-"""Reads a run file into a resolved and validated `Config`, and writes it as TOML."""
+"""Reads a run file into a resolved and validated `Config`."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import tomli_w
 
 from solver.config.checksum import checksum
 from solver.config.ensemble import EnsembleSection, member_name, with_values
@@ -17,6 +15,7 @@ from solver.config.errors import ConfigError
 from solver.config.messages import nearest
 from solver.config.parameters import table_model
 from solver.config.renamed import drop_foreign_keys
+from solver.config.resolved import SECTIONS, WRITTEN, WRITTEN_BY_DEFAULT, Config, Named
 from solver.config.sections import (
     DevicesSection,
     GridSection,
@@ -26,15 +25,9 @@ from solver.config.sections import (
     TimeSection,
     WrittenEquation,
 )
-from solver.config.source import Source
 from solver.config.toml import apply_override, read_toml
 
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
-WRITTEN = "written"  # name of an equation that is given as text
-SECTIONS = (
-    "title", "reference", "ensemble", "grid", "equation", "initial", "forcing", "body", "sponge", "time", "devices",
-    "random", "output",
-)  # fmt: skip
 SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other section names classes
     "ensemble": EnsembleSection,
     "grid": GridSection,
@@ -42,172 +35,6 @@ SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other
     "devices": DevicesSection,
     "random": RandomSection,
 }
-WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
-
-
-@dataclass(frozen=True)
-class Named:
-    """A class that a run file names, and its parameters."""
-
-    name: str
-    parameters: dict[str, Any]
-    entry: Entry = field(compare=False, repr=False)
-    key: str = field(default="name", compare=False, repr=False)  # of the name in its table; empty if none stands there
-
-    @property
-    def cls(self) -> Any:
-        """The class; the package's own classes are imported at the first use."""
-        return self.entry.cls
-
-    @property
-    def source(self) -> Source | None:
-        """The user's file that defines it, if any."""
-        return self.entry.source
-
-    def make(self, *arguments: Any, **also: Any) -> Any:
-        """An object of the class."""
-        return self.cls(*arguments, **self.entry.arguments(self.parameters), **also)
-
-    @property
-    def described(self) -> str:
-        """File and class, for messages; of a text, the file with its functions."""
-        if self.source is None:
-            return self.name
-        return str(self.source.path) if self.name == WRITTEN else f"{self.source.path}: {self.cls.__name__}"
-
-    def to_table(self) -> dict[str, Any]:
-        """The table in the form of TOML."""
-        named = {self.key: self.name} if self.key else {}
-        return {**named, **_plain(self.parameters)}
-
-
-@dataclass(frozen=True)
-class Config:
-    """A run file with its overrides, validated, with all defaults filled in.
-
-    `initial` and `forcing` are by field, `bodies`, `sponges` and `outputs` by name. `known` lists all kinds of outputs
-    that the run file could name. `dropped` has a line for each section in which an override of its name dropped keys.
-    With an `ensemble` the rest is that of its first member, but for the directory; `members` are the run files of all,
-    and `bounds` those between which they lie, by what each has of its own; `member` reads the run file of one, by
-    ensemble and number.
-    """
-
-    heading: Heading
-    grid: GridSection
-    equation: Named
-    initial: Mapping[str, Named]
-    forcing: Mapping[str, Named]
-    bodies: Mapping[str, Named]
-    sponges: Mapping[str, Named]
-    time: TimeSection
-    stepper: Named
-    devices: DevicesSection
-    random: RandomSection
-    directory: str
-    outputs: Mapping[str, Named]
-    ensemble: EnsembleSection | None = None
-    members: tuple[Config, ...] = field(default=(), compare=False, repr=False)
-    bounds: Mapping[str, Config] = field(default_factory=dict, compare=False, repr=False)
-    member: Callable[[EnsembleSection, int], Config] | None = field(default=None, compare=False, repr=False)
-    known: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
-    dropped: tuple[str, ...] = field(default=(), compare=False, repr=False)
-
-    @property
-    def known_outputs(self) -> tuple[Any, ...]:
-        """Classes of all known kinds of outputs."""
-        return tuple(entry.cls for entry in self.known)
-
-    @property
-    def title(self) -> str:
-        """Title of the run."""
-        return self.heading.title
-
-    @property
-    def reference(self) -> str:
-        """Publication of the case."""
-        return self.heading.reference
-
-    @property
-    def dealias(self) -> str:
-        """The dealiasing rule, which decides which modes are kept."""
-        assert self.grid.dealias is not None  # filled in by `parse`
-        return self.grid.dealias
-
-    def key_of(self, section: str, field: str) -> str:
-        """The key of a field's table: `initial` if there is one field, `initial.FIELD` if there are several."""
-        return section if len(self.initial) == 1 else f"{section}.{field}"
-
-    @property
-    def named(self) -> list[Named]:
-        """Everything that the run file names."""
-        by_name = (self.initial, self.forcing, self.bodies, self.sponges, self.outputs)
-        return [self.equation, self.stepper, *(named for section in by_name for named in section.values())]
-
-    @property
-    def sources(self) -> list[Source]:
-        """Users' files that the run needs."""
-        files = {named.source.copy_name: named.source for named in self.named if named.source is not None}
-        return [files[name] for name in sorted(files)]
-
-    @property
-    def imported(self) -> list[str]:
-        """A line for each Python file and module that was imported for the run."""
-        files = [f"{source.path} was imported; {source.copy_name} is its copy" for source in self.sources]
-        modules = {n.name.rpartition(":")[0] for n in self.named if n.source is None and ":" in n.name}
-        return [*files, *(f"the module {name} was imported" for name in sorted(modules))]
-
-    def drawn_again(self, attempts: Mapping[int, int]) -> Config:
-        """The same ensemble with other draws for some members.
-
-        Args:
-            attempts: how often each of these members was drawn again, by its number.
-        """
-        assert self.ensemble is not None
-        assert self.member is not None
-        ensemble, members = self.ensemble.drawn_again(attempts), list(self.members)
-        for number in attempts.keys() & range(len(members)):
-            members[number] = self.member(ensemble, number)
-        return replace(self, ensemble=ensemble, members=tuple(members))
-
-    def to_toml(self) -> str:
-        """The resolved run file."""
-        table = self.to_table()
-        return tomli_w.dumps({key: table[key] for key in SECTIONS if key in table})
-
-    def to_table(self) -> dict[str, Any]:
-        """The table of the run file. An equation of one field has `[initial]`, one of several has `[initial.FIELD]`."""
-        outputs = {name: _plain(output.parameters) for name, output in self.outputs.items()}
-        switched_off = {name: False for name in WRITTEN_BY_DEFAULT if name not in outputs}
-        table = {
-            **self.heading.to_table(),
-            **({} if self.ensemble is None else {"ensemble": self.ensemble.to_table()}),
-            "grid": self.grid.to_table(),
-            "equation": self.equation.to_table(),
-            "initial": self._by_field(self.initial),
-            "time": self.time.to_table(),
-            "devices": self.devices.to_table(),
-            "random": self.random.to_table(),
-            "output": {"directory": self.directory, **switched_off, **outputs},
-        }
-        also = {"forcing": self._by_field(self.forcing)} if self.forcing else {}
-        for section, named in (("body", self.bodies), ("sponge", self.sponges)):
-            tables = {name: one.to_table() for name, one in named.items()}
-            also |= {section: tables.get(section, tables)} if tables else {}
-        return table | also
-
-    def _by_field(self, section: Mapping[str, Named]) -> dict[str, Any]:
-        tables = {name: named.to_table() for name, named in section.items()}
-        return tables if len(self.initial) > 1 else next(iter(tables.values()))
-
-
-def _plain(value: Any) -> Any:
-    """A value in the form of TOML: without None, and with lists for tuples."""
-    if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items() if v is not None}
-    return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-# ---- reading ----------------------------------------------------------------------------------------------------
 
 
 def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Config:

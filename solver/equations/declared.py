@@ -9,8 +9,9 @@ from jax.typing import ArrayLike
 
 from solver.equations.field import Field
 from solver.written.matrices import without_divergence
-from solver.written.text import Text, without_unknowns
+from solver.written.text import Text
 from solver.written.tree import WrittenError
+from solver.written.worked import without_unknowns
 
 
 def declare_parameters(cls: type[Any], parent: type[Any]) -> None:

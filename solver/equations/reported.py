@@ -12,9 +12,10 @@ from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum
 from solver.diagnostics.mode_sums import ModeSum, plus, product, summed
+from solver.equations.at_points import AtPoints
 from solver.equations.base import Equation
 from solver.equations.budget import Budget, Changes, rates_of_sums
-from solver.equations.evaluated import AtPoints, GridModes, Rows
+from solver.equations.in_modes import GridModes, Rows
 from solver.equations.reporting import squares_of_fields, vector_fields
 from solver.operators import Fields
 from solver.written.columns import Column, Part, Values
@@ -23,8 +24,8 @@ from solver.written.energies import Square
 from solver.written.linear import coefficient
 from solver.written.matrices import Linear
 from solver.written.plan import Plan
-from solver.written.text import Worked
 from solver.written.tree import Entry, Name, Node, Slot
+from solver.written.worked import Worked
 
 REDUCED: dict[str, Callable[[Array], Array]] = {"mean": jnp.mean, "max": jnp.max, "min": jnp.min}
 
@@ -61,7 +62,9 @@ class Reported(Equation):
     def _applied(self, linear: Linear, fields: Fields) -> Rows: ...
 
     @abstractmethod
-    def _carried_out(self, plan: Plan[Any], fields: Fields, t: ArrayLike) -> tuple[Rows, Any]: ...
+    def _carried_out(
+        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
+    ) -> tuple[Rows, Any]: ...
 
     @abstractmethod
     def _at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]: ...

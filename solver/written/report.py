@@ -14,8 +14,9 @@ from solver.written.parse import read_line
 from solver.written.plan import Plan
 from solver.written.rates import Unseen
 from solver.written.system import insert
-from solver.written.text import PLANS, Text, Worked
+from solver.written.text import Text
 from solver.written.tree import Line, Negative, Node, Sum
+from solver.written.worked import PLANS, Worked
 
 COUPLED = {
     "nothing": "a number for each mode",

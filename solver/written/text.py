@@ -1,49 +1,24 @@
-"""An equation as its author writes it, and what is derived from it for a number of dimensions."""
+"""An equation as its author writes it."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from solver.written.agreement import is_conserved, refuse_broken_constraints
-from solver.written.arranged import Row
+from solver.written import variants
 from solver.written.canonical import canonical, canonical_table
-from solver.written.columns import Column, Part, column_of, sizes_of, values_of
-from solver.written.elimination import Reduced, reduced
-from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, vector_of
 from solver.written.formula import unicode
-from solver.written.kinds import SCALAR, VECTOR, kind_of
-from solver.written.matrices import Linear, linear_operator, without_divergence
-from solver.written.obstacles import (
-    WORD,
-    Conditions,
-    bare,
-    called,
-    functions_of,
-    scalars,
-    with_penalties,
-    without_penalties,
-)
-from solver.written.optional import lines_without, table_without, without
+from solver.written.kinds import VECTOR, kind_of
+from solver.written.obstacles import WORD, Conditions, scalars
 from solver.written.parse import read_expression, read_line
-from solver.written.plan import Plan, plan_as_written
-from solver.written.rates import Rate, Unseen, rate
-from solver.written.search import cheapest_plan
-from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert, read_system
-from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, Slot, WrittenError
-from solver.written.units import units
-from solver.written.values import apart, is_mixed, refuse_coupling
-from solver.written.vocabulary import EXTREMES, Word, nearest
-
-PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
-    "fewest transforms": lambda less: kept(less, cheapest_plan),
-    "as written": lambda less: plan_as_written(less.rest, less.system.fields, apart(less.system)),
-}
-
+from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
+from solver.written.values import is_mixed
+from solver.written.vocabulary import Word, nearest
+from solver.written.worked import PLANS, Worked, derived_units, work_out
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
 TABLES = (
@@ -161,12 +136,12 @@ class Text:
     @property
     def penalised(self) -> str:
         """The velocity that `penalise` is called of, as text; empty where it is called of none."""
-        return _penalised(self)
+        return variants.penalised(self)
 
     @property
     def without_obstacles(self) -> Text:
         """The text without the terms of bodies and sponges."""
-        return _without_obstacles(self) if self.takes_bodies else self
+        return variants.without_obstacles(self) if self.takes_bodies else self
 
     @property
     def takes_bodies(self) -> bool:
@@ -187,7 +162,7 @@ class Text:
             move: whether some draw the velocity towards another one than zero.
             conditions: scalar, and `fixed` or `sealed`, of what bodies do to scalars.
         """
-        return _with_obstacles(self, dimensions, move, conditions)
+        return variants.with_obstacles(self, dimensions, move, conditions)
 
     @cached_property
     def words(self) -> dict[str, Word]:
@@ -245,11 +220,11 @@ class Text:
 
     def derived_units(self, of_fields: Mapping[str, str]) -> dict[str, str]:
         """Units of parameters, unknowns, energies, columns and invariants, as far as those of the fields tell them."""
-        return dict(_derived_units(self, tuple(of_fields.items())))
+        return dict(derived_units(self, tuple(of_fields.items())))
 
     def without(self, names: frozenset[str]) -> Text:
         """The text without the terms that hold these parameters, and without columns of which nothing is left."""
-        return _without(self, names) if names else self
+        return variants.without_parameters(self, names) if names else self
 
     def in_dimensions(self, dimensions: int, aliases: bool = False) -> Worked:
         """What is derived from the text for so many dimensions of space.
@@ -261,227 +236,12 @@ class Text:
         if self.without_obstacles is not self:
             return self.without_obstacles.in_dimensions(dimensions, aliases)
         as_asked = (self.aliased or not aliases) and not self.is_mixed
-        return _worked(self, dimensions, self.plan if as_asked else "as written")
+        return work_out(self, dimensions, self.plan if as_asked else "as written")
 
     @property
     def is_mixed(self) -> bool:
         """Whether some of its fields are real and some are complex; their transforms are those of the text."""
         return is_mixed(self.system)
-
-
-@dataclass(frozen=True)
-class Worked:
-    """What follows from a text.
-
-    Args:
-        less: the system without its unknowns.
-        linear: L in its plainest form.
-        plan: how N is evaluated.
-        changes: N of each scalar of the fields, in the products of the plan.
-        rate: what a CFL number needs.
-        energies: quadratic forms and what changes them, by name.
-        columns: further columns of the series.
-        invariants: quadratic forms that move between scales, by name.
-        spectra: quadratic forms whose spectra are of interest, by name.
-        vectors: components of further vectors, by name.
-        conserved: what is conserved, as columns of the series are made.
-        sizes: of conserved quantities that may cancel to zero, by name; see `sizes_of`.
-    """
-
-    less: Reduced
-    linear: Linear
-    plan: Plan[Row]
-    changes: Mapping[Node, Node]
-    rate: Rate | Unseen
-    energies: Mapping[str, Energy]
-    columns: Mapping[str, Column]
-    invariants: Mapping[str, tuple[Square, ...]]
-    spectra: Mapping[str, tuple[Square, ...]]
-    vectors: Mapping[str, tuple[Node, ...]]
-    conserved: Mapping[str, Column]
-    sizes: Mapping[str, tuple[Part, ...]]
-
-    @property
-    def plan_to_keep(self) -> str:
-        """The plan as a text that a run keeps; empty for one that the library keeps itself."""
-        return text_to_keep(self.less)
-
-
-def keep_plan(text: str) -> None:
-    """Use a plan that a run keeps from now on, whatever was found here.
-
-    Raises:
-        WrittenError: a text that is no plan.
-    """
-    if keep_to(text):
-        _worked.cache_clear()
-
-
-@cache
-def _penalised(text: Text) -> str:
-    read = [read_line(line, text.words) for line in text.write if WORD in line]
-    found = {node for line in read for node in called(line)}
-    if len(found) > 1:
-        raise min(found, key=repr).place.error("bodies act on one velocity: penalise is called of another one, too")
-    return canonical(found.pop()) if found else ""
-
-
-@cache
-def _without_obstacles(text: Text) -> Text:
-    plain, _ = _without_word(text), _penalised(text)  # which refuses two velocities
-    for line in (read_line(line, text.words) for line in text.write):
-        for scalar, diffusivity in scalars(line):
-            if dict(text.fields).get(canonical(scalar)) != "scalar":
-                raise scalar.place.error("penalise of two things: a scalar field is needed first, and its diffusivity")
-            if alone := sorted(diffusivity.names - plain.system.parameters.keys() - {"pi"}):
-                raise diffusivity.place.error(
-                    f"{alone[0]} in the diffusivity of a scalar at bodies: a number is needed, or a parameter that "
-                    "stands elsewhere, too"
-                )
-    return plain
-
-
-def _without_word(text: Text) -> Text:
-    return replace(text, write=[canonical(without_penalties(read_line(line, text.words))) for line in text.write])
-
-
-@cache
-def _with_obstacles(text: Text, dimensions: int, move: bool, conditions: Conditions) -> Text:
-    lines = [with_penalties(read_line(line, text.words), dimensions, move, conditions) for line in text.write]
-    plain = text.without_obstacles  # whose columns may make sense in fewer dimensions than these functions do
-    return replace(
-        text,
-        write=list(map(canonical, lines)),
-        functions={**dict(text.functions), **functions_of(conditions)},
-        series=_fitting(plain, text.series, dimensions),
-        invariants=None if text.invariants is None else _fitting(plain, text.invariants, dimensions),
-    )
-
-
-@cache
-def without_unknowns(text: Text, dimensions: int) -> Reduced:
-    """A text's system without its unknowns."""
-    return reduced(text.system, dimensions)
-
-
-@cache
-def _worked(text: Text, dimensions: int, plan_name: str) -> Worked:
-    less = without_unknowns(text, dimensions)
-    for name, _ in text.limits:
-        if name not in less.system.parameters:
-            raise WrittenError(f"limits of {name!r}{nearest(name, less.system.parameters)}")
-    without_divergence(less)  # refuses constraints that it does not know
-    refuse_broken_constraints(less)
-    plan = PLANS[plan_name](less)
-    changes = less.changes(plan.rows)
-    densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
-    linear, causes = linear_operator(less), causes_of(less)
-    if text.is_mixed:
-        refuse_coupling(linear, less)
-    forms = {name: quadratic_form(density, less) for name, density in densities.items()}
-    columns: dict[str, Column] = {}
-    series = _fitting(text, text.series, dimensions)
-    for name, column in series.items():
-        columns[name] = column_of(column, less, {*densities, *columns})
-    of_columns = {**densities, **series}
-    conserved: dict[str, str] = dict(text.conserved)
-    sizes = {name: sizes_of(of_columns.get(name, own), less, of_columns) for name, own in conserved.items()}
-    invariants = forms
-    if text.invariants is not None:
-        fitting = _fitting(text, text.invariants, dimensions)
-        invariants = {name: quadratic_form(density, less) for name, density in fitting.items()}
-    return Worked(
-        less=less,
-        linear=linear,
-        plan=plan,
-        changes=changes,
-        rate=_given_rate(text.rate, less, plan) if text.rate else rate(less, _without_bodies(plan), changes),
-        energies={
-            name: energy(form, less, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less)))
-            for name, form in forms.items()
-        },
-        columns=columns,
-        invariants=invariants,
-        spectra={**forms, **{name: quadratic_form(of_columns[name], less) for name in text.spectra}, **invariants},
-        vectors={name: vector_of(vector, less) for name, vector in text.vectors},
-        conserved={name: column_of(own, less, {*densities, *columns}) for name, own in conserved.items()},
-        sizes={name: parts for name, parts in sizes.items() if parts},
-    )
-
-
-def _without_bodies(plan: Plan[Row]) -> Plan[Row]:
-    """A plan whose products hold no bodies, which add to the rate by themselves."""
-    return replace(plan, products=tuple(map(bare, plan.products)))
-
-
-def _fitting(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:
-    """Columns that make sense in so many dimensions; one that makes sense in none stays, and is refused for what it is.
-
-    So a helicity stands beside an enstrophy, which is a scalar in two dimensions alone.
-    """
-    system, names = text.system, {name: SCALAR for name, _ in [*(text.energies or ()), *text.series]}
-
-    def fits(own: str, d: int) -> bool:
-        node = insert(read_expression(own, text.words), system.definitions)
-        try:
-            return kind_of(_without_extremes(node), {**names, **system.kinds}, d, system.functions).order == 0
-        except WrittenError:
-            return False
-
-    others = [d for d in system.dimensions if d != dimensions]
-    left_out = lambda own: not fits(own, dimensions) and any(fits(own, d) for d in others)  # noqa: E731
-    return {name: own for name, own in table if not left_out(own)}
-
-
-def _without_extremes(node: Node) -> Node:
-    """An expression with what `max(f)` and `min(f)` are taken of in their place."""
-    if isinstance(node, Call) and node.function in EXTREMES and len(node.arguments) == 1:
-        return _without_extremes(node.arguments[0])
-    return node.map_children(_without_extremes)
-
-
-def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
-    """The rate that stands beside the equations, in inner fields of the plan."""
-    values, place = values_of(scalar_of(text, less), less), read_expression(text, less.system.functions).place
-    if len(plan.levels()) > 1:
-        raise place.error("a rate beside products that stand inside an operator inside a product: such texts have none")
-    missing = [node for node in values.inner if node not in plan.inner]
-    if missing:
-        raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")
-    inner = {Slot("inner", i): Slot("inner", plan.inner.index(node)) for i, node in enumerate(values.inner)}
-    return Rate(None, values.node.rewritten(lambda part: inner.get(part) if isinstance(part, Slot) else None), {})
-
-
-@cache
-def _without(text: Text, names: frozenset[str]) -> Text:
-    changed: dict[str, Any] = {}
-    for table in ("define", "energies", "series", "invariants", "vectors", "conserved"):
-        given = getattr(text, table)
-        read = {name: read_expression(own, text.words) for name, own in given or ()}
-        kept, names = table_without(read, names)
-        changed[table] = None if given is None else {name: canonical(node) for name, node in kept.items()}
-    lines = lines_without((read_line(line, text.words) for line in text.write), names)
-    rate_left = without(read_expression(text.rate, text.words), names) if text.rate else None
-    return replace(
-        text,
-        write=[canonical(line) for line in lines],
-        **changed,
-        parameters=None if text.parameters is None else [pair for pair in text.parameters if pair[0] not in names],
-        limits=[pair for pair in text.limits if pair[0] not in names],
-        units=[pair for pair in text.units if pair[0] not in names],
-        spectra=[name for name in text.spectra if name not in names],
-        rate="" if rate_left is None else canonical(rate_left),
-    )
-
-
-@cache
-def _derived_units(text: Text, of_fields: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    system = text.system
-    densities = [*(text.energies or ()), *text.series, *(text.invariants or ())]
-    columns = {name: insert(read_expression(own, text.words), system.definitions) for name, own in densities}
-    given = {name: unit for name, unit in text.units if name not in system.fields}
-    derived = units(system.lines, dict(of_fields), [*system.parameters, *system.unknowns], columns)
-    return {**derived, **given}
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
@@ -502,13 +262,3 @@ def _word(name: str, function: Any) -> Word:
     least = sum(p.default is p.empty for p in by_place)
     most = MOST_ARGUMENTS if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
     return Word(f"{name}({', '.join(p.name for p in by_place)})", max(least, 1), most)
-
-
-def default_energies(system: System, dimensions: int) -> list[tuple[str, str]]:
-    """½|u|² of each field, by the names that columns of series have for it."""
-    rows = " + ".join(f"{{0}}.{axis}@{{0}}.{axis}" for axis in "xyz"[:dimensions])
-    density = {"scalar": "{0}*{0}/2", "vector": "{0}@{0}/2", "wavefunction": "abs({0})**2/2"}
-    return [
-        ("energy" if len(system.fields) == 1 else f"{name}_energy", density.get(rank, f"({rows})/2").format(name))
-        for name, rank in system.fields.items()
-    ]

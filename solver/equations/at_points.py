@@ -1,4 +1,4 @@
-"""Written expressions on a grid: symbols of each mode, right-hand sides from products, functions at the points."""
+"""Written expressions at the points of a grid: products as functions of fields, and values of parameters alone."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from solver.equations.turned import Turned
-from solver.grid import Grid
-from solver.mesh import on_gpu
-from solver.written.components import ONE
 from solver.written.obstacles import FIXED, FIXED_AT, SEALED, SOURCES, STRENGTH, is_of_obstacles
-from solver.written.rates import LARGE, Coefficient
-from solver.written.symbols import VANISHES, Modes
 from solver.written.tree import (
     Call,
     Comparison,
-    Derivative,
     Entry,
     Name,
     Negative,
@@ -32,10 +25,9 @@ from solver.written.tree import (
     Product,
     Quotient,
     Slot,
-    Solved,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES, OPERATORS
+from solver.written.vocabulary import COORDINATES
 
 OBSTACLES, KEPT = "obstacles", "kept strength"  # among numbers, and among arrays over points
 SPACING = "spacing of the points"  # no name of a text has a space
@@ -50,179 +42,6 @@ def _functions(numpy: Any) -> dict[str, Any]:
 
 
 FUNCTIONS = _functions(jnp)
-
-
-class GridModes(Modes):
-    """Symbols on the modes that a grid stores; each is worked out once, or a program would be long to trace.
-
-    Args:
-        grid: of the fields.
-        numbers: the parameters, by name.
-    """
-
-    def __init__(self, grid: Grid, numbers: Mapping[str, Any]) -> None:
-        self.grid, self.numbers = grid, numbers
-        self.slopes = grid.derivative_wavenumbers()
-        self._values: dict[Node, Any] = {}
-
-    def value(self, symbol: Node) -> Any:
-        if symbol not in self._values:
-            self._values[symbol] = super().value(symbol)
-        return self._values[symbol]
-
-    def derivative(self, axis: int) -> Turned:
-        return Turned(jnp.asarray(self.slopes[axis]), True)
-
-    def laplacian(self) -> Turned:
-        return Turned(-self.grid.k_squared())
-
-    def inverse_laplacian(self) -> Turned:
-        return Turned(-self.grid.inverse_k_squared())
-
-    def fractional(self, power: Any) -> Turned:
-        exponent, largest = Turned.of(power).whole, self.grid.k_corner
-        relative = self.grid.k_squared() / largest**2
-        if isinstance(exponent, float) and exponent == int(exponent):
-            exponent = int(exponent)
-        raised = jnp.where(relative == 0, 0, jnp.where(relative == 0, 1, relative) ** exponent)
-        return Turned(raised, scale=largest ** (2 * exponent))
-
-    def mean(self, axes: Sequence[int]) -> Turned:
-        wavenumbers = self.grid.wavenumbers()
-        chosen = [wavenumbers[axis] for axis in axes or range(len(wavenumbers))]
-        return Turned(self.grid.is_kept() & (sum(jnp.abs(jnp.asarray(k)) for k in chosen) == 0))
-
-    def number(self, name: str, index: tuple[int, ...]) -> Turned:
-        value = self.numbers[name]
-        for i in index:
-            value = value[i]
-        return Turned.of(value)
-
-    def function(self, name: str, *arguments: Any) -> Turned:
-        return Turned(FUNCTIONS[name](*(Turned.of(argument).whole for argument in arguments)))
-
-    def divided(self, above: Any, below: Any, size: Any) -> Turned:
-        above, below, size = map(Turned.of, (above, below, size))
-        vanishes = jnp.abs(below.value) <= VANISHES * size.value
-        divisor = jnp.where(vanishes, 1, below.value)
-        if on_gpu(self.grid.mesh):  # a reciprocal would be stored there; on CPUs complex division is slow
-            return Turned(jnp.where(vanishes, 0, above.value / divisor), above.by_i) / Turned(1, below.by_i)
-        return above * Turned(jnp.where(vanishes, 0, 1 / divisor)) / Turned(1, below.by_i)
-
-    def mean_mode(self, number: Any) -> Turned:
-        """A number that is the same at all points, as coefficients."""
-        return Turned.of(number) * self.mean(())
-
-
-class LargeMode(GridModes):
-    """Symbols at one mode with a large wavenumber along an axis, where the leading order counts alone.
-
-    Args:
-        axis: along which it points.
-        dimensions: of space.
-        numbers: the parameters, by name.
-    """
-
-    def __init__(self, axis: int, dimensions: int, numbers: Mapping[str, Any]) -> None:
-        self.numbers, self._values = numbers, {}
-        self.sizes = [LARGE if i == axis else 0.0 for i in range(dimensions)]
-
-    def derivative(self, axis: int) -> Turned:
-        return Turned(self.sizes[axis])
-
-    def laplacian(self) -> Turned:
-        return Turned(LARGE**2)
-
-    def inverse_laplacian(self) -> Turned:
-        return Turned(1 / LARGE**2)
-
-    def fractional(self, power: Any) -> Turned:
-        return Turned((LARGE**2) ** Turned.of(power).whole)
-
-    def mean(self, axes: Sequence[int]) -> Turned:
-        return Turned(0.0 if not axes or any(self.sizes[axis] for axis in axes) else 1.0)
-
-    def divided(self, above: Any, below: Any, size: Any) -> Turned:
-        return Turned.of(above) / below
-
-    def leading(self, number: Coefficient) -> Any:
-        """The number that stands before the leading order."""
-        product = Turned.of(self.value(number.outer)) * Turned.of(self.value(number.inner))
-        return product.whole / LARGE**number.order
-
-
-class Rows:
-    """Right-hand sides on a grid, from coefficients of fields and products.
-
-    Args:
-        modes: of the grid.
-        coefficients: of scalars of the fields and of products, by node.
-        fields: the fields as they are, if they are at hand: all components of each in one array.
-        other: the same of the complex fields, where these are of the real ones beside them.
-    """
-
-    def __init__(
-        self,
-        modes: GridModes,
-        coefficients: Mapping[Node, Array],
-        fields: Mapping[str, Array] | None = None,
-        other: Rows | None = None,
-    ) -> None:
-        self.modes, self.coefficients, self.fields, self.other = modes, coefficients, fields, other
-
-    def of(self, node: Node) -> Rows:
-        """The rows, of the real or of the complex fields, whose coefficients an expression holds."""
-        other = self.other is not None and self.is_number(node) and not self.other.is_number(node)
-        return self.other if other and self.other is not None else self
-
-    def of_kind(self, real: bool) -> Rows:
-        """The rows of the real fields, or of the complex ones."""
-        return self if self.other is None or self.modes.grid.real is real else self.other
-
-    def whole(self, node: Node) -> Array:
-        """Coefficients of an expression, over all modes of the grid."""
-        grid = self.modes.grid
-        values = jnp.broadcast_to(self.term(node).whole, grid.spectral_shape)
-        return values.astype(grid.complex_dtype)
-
-    def mean(self, node: Node) -> Array:
-        """The mean of an expression over the box."""
-        rows = self.of(node)
-        return jnp.real(jnp.sum(jnp.where(rows.modes.mean(()).value, rows.whole(node), 0)))
-
-    def is_number(self, node: Node) -> bool:
-        """Whether an expression holds neither fields nor products."""
-        return not any(part in self.coefficients for part in node.walk())
-
-    def term(self, node: Node) -> Turned:
-        """A term: a number stands for its mean mode."""
-        if isinstance(node, Number) and node.value == 0:
-            return Turned(0.0)
-        return self.modes.mean_mode(self.modes.value(node)) if self.is_number(node) else self.varying(node)
-
-    def varying(self, node: Node) -> Turned:
-        """An expression that is linear in fields and products."""
-        if node in self.coefficients:
-            return Turned(self.coefficients[node])
-        match node:
-            case Sum(terms):
-                return sum(map(self.term, terms), start=Turned(0.0))
-            case Negative(of):
-                return -self.varying(of)
-            case Product(left, right):
-                number, other = (left, right) if self.is_number(left) else (right, left)
-                return Turned.of(self.modes.value(number)) * self.varying(other)
-            case Quotient(above, below):
-                return self.varying(above) / self.modes.value(below)
-            case Derivative(of, axis):
-                return self.modes.derivative(axis) * self.term(of)
-            case Solved(of, by):
-                return self.term(of) * self.modes.value(Solved(ONE, by))
-            case Call("cause" | "explicit", arguments):
-                return self.term(arguments[-1])
-            case Call(function, (of, *others)) if function in OPERATORS:
-                return Turned.of(self.modes.value(Call(function, (ONE, *others)))) * self.term(of)
-        raise TypeError(f"{type(node).__name__} is no part of a right-hand side")
 
 
 @dataclass(frozen=True)

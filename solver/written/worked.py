@@ -1,0 +1,199 @@
+"""What is derived from a text for a number of dimensions: the plan, L, the CFL rate, energies and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from solver.written.agreement import is_conserved, refuse_broken_constraints
+from solver.written.arranged import Row
+from solver.written.columns import Column, Part, column_of, sizes_of, values_of
+from solver.written.elimination import Reduced, reduced
+from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, vector_of
+from solver.written.formula import unicode
+from solver.written.kinds import SCALAR, kind_of
+from solver.written.matrices import Linear, linear_operator, without_divergence
+from solver.written.obstacles import bare
+from solver.written.parse import read_expression
+from solver.written.plan import Plan, plan_as_written
+from solver.written.rates import Rate, Unseen, rate
+from solver.written.search import cheapest_plan
+from solver.written.stored import keep_to, kept, text_to_keep
+from solver.written.system import System, insert
+from solver.written.tree import Call, Node, Slot, WrittenError
+from solver.written.units import units
+from solver.written.values import apart, refuse_coupling
+from solver.written.vocabulary import EXTREMES, nearest
+
+if TYPE_CHECKING:
+    from solver.written.text import Text
+
+PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
+    "fewest transforms": lambda less: kept(less, cheapest_plan),
+    "as written": lambda less: plan_as_written(less.rest, less.system.fields, apart(less.system)),
+}
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What follows from a text.
+
+    Args:
+        less: the system without its unknowns.
+        linear: L in its plainest form.
+        plan: how N is evaluated.
+        changes: N of each scalar of the fields, in the products of the plan.
+        rate: what a CFL number needs.
+        energies: quadratic forms and what changes them, by name.
+        columns: further columns of the series.
+        invariants: quadratic forms that move between scales, by name.
+        spectra: quadratic forms whose spectra are of interest, by name.
+        vectors: components of further vectors, by name.
+        conserved: what is conserved, as columns of the series are made.
+        sizes: of conserved quantities that may cancel to zero, by name; see `sizes_of`.
+    """
+
+    less: Reduced
+    linear: Linear
+    plan: Plan[Row]
+    changes: Mapping[Node, Node]
+    rate: Rate | Unseen
+    energies: Mapping[str, Energy]
+    columns: Mapping[str, Column]
+    invariants: Mapping[str, tuple[Square, ...]]
+    spectra: Mapping[str, tuple[Square, ...]]
+    vectors: Mapping[str, tuple[Node, ...]]
+    conserved: Mapping[str, Column]
+    sizes: Mapping[str, tuple[Part, ...]]
+
+    @property
+    def plan_to_keep(self) -> str:
+        """The plan as a text that a run keeps; empty for one that the library keeps itself."""
+        return text_to_keep(self.less)
+
+
+def keep_plan(text: str) -> None:
+    """Use a plan that a run keeps from now on, whatever was found here.
+
+    Raises:
+        WrittenError: a text that is no plan.
+    """
+    if keep_to(text):
+        work_out.cache_clear()
+
+
+@cache
+def without_unknowns(text: Text, dimensions: int) -> Reduced:
+    """A text's system without its unknowns."""
+    return reduced(text.system, dimensions)
+
+
+@cache
+def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
+    """What follows from a text for so many dimensions, with a plan of one of the kinds of `PLANS`."""
+    less = without_unknowns(text, dimensions)
+    for name, _ in text.limits:
+        if name not in less.system.parameters:
+            raise WrittenError(f"limits of {name!r}{nearest(name, less.system.parameters)}")
+    without_divergence(less)  # refuses constraints that it does not know
+    refuse_broken_constraints(less)
+    plan = PLANS[plan_name](less)
+    changes = less.changes(plan.rows)
+    densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
+    linear, causes = linear_operator(less), causes_of(less)
+    if text.is_mixed:
+        refuse_coupling(linear, less)
+    forms = {name: quadratic_form(density, less) for name, density in densities.items()}
+    columns: dict[str, Column] = {}
+    series = columns_that_fit(text, text.series, dimensions)
+    for name, column in series.items():
+        columns[name] = column_of(column, less, {*densities, *columns})
+    of_columns = {**densities, **series}
+    conserved: dict[str, str] = dict(text.conserved)
+    sizes = {name: sizes_of(of_columns.get(name, own), less, of_columns) for name, own in conserved.items()}
+    invariants = forms
+    if text.invariants is not None:
+        fitting = columns_that_fit(text, text.invariants, dimensions)
+        invariants = {name: quadratic_form(density, less) for name, density in fitting.items()}
+    return Worked(
+        less=less,
+        linear=linear,
+        plan=plan,
+        changes=changes,
+        rate=_given_rate(text.rate, less, plan) if text.rate else rate(less, _without_bodies(plan), changes),
+        energies={
+            name: energy(form, less, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less)))
+            for name, form in forms.items()
+        },
+        columns=columns,
+        invariants=invariants,
+        spectra={**forms, **{name: quadratic_form(of_columns[name], less) for name in text.spectra}, **invariants},
+        vectors={name: vector_of(vector, less) for name, vector in text.vectors},
+        conserved={name: column_of(own, less, {*densities, *columns}) for name, own in conserved.items()},
+        sizes={name: parts for name, parts in sizes.items() if parts},
+    )
+
+
+def _without_bodies(plan: Plan[Row]) -> Plan[Row]:
+    """A plan whose products hold no bodies, which add to the rate by themselves."""
+    return replace(plan, products=tuple(map(bare, plan.products)))
+
+
+def columns_that_fit(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:
+    """Columns that make sense in so many dimensions; one that makes sense in none stays, and is refused for what it is.
+
+    So a helicity stands beside an enstrophy, which is a scalar in two dimensions alone.
+    """
+    system, names = text.system, {name: SCALAR for name, _ in [*(text.energies or ()), *text.series]}
+
+    def fits(own: str, d: int) -> bool:
+        node = insert(read_expression(own, text.words), system.definitions)
+        try:
+            return kind_of(_without_extremes(node), {**names, **system.kinds}, d, system.functions).order == 0
+        except WrittenError:
+            return False
+
+    others = [d for d in system.dimensions if d != dimensions]
+    left_out = lambda own: not fits(own, dimensions) and any(fits(own, d) for d in others)  # noqa: E731
+    return {name: own for name, own in table if not left_out(own)}
+
+
+def _without_extremes(node: Node) -> Node:
+    """An expression with what `max(f)` and `min(f)` are taken of in their place."""
+    if isinstance(node, Call) and node.function in EXTREMES and len(node.arguments) == 1:
+        return _without_extremes(node.arguments[0])
+    return node.map_children(_without_extremes)
+
+
+def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
+    """The rate that stands beside the equations, in inner fields of the plan."""
+    values, place = values_of(scalar_of(text, less), less), read_expression(text, less.system.functions).place
+    if len(plan.levels()) > 1:
+        raise place.error("a rate beside products that stand inside an operator inside a product: such texts have none")
+    missing = [node for node in values.inner if node not in plan.inner]
+    if missing:
+        raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")
+    inner = {Slot("inner", i): Slot("inner", plan.inner.index(node)) for i, node in enumerate(values.inner)}
+    return Rate(None, values.node.rewritten(lambda part: inner.get(part) if isinstance(part, Slot) else None), {})
+
+
+@cache
+def derived_units(text: Text, of_fields: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    system = text.system
+    densities = [*(text.energies or ()), *text.series, *(text.invariants or ())]
+    columns = {name: insert(read_expression(own, text.words), system.definitions) for name, own in densities}
+    given = {name: unit for name, unit in text.units if name not in system.fields}
+    derived = units(system.lines, dict(of_fields), [*system.parameters, *system.unknowns], columns)
+    return {**derived, **given}
+
+
+def default_energies(system: System, dimensions: int) -> list[tuple[str, str]]:
+    """½|u|² of each field, by the names that columns of series have for it."""
+    rows = " + ".join(f"{{0}}.{axis}@{{0}}.{axis}" for axis in "xyz"[:dimensions])
+    density = {"scalar": "{0}*{0}/2", "vector": "{0}@{0}/2", "wavefunction": "abs({0})**2/2"}
+    return [
+        ("energy" if len(system.fields) == 1 else f"{name}_energy", density.get(rank, f"({rows})/2").format(name))
+        for name, rank in system.fields.items()
+    ]
