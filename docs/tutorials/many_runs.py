@@ -8,10 +8,10 @@
 # %% [markdown]
 # # Many runs, and a data set of them
 #
-# Two substances feed on each other and spread: the Gray–Scott equations. What they make, spots, stripes or nothing,
-# depends on two numbers, the rate F at which one is fed and the rate k at which the other is taken away. One run file
-# makes a run for each pair, steps many of them by one program, and leaves a data set that a network can be trained
-# on.
+# A substance v grows by feeding on another, u, and both spread: the Gray–Scott equations. What they make, spots,
+# stripes or nothing, depends on two numbers: the rate F at which u is fed in and both are washed out, and the rate k at
+# which v decays besides. One run file makes a run for each pair, steps many of them by one program, and leaves a data
+# set that a network can be trained on.
 
 # %%
 import os
@@ -115,9 +115,9 @@ plt.show()
 # %% [markdown]
 # ## Or without files
 #
-# In Python an ensemble is one value: a state with members as its leading axis, and steps of all of them.
-# `sw.dataset.stream` goes on from there, and hands training pairs over while the next ones are computed ([data
-# sets](../datasets.md)).
+# `sw.dataset.stream` makes the same members as arrays on the devices, one after another: each is computed when the loop
+# asks for it, and holds all its times. Nothing is written ([data sets](../datasets.md)). To step many members by one
+# program in Python there is `sw.Ensemble` ([ensembles](../ensembles.md)).
 
 # %%
 import jax

@@ -34,7 +34,7 @@ os.chdir(tempfile.mkdtemp())  # the files of this page are written here
 # %% [markdown]
 # ## Does it fit, how long will it take?
 #
-# `check` touches no device, so it knows any number of them. With `slabwave[cuda12]` installed it compiles the run's
+# `check` touches no device, so it knows any number of them. With the extra `cuda12` installed it compiles the run's
 # programs for GPUs that are not there, and reads memory, kernels and bytes off them; without, as here, it says so and
 # falls back on formulas ([how to size a job](../sizing.md)).
 
@@ -78,8 +78,8 @@ os.chdir(tempfile.mkdtemp())  # the files of this page are written here
 # ## How far does it go?
 #
 # The model behind `check`, for float32 with IFRK4, whose step was read off programs compiled for H200 (what they
-# move: 333 words per point, 192 kernels, 16 exchanges, which hide 73 % of the work in waves). These are predictions,
-# and no GPU has been timed; the model's transforms agree with 23 published timings on A100 to within 28 %
+# move: 333 words per point, 192 kernels, 16 exchanges in two waves, beside which 73 % of the work is done). These are
+# predictions, and no GPU has been timed; the model's transforms agree with 23 published timings on A100 to within 28 %
 # (`benchmarks/reach.md`).
 
 # %%

@@ -45,4 +45,7 @@ def target_programs(run: Assembly, target: Target, *, steps_alone: bool = False)
 def kind_of(config: Config) -> Kind:
     """The properties of a run that decide how much memory its programs need per point."""
     control = next(name for name in ("step", "cfl", "tolerance") if getattr(config.time, name) is not None)
-    return Kind(config.equation.name, config.stepper.name, len(config.grid.shape), str(config.dealias), control)
+    return Kind(
+        equation=config.equation.name, stepper=config.stepper.name, dimensions=len(config.grid.shape),
+        dealias=str(config.dealias), control=control, fields=len(config.initial), is_forced=bool(config.forcing),
+    )  # fmt: skip

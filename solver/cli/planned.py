@@ -21,11 +21,16 @@ def plan_lines(plan: Plan) -> list[str]:
     return [
         f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
         f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
-        f"# spectral:     {_shape(plan.spectral)} retained (ky, kz, kx), {_shape(plan.spectral_block)} per device",
+        f"# spectral:     {_shape(plan.spectral)} retained ({_axes(plan)}), {_shape(plan.spectral_block)} per device",
         *_idle(plan),
         f"# transforms:   {transforms} per step",
         f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together{sent}",
     ]
+
+
+def _axes(plan: Plan) -> str:
+    """The order in which modes are stored, by the names of their axes."""
+    return ", ".join({1: ["kx"], 2: ["ky", "kx"]}.get(len(plan.spectral), ["ky", "kz", "kx"]))
 
 
 def derivation_lines(equation: PeriodicSystem) -> list[str]:

@@ -80,8 +80,8 @@ def gpu_platform() -> str:
         if kind != "tpu":
             return kind
     raise LaunchError(
-        "devices.platform = 'gpu': JAX has no plug-in for GPUs here; install one (pip install 'slabwave[cuda13]'), "
-        "or take platform 'auto' or 'cpu'"
+        "devices.platform = 'gpu': JAX has no plug-in for GPUs here; install one, pip install '.[cuda13]' in the "
+        "checkout, or take platform 'auto' or 'cpu'"
     )
 
 

@@ -71,7 +71,7 @@ def refuse_idle_gpus(environment: Mapping[str, str], launch: Launch, devices: Se
         if not chosen:
             raise LaunchError(
                 f"Slurm allocated {_gpus(allocated)} on {here}, but JAX finds none and would compute on the CPU; "
-                "install its plug-in for them (pip install 'slabwave[cuda13]'), or set devices.platform=cpu"
+                "install its plug-in for them (pip install '.[cuda13]' in the checkout), or set devices.platform=cpu"
             )
         return
     processes = launch.local_processes

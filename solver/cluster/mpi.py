@@ -106,7 +106,7 @@ def _mpi4py(launcher: Started) -> ModuleType:
         import mpi4py
     except ImportError:
         raise LaunchError(
-            f"{launcher}; to meet they need mpi4py (pip install 'slabwave[mpi]'), or an address: {BY_ADDRESS}"
+            f"{launcher}; to meet they need mpi4py (pip install '.[mpi]' in the checkout), or an address: {BY_ADDRESS}"
         ) from None
     mpi4py.rc.initialize = mpi4py.rc.finalize = False
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from solver.config.messages import config_error
 
@@ -78,13 +79,18 @@ def seconds(written: float | str) -> float:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 
+def _as_text(written: object) -> object:
+    """A time that stands without quotes, which TOML knows as one of the day, as the text that it is."""
+    return written.isoformat() if isinstance(written, datetime.time) else written
+
+
 def _positive_time(written: float | str) -> float | str:
     if not 0 < seconds(written) < math.inf:
         raise ValueError("a positive time is needed")
     return written
 
 
-Clock = Annotated[float | str, AfterValidator(_positive_time), "a time"]
+Clock = Annotated[float | str, BeforeValidator(_as_text), AfterValidator(_positive_time), "a time"]
 Length = Annotated[float | str, AfterValidator(_positive_length), "a length"]
 Lengths = Annotated[tuple[Length, ...], Field(strict=False)]
 Integers = Annotated[tuple[int, ...], Field(strict=False)]

@@ -39,9 +39,9 @@ class HallMHD(Written):
         resistivity: η ≥ 0 [length²/time].
         ion_inertial_length: d_i ≥ 0 [length].
         mean_field: B₀, three numbers [length/time]; none if None.
-        hyperviscosity: ν_h ≥ 0 [length^(2p)/time]; series and budget count it as viscosity.
-        hyperresistivity: η_h ≥ 0 [length^(2p)/time]; series and budget count it as resistivity.
-        hyper_order: p, one or more, static.
+        hyperviscosity: ν_h ≥ 0 [length^(2q)/time]; series and budget count it as viscosity.
+        hyperresistivity: η_h ≥ 0 [length^(2q)/time]; series and budget count it as resistivity.
+        hyper_order: q, one or more, static.
 
     Source: Galtier, J. Plasma Phys. 72 (2006) 721; Mininni, Gómez & Mahajan, Astrophys. J. 619 (2005) 1019.
     """

@@ -35,7 +35,7 @@ def why_not() -> str | None:
     try:
         import mpi4py  # noqa: F401
     except ImportError:
-        return "mpi4py is not installed here; pip install 'slabwave[mpi]'"
+        return "mpi4py is not installed here; pip install '.[mpi]' in the checkout"
     return None
 
 

@@ -48,7 +48,7 @@ def write_movie(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
     if not 0 < fps <= 240:
         raise ValueError(f"fps {fps:g}: a number above 0, and at most 240, is needed")
     if path.suffix == ".mp4" and not has_ffmpeg():
-        raise ModuleNotFoundError("an mp4 needs imageio-ffmpeg: pip install 'slabwave[movie]', or name a .gif")
+        raise ModuleNotFoundError("an mp4 needs imageio-ffmpeg: pip install '.[movie]' in the checkout, or name a .gif")
     partial = path.with_name(f".{path.stem}.partial{path.suffix}")
     try:
         (_write_mp4 if path.suffix == ".mp4" else _write_gif)(frames, partial, fps)

@@ -37,7 +37,7 @@ def pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise ModuleNotFoundError("figures need matplotlib: pip install 'slabwave[plot]'") from None
+        raise ModuleNotFoundError("figures need matplotlib: pip install '.[plot]' in the checkout") from None
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

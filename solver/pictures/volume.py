@@ -138,7 +138,9 @@ def _pyvista() -> Any:
     try:
         import pyvista
     except ImportError:
-        raise ModuleNotFoundError("a picture of a volume needs pyvista: pip install 'slabwave[volume]'") from None
+        raise ModuleNotFoundError(
+            "a picture of a volume needs pyvista: pip install '.[volume]' in the checkout"
+        ) from None
     if not can_render():
         raise ModuleNotFoundError("a picture of a volume needs a library to draw with: apt-get install libegl1")
     from vtkmodules.vtkCommonCore import vtkLogger

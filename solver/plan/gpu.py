@@ -42,7 +42,7 @@ def target_mesh(xla: Mapping[str, Any], axes: Mapping[str, int], hosts: int) -> 
     platform = xla["platform_name"]
     names = [name for name in PLUG_INS[platform] if _installed(name)]
     if not names:
-        package = "'slabwave[cuda12]'" if platform == "CUDA" else "jax-rocm7-plugin and jax-rocm7-pjrt"
+        package = "'.[cuda12]' in the checkout" if platform == "CUDA" else "jax-rocm7-plugin and jax-rocm7-pjrt"
         raise NoCompiler(f"JAX's plug-in for {platform} is not installed: pip install {package} (no GPU is needed)")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it complains that there is no driver
     sides = tuple(axes.values())

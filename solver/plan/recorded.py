@@ -18,6 +18,8 @@ class Kind:
         dimensions: of space.
         dealias: rule.
         control: what decides the size of steps: `step`, `cfl` or `tolerance`.
+        fields: how many there are, scalars that a flow carries among them.
+        is_forced: whether a forcing acts.
     """
 
     equation: str
@@ -25,21 +27,28 @@ class Kind:
     dimensions: int
     dealias: str
     control: str
+    fields: int
+    is_forced: bool
 
 
 def recorded_words(kind: Kind, precision: str, devices: int, few: bool) -> dict[str, float] | None:
     """Real words per point that each program of such a run holds on one device, allowance for cuFFT included.
 
-    The record with the nearest number of devices, by ratio, is taken; a record of the other precision where there is
+    Of the runs that are alike but for the number of fields and for forcings, one that is alike in these, too, is taken
+    first; of them that with the nearest number of devices, by ratio; a record of the other precision where there is
     none of this one. None where no run of this kind was recorded. `few` says whether a device has few points
     (`solver.fft.has_few_points`).
     """
-    alike = [row for row in _rows() if all(row[name] == value for name, value in vars(kind).items())]
+    exact = vars(kind).keys() - {"fields", "is_forced"}
+    alike = [row for row in _rows() if all(row[name] == getattr(kind, name) for name in exact)]
     if not alike:
         return None
-    apart = lambda row: (row["few"] != few, row["precision"] != precision, abs(math.log(row["devices"] / devices)))  # noqa: E731
-    nearest = min(alike, key=apart)
-    needed: dict[str, float] = nearest["needed"]
+
+    def apart(row: dict) -> tuple[float, ...]:
+        other = abs(row["fields"] - kind.fields), row["is_forced"] != kind.is_forced
+        return row["few"] != few, *other, row["precision"] != precision, abs(math.log(row["devices"] / devices))
+
+    needed: dict[str, float] = min(alike, key=apart)["needed"]
     return needed
 
 

@@ -19,7 +19,7 @@ def needed(module: str, purpose: str, extra: str) -> Any:
         if error.name != module.partition(".")[0]:
             raise
         raise ModuleNotFoundError(
-            f"{purpose} needs {error.name}: pip install 'slabwave[{extra}]'", name=error.name
+            f"{purpose} needs {error.name}: pip install '.[{extra}]' in the checkout", name=error.name
         ) from None
 
 

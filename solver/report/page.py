@@ -168,7 +168,7 @@ def heading(name: str) -> str:
 def _slices(facts: Facts, detail: float, view: View) -> list[Any]:
     directory, made, errors = facts.directory, [], []
     if (list_snapshots(directory.snapshots) or list_snapshots(directory.slices)) and not can_draw():
-        return [element("p", "Slices need matplotlib: pip install 'slabwave[plot]'", class_="soft")]
+        return [element("p", "Slices need matplotlib: pip install '.[plot]' in the checkout", class_="soft")]
     for draw in (slice_pictures, part_pictures):
         try:
             made += draw(directory, view, max(1, int(6 * detail)))

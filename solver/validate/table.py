@@ -24,8 +24,15 @@ def judge(case: Case) -> tuple[list[Finding], float]:
 
 def table(name: str, findings: Iterable[Finding]) -> list[str]:
     """Rows of one case, in Markdown."""
-    return [
-        f"| {name} | {finding.quantity} | {finding.computed:.6g} | {finding.expected:.6g} | {finding.within:.2g} | "
-        f"{'ok' if finding.holds else 'FAILS'} | {finding.source} |"
-        for finding in findings
-    ]
+    return [_row(name, finding) for finding in findings]
+
+
+def _row(name: str, finding: Finding) -> str:
+    numbers = f"{finding.computed:.6g} | {finding.expected:.6g} | {finding.within:.2g}"
+    verdict = "ok" if finding.holds else "FAILS"
+    return f"| {name} | {_cell(finding.quantity)} | {numbers} | {verdict} | {_cell(finding.source)} |"
+
+
+def _cell(text: str) -> str:
+    """A text within a row, which a bar would end."""
+    return text.replace("|", r"\|")

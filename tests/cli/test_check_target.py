@@ -28,7 +28,8 @@ def test_formulas_say_that_they_are(capsys):
     code, out, _ = check(capsys, TAYLOR_GREEN, "--target", "h200", "--devices", "4")
     assert code == 0
     assert "4 × NVIDIA H200 141 GB on 1 host" in out
-    assert "JAX's plug-in for CUDA is not installed: pip install 'slabwave[cuda12]' (no GPU is needed)" in out
+    install = "pip install '.[cuda12]' in the checkout (no GPU is needed)"
+    assert f"JAX's plug-in for CUDA is not installed: {install}" in out
     said = re.search(
         r"# memory: +about ([\d.]+) GiB per device of 121 GiB \(most in steps, by what such runs held", out
     )

@@ -109,6 +109,11 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("written", ["11:50:00", '"11:50:00"'])
+def test_a_time_of_the_clock_needs_no_quotes(written):
+    assert demo(f"time.wall_limit={written}").time.wall_limit == "11:50:00"
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_by_itself(case):
     overrides, message = REFUSED[case]

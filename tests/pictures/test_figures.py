@@ -447,7 +447,7 @@ def test_every_run_is_drawn(request, kind, tmp_path, capsys):
 def test_without_matplotlib_a_line_says_so(finished, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["plot", str(finished)]) == 2
-    assert "figures need matplotlib: pip install 'slabwave[plot]'" in capsys.readouterr().err
+    assert "figures need matplotlib: pip install '.[plot]' in the checkout" in capsys.readouterr().err
 
 
 def test_all_times_have_the_same_colours(finished, tmp_path, monkeypatch):

@@ -120,4 +120,4 @@ def test_no_snapshots_no_film(empty, capsys):
 def test_without_ffmpeg_a_gif_is_made(finished, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     assert main(["movie", str(finished), "--output", str(tmp_path / "film.mp4")]) == 2
-    assert "an mp4 needs imageio-ffmpeg: pip install 'slabwave[movie]'" in capsys.readouterr().err
+    assert "an mp4 needs imageio-ffmpeg: pip install '.[movie]' in the checkout" in capsys.readouterr().err

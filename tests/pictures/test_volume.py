@@ -96,4 +96,4 @@ def test_what_does_not_fit_is_one_line(request, tmp_path, capsys, kind, name, me
 def test_without_pyvista_a_line_says_so(finished, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "pyvista", None)
     assert main(["plot", str(finished), "--volume", "q", "--output", str(tmp_path)]) == 2
-    assert "needs pyvista: pip install 'slabwave[volume]'" in capsys.readouterr().err
+    assert "needs pyvista: pip install '.[volume]' in the checkout" in capsys.readouterr().err
