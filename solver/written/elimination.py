@@ -16,7 +16,16 @@ from typing import Any, TypeAlias
 from solver.written.arranged import Row, arranged
 from solver.written.components import ONE, ZERO, minus, plus, times, written_out
 from solver.written.linear import LinearPart, linear_part
-from solver.written.symbols import RandomModes, applied, derivative_of, key_of, random_modes, solved, vanishes
+from solver.written.symbols import (
+    RandomModes,
+    applied,
+    derivative_of,
+    key_of,
+    modes_of_all_kinds,
+    random_modes,
+    solved,
+    vanishes,
+)
 from solver.written.system import System
 from solver.written.tree import (
     Call,
@@ -284,7 +293,7 @@ def eliminated(
     Raises:
         WrittenError: a pivot that vanishes for modes that are constant along some axes only.
     """
-    modes, right = random_modes(dimensions), dict(right)
+    modes, right = modes_of_all_kinds(dimensions), dict(right)
     rows: dict[Row, dict[Node, Node]] = {row: {} for row in right}
     for (row, column), symbol in matrix.items():
         if not vanishes(symbol, modes):

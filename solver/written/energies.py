@@ -15,7 +15,7 @@ from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
 from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
-from solver.written.symbols import RandomModes, random_modes, vanishes
+from solver.written.symbols import RandomModes, modes_of_all_kinds, vanishes
 from solver.written.system import insert
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
@@ -172,7 +172,7 @@ def causes_of(less: Reduced) -> tuple[Causes, Causes]:
 
     Each is an operator with what keeps the constraints beside it, and one as it stands.
     """
-    labels, modes = _labels(less.right.values()), random_modes(less.dimensions)
+    labels, modes = _labels(less.right.values()), modes_of_all_kinds(less.dimensions)
     inside, outside = ({label: _caused(label, less, kept) for label in labels} for kept in (False, True))
     left = dict(less.linear)
     for caused in inside.values():
@@ -235,7 +235,7 @@ class _Balance:
 
     def __init__(self, squares: Sequence[Square], less: Reduced) -> None:
         self.scalars = less.scalars
-        modes = random_modes(less.dimensions, count=4 * len(less.scalars), seed=5)
+        modes = modes_of_all_kinds(less.dimensions, count=4 * len(less.scalars), seed=5)
         self.sides = []
         for at, other in ((modes, modes.opposite()), (modes.opposite(), modes)):
             form = np.zeros(())

@@ -12,7 +12,7 @@ from solver.written.arranged import Row
 from solver.written.components import ZERO, plus, times
 from solver.written.elimination import Reduced, Symbols, named
 from solver.written.linear import linear_part
-from solver.written.symbols import Modes, RandomModes, applied, key_of, random_modes, vanishes
+from solver.written.symbols import Modes, RandomModes, applied, key_of, modes_of_all_kinds, random_modes, vanishes
 from solver.written.tree import Node, Number, WrittenError
 
 PINV = 1e-9  # singular values below this share of the largest count as zero
@@ -98,7 +98,7 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
     Raises:
         WrittenError: a constraint that the linear part breaks, and that no unknown keeps.
     """
-    modes, scalars = random_modes(less.dimensions, count=4 * len(less.scalars)), less.scalars
+    modes, scalars = modes_of_all_kinds(less.dimensions, count=4 * len(less.scalars)), less.scalars
     at, fields = matrices(less, modes), set(less.system.fields)
     before = linear_part(less.without_mass(less.linear_rows() if rows is None else rows), fields).symbols
     own = {(s, s): before[s, s] for s in scalars if (s, s) in before}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ from solver.written.vocabulary import OPERATORS
 
 Numbers: TypeAlias = dict[tuple[str, tuple[int, ...]], Any]
 
+FEW = 3  # modes that are constant along the same axes
 VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zero
 
 
@@ -286,6 +288,20 @@ def random_modes(dimensions: int, count: int = 5, seed: int = 0, constant_along:
     slopes = random_slopes(random, dimensions, count)
     slopes[list(constant_along)] = 0
     return RandomModes(slopes, random, {})
+
+
+def modes_of_all_kinds(dimensions: int, count: int = 5, seed: int = 0) -> RandomModes:
+    """Modes drawn at random: some in general position, and some constant along each choice of axes.
+
+    The mean mode is among them, for which a projection onto fields without divergence changes nothing, and on which
+    alone `mean` acts.
+    """
+    random = np.random.default_rng(seed)
+    choices = [axes for number in range(dimensions + 1) for axes in combinations(range(dimensions), number)]
+    kinds = [random_slopes(random, dimensions, FEW if axes else count) for axes in choices]
+    for axes, slopes in zip(choices, kinds, strict=True):
+        slopes[list(axes)] = 0
+    return RandomModes(np.concatenate(kinds, axis=1), random, {})
 
 
 def vanishes(symbol: Node, modes: Modes) -> bool:
