@@ -73,7 +73,9 @@ class AtPoints:
             return self.made({Slot("inner", self.inner[0]): u}, numbers, places, u.shape)[0].astype(u.dtype)
         values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
         made = self.made(values, numbers, places, u.shape[1:])
-        return made[0] if self.is_one_number else jnp.stack([value.astype(u.dtype) for value in made])
+        if self.is_one_number:  # which may hold no field, and be a number of Python's
+            return made[0].astype(jnp.finfo(u.dtype).dtype)
+        return jnp.stack([value.astype(u.dtype) for value in made])
 
     def made(
         self,

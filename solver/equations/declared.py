@@ -18,7 +18,7 @@ def declare_parameters(cls: type[Any], parent: type[Any]) -> None:
     """Annotate the parameters of the text that a class below `parent` leaves out, before those that it has."""
     ranks, own_bases = cls.text.system.parameters, cls.__mro__[: cls.__mro__.index(parent)]
     declared = {name for base in own_bases for name in vars(base).get("__annotations__", {})}
-    declared |= {name for name in ranks if isinstance(getattr(cls, name, None), property)}
+    declared |= {name for name in ranks for base in own_bases if isinstance(vars(base).get(name), property)}
     left_out = [name for name in ranks if name not in declared]
     for name in left_out:
         if name in {*dir(parent), *parent.__dataclass_fields__}:

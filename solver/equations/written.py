@@ -153,11 +153,11 @@ class Written(WithBodies):
         """
         function = self._largest
         if function is None:
-            return jnp.zeros((), self.grid.dtype)
+            return jnp.asarray(self._further_rate(), self.grid.dtype)
         values = self._at_points(function.inner, self.worked.plan, self._rows(fields))
         numbers, places = self._numbers(self._modes(0.0), function), self._places(function)
         [largest] = function.made(values, numbers, places, self.grid.physical_shape)
-        return max_over_points(largest) + self._further_rate()
+        return max_over_points(largest.astype(self.grid.dtype)) + self._further_rate()
 
     def _further_rate(self) -> ArrayLike:
         """What the rate has beside what is found at the points."""
@@ -191,9 +191,11 @@ class Written(WithBodies):
         if not isinstance(found, Rate) or not self.worked.plan.products:
             return None
         across = lambda axis, speed: Quotient(speed, Entry(SPACING, (axis,)))  # noqa: E731
-        parts = [found.reaction] if found.speeds is None else [across(*pair) for pair in enumerate(found.speeds)]
+        parts = [found.reaction, *(across(*pair) for pair in enumerate(found.speeds or ()))]
         [(inner, _)] = self.worked.plan.levels()
         node = plus(part for part in parts if part is not None)
+        if node == ZERO:
+            return None
         return AtPoints((node,), tuple(inner), self.own_text.functions, is_one_number=True)
 
     def _numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
@@ -229,8 +231,9 @@ class Written(WithBodies):
         for inner, products in plan.levels():
             function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.own_text.functions)
             hats = self._inner([plan.inner[i] for i in inner], Rows(modes, coefficients, fields))
-            numbers = self._numbers(modes, function, *([] if largest is None else [largest]))
-            places = self._with_obstacles(function, numbers, self._places(function))
+            functions = function, *([] if largest is None else [largest])
+            numbers = self._numbers(modes, *functions)
+            places = self._with_obstacles(function, numbers, self._places(*functions))
             made = self.transform.pointwise(function, hats, numbers, places, largest=largest)
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
@@ -252,12 +255,13 @@ class Written(WithBodies):
             made = function.made(values, numbers, self._places(function), self.grid.physical_shape)
             if largest is not None:
                 [at_points] = largest.made(values, numbers, self._places(largest), self.grid.physical_shape)
-                found = max_over_points(at_points)
+                found = max_over_points(at_points.astype(self.grid.dtype))
             coefficients = {real: dict(rows.of_kind(real).coefficients) for real in (True, False)}
             for real, grid in ((True, self.grid.as_real), (False, self.grid.as_complex)):
                 wanted = [i for i in products if i in needed.products[not real]]
                 if wanted:
-                    stacked = jnp.stack([made[products.index(i)].astype(grid.physical_dtype) for i in wanted])
+                    own = [jnp.real(made[products.index(i)]) if real else made[products.index(i)] for i in wanted]
+                    stacked = jnp.stack([product.astype(grid.physical_dtype) for product in own])
                     hats = Transform(grid, self.method, self.shift).forward(stacked)
                     coefficients[real] |= {Slot("product", i): hat for i, hat in zip(wanted, hats, strict=True)}
             other = Rows(rows.of_kind(False).modes, coefficients[False], rows.fields)
@@ -333,12 +337,12 @@ class Written(WithBodies):
         each = {name: zip(self._scalars(name), components(fields[name]), strict=True) for name in self.fields}
         return {scalar: part for parts in each.values() for scalar, part in parts}
 
-    def _places(self, function: AtPoints) -> dict[str, Any] | None:
-        """The coordinates that a function needs, and what bodies at rest do there; None if it needs none."""
+    def _places(self, *functions: AtPoints) -> dict[str, Any] | None:
+        """The coordinates that functions need, and what bodies at rest do there; None if they need none."""
         places: dict[str, Any] = dict(zip("xyz", self.grid.coordinates(), strict=False))
-        places = {name: places[name] for name in function.coordinates}
+        places = {name: places[name] for function in functions for name in function.coordinates}
         if self.kept_of_bodies is not None:
-            held = function.obstacles
+            held = {name for function in functions for name in function.obstacles}
             places |= {
                 name: a
                 for name, a in self.kept_of_bodies.items()

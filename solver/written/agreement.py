@@ -5,20 +5,21 @@ N keeps constraints, and quadratic forms whose change vanishes on every triad of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from solver.written.arranged import Row
-from solver.written.components import plus
-from solver.written.degrees import degree
+from solver.written.components import ZERO
+from solver.written.degrees import degree, holds_place, is_constant
 from solver.written.elimination import Reduced
-from solver.written.energies import Square
+from solver.written.energies import Square, without_causes
 from solver.written.matrices import matrices, multiplied
 from solver.written.plan import Plan
 from solver.written.samples import Multilinear, Samples, draw, samples_at
-from solver.written.symbols import random_slopes
-from solver.written.tree import Node, Sum
+from solver.written.symbols import outermost, random_slopes
+from solver.written.tree import Node, Power, Product, Sum
 
 SAMPLES, SEED = 40, 11
 MOST_FACTORS = 7
@@ -74,9 +75,9 @@ def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
     fields = tuple(less.system.fields)
     if any(kind.is_complex for kind in less.system.kinds.values()):
         return False
-    rest = {row: _without_causes(node, fields) for row, node in less.rest.items()}
-    if any(degree(node, fields) not in (0, 2) for node in rest.values()):
-        return False
+    rest = {row: without_causes(node, fields) for row, node in less.rest.items()}
+    if any(holds_place(node) or _degrees(node, fields) - {2} for node in rest.values()):
+        return False  # sources, and what the causes of a budget do not have
     samples = _triads(less)
     values, total, size = Multilinear(less, samples), 0.0, 0.0
     for bits, third in PAIRS:
@@ -90,10 +91,19 @@ def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
     return bool(np.abs(total).max() <= CANCELS * max(np.max(size), 1e-300))
 
 
-def _without_causes(node: Node, fields: tuple[str, ...]) -> Node:
-    """A right-hand side without the terms of degree one whose cause is named: a budget has them on their own."""
-    terms = node.terms if isinstance(node, Sum) else (node,)
-    return plus(term for term in terms if not (degree(term, fields) == 1 and term.calls("cause")))
+def _degrees(node: Node, fields: tuple[str, ...]) -> set[float]:
+    """The degrees of the terms of an expression."""
+    if node == ZERO:
+        return set()
+    if isinstance(node, Sum):
+        return set().union(*(_degrees(term, fields) for term in node.terms))
+    if (layer := outermost(node, fields)) is not None and not is_constant(node, fields):
+        return _degrees(layer.of, fields)
+    if isinstance(node, Product):
+        return {a + b for a in _degrees(node.left, fields) for b in _degrees(node.right, fields)}
+    if isinstance(node, Power) and len(_degrees(node.base, fields)) > 1:
+        return {math.inf}
+    return {degree(node, fields)}
 
 
 def _triads(less: Reduced) -> Samples:

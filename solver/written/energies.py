@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from solver.written.components import ONE, ZERO, factors, minus, plus, times_all, written_out
-from solver.written.degrees import degree
+from solver.written.components import ONE, ZERO, factors, minus, plus, times, times_all, written_out
+from solver.written.degrees import degree, holds_place
 from solver.written.elimination import Reduced, Symbols, replaced, rows_of
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
@@ -17,7 +17,7 @@ from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
 from solver.written.symbols import RandomModes, modes_of_all_kinds, vanishes
 from solver.written.system import insert
-from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
+from solver.written.tree import Call, Entry, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
 Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
 
@@ -116,6 +116,8 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
 def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None where it is none."""
     fields = set(less.system.fields)
+    if holds_place(node):
+        return None
     match node:
         case Sum(terms):
             parts = [squares_of(term, less) for term in terms]
@@ -147,8 +149,21 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
     right, left = varying if conjugated[1] else varying[::-1]
     if any(conjugated) and not all(conjugated):
         assert isinstance(left, Call)
-        return (Square(number, left.arguments[0], right),)
-    return (Square(number, left, right),) if _fits(less, left, right, ONE) else None
+        sides = left.arguments[0], right
+        kinds = {less.system.kinds[part.name].is_complex for side in sides for part in _scalars(side, fields)}
+        return (_square(number, *sides),) if len(kinds) == 1 else None  # fields of both kinds have other modes
+    return (_square(number, left, right),) if _fits(less, left, right, ONE) else None
+
+
+def _scalars(node: Node, fields: Collection[str]) -> list[Name | Entry]:
+    """The scalars of fields that an expression holds."""
+    return [part for part in node.walk() if isinstance(part, Name | Entry) and part.name in fields]
+
+
+def _square(number: Node, left: Node, right: Node) -> Square:
+    """A term of a quadratic form, which is the real part of its mean: a complex number goes with the right side."""
+    is_real = all(part.value.imag == 0 for part in number.walk() if isinstance(part, Number))
+    return Square(number, left, right) if is_real else Square(ONE, left, times(number, right))
 
 
 def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
@@ -161,7 +176,7 @@ def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
 def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, ...] | None:
     if squares is None:
         return None
-    return tuple(Square(times_all((square.number, number)), square.left, square.right) for square in squares)
+    return tuple(_square(times_all((square.number, number)), square.left, square.right) for square in squares)
 
 
 # ---- what changes an energy -----------------------------------------------------------------------------------------
@@ -219,11 +234,29 @@ def _caused(label: str, less: Reduced, outside: bool) -> Symbols:
     return linear_part(caused, fields).symbols
 
 
+def without_causes(node: Node, fields: Collection[str]) -> Node:
+    """A right-hand side without the linear terms that the causes of a budget have on their own."""
+
+    def take(part: Node) -> tuple[Node, Node] | None:
+        if not (isinstance(part, Call) and part.function == "cause"):
+            return None
+        kept_out, rest = _split(part, fields)
+        of_kept_out = linear_part({0: kept_out}, fields).rest[0]
+        return ZERO, plus((of_kept_out, rest))
+
+    return taken_apart(node, fields, take)[1]
+
+
 def _kept_out(cause: Node, fields: Collection[str]) -> Node:
     """The terms of a cause that are kept out of L, as if they were not."""
+    return _split(cause, fields)[0]
+
+
+def _split(cause: Node, fields: Collection[str]) -> tuple[Node, Node]:
+    """The terms of a cause that are kept out of L, as if they were not, and the others."""
     is_explicit = lambda part: isinstance(part, Call) and part.function == "explicit"  # noqa: E731
-    take = lambda part: (part.arguments[0], Number(0)) if is_explicit(part) else None  # noqa: E731
-    return taken_apart(cause.children[1], fields, take)[0]
+    take = lambda part: (part.arguments[0], ZERO) if is_explicit(part) else None  # noqa: E731
+    return taken_apart(cause.children[1], fields, take)
 
 
 class _Balance:

@@ -38,6 +38,7 @@ RANKS = {
     "symmetric tensor": (2, False, True),
     "wavefunction": (0, True),
 }
+OWN_CAUSES = ("linear", "nonlinear", "forcing", "body")  # columns of budgets, of what has no cause in the text
 SAME = ("lap", "inverse_lap", "dx", "dy", "dz", "conj", "dt", "explicit", "mean")  # what they give is of the same kind
 
 
@@ -210,6 +211,8 @@ class _Checker:
         if name in ALONG:
             self.axes(name, arguments[1:])
         if name == "cause":
+            if isinstance(arguments[0], Name) and arguments[0].name in OWN_CAUSES:
+                raise node.place.error(f"cause({arguments[0].name}, …): a budget has this name for what nothing names")
             return self.kind(arguments[1])
         if name in SAME:
             return self.kind(arguments[0])

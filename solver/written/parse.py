@@ -145,6 +145,8 @@ class _Reader:
 
     def joined(self, kind: Any, left: Node, right: Node, place: Place) -> Node:
         """Two factors; signs of the first, which bind more tightly for Python, are those of the whole."""
+        if kind is Quotient and isinstance(right, Number) and right.value == 0:
+            raise place.error("a division by zero")
         if isinstance(left, Negative):
             return Negative(self.joined(kind, left.of, right, place), place=place)
         return kind(left, right, place=place)  # type: ignore[no-any-return]

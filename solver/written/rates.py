@@ -2,8 +2,8 @@
 
 N is linearised about the fields, with what multiplies a disturbance held fixed at each point. To leading order in the
 wavenumber a disturbance e^{ikx} along one axis then changes by a matrix of numbers. If it is of first order in k, its
-eigenvalues are speeds, and the rate is Σ_i speed_i/Δx_i; if it is of order zero, it is a rate itself. What L holds is
-exact for any step where it stands, and is left out.
+eigenvalues are speeds, and the rate is Σ_i speed_i/Δx_i; if it is of order zero, it is a rate itself, as are linear
+terms of order zero that the text keeps out of L. What L holds is exact for any step where it stands, and is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from solver.written.components import ZERO, minus, plus, times
+from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.degrees import holds_time
 from solver.written.elimination import Reduced
 from solver.written.linear import NoSlope, coefficient
@@ -25,6 +25,7 @@ from solver.written.symbols import RandomModes, random_modes
 from solver.written.tree import Call, Name, Node, Number, Slot
 
 Entries: TypeAlias = dict[tuple[Node, Node], Node]  # of a matrix, by row and column
+Terms: TypeAlias = dict[tuple[float, tuple[Node, Node]], list[Node]]  # of entries, by the order of the wavenumber
 
 LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
 
@@ -36,7 +37,7 @@ class Rate:
     Args:
         speeds: along each axis [length/time], as expressions in inner fields of the plan's only level; None where a
             disturbance is not carried.
-        reaction: [1/time], in place of speeds; None where there are speeds.
+        reaction: [1/time], in place of speeds; beside them that of linear terms outside of L, or None.
         coefficients: numbers that stand in these expressions by name: pairs of symbols, of which the product at a
             large wavenumber along an axis is taken, divided by that wavenumber to the power of the order.
     """
@@ -71,8 +72,10 @@ class Unseen:
 
 def rate(less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
     """The rate of N, whose changes of each scalar are given in the products of its plan."""
-    if not plan.products:
+    if not plan.products and all(change == ZERO for change in changes.values()):
         return Rate(None, ZERO, {})
+    if not plan.products:
+        return Unseen("what stands outside L is linear")
     if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):
         return Unseen("its terms depend on time")
     if len(plan.levels()) > 1:
@@ -94,6 +97,8 @@ class _Linearised:
             for i, slot in enumerate(slots)
             if (found := coefficient(product, slot)) != ZERO
         }
+        scalars = less.scalars
+        self.linear = {row: [coefficient(change, scalar) for scalar in scalars] for row, change in changes.items()}
         self.outer = {product: self._outer(product) for product in range(len(plan.products))}
 
     def rate(self) -> Rate | Unseen:
@@ -104,9 +109,14 @@ class _Linearised:
             return Unseen(f"terms outside L act on a wavenumber k as k^{order:g}")
         if any(1 in entries for entries in matrices):
             speeds = [radius(entries.get(1, {}), self.less.scalars) for entries in matrices]
-            return Rate(tuple(speeds), None, self._used(speeds))
+            if all(speed == ZERO for speed in speeds):
+                return Unseen("its fields act on each other through L")
+            reaction = _largest([self._kept_out(axis) for axis in range(self.less.dimensions)])
+            return Rate(tuple(speeds), None if reaction == ZERO else reaction, self._used([*speeds, reaction]))
         if order > 0:
             return Unseen("terms outside L act on a wavenumber k as a fraction of its power")
+        if order < 0:
+            return Unseen("terms outside L act on long waves the most")
         reaction = _largest_sum(matrices[0].get(0, {}), self.less.scalars)
         return Rate(None, reaction, self._used([reaction]))
 
@@ -116,7 +126,7 @@ class _Linearised:
 
     def matrix(self, axis: int) -> dict[float, Entries]:
         """What disturbances of each scalar along an axis do to each scalar, by the order of the wavenumber."""
-        terms: dict[tuple[float, tuple[Node, Node]], list[Node]] = {}
+        terms: Terms = {}
         onto = self._projector(axis)
         columns = {inner: self._inner(inner, onto) for inner in dict.fromkeys(inner for _, inner in self.slopes)}
         for (product, inner), at_point in self.slopes.items():
@@ -124,11 +134,27 @@ class _Linearised:
                 for column, of_inner in columns[inner]:
                     for order, number in self._leading(outer, of_inner, axis):
                         terms.setdefault((order, (row, column)), []).append(times(number, at_point))
-        entries: dict[float, Entries] = {}
-        for (order, pair), summed in terms.items():
-            if (node := plus(summed)) != ZERO:
-                entries.setdefault(order, {})[pair] = node
-        return entries
+        for key, numbers in self._of_linear(axis, onto).items():
+            terms.setdefault(key, []).extend(numbers)
+        return _entries(terms)
+
+    def _kept_out(self, axis: int) -> Node:
+        """The largest rate of linear terms of order zero that are kept out of L, where they act back on themselves."""
+        scalars, linear = self.less.scalars, self.less.changes(self.less.linear_rows())
+        entries = _entries(self._of_linear(axis, self._projector(axis))).get(0, {})
+        in_l = {(row, s): ONE for row, node in linear.items() for s in scalars if s in node.walk()}
+        groups = _coupled({**in_l, **entries}, scalars)
+        back = {pair: entries[pair] for pair in entries if any({*pair} <= {*group} for group in groups)}
+        return _largest_sum(back, scalars)
+
+    def _of_linear(self, axis: int, onto: np.ndarray) -> Terms:
+        """What linear terms that are kept out of L do, as numbers."""
+        terms: Terms = {}
+        for row, own in self.linear.items():
+            for column, symbol in self._mixed(own, onto):
+                for order, number in self._leading(ONE, symbol, axis):
+                    terms.setdefault((order, (row, column)), []).append(number)
+        return terms
 
     def _outer(self, product: int) -> list[tuple[Node, Node]]:
         """Symbols of a product in the rates of scalars."""
@@ -137,8 +163,11 @@ class _Linearised:
 
     def _inner(self, inner: int, projector: np.ndarray) -> list[tuple[Node, Node]]:
         """Symbols of an inner field in scalars that meet the constraints."""
-        scalars, node = self.less.scalars, self.plan.inner[inner]
-        own = [coefficient(node, scalar) for scalar in scalars]
+        return self._mixed([coefficient(self.plan.inner[inner], s) for s in self.less.scalars], projector)
+
+    def _mixed(self, own: Sequence[Node], projector: np.ndarray) -> list[tuple[Node, Node]]:
+        """Symbols in scalars that meet the constraints, from those in each scalar."""
+        scalars = self.less.scalars
         mixed = [
             plus(times(Number(complex(share)), symbol) for share, symbol in zip(column, own, strict=True) if share)
             for column in projector.T
@@ -165,6 +194,15 @@ class _Linearised:
         else:
             number = values[0] / LARGE**order
             yield order, Number(complex(round(number.real, 12), round(number.imag, 12)))
+
+
+def _entries(terms: Terms) -> dict[float, Entries]:
+    """Sums of terms, by the order of the wavenumber."""
+    entries: dict[float, Entries] = {}
+    for (order, pair), summed in terms.items():
+        if (node := plus(summed)) != ZERO:
+            entries.setdefault(order, {})[pair] = node
+    return entries
 
 
 def along_axis(dimensions: int, axis: int, size: float = LARGE) -> RandomModes:

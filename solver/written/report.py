@@ -40,7 +40,8 @@ def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]
     elif found.speeds is not None:
         speeds = map(printed, found.speeds)
         shown = (f"{speed} along {axis}" for speed, axis in zip(speeds, "xyz", strict=False))
-        lines.append(("rate", f"of a CFL number: speeds {', '.join(shown)}"))
+        also = "" if found.reaction is None else f", and reactions {printed(found.reaction)}"
+        lines.append(("rate", f"of a CFL number: speeds {', '.join(shown)}{also}"))
     elif found.reaction == ZERO:
         lines.append(("rate", "no step is too long for a CFL number: N changes with no field"))
     elif found.reaction is not None:

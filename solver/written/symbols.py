@@ -190,6 +190,8 @@ class Modes(ABC):
                 return self.divided(self.value(of), a - self.laplacian(), abs(a) + abs(self.laplacian()))
             case "mean":
                 return self.mean(mean_axes(symbol)) * self.value(of)
+            case "cause" | "explicit":
+                return self.value(symbol.arguments[-1])
         return self.function(symbol.function, *map(self.value, symbol.arguments))
 
 

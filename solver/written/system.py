@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from solver.written.degrees import degree
+from solver.written.degrees import degree, is_constant
 from solver.written.kinds import RANKS, Kind, kind_of, same_kind
 from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
 from solver.written.tree import Call, Line, Name, Node, Number, Place, WrittenError
@@ -84,6 +84,7 @@ def read_system(
     system = System(dict(fields), dict(unknowns), dict(parameters), definitions, dict(functions), tuple(lines), ())
     fitting = _dimensions(system)
     _check_rates(system)
+    _refuse_varying_powers(system)
     return replace(system, dimensions=fitting)
 
 
@@ -192,6 +193,14 @@ def insert(node: Node, definitions: Mapping[str, Node]) -> Node:
 
 
 # ---- ranks --------------------------------------------------------------------------------------------------------
+
+
+def _refuse_varying_powers(system: System) -> None:
+    """Refuse operators on modes whose second argument is not a number for the whole box."""
+    varying = {*system.fields, *system.unknowns}
+    for part in (part for side in _sides(system.lines) for part in side.calls("fraclap", "helmholtz")):
+        if not is_constant(part.arguments[1], varying):
+            raise part.place.error(f"the second argument of {part.function}: a number for the whole box is needed")
 
 
 def _dimensions(system: System) -> tuple[int, ...]:

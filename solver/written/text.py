@@ -113,11 +113,14 @@ class Text:
 
     def _check_beside(self) -> None:
         """Refuse what is conserved or has a spectrum and is no column, and limits that are none."""
-        columns = [name for name, _ in [*(self.energies or ()), *self.series]]
+        fields = [name for name, _ in self.fields]
+        default = ["energy"] if len(fields) == 1 else [f"{name}_energy" for name in fields]
+        energies = default if self.energies is None else [name for name, _ in self.energies]
+        columns = [*energies, *(name for name, _ in self.series)]
         of_columns = {"conserved": [name for name, text in self.conserved if name == text], "spectra": self.spectra}
         for table, names in of_columns.items():
             for name in names:
-                if self.energies is not None and name not in columns:
+                if name not in columns:
                     raise WrittenError(f"{table} of {name!r}{nearest(name, columns)}")
         for name, limit in self.limits:
             if limit not in LIMITS:
