@@ -38,7 +38,7 @@ RANKS = {
     "symmetric tensor": (2, False, True),
     "wavefunction": (0, True),
 }
-OWN_CAUSES = ("linear", "nonlinear", "forcing", "body")  # columns of budgets, of what has no cause in the text
+OWN_CAUSES = ("linear", "nonlinear", "forcing")  # columns of budgets, of what has no cause in the text
 SAME = ("lap", "inverse_lap", "dx", "dy", "dz", "conj", "dt", "explicit", "mean")  # what they give is of the same kind
 
 

@@ -102,7 +102,7 @@ def test_budgets_have_all_that_changes_an_energy(make_grid, case):
     np.testing.assert_allclose(sum(budget.values()), change["energy"], rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["linear", "nonlinear", "forcing", "body"])
+@pytest.mark.parametrize("name", ["linear", "nonlinear", "forcing"])
 def test_a_cause_has_a_name_of_its_own(name):
     with pytest.raises(WrittenError, match="a budget has this name"):
         sw.write(f"dt(u) = lap(u) - cause({name}, u)", {"u": "scalar"})
