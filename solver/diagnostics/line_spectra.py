@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from solver.diagnostics.spectra import last_shell, shell_index
 from solver.diagnostics.sums import sum_by_index
 from solver.grid import Grid
 
@@ -37,10 +38,8 @@ def line_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[Ar
 
 def across_wavenumbers(grid: Grid, axis: int) -> np.ndarray:
     """Centres of the shells in k_⊥: 0, Δk, 2Δk, … up to the largest retained, Δk the largest 2π/L of the other axes."""
-    width = _across_width(grid, axis)
-    across = [a for a in range(grid.dimensions) if a != axis]
-    corner = math.hypot(*(grid.fundamental[a] * grid.layout.highest_mode(a) for a in across))
-    return np.arange(int(corner / width + 0.5) + 1) * width
+    across = _across(grid, axis)
+    return np.arange(last_shell(grid, across) + 1) * max(grid.fundamental[a] for a in across)
 
 
 def plane_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[Array, "along across"]:
@@ -59,9 +58,7 @@ def plane_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[A
     Source: Cambon & Jacquin, J. Fluid Mech. 202 (1989) 295 (axisymmetric spectra of rotating turbulence).
     """
     shape = len(line_wavenumbers(grid, axis)), len(across_wavenumbers(grid, axis))
-    k = grid.wavenumbers()
-    squared = sum(jnp.asarray(k[a]) ** 2 for a in range(grid.dimensions) if a != axis)
-    shell = jnp.floor(jnp.sqrt(squared) / _across_width(grid, axis) + 0.5).astype(jnp.int32)
+    shell = shell_index(grid, _across(grid, axis))
     energy = _energy(u_hat, grid).reshape(-1, *grid.spectral_shape).sum(axis=0)
     return sum_by_index(energy, _mode_number(grid, axis) * shape[1] + shell, math.prod(shape), grid).reshape(shape)
 
@@ -75,5 +72,5 @@ def _mode_number(grid: Grid, axis: int) -> Array:
     return jnp.asarray(np.rint(np.abs(grid.wavenumbers()[axis]) / grid.fundamental[axis]).astype(np.int32))
 
 
-def _across_width(grid: Grid, axis: int) -> float:
-    return max(grid.fundamental[a] for a in range(grid.dimensions) if a != axis)
+def _across(grid: Grid, axis: int) -> tuple[int, ...]:
+    return tuple(a for a in range(grid.dimensions) if a != axis)

@@ -43,7 +43,8 @@ def radial_profile(
     for x, middle, length in zip(grid.coordinates(), centre, grid.lengths, strict=True):  # type: ignore[arg-type]
         away = jnp.abs(jnp.asarray(x) - middle)
         squared = squared + jnp.minimum(away, length - away) ** 2
-    shell = jnp.floor(jnp.sqrt(squared) / max(grid.spacing) + 0.5).astype(jnp.int32)
+    edge = 1 + 8 * float(jnp.finfo(grid.dtype).eps)  # points on an edge belong to the shell outside of it
+    shell = jnp.floor((jnp.sqrt(squared) / max(grid.spacing) + 0.5) * edge).astype(jnp.int32)
     shells = len(profile_radii(grid))
     count = sum_by_index(jnp.ones(grid.physical_shape, grid.dtype), shell, shells, grid)
     return sum_by_index(values, shell, shells, grid) * ratio(1.0, count), count

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
@@ -33,12 +36,41 @@ def shell_width(grid: Grid) -> float:
 
 def shell_wavenumbers(grid: Grid) -> np.ndarray:
     """Centres of the shells, k = 0, Δk, 2Δk, … up to the largest retained |k| (a corner of the box of modes)."""
-    return np.arange(int(grid.k_corner / shell_width(grid) + 0.5) + 1) * shell_width(grid)
+    return np.arange(last_shell(grid) + 1) * shell_width(grid)
 
 
-def shell_index(grid: Grid) -> Array:
-    """For each stored mode the number of its shell."""
-    return jnp.floor(jnp.sqrt(grid.k_squared()) / shell_width(grid) + 0.5).astype(jnp.int32)
+def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
+    """For each stored mode the number of its shell.
+
+    It comes from whole numbers, which tell modes on the edges of shells apart where wavenumbers are rounded.
+
+    Args:
+        grid: of the modes.
+        axes: along which wavenumbers count, all by default; shells are as thick as the largest 2π/L of them.
+    """
+    axes = range(grid.dimensions) if axes is None else axes
+    numbers, last = grid.mode_numbers(), last_shell(grid, axes)
+
+    def fill() -> Array:
+        squared = sum(
+            share * jnp.asarray(numbers[a], grid.dtype) ** 2 for a, share in zip(axes, _shares(grid, axes), strict=True)
+        )
+        return jnp.minimum(jnp.floor(jnp.sqrt(squared) + 0.5), last).astype(jnp.int32)
+
+    return grid.on_modes(fill)
+
+
+def last_shell(grid: Grid, axes: Sequence[int] | None = None) -> int:
+    """The number of the shell of the largest retained wavenumber, `axes` as in `shell_index`."""
+    axes = range(grid.dimensions) if axes is None else axes
+    squares = (s * grid.layout.highest_mode(a) ** 2 for a, s in zip(axes, _shares(grid, axes), strict=True))
+    return int(math.sqrt(sum(squares)) + 0.5)
+
+
+def _shares(grid: Grid, axes: Sequence[int]) -> list[float]:
+    """(2π/L)² of some axes over the largest of them."""
+    lengths = [grid.box.lengths[a] for a in axes]
+    return [(min(lengths) / length) ** 2 for length in lengths]
 
 
 def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:

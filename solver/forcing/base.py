@@ -7,7 +7,6 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -116,10 +115,7 @@ class Forcing(eqx.Module):
 
 def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:
     """1 on the modes with low ≤ |k| ≤ high [1/length] but the mean, 0 elsewhere and in the padding."""
-    k2 = grid.k_squared()
-    tolerance = 1e-9 * np.asarray(grid.fundamental).min()  # shells are named by their bounds: include these
-    k = jnp.sqrt(k2)
-    return ((k >= low - tolerance) & (k <= high + tolerance) & (k2 > 0) & grid.is_kept()).astype(grid.dtype)
+    return (grid.in_band(low, high) & (grid.k_squared() > 0) & grid.is_kept()).astype(grid.dtype)
 
 
 def has_modes(grid: Grid, low: float, high: float, *, across: bool = False) -> bool:

@@ -52,10 +52,11 @@ class OrnsteinUhlenbeck(Forcing):
     def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Array:
         """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""
         for axis in range(grid.dimensions):
-            if grid.layout.highest_mode(axis) < self.largest:
+            resolved = grid.layout.highest_mode(axis) - (grid.layout.nyquist(axis) is not None)
+            if resolved < self.largest:
                 raise ValueError(
-                    f"ornstein-uhlenbeck with largest {self.largest}: the grid resolves "
-                    f"{grid.layout.highest_mode(axis)} modes along axis {axis}"
+                    f"ornstein-uhlenbeck with largest {self.largest}: the grid resolves {resolved} modes along axis "
+                    f"{axis}"
                 )
         shape = (components, *[2 * self.largest + 1] * grid.dimensions)
         return jax.random.normal(key, shape, grid.dtype)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -60,7 +60,7 @@ class FlowRate(Forcing):
 
 def _need_components(key: str, given: Any, equation: PeriodicSystem, field: str) -> None:
     count = len(equation.component_names(field))
-    if np.shape(given) != (count,):
+    if not isinstance(given, Sequence) or len(given) != count or any(jnp.ndim(number) for number in given):
         raise ValueError(f"{key} {given}: {count} {'number is' if count == 1 else 'numbers are'} needed")
     if equation.fields[field].zero_mean:
         raise ValueError(f"{key} of {field}: it drives the mean, which is zero in this equation")

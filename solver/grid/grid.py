@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.grid.layout import Layout
@@ -213,6 +214,16 @@ class Grid:
     def k_squared(self) -> Array:
         """|k|² on every stored mode [1/length²]; zero in the padding. Inside jit it is fused, never stored."""
         return self.on_modes(lambda: sum(k * k for k in map(jnp.asarray, self.wavenumbers())))
+
+    def in_band(self, low: ArrayLike, high: ArrayLike) -> Array:
+        """Whether low ≤ |k| ≤ high [1/length] for every stored mode; the padding counts as |k| = 0.
+
+        Bands are named by their bounds: modes that differ from one by rounding lie within, in any precision.
+        """
+        k, slack = jnp.sqrt(self.k_squared()), 8 * float(jnp.finfo(self.dtype).eps)
+        least, most = (jnp.asarray(bound, self.dtype) for bound in (low, high))
+        shortest = 1e-9 * min(self.fundamental)
+        return (k >= least - jnp.maximum(slack * least, shortest)) & (k <= most + jnp.maximum(slack * most, shortest))
 
     def inverse_k_squared(self) -> Array:
         """1/|k|², and 0 where k = 0 [length²]."""

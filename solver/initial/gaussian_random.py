@@ -82,10 +82,7 @@ class GaussianRandom(Initial):
         k2 = grid.k_squared()
         inside = (k2 > 0) & grid.is_kept()
         k = jnp.sqrt(jnp.where(inside, k2, 1))
-        tolerance = 1e-9 * min(grid.fundamental)
-        inside = inside & (k >= self.low - tolerance)
-        if self.high is not None:
-            inside = inside & (k <= self.high + tolerance)
+        inside = inside & grid.in_band(self.low, jnp.inf if self.high is None else self.high)
         relative = k / self.peak
         if self.spectrum == "power-law":
             density = k**self.slope

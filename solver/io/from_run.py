@@ -125,10 +125,14 @@ class _Source:
     lengths: tuple[float, ...]
     dealias: str
 
+    def rounding(self) -> float:
+        """By how much its lengths may be off, relative to them."""
+        return 1e-12
+
     def refuse_other_box(self, grid: Grid) -> None:
         """Raises ValueError where the box is not that of a grid."""
         mine = tuple(map(float, grid.lengths))  # type: ignore[arg-type]
-        if len(mine) != len(self.lengths) or not np.allclose(mine, self.lengths, rtol=1e-12):
+        if len(mine) != len(self.lengths) or not np.allclose(mine, self.lengths, rtol=self.rounding()):
             raise ValueError(f"path: {self.path}: its box is {list(self.lengths)}, this one {list(mine)}")
 
     def refuse_complex(self, name: str, field: Field) -> None:
@@ -202,6 +206,7 @@ class _Snapshot(_Source):
     """Values at points: every mode of theirs is taken."""
 
     datasets: dict[str, tuple[int, ...]]
+    eps: float  # of the numbers that hold its places
 
     @classmethod
     def open(cls, path: Path) -> _Snapshot:
@@ -212,9 +217,13 @@ class _Snapshot(_Source):
                 lengths = tuple(float(side[1]) * len(side) for side in sides)
                 shapes = {name: dataset(file, name).shape for name in variables_in(file)}
                 on_grid = {name: whole for name, whole in shapes.items() if whole[: len(shape)] == shape}
-                return cls(path, float(file.attrs["time"]), shape, lengths, "none", on_grid)
+                eps = max(float(np.finfo(side.dtype).eps) for side in sides)
+                return cls(path, float(file.attrs["time"]), shape, lengths, "none", on_grid, eps)
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise ValueError(f"path: {path} is no snapshot: {error}") from None
+
+    def rounding(self) -> float:
+        return max(1e-12, 2 * self.eps)
 
     def components(self, name: str) -> int:
         if {f"{name}_real", f"{name}_imag"} <= self.datasets.keys():

@@ -43,16 +43,17 @@ class Schedule:
         if not self.every_time:
             return False
         nearest = multiple(round(float(state.t) / self.every_time), self.every_time)
-        return abs(float(state.t) - nearest) <= TOLERANCE * max(float(state.dt), 0.0)
+        return abs(float(state.t) - nearest) <= TOLERANCE * min(max(float(state.dt), 0.0), self.every_time)
 
     def steps_left(self, step: int) -> int | None:
         """Steps until the next multiple."""
         return self.every_steps - step % self.every_steps if self.every_steps else None
 
     def next_time(self, t: float, tolerance: float) -> float:
-        """The next multiple in time that lies beyond `t`."""
+        """The next multiple in time that lies beyond `t`, by more than a tolerance or a billionth of the interval."""
         if not self.every_time:
             return math.inf
+        tolerance = min(tolerance, TOLERANCE * self.every_time)
         count = math.floor(t / self.every_time)
         while multiple(count, self.every_time) <= t + tolerance:
             count += 1
@@ -75,5 +76,8 @@ def slack(state: State) -> float:
 
 
 def reached(state: State, target: float) -> bool:
-    """Whether a state stands at or beyond a time, but for a billionth of a step."""
-    return float(state.t) >= target - slack(state)
+    """Whether a state stands at or beyond a time, but for a billionth of a step or of the time.
+
+    Where nothing moves a step may be of any size, far larger than the run.
+    """
+    return float(state.t) >= target - min(slack(state), TOLERANCE * abs(target))

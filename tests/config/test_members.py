@@ -42,6 +42,17 @@ def drawn(draw, count=2000):
     return [ensemble.values(number, {})["a.b"] for number in range(count)]
 
 
+def test_keys_that_are_needed_may_all_be_drawn(read):
+    """None of them stands in the run file itself; each bound is looked at beside the first member's others."""
+    names = ["equation.name=navier-stokes", "forcing.name=kolmogorov", "ensemble.sweep={}"]
+    draws = '{ "equation.viscosity" = { uniform = [0.1, 0.2] }, "forcing.amplitude" = { uniform = [0.1, 1.0] } }'
+    members = read(*names, f"ensemble.draw={draws}").members
+    assert len({member.forcing["velocity"].parameters["amplitude"] for member in members}) == 3
+    sweep = "{ 'forcing.amplitude' = [0.1, 'high'], 'equation.viscosity' = [0.1, 0.2] }"
+    with pytest.raises(ConfigError, match=r"with forcing.amplitude = 'high'"):
+        read(*names[:2], "ensemble.draw={}", f"ensemble.sweep={sweep}", "ensemble.members=1")
+
+
 def test_members_are_the_product_of_sweeps_times_members(read, tmp_path):
     members = read().members
     assert len(members) == 12

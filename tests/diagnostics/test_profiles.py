@@ -130,3 +130,11 @@ def test_explicit_meshes(make_grid):
         results.append(everything(u))
     for explicit, auto in zip(*results, strict=True):
         np.testing.assert_allclose(explicit, auto, atol=1e-14)
+
+
+@pytest.mark.parametrize("length", [0.3, 1.0, 2 * np.pi])
+def test_points_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, length):
+    grid = make_grid((8, 16), devices=2, lengths=length)
+    centre = tuple(jnp.asarray(n * length / side) for n, side in ((3, 8), (5, 16)))
+    _, counts = diagnostics.radial_profile(jnp.ones(grid.physical_shape), centre, grid)
+    np.testing.assert_array_equal(counts, [1, 14, 22, 38, 40])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.diagnostics import mean_square, shell_spectrum, shell_wavenumbers
+from solver.diagnostics import mean_square, shell_index, shell_spectrum, shell_wavenumbers
 
 
 @pytest.mark.parametrize("real", [True, False])
@@ -42,3 +42,15 @@ def test_the_same_on_any_number_of_devices(make_grid):
         spectra.append(shell_spectrum(sw.fft.Transform(grid).forward(noise), grid))
     np.testing.assert_allclose(spectra[1], spectra[0], rtol=1e-13)
     np.testing.assert_allclose(spectra[2], spectra[0], rtol=1e-13)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("length", [0.3, 1.0, 1.1, 5.0, 10.0])
+def test_modes_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, precision, length):
+    """In a box twice as long along y, |k| = (m + ½) Δk of the modes (0, 2m + 1)."""
+    grid = make_grid((16, 32), devices=2, lengths=(length, 2 * length), precision=precision)
+    shells, numbers = np.asarray(shell_index(grid)), grid.mode_numbers()
+    kept = np.broadcast_to(np.asarray(grid.is_kept()), grid.spectral_shape)
+    exact = np.floor(np.sqrt(numbers[0].astype(float) ** 2 + numbers[1].astype(float) ** 2 / 4) + 0.5)
+    np.testing.assert_array_equal(shells[kept], np.broadcast_to(exact, grid.spectral_shape)[kept])
+    assert shells[kept].max() == len(shell_wavenumbers(grid)) - 1

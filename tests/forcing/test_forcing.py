@@ -10,7 +10,7 @@ import solver as sw
 from solver import initial
 from solver.diagnostics import mean_product, mean_square
 from solver.equations import MHD, Boussinesq, NavierStokes
-from solver.forcing import ConstantPower, OrnsteinUhlenbeck
+from solver.forcing import ConstantPower, FlowRate, OrnsteinUhlenbeck, Uniform
 from solver.steppers import ETDRK2, IFRK2, IFRK4
 
 pytestmark = pytest.mark.slow
@@ -184,3 +184,34 @@ def test_forcings_of_several_fields(make_grid):
 def test_wrong_forcings_are_refused(make_grid, make, message):
     with pytest.raises(ValueError, match=message):
         make(make_grid((16, 16), devices=2))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_band_of_one_shell_takes_its_power_in_any_precision(make_grid, precision):
+    """Its bounds are a wavenumber of a box of length 1, which single precision rounds."""
+    grid = make_grid((16, 16), devices=2, lengths=1.0, precision=precision)
+    flow = flow_with(grid, ConstantPower(0.3, low=4 * np.pi, high=4 * np.pi), viscosity=0.0)
+    u = initial.RandomPhase(peak=12.0)(grid, VELOCITY, jax.random.key(0))
+    state = sw.initial_state(flow, IFRK4(), u)
+    *_, end = sw.evolve(flow, IFRK4(), state, end=0.02, step=0.001)
+    gained = series(flow, end)["energy"] - series(flow, state)["energy"]
+    assert gained == pytest.approx(0.3 * 0.02, rel=1e-2)
+
+
+def test_a_random_force_at_the_nyquist_mode_is_refused(make_grid):
+    """It is a force of real fields, whose parts there cannot be told apart."""
+    flow = flow_with(make_grid((8, 8), devices=2, dealias="none"), OrnsteinUhlenbeck(1.0, largest=4))
+    with pytest.raises(ValueError, match="the grid resolves 3 modes along axis 0"):
+        sw.initial_state(flow, IFRK4(), jnp.zeros((2, 8, 8)), seed=0)
+
+
+@pytest.mark.parametrize("make", [lambda a: Uniform((a, 0.0)), lambda a: FlowRate((a, 0.0))])
+def test_uniform_forces_may_be_made_of_traced_numbers(make_grid, make):
+    grid = make_grid((8, 8), devices=2)
+
+    def mean(a):
+        flow = flow_with(grid, make(a))
+        state = sw.integrate(flow, IFRK4(), sw.initial_state(flow, IFRK4(), jnp.zeros((2, 8, 8))), step=0.01, steps=5)
+        return flow.to_physical(state.field)["velocity"][0].mean()
+
+    assert float(jax.grad(mean)(0.7)) == pytest.approx(float(mean(1.0)), rel=1e-9)

@@ -185,3 +185,16 @@ def test_sampled_functions_are_written_with_jax_numpy(make_grid):
         sw.sample(wave, make_grid((16, 12), devices=2))
     field = sw.sample(lambda x, y: [x + 0 * y, np.ones((1, 12))], make_grid((16, 12), devices=2))
     assert field.shape == (2, 16, 12)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("length", [0.3, 1.0, 1.1, 3.0, 5.0, 10.0, 2 * np.pi])
+def test_modes_on_the_bounds_of_a_band_lie_in_it(make_grid, precision, length):
+    """Bounds are rounded numbers, as people write them; whole numbers say which modes lie between."""
+    grid = make_grid((16, 16), devices=2, lengths=length, precision=precision)
+    x, y = np.meshgrid(np.arange(-5, 6), np.arange(-5, 6))
+    squares = np.sqrt(x * x + y * y)
+    for low, high in ((1, 1), (2, 2), (3, 5), (5, 5)):
+        bounds = [number * 2 * np.pi / length for number in (low, high)]
+        found = jnp.sum(grid.in_band(*bounds) * grid.mode_weights())
+        assert int(found) == ((squares >= low) & (squares <= high)).sum()

@@ -1,5 +1,6 @@
 """A run that starts where another stood: another resolution, other devices, other precision; and what is refused."""
 
+import h5py
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +9,7 @@ from helpers import random_field
 
 import solver as sw
 from solver import assemble
+from solver.cli.main import main
 from solver.config import ConfigError
 from solver.fft import Transform, resample
 from solver.io.from_run import FromRun
@@ -149,6 +151,21 @@ def test_a_start_that_is_not_there_is_one_line(tmp_path, coarse, overrides, mess
     table = ", ".join(f"{key} = '{value}'" for key, value in given.items())
     with pytest.raises(ConfigError, match=message):
         assemble.read_run_file(coarse, [f"initial={{ {table} }}", f"output.directory={tmp_path}/new"])
+
+
+@pytest.mark.slow
+def test_a_snapshot_in_single_precision_starts_a_run_in_its_box(tmp_path):
+    """Its lengths are those that its places tell, which are rounded."""
+    path, box = flow_run(tmp_path), "grid.lengths=[3.0, 5.0]"
+    assert main(["run", str(path), box, "grid.precision=float32", "devices.use=[0, 1]"]) == 0
+    [*_, last] = sorted((tmp_path / "coarse" / "snapshots").glob("*.h5"))
+    given = [f"initial={{ name = 'run', path = '{last}' }}", f"output.directory={tmp_path}/new"]
+    run, state = started(path, [*given, box], 1)
+    with h5py.File(last) as file:
+        written = np.moveaxis(file["buoyancy"][...].reshape(16, 16, -1), -1, 0)
+    np.testing.assert_allclose(run.equation.to_physical(state.field)["buoyancy"], written, atol=1e-6)
+    with pytest.raises(ConfigError, match="its box is"):
+        assemble.read_run_file(path, [*given, "grid.lengths=[3.00001, 5.0]"])
 
 
 def test_another_box_is_refused(tmp_path, coarse):

@@ -36,6 +36,17 @@ def test_pauses_come_at_multiples_of_steps_and_at_exact_times(flow):
     assert (4, 0.25 + 1 * 0.1) in seen, "a multiple of steps"
 
 
+@pytest.mark.parametrize(("amplitude", "viscosity"), [(0.0, 0.1), (1e-11, 0.1), (1e-3, 4.0)])
+def test_all_times_are_met_where_any_step_would_do(make_grid, amplitude, viscosity):
+    """Of a flow at rest, one near it, and one that decays: the size that the CFL number allows grows without bound."""
+    grid = make_grid((8, 8), devices=2)
+    equation = NavierStokes(grid, viscosity=viscosity)
+    start = {"velocity": amplitude * sw.initial.TaylorGreen()(grid)}
+    state = sw.initial_state(equation, IFRK4(), start)
+    seen = times((equation, IFRK4(), state), end=4.0, cfl=0.5, pauses=[sw.Schedule(every_time=0.1)])
+    assert [t for _, t in seen] == [float(f"{0.1 * n:.1f}") for n in range(41)]
+
+
 @pytest.mark.parametrize("control", [{"step": 0.2}, {"cfl": 0.5, "max_step": 0.2}, {"tolerance": 1.0, "max_step": 0.2}])
 def test_the_size_of_a_step_is_the_one_taken(make_grid, control):
     """Times between steps shorten them; so does the end."""
