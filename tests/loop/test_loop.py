@@ -43,8 +43,8 @@ def test_all_times_are_met_where_any_step_would_do(make_grid, amplitude, viscosi
     equation = NavierStokes(grid, viscosity=viscosity)
     start = {"velocity": amplitude * sw.initial.TaylorGreen()(grid)}
     state = sw.initial_state(equation, IFRK4(), start)
-    seen = times((equation, IFRK4(), state), end=4.0, cfl=0.5, pauses=[sw.Schedule(every_time=0.1)])
-    assert [t for _, t in seen] == [float(f"{0.1 * n:.1f}") for n in range(41)]
+    seen = times((equation, IFRK4(), state), end=4.0, cfl=0.5, pauses=[sw.Schedule(every_time=0.02)])
+    assert [t for _, t in seen] == [float(f"{0.02 * n:.2f}") for n in range(201)]
 
 
 @pytest.mark.parametrize("control", [{"step": 0.2}, {"cfl": 0.5, "max_step": 0.2}, {"tolerance": 1.0, "max_step": 0.2}])
