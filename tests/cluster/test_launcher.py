@@ -91,7 +91,7 @@ def test_one_process_of_mpiexec_is_one_process():
 def test_mpi_without_mpi4py_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.delitem(sys.modules, "mpi4py.MPI", raising=False)
-    with pytest.raises(LaunchError, match=r"Open MPI started 4 processes.*slabwave\[mpi\].*--coordinator HOST:PORT"):
+    with pytest.raises(LaunchError, match=r"Open MPI started 4 processes.*\.\[mpi\].*--coordinator HOST:PORT"):
         find_launch(OPEN_MPI)
 
 
