@@ -134,7 +134,7 @@ def test_no_run_is_one_line(tmp_path):
 
 def test_a_missing_package_is_named(finished, monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(ModuleNotFoundError, match=r"open_run needs xarray: pip install '.\[analysis\]' in the checkout"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs xarray: pip install '.\[analysis\]' in the checkout"):
         sw.open_run(finished)
 
 
