@@ -30,7 +30,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 def _axes(plan: Plan) -> str:
     """The order in which modes are stored, by the names of their axes."""
-    return ", ".join({1: ["kx"], 2: ["ky", "kx"]}.get(len(plan.spectral), ["ky", "kz", "kx"]))
+    return {1: "kx", 2: "ky, kx", 3: "ky, kz, kx"}[len(plan.spectral)]
 
 
 def derivation_lines(equation: PeriodicSystem) -> list[str]:

@@ -25,7 +25,7 @@ from solver.config.sections import (
     TimeSection,
     WrittenEquation,
 )
-from solver.config.toml import apply_override, has_key, keys_of, read_toml
+from solver.config.toml import apply_override, keys_of, read_toml, value_at
 
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
 SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other section names classes
@@ -116,8 +116,8 @@ def _parse_ensemble(table: Mapping[str, Any], schema: Schema) -> Config:
     if ensemble.seed is None:
         seed = RandomSection.read(_table(table, "random"), "random").seed
         ensemble = ensemble.model_copy(update={"seed": seed})
-    first = {key: value for key, value in ensemble.values(0, shared).items() if not has_key(shared, keys_of(key))}
-    whole, _ = with_values(shared, first)
+    first = ensemble.values(0, shared)
+    whole, _ = with_values(shared, {k: v for k, v in first.items() if value_at(shared, keys_of(k), None) is None})
     bounds = {_said(values): _with(whole, values, schema) for values in ensemble.bounds()}
     member = lambda of, number: _with(shared, of.values(number, shared), schema, number)  # noqa: E731
     members = tuple(member(ensemble, number) for number in range(ensemble.count))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +55,6 @@ def keys_of(name: str) -> tuple[str, ...]:
     """The parts of a key such as `output."my.py:Probe".every_steps`; empty if a part is."""
     keys = tuple(quoted or plain for quoted, plain in KEY.findall(name.strip()))
     return keys if all(keys) else ()
-
-
-def has_key(table: Mapping[str, Any], keys: Sequence[str]) -> bool:
-    """Whether a table has a value under a key."""
-    for key in keys:
-        if not isinstance(table, Mapping) or key not in table:
-            return False
-        table = table[key]
-    return True
 
 
 def set_key(table: dict[str, Any], keys: tuple[str, ...], value: Any, written: str) -> tuple[str, ...]:

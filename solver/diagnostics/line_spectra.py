@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from solver.diagnostics.spectra import last_shell, shell_index
+from solver.diagnostics.spectra import shell_index, shell_wavenumbers
 from solver.diagnostics.sums import sum_by_index
 from solver.grid import Grid
 
@@ -38,8 +38,7 @@ def line_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[Ar
 
 def across_wavenumbers(grid: Grid, axis: int) -> np.ndarray:
     """Centres of the shells in k_⊥: 0, Δk, 2Δk, … up to the largest retained, Δk the largest 2π/L of the other axes."""
-    across = _across(grid, axis)
-    return np.arange(last_shell(grid, across) + 1) * max(grid.fundamental[a] for a in across)
+    return shell_wavenumbers(grid, _across(grid, axis))
 
 
 def plane_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[Array, "along across"]:

@@ -29,14 +29,15 @@ def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) 
     return summed([product(u_hat, u_hat, grid, weight)], grid.dtype)[0]
 
 
-def shell_width(grid: Grid) -> float:
-    """Thickness Δk of the spectrum's shells: the largest 2π/L of all axes [1/length]."""
-    return max(grid.fundamental)
+def shell_width(grid: Grid, axes: Sequence[int] | None = None) -> float:
+    """Thickness Δk of the spectrum's shells: the largest 2π/L of some axes, all by default [1/length]."""
+    return max(grid.fundamental[a] for a in _axes(grid, axes))
 
 
-def shell_wavenumbers(grid: Grid) -> np.ndarray:
+def shell_wavenumbers(grid: Grid, axes: Sequence[int] | None = None) -> np.ndarray:
     """Centres of the shells, k = 0, Δk, 2Δk, … up to the largest retained |k| (a corner of the box of modes)."""
-    return np.arange(last_shell(grid) + 1) * shell_width(grid)
+    squares = (s * grid.layout.highest_mode(a) ** 2 for a, s in _shares(grid, axes))
+    return np.arange(int(math.sqrt(sum(squares)) + 0.5) + 1) * shell_width(grid, axes)
 
 
 def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
@@ -46,31 +47,25 @@ def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
 
     Args:
         grid: of the modes.
-        axes: along which wavenumbers count, all by default; shells are as thick as the largest 2π/L of them.
+        axes: along which wavenumbers count, all by default.
     """
-    axes = range(grid.dimensions) if axes is None else axes
-    numbers, last = grid.mode_numbers(), last_shell(grid, axes)
+    numbers, last = grid.mode_numbers(), len(shell_wavenumbers(grid, axes)) - 1
 
     def fill() -> Array:
-        squared = sum(
-            share * jnp.asarray(numbers[a], grid.dtype) ** 2 for a, share in zip(axes, _shares(grid, axes), strict=True)
-        )
+        squared = sum(share * jnp.asarray(numbers[a], grid.dtype) ** 2 for a, share in _shares(grid, axes))
         return jnp.minimum(jnp.floor(jnp.sqrt(squared) + 0.5), last).astype(jnp.int32)
 
     return grid.on_modes(fill)
 
 
-def last_shell(grid: Grid, axes: Sequence[int] | None = None) -> int:
-    """The number of the shell of the largest retained wavenumber, `axes` as in `shell_index`."""
-    axes = range(grid.dimensions) if axes is None else axes
-    squares = (s * grid.layout.highest_mode(a) ** 2 for a, s in zip(axes, _shares(grid, axes), strict=True))
-    return int(math.sqrt(sum(squares)) + 0.5)
+def _axes(grid: Grid, axes: Sequence[int] | None) -> Sequence[int]:
+    return range(grid.dimensions) if axes is None else axes
 
 
-def _shares(grid: Grid, axes: Sequence[int]) -> list[float]:
-    """(2π/L)² of some axes over the largest of them."""
-    lengths = [grid.box.lengths[a] for a in axes]
-    return [(min(lengths) / length) ** 2 for length in lengths]
+def _shares(grid: Grid, axes: Sequence[int] | None) -> list[tuple[int, float]]:
+    """Some axes, and (2π/L)² of each over the largest of them: the ratio of lengths is rounded once."""
+    lengths = {a: grid.box.lengths[a] for a in _axes(grid, axes)}
+    return [(a, (min(lengths.values()) / length) ** 2) for a, length in lengths.items()]
 
 
 def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:

@@ -18,6 +18,7 @@ from solver.diagnostics import mean_square, shell_spectrum
 from solver.equations.budget import Budget, Changes
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
+from solver.written.energies import names_of_squares
 
 Mask: TypeAlias = Callable[[Sequence[Any], ArrayLike], Array]  # of coordinates, which broadcast, and time
 
@@ -36,7 +37,7 @@ class Reporting(PeriodicSystem):
 
     def energy_names(self) -> list[str]:
         """The column of ½⟨|u|²⟩ of each field."""
-        return ["energy"] if len(self.fields) == 1 else [f"{name}_energy" for name in self.fields]
+        return names_of_squares(self.fields)
 
     def series_units(self) -> dict[str, str]:
         """Units of each column of `series`, in their order."""

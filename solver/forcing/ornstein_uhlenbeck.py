@@ -52,7 +52,7 @@ class OrnsteinUhlenbeck(Forcing):
     def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Array:
         """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""
         for axis in range(grid.dimensions):
-            resolved = grid.layout.highest_mode(axis) - (grid.layout.nyquist(axis) is not None)
+            resolved = grid.layout.highest_told_apart(axis)
             if resolved < self.largest:
                 raise ValueError(
                     f"ornstein-uhlenbeck with largest {self.largest}: the grid resolves {resolved} modes along axis "

@@ -48,7 +48,7 @@ def need_kept(name: str, numbers: Sequence[int], grid: Grid) -> None:
     """
     layout = grid.layout
     for axis, n in enumerate(numbers):
-        highest = layout.highest_mode(axis) - (layout.nyquist(axis) is not None)
+        highest = layout.highest_told_apart(axis)
         if abs(n) > highest:
             raise ValueError(f"{name} with wavenumber {abs(n)}: this grid resolves at most {highest} along axis {axis}")
     if layout.shifts_phase and sum((n / side) ** 2 for n, side in zip(numbers, grid.shape, strict=True)) >= 2 / 9:

@@ -145,6 +145,10 @@ class Layout:
             return np.fft.ifftshift(np.arange(self.shape[axis]) - self.shape[axis] // 2)
         return np.r_[0 : highest + 1, -highest:0]
 
+    def highest_told_apart(self, axis: int) -> int:
+        """Largest |n| along a physical axis whose sine and cosine both exist: the Nyquist mode has a cosine alone."""
+        return self.highest_mode(axis) - (self.nyquist(axis) is not None)
+
     def nyquist(self, axis: int) -> int | None:
         """Position of the Nyquist mode in `mode_numbers`; None if it is not kept."""
         if self.dealias == "none" and self.shape[axis] % 2 == 0:

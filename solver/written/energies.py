@@ -57,6 +57,11 @@ class Energy:
     nonlinear: bool
 
 
+def names_of_squares(fields: Collection[str]) -> list[str]:
+    """The column of ½⟨|u|²⟩ of each field: its energy where nothing else is declared."""
+    return ["energy"] if len(fields) == 1 else [f"{name}_energy" for name in fields]
+
+
 def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
     """The components of an expression beside the equations, with definitions written out, in the fields alone.
 

@@ -72,10 +72,9 @@ class Unseen:
 
 def rate(less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
     """The rate of N, whose changes of each scalar are given in the products of its plan."""
-    if not plan.products and all(change == ZERO for change in changes.values()):
-        return Rate(None, ZERO, {})
     if not plan.products:
-        return Unseen("what stands outside L is linear")
+        holds_fields = any(part in less.scalars for change in changes.values() for part in change.walk())
+        return Unseen("what stands outside L is linear") if holds_fields else Rate(None, ZERO, {})
     if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):
         return Unseen("its terms depend on time")
     if len(plan.levels()) > 1:
@@ -111,7 +110,7 @@ class _Linearised:
             speeds = [radius(entries.get(1, {}), self.less.scalars) for entries in matrices]
             if all(speed == ZERO for speed in speeds):
                 return Unseen("its fields act on each other through L")
-            reaction = _largest([self._kept_out(axis) for axis in range(self.less.dimensions)])
+            reaction = self._kept_out()
             return Rate(tuple(speeds), None if reaction == ZERO else reaction, self._used([*speeds, reaction]))
         if order > 0:
             return Unseen("terms outside L act on a wavenumber k as a fraction of its power")
@@ -138,14 +137,17 @@ class _Linearised:
             terms.setdefault(key, []).extend(numbers)
         return _entries(terms)
 
-    def _kept_out(self, axis: int) -> Node:
+    def _kept_out(self) -> Node:
         """The largest rate of linear terms of order zero that are kept out of L, where they act back on themselves."""
         scalars, linear = self.less.scalars, self.less.changes(self.less.linear_rows())
-        entries = _entries(self._of_linear(axis, self._projector(axis))).get(0, {})
         in_l = {(row, s): ONE for row, node in linear.items() for s in scalars if s in node.walk()}
-        groups = _coupled({**in_l, **entries}, scalars)
-        back = {pair: entries[pair] for pair in entries if any({*pair} <= {*group} for group in groups)}
-        return _largest_sum(back, scalars)
+        sums = []
+        for axis in range(self.less.dimensions):
+            entries = _entries(self._of_linear(axis, self._projector(axis))).get(0, {})
+            groups = _coupled({**in_l, **entries}, scalars)
+            back = {pair: entries[pair] for pair in entries if any({*pair} <= {*group} for group in groups)}
+            sums.append(_largest_sum(back, scalars))
+        return _largest(sums)
 
     def _of_linear(self, axis: int, onto: np.ndarray) -> Terms:
         """What linear terms that are kept out of L do, as numbers."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from solver.written import variants
 from solver.written.canonical import canonical, canonical_table
+from solver.written.energies import names_of_squares
 from solver.written.formula import unicode
 from solver.written.kinds import VECTOR, kind_of
 from solver.written.obstacles import WORD, Conditions, scalars
@@ -113,8 +114,7 @@ class Text:
 
     def _check_beside(self) -> None:
         """Refuse what is conserved or has a spectrum and is no column, and limits that are none."""
-        fields = [name for name, _ in self.fields]
-        default = ["energy"] if len(fields) == 1 else [f"{name}_energy" for name in fields]
+        default = names_of_squares([name for name, _ in self.fields])
         energies = default if self.energies is None else [name for name, _ in self.energies]
         columns = [*energies, *(name for name, _ in self.series)]
         of_columns = {"conserved": [name for name, text in self.conserved if name == text], "spectra": self.spectra}

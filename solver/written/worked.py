@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Any
 from solver.written.agreement import is_conserved, refuse_broken_constraints
 from solver.written.arranged import Row
 from solver.written.columns import Column, Part, column_of, sizes_of, values_of
+from solver.written.components import ZERO
 from solver.written.elimination import Reduced, reduced
-from solver.written.energies import Energy, Square, causes_of, energy, quadratic_form, scalar_of, vector_of
+from solver.written.energies import (
+    Energy,
+    Square,
+    causes_of,
+    energy,
+    names_of_squares,
+    quadratic_form,
+    scalar_of,
+    vector_of,
+)
 from solver.written.formula import unicode
 from solver.written.kinds import SCALAR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
@@ -105,6 +115,7 @@ def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
     linear, causes = linear_operator(less), causes_of(less)
     if text.is_mixed:
         refuse_coupling(linear, less)
+    acts = any(change != ZERO for change in changes.values())
     forms = {name: quadratic_form(density, less) for name, density in densities.items()}
     columns: dict[str, Column] = {}
     series = columns_that_fit(text, text.series, dimensions)
@@ -124,7 +135,7 @@ def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
         changes=changes,
         rate=_given_rate(text.rate, less, plan) if text.rate else rate(less, _without_bodies(plan), changes),
         energies={
-            name: energy(form, less, causes, bool(plan.products) and (text.is_mixed or not is_conserved(form, less)))
+            name: energy(form, less, causes, acts and (text.is_mixed or not is_conserved(form, less)))
             for name, form in forms.items()
         },
         columns=columns,
@@ -181,6 +192,7 @@ def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
 
 @cache
 def derived_units(text: Text, of_fields: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Units of what the text declares beside its fields, from those of the fields; see `Text.derived_units`."""
     system = text.system
     densities = [*(text.energies or ()), *text.series, *(text.invariants or ())]
     columns = {name: insert(read_expression(own, text.words), system.definitions) for name, own in densities}
@@ -194,6 +206,6 @@ def default_energies(system: System, dimensions: int) -> list[tuple[str, str]]:
     rows = " + ".join(f"{{0}}.{axis}@{{0}}.{axis}" for axis in "xyz"[:dimensions])
     density = {"scalar": "{0}*{0}/2", "vector": "{0}@{0}/2", "wavefunction": "abs({0})**2/2"}
     return [
-        ("energy" if len(system.fields) == 1 else f"{name}_energy", density.get(rank, f"({rows})/2").format(name))
-        for name, rank in system.fields.items()
+        (column, density.get(rank, f"({rows})/2").format(name))
+        for column, (name, rank) in zip(names_of_squares(system.fields), system.fields.items(), strict=True)
     ]

@@ -23,8 +23,7 @@ def noise(equation, seed=0):
     random = np.random.default_rng(seed)
     fields = {}
     for name, field in equation.fields.items():
-        shape = equation.physical_shape_of(name) if hasattr(equation, "physical_shape_of") else None
-        shape = shape or (equation.field_shapes()[name].shape[0], *equation.grid.physical_shape)
+        shape = equation.field_shapes()[name].shape[0], *equation.grid.physical_shape
         hat = random.normal(size=shape) + 1j * random.normal(size=shape)
         for axis, n in enumerate(equation.grid.physical_shape):
             sides = [1] * len(shape)
@@ -100,6 +99,23 @@ def test_budgets_have_all_that_changes_an_energy(make_grid, case):
     _, change = jax.jvp(equation.energies, (fields,), (whole,))
     assert budget.keys() == causes
     np.testing.assert_allclose(sum(budget.values()), change["energy"], rtol=1e-10)
+
+
+@pytest.mark.parametrize("term", ["- explicit(a*u)", "+ a", "+ a*cos(t)"])
+def test_budgets_of_texts_without_products_have_what_stands_outside_of_l(make_grid, term):
+    equation = sw.write(f"dt(u) = lap(u) {term}", {"u": "scalar"})(make_grid((16,), devices=1), a=0.8)
+    fields = noise(equation)
+    linear, nonlinear = equation.linear().apply(fields), equation.nonlinear(fields, 0.3)
+    budget = equation.budget(fields, Changes(linear, nonlinear, {}))["energy"]
+    _, change = jax.jvp(equation.energies, (fields,), ({"u": linear["u"] + nonlinear["u"]},))
+    assert budget.keys() == {"linear", "nonlinear"}
+    np.testing.assert_allclose(sum(budget.values()), change["energy"], rtol=1e-10)
+
+
+def test_a_number_as_a_source_takes_any_step(make_grid):
+    equation = sw.write("dt(u) = lap(u) + a", {"u": "scalar"})(make_grid((16,), devices=1), a=0.8)
+    assert equation.why_no_rate == ""
+    assert float(equation.rate(noise(equation))) == 0
 
 
 @pytest.mark.parametrize("name", ["linear", "nonlinear", "forcing"])
