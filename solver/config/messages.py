@@ -71,6 +71,8 @@ def _place(location: Sequence[Any], model: type[BaseModel], table: Any) -> tuple
         if inner is None and not (isinstance(value, Mapping) and step in value):
             continue
         hint = hint if inner is None else inner
+        if isinstance(step, int) and isinstance(value, str | int | float):  # one value that stands for a list of them
+            continue
         keys.append(step)
         value = _item(value, step)
     return keys, hint, value

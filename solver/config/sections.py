@@ -7,7 +7,16 @@ import math
 import re
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from solver.config.messages import config_error
 
@@ -92,10 +101,21 @@ def _positive_time(written: float | str) -> float | str:
 
 Clock = Annotated[float | str, BeforeValidator(_as_text), AfterValidator(_positive_time), "a time"]
 Length = Annotated[float | str, AfterValidator(_positive_length), "a length"]
-Lengths = Annotated[tuple[Length, ...], Field(strict=False)]
 Integers = Annotated[tuple[int, ...], Field(strict=False)]
 Dealias = Literal[
     "two-thirds", "three-halves", "one-half", "phase-shift-random", "phase-shift-alternating", "smooth", "none"
+]
+
+
+def _one_for_each_axis(written: Any, section: ValidationInfo) -> Any:
+    """Lengths of all axes, of one that holds for each of them."""
+    return written if isinstance(written, list | tuple) else [written] * len(section.data.get("shape", ()))
+
+
+Lengths = Annotated[
+    tuple[Length, ...],
+    Field(strict=False),
+    BeforeValidator(_one_for_each_axis, json_schema_input_type=Length | tuple[Length, ...]),
 ]
 
 
@@ -103,16 +123,13 @@ class GridSection(Section):
     """`[grid]`: the box."""
 
     shape: Integers = Field(description="points per axis; with three-halves, modes per axis")
-    lengths: Lengths = Field((), description="box lengths: numbers, or multiples of pi as '2 pi' (the default)")
+    lengths: Lengths = Field(
+        "2 pi",  # type: ignore[assignment]
+        validate_default=True,
+        description="box lengths, one for all axes or one each: numbers, or multiples of pi as '2 pi'",
+    )
     dealias: Dealias | None = Field(None, description="which modes are kept; by default what suits the equation")
     precision: Literal["float64", "float32"] = "float64"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_lengths(cls, table: Any) -> Any:
-        if isinstance(table, dict) and "lengths" not in table and isinstance(table.get("shape"), list):
-            return {**table, "lengths": ["2 pi"] * len(table["shape"])}
-        return table
 
     @model_validator(mode="after")
     def _check_number_of_lengths(self) -> GridSection:

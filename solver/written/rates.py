@@ -18,10 +18,12 @@ import numpy as np
 from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.degrees import holds_time
 from solver.written.elimination import Reduced
+from solver.written.formula import unicode
+from solver.written.leading import leading_order
 from solver.written.linear import NoSlope, coefficient
 from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
-from solver.written.symbols import RandomModes, random_modes
+from solver.written.symbols import RandomModes, applied, random_modes
 from solver.written.tree import Call, Name, Node, Number, Slot
 
 Entries: TypeAlias = dict[tuple[Node, Node], Node]  # of a matrix, by row and column
@@ -189,13 +191,18 @@ class _Linearised:
         if values[0] == 0 or abs(values[0]) < 1e-300:
             return
         order = round(12 * math.log2(abs(values[1] / values[0]))) / 12
-        if outer.names | inner.names:
-            name = f"coefficient {len(self.coefficients)}"
-            self.coefficients[name] = Coefficient(outer, inner, axis, order)
-            yield order, Name(name)
-        else:
-            number = values[0] / LARGE**order
+        number = complex(values[0] / LARGE**order)
+        if not outer.names | inner.names:
             yield order, Number(complex(round(number.real, 12), round(number.imag, 12)))
+            return
+        symbol = applied(outer, inner)
+        written = leading_order(symbol, axis)
+        if written is not None and abs(complex(at[0].values(written)[0]) - number) < 1e-4 * abs(number):
+            yield order, written
+            return
+        name = f"(leading order of {unicode(symbol)} along {'xyz'[axis]})"
+        self.coefficients[name] = Coefficient(outer, inner, axis, order)
+        yield order, Name(name)
 
 
 def _entries(terms: Terms) -> dict[float, Entries]:

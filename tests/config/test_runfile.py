@@ -73,6 +73,11 @@ def test_lengths_in_words():
     assert list(config.grid.length_values) == pytest.approx([6.283185307, 1.570796327, 3.0])
 
 
+@pytest.mark.parametrize(("written", "value"), [("1.5", 1.5), ("2", 2.0), ("4 pi", 12.566370614)])
+def test_one_length_for_all_axes(written, value):
+    assert list(demo(f"grid.lengths={written}").grid.length_values) == pytest.approx([value] * 3)
+
+
 REFUSED = {
     "no fields": (["devices.fields_per_exchange=0"], "devices.fields_per_exchange = 0: a positive number is needed"),
     "no such precision": (
@@ -87,6 +92,8 @@ REFUSED = {
     "misspelt section": (["gird.shape=[1]"], "gird: unknown key; did you mean 'grid'?"),
     "wrong type": (["time.step=fast"], "time.step = 'fast': a number is needed"),
     "boolean is no number": (["time.step=true"], "time.step = True: a number is needed"),
+    "no length for all axes": (["grid.lengths=wide"], "grid.lengths = 'wide': 'wide' is not a length"),
+    "boolean is no length": (["grid.lengths=true"], "grid.lengths = True: a length is needed"),
     "float is no integer": (["random.seed=1.5"], "random.seed = 1.5: an integer is needed"),
     "infinite": (["time.end=inf"], "time.end = inf: a number is needed"),
     "negative step": (["time.step=-0.1"], "time.step = -0.1: a positive number is needed"),

@@ -145,7 +145,8 @@ def test_complex_factors_of_columns_count(make_grid):
 
 
 RATES = {
-    "kept out of L": ("dt(u) = -u*dx(u) - explicit(a*u)", "speeds |u| along x, and reactions |"),
+    "kept out of L": ("dt(u) = -u*dx(u) - explicit(a*u)", "speeds |u| along x, and reactions |a|"),
+    "with a parameter": ("dt(u) = -a*u*dx(u)", "speeds |a u| along x"),
     "linear alone": ("dt(u) = -explicit(a*u)", "no CFL number, since what stands outside L is linear"),
     "long waves": ("dt(u - lap(u)) = -u*dx(u) - a*dx(u)", "no CFL number, since terms outside L act on long waves"),
 }
