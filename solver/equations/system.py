@@ -7,6 +7,7 @@ compiling again; the grid is static. Every field is an array `(component, …)` 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -142,6 +143,12 @@ class PeriodicSystem(eqx.Module):
     def fastest_decay(self) -> float:
         """The largest rate at which N makes the fields decay [1/time], of what is known: of bodies, else 0."""
         return 0.0
+
+    def longest_step(self) -> Any:
+        """The longest step with which its forcings act as they say [time]; infinite where any will do."""
+        limits = [forcing.longest_step() for forcing in self.forcings().values()]
+        finite = [limit for limit in limits if limit is not math.inf]
+        return functools.reduce(jnp.minimum, finite) if finite else math.inf
 
     def prepared(self) -> Any:
         """This equation with what many evaluations of it have in common, made once; called where steps begin."""

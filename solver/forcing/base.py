@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -23,7 +24,8 @@ class Forcing(eqx.Module):
     Class attributes:
         name: in run files.
         ranks: of the fields that it can drive.
-        random: whether it needs a random key, and so a seed in `initial_state`.
+        random: whether it needs a random key, and so a seed in `initial_state`. Steps by a tolerance are refused: taken
+            again with the same random numbers where those were large, they would favour small ones.
         needs_change: whether `force` needs to know what else changes the field.
         kicks: whether it changes fields at the end of each step, by `kick`. Steppers that are exact in the linear part
             alone take it, with fixed steps or a CFL number. `solver.forcing.WhiteForcing` is for noise that is white in
@@ -85,6 +87,13 @@ class Forcing(eqx.Module):
             change: u_t without the forcing, L u + N. Given to a forcing that `needs_change` alone; others may leave
                 the argument out.
         """
+
+    def longest_step(self) -> Any:
+        """The longest step with which it acts as it says [time]; infinite by default.
+
+        A CFL number keeps steps below it, and fixed steps above it are refused.
+        """
+        return math.inf
 
     def kicked_fields(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
         """Names of the fields that `kick` changes: by default its own field alone."""

@@ -185,8 +185,9 @@ def _ask(
     """A call for at most so many steps, and none beyond the target."""
     if control.size is not None:
         full = _full_steps(state, float(control.size), target)
-        control = control if full else FixedStep(target - float(state.t))
         steps = min(steps, full) if full else 1
+        if not full:
+            control, state = FixedStep(target - float(state.t)), _count_from_here(state)
     limits = StepLimits(np.int64(steps), as_pair(target))
     return Advance(equation, stepper, control, device_state(state), limits)
 

@@ -20,7 +20,6 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import Equation
-from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem, require
 from solver.loop.first_step import first_step
 from solver.static import is_array
@@ -109,18 +108,23 @@ class StepControl(eqx.Module):
             stepper.check_error_estimate()
 
     def check_rate(self, equation: PeriodicSystem) -> None:
-        """Refuse an equation whose steps this control cannot choose: without the rate that it needs, or under a forcing
-        that is white in time where it needs an error, which embedded methods see of smooth changes alone.
+        """Refuse an equation whose steps this control cannot choose: without the rate that it needs, or under a random
+        forcing where it needs an error. Of noise that is white in time embedded methods see nothing; and a step that is
+        refused for its random numbers, and taken again with them, makes large ones rarer than they should be.
 
         Raises:
             ValueError: the message names what can control its steps.
         """
-        noise = kicking(equation) if self.needs_error else {}
-        for name, forcing in noise.items():
-            raise ValueError(
-                f"a tolerance with forcing {forcing.name} of {name}, which is white in time: the error estimate of "
-                "a step does not see it; a fixed step or a CFL number is needed"
-            )
+        for name, forcing in equation.forcings().items() if self.needs_error else ():
+            if forcing.random:
+                why = (
+                    "which is white in time: the error estimate of a step does not see it"
+                    if forcing.kicks
+                    else ("which is random: steps that are taken again would favour small random numbers")
+                )
+                raise ValueError(
+                    f"a tolerance with forcing {forcing.name} of {name}, {why}; a fixed step or a CFL number is needed"
+                )
         if self.needs_rate and not equation.has_rate:
             raise ValueError(f"{equation.name}: {equation.why_no_rate}; a fixed step or a tolerance is needed")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -159,6 +160,8 @@ def controlled_step(
     if control.needs_rate:
         known, rate = equation.at_step(state.forcing, state.key, state.step).first_and_rate(begun, t)
     proposed = control.propose(memory, rate).astype(state.dt.dtype)
+    if (longest := equation.longest_step()) is not math.inf:
+        proposed = jnp.minimum(proposed, longest).astype(state.dt.dtype)
     dt, later, shortened, is_step = towards(target, state.t, proposed)
     short = dt.astype(equation.grid.dtype)
     forcing = equation.advance_forcing(state.forcing, state.key, state.step, short)

@@ -107,13 +107,24 @@ class Stepper(eqx.Module):
             jax.eval_shape(lambda dt: equation.at_step().prepare_kicks(dt), dt)  # refuses what it cannot be made of
 
     def check_step(self, equation: PeriodicSystem, dt: Any) -> None:
-        """Refuse a step of fixed size with which what decays in N would grow; touches no device.
+        """Refuse a step of fixed size with which what decays in N would grow, or that is too long for a forcing.
+
+        Touches no device.
 
         Raises:
             ValueError: the message names the longest step that is possible.
         """
+        if isinstance(dt, jax.core.Tracer):
+            return
+        for name, forcing in equation.forcings().items():
+            longest = forcing.longest_step()
+            if not isinstance(longest, jax.core.Tracer) and float(dt) > np.min(longest):
+                raise ValueError(
+                    f"step {float(dt):g} with forcing {forcing.name} of {name}: {np.min(longest):g} or less is needed, "
+                    "since it is constant within a step"
+                )
         fastest = equation.fastest_decay()
-        if not isinstance(dt, jax.core.Tracer) and fastest * float(dt) > self.largest_decay:
+        if fastest * float(dt) > self.largest_decay:
             raise ValueError(
                 f"step {float(dt):g} with {self.name}: bodies draw the flow to theirs within {1 / fastest:.4g}, for "
                 f"which {self.largest_decay / fastest:.4g} or less is needed; a larger eta makes it longer"

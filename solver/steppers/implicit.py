@@ -2,7 +2,11 @@
 
 With ω = dt_n/dt_{n−1}, the weights of two steps of different sizes are those of Wang and Ruuth. At the start there is
 no earlier step: dt_{n−1} is infinite, so that ω = 0 and the method is its own first-order starting step, whose error
-of one step, O(dt²), leaves the order as it is. A shortened step or CFL control keeps the order for the same reason.
+of one step, O(dt²), leaves the order as it is. CFL control keeps the order for the same reason.
+
+A step may be shortened to meet a time, to almost nothing. A step after it of the usual size would extrapolate from two
+points that lie side by side, and magnify their rounding by ω. So a short step leaves in the history what was there
+before it, which then lies a longer step back; and where ω would be large all the same, a method starts anew.
 
 Three steps of different sizes have the weights of the polynomials that interpolate u and N at their times; the first
 two steps are those of a Runge–Kutta method of order 2, whose error of one step is O(dt³).
@@ -30,6 +34,11 @@ from solver.steppers.additive import IMEXRK2
 from solver.steppers.base import Stepper
 
 
+SHORT = 2 / 3  # of the size of the step before: a step shorter than that leaves the history as it is
+LONGEST_BACK = 3.0  # of that size: how far back the history may come to lie for it
+MOST = 2.0  # the largest ω: by CFL control a step grows to at most 1.5 of the one before
+
+
 @dataclass(frozen=True)
 class Weights:
     """(a_new u⁺ + a_now u_n + a_old u_{n−1})/dt = b_now N_n + b_old N_{n−1} + L (g_new u⁺ + g_now u_n)."""
@@ -49,13 +58,13 @@ class _TwoStep(Stepper):
         """The tableau, for a ratio ω of this step to the one before."""
 
     def start(self, equation: Equation, fields: Fields) -> Any:
-        """N and u of the step before (zeros: there is none yet), and its size, infinite."""
+        """N and u at an earlier time (zeros: there is none yet), how long ago, infinite, and the size of the step there."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
-        before = {"nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
+        before = {"nonlinear": nothing, **_no_step(equation)}
         return {**before, "field": nothing} if self._holds_field else before
 
     def history_storage(self, fields: Mapping[str, Storage]) -> Any:
-        before = {"nonlinear": dict(fields), "dt": None}
+        before = {"nonlinear": dict(fields), "dt": None, "size": None}
         return {**before, "field": dict(fields)} if self._holds_field else before
 
     def counted_from(self, history: Any, origin: Fields) -> Any:
@@ -72,7 +81,9 @@ class _TwoStep(Stepper):
     def advance(
         self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
-        w = self.weights(dt / history["dt"])
+        dt = jnp.asarray(dt, equation.grid.dtype)
+        ratio = dt / history["dt"]
+        w = self.weights(jnp.where(ratio > MOST, 0, ratio))
         linear = equation.linear()
         now = equation.first_nonlinear()
         right = {
@@ -85,8 +96,8 @@ class _TwoStep(Stepper):
             half = linear.apply(fields)
             right = {name: r + (dt * w.g[1]) * half[name] for name, r in right.items()}
         after = linear.solve(w.a[0], dt * w.g[0]).apply(right)
-        kept = {"nonlinear": now, "dt": jnp.asarray(dt, equation.grid.dtype)}
-        return after, ({**kept, "field": fields} if self._holds_field else kept)
+        kept = {"nonlinear": now, "dt": dt, "size": dt}
+        return after, _unless_short(dt, history, {**kept, "field": fields} if self._holds_field else kept)
 
 
 class CNAB2(_TwoStep):
@@ -122,7 +133,8 @@ class SBDF3(Stepper):
     """Semi-implicit backward differences: order 3, one evaluation of N and one solve per step, damps stiff modes.
 
     Use it for real linear parts only: it makes slow waves grow. Steps may change; the method stays stable where each
-    step is at most 1.53 times the step before, and CFL control keeps below that.
+    step is at most 1.53 times the step before: CFL control keeps below that, and shortened steps leave the history as it
+    is. Where a step would be more than twice as long as the one before, the method starts anew.
 
     Source: Ascher, Ruuth & Wetton, SIAM J. Numer. Anal. 32 (1995) 797; Hairer, Nørsett & Wanner, Solving Ordinary
     Differential Equations I (1993), III.5, for steps of changing size.
@@ -135,13 +147,13 @@ class SBDF3(Stepper):
     stages_held: ClassVar[int] = 5
 
     def start(self, equation: Equation, fields: Fields) -> Any:
-        """u, N and the size of the last two steps: none yet, and infinite."""
+        """u and N at two earlier times (none yet), how long before the next one, infinite, and the size of steps there."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
-        entry = {"field": nothing, "nonlinear": nothing, "dt": jnp.asarray(jnp.inf, equation.grid.dtype)}
+        entry = {"field": nothing, "nonlinear": nothing, **_no_step(equation)}
         return {"last": entry, "last_but_one": entry}
 
     def history_storage(self, fields: Mapping[str, Storage]) -> Any:
-        entry = {"field": dict(fields), "nonlinear": dict(fields), "dt": None}
+        entry = {"field": dict(fields), "nonlinear": dict(fields), "dt": None, "size": None}
         return {"last": entry, "last_but_one": entry}
 
     def counted_from(self, history: Any, origin: Fields) -> Any:
@@ -155,8 +167,9 @@ class SBDF3(Stepper):
         self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
         dt = jnp.asarray(dt, equation.grid.dtype)
-        now = {"field": fields, "nonlinear": equation.first_nonlinear(), "dt": dt}
-        entries = (now, history["last"], history["last_but_one"])
+        now = {"field": fields, "nonlinear": equation.first_nonlinear(), "dt": dt, "size": dt}
+        last, last_but_one = history["last"], history["last_but_one"]
+        entries = (now, last, last_but_one)
 
         def go_on() -> Fields:
             # a step that was not taken counts as one like this: this branch may be traced beside the other
@@ -175,8 +188,35 @@ class SBDF3(Stepper):
             starter = IMEXRK2()
             return starter.advance(equation, fields, (), t, dt, starter.coefficients(equation, dt))[0]
 
-        after = jax.lax.cond(jnp.isinf(history["last_but_one"]["dt"]), begin, go_on)
-        return after, {"last": now, "last_but_one": history["last"]}
+        is_new = jnp.isinf(last_but_one["dt"]) | (dt > MOST * last["dt"]) | (dt > MOST**2 * last_but_one["dt"])
+        after = jax.lax.cond(is_new, begin, go_on)
+        moved = {"last": now, "last_but_one": last}
+        stayed = {"last": _longer_ago(last, dt), "last_but_one": last_but_one}
+        return after, _chosen(_is_short(dt, last), stayed, moved)
+
+
+def _no_step(equation: Any) -> dict[str, Any]:
+    """How long ago an entry of a history lies, and the size of the step that began there, before there is one."""
+    dtype = equation.grid.dtype
+    return {"dt": jnp.asarray(jnp.inf, dtype), "size": jnp.zeros((), dtype)}
+
+
+def _is_short(dt: Any, entry: Any) -> Any:
+    """Whether a step is so short against an entry's that the entry is to stay."""
+    return (dt < SHORT * entry["size"]) & (entry["dt"] + dt < LONGEST_BACK * entry["size"])
+
+
+def _longer_ago(entry: Any, dt: Any) -> Any:
+    return {**entry, "dt": entry["dt"] + dt}
+
+
+def _chosen(is_short: Any, stayed: Any, moved: Any) -> Any:
+    return jax.tree.map(lambda old, new: jnp.where(is_short, old, new), stayed, moved)
+
+
+def _unless_short(dt: Any, entry: Any, new: Any) -> Any:
+    """The entry of a two-step method's history after a step."""
+    return _chosen(_is_short(dt, entry), _longer_ago(entry, dt), new)
 
 
 def _less(entry: Any, origin: Fields) -> Any:
