@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import solver as sw
+from solver.grid import Storage
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state, trace_advance
 from solver.plan import Program, Target, compile_run, read_program, target_mesh
 from solver.plan.of_run import place
@@ -123,7 +124,7 @@ class Run:
 
     def values(self) -> dict[str, np.ndarray]:
         """The fields as stored, without padding."""
-        return {name: unpadded(self.state.field[name], self.grid) for name in self.equation.fields}
+        return {name: unpadded(self.state.field[name], self.equation.grid_of(name)) for name in self.equation.fields}
 
     def program(self) -> Program:
         """What the compiled steps do."""
@@ -136,13 +137,16 @@ def control() -> FixedStep:
 
 
 def small_state(equation: Any, stepper: Any) -> Any:
-    """A state whose arrays are small waves in their indices: made in place, without a transform."""
+    """A state whose arrays are small waves in their indices: made in place, without a transform.
+
+    Where all modes add up the field is at most of order one, so that no step is too long at any size.
+    """
 
     def fill(leaf: Any) -> Any:
         sharding = getattr(leaf, "sharding", None)
         if sharding is None:
             return np.zeros(leaf.shape, leaf.dtype)
-        wave = lambda: 1e-6 * jnp.cos(sum(a * 1.7 for a in _indices(leaf.shape)))  # noqa: E731
+        wave = lambda: 1 / leaf.size * jnp.cos(sum(a * 1.7 for a in _indices(leaf.shape)))  # noqa: E731
         return jax.jit(lambda: wave().astype(leaf.dtype), out_shardings=sharding)()
 
     return jax.tree.map(fill, place(state_shapes(equation, stepper, with_key=False), equation.grid))
@@ -153,8 +157,8 @@ def _indices(shape: tuple[int, ...]) -> list[Any]:
 
 
 def unpadded(array: Any, grid: sw.Grid) -> np.ndarray:
-    """On the host, without padding."""
-    shape = grid.logical_shape(array.shape)
+    """Modes on the host, without padding."""
+    shape = Storage("modes", grid.real).logical_shape(array.shape, grid)
     return sw.gather(array)[tuple(slice(n) for n in shape)]
 
 

@@ -36,7 +36,7 @@ def correlations(u_hat: Complex[Array, "c ..."], grid: Grid) -> Float[Array, "ax
     along = []
     for axis in range(grid.dimensions):
         cosines = np.cos(np.outer(line_wavenumbers(grid, axis), r)).astype(grid.dtype)
-        along.append(2 * line_spectrum(varying, grid, axis) @ cosines)
+        along.append(2 * jnp.matmul(line_spectrum(varying, grid, axis), cosines, precision="highest"))
     return jnp.stack(along)
 
 

@@ -41,8 +41,8 @@ def radial_profile(
     """
     squared: Array = jnp.zeros((), grid.dtype)
     for x, middle, length in zip(grid.coordinates(), centre, grid.lengths, strict=True):  # type: ignore[arg-type]
-        away = jnp.abs(jnp.asarray(x) - middle)
-        squared = squared + jnp.minimum(away, length - away) ** 2
+        away = jnp.asarray(x) - middle
+        squared = squared + (away - length * jnp.round(away / length)) ** 2
     edge = 1 + 8 * float(jnp.finfo(grid.dtype).eps)  # points on an edge belong to the shell outside of it
     shell = jnp.floor((jnp.sqrt(squared) / max(grid.spacing) + 0.5) * edge).astype(jnp.int32)
     shells = len(profile_radii(grid))

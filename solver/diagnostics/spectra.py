@@ -53,7 +53,8 @@ def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
 
     def fill() -> Array:
         squared = sum(share * jnp.asarray(numbers[a], grid.dtype) ** 2 for a, share in _shares(grid, axes))
-        return jnp.minimum(jnp.floor(jnp.sqrt(squared) + 0.5), last).astype(jnp.int32)
+        edge = 1 + 8 * float(jnp.finfo(grid.dtype).eps)  # modes on an edge belong to the shell outside of it
+        return jnp.minimum(jnp.floor((jnp.sqrt(squared) + 0.5) * edge), last).astype(jnp.int32)
 
     return grid.on_modes(fill)
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics.gradients import dissipation_rate, gradient_tensor, q_criterion
+from solver.diagnostics.gradients import gradient_tensor, q_criterion
 from solver.equations import reporting
 from solver.equations.field import Field
 from solver.operators import Fields, curl
@@ -61,10 +61,10 @@ def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
         quantities["q_criterion"] = Derived(
             lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2"
         )
-    viscosity = reporting.kinematic_viscosity(equation)
-    if viscosity is not None:
+    if reporting.kinematic_viscosity(equation) is not None:
         quantities["dissipation"] = Derived(
-            lambda fields: dissipation_rate(gradient_tensor(hats(fields), transform), viscosity), "length^2/time^3"
+            lambda fields: reporting.dissipation(equation, gradient_tensor(hats(fields), transform)),  # type: ignore[arg-type, return-value]
+            "length^2/time^3",
         )
     return quantities
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
+from solver.diagnostics import dissipation_rate
 from solver.equations.written import Written
 from solver.written import Text
 
@@ -54,3 +56,8 @@ class IsothermalFlow(Written):
         limits={"sound_speed": "> 0", "viscosity": ">= 0"},
         symbols={"velocity": "u", "log_density": "s", "sound_speed": "c", "viscosity": "nu"},
     )
+
+    def dissipation_at_points(self, tensor: Array) -> Array:
+        """2ν(s_ij s_ij − ⅓(∇·u)²): what the viscous stress takes out of ½|u|² per unit of mass."""
+        divergence = sum(tensor[i, i] for i in range(len(tensor)))
+        return dissipation_rate(tensor, self.viscosity) - 2 / 3 * self.viscosity * divergence**2

@@ -14,7 +14,7 @@ import jax
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square, shell_spectrum
+from solver.diagnostics import dissipation_rate, mean_square, shell_spectrum
 from solver.equations.budget import Budget, Changes
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
@@ -219,6 +219,29 @@ def density(equation: PeriodicSystem, values: Fields) -> Array | None:
 def kinematic_viscosity(equation: PeriodicSystem) -> Any:
     """ν of an equation's velocity [length²/time]: its parameter `viscosity`, None if it has none."""
     return getattr(equation, "viscosity", None)
+
+
+@runtime_checkable
+class HasDissipation(Protocol):
+    """An equation whose viscosity is another than ν∇²u."""
+
+    def dissipation_at_points(self, tensor: Array) -> Array:
+        """What viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j `(j, i, x, y, z)`."""
+
+
+def dissipation(equation: PeriodicSystem, tensor: Array) -> Array | None:
+    """What viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j; None without a viscosity.
+
+    2ν s_ij s_ij of a solenoidal velocity, and ν|∇u|² of another. A velocity that is no field follows from a stream
+    function, so that it is solenoidal.
+    """
+    viscosity = kinematic_viscosity(equation)
+    if viscosity is None:
+        return None
+    if isinstance(equation, HasDissipation):
+        return equation.dissipation_at_points(tensor)
+    solenoidal = "velocity" not in equation.fields or equation.fields["velocity"].solenoidal
+    return dissipation_rate(tensor, viscosity, solenoidal=solenoidal)
 
 
 # ---- what moves between scales --------------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
             v = constrained(v, NamedSharding(source.mesh, PartitionSpec(*[None] * lead, *mesh_axes)))
             v = _on_axis(v, source.layout, target.layout, axis, array_axis - source.dimensions)
         v = fit(v, target.spectral_shape)
+        if target.layout.shifts_phase:  # which keeps an ellipsoid of modes, not a box
+            v = jnp.where(target.is_kept(), v, 0)
         return constrained(v, target.spectral_sharding(v.ndim))
 
     u_hat = as_dtype(u_hat, target.complex_dtype)

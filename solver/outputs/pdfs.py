@@ -139,15 +139,14 @@ class PDFs(Records):
         transform = equation.transform
         u = cache(lambda: transform.inverse(u_hat))
         tensor = cache(lambda: diagnostics.gradient_tensor(u_hat, transform))
-        viscosity, solenoidal = reporting.kinematic_viscosity(equation), _is_solenoidal(equation)
         made: dict[str, Callable] = {
             prefix[:-1] or "velocity": u,
             f"{prefix}longitudinal_gradient": lambda: diagnostics.longitudinal(tensor()),
             f"{prefix}transverse_gradient": lambda: diagnostics.transverse(tensor()),
             f"{prefix}vorticity": lambda: diagnostics.vorticity(tensor()),
         }
-        if not prefix and viscosity is not None:
-            made["dissipation"] = lambda: diagnostics.dissipation_rate(tensor(), viscosity, solenoidal=solenoidal)[None]
+        if not prefix and reporting.kinematic_viscosity(equation) is not None:
+            made["dissipation"] = lambda: reporting.dissipation(equation, tensor())[None]  # type: ignore[index]
         for n in self._separations(equation):
             made[f"{prefix}increment_r{n}"] = lambda n=n: diagnostics.longitudinal_increments(u_hat, u(), n, transform)
         return made
@@ -156,8 +155,3 @@ class PDFs(Records):
 def _axis(quantity: str, equation: Reporting) -> str:
     """Its axis; a field may have any sign, whatever its name."""
     return "log10_of_mean" if quantity in POSITIVE and quantity not in equation.fields else "deviation"
-
-
-def _is_solenoidal(equation: Reporting) -> bool:
-    """Whether the velocity is solenoidal. A velocity that is not a field follows from a stream function, so it is."""
-    return "velocity" not in equation.fields or equation.fields["velocity"].solenoidal

@@ -34,13 +34,13 @@ CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 class Series(Output):
     """One row of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
 
-    dt is the size of the last step; in the first row it is the size of the next step. Drift is the change since the
-    start of the run, relative to the first value or, if that is larger, to the size of the quantity, so that a mean of
-    zero has a meaningful drift (absolute if both are zero). The budget of an energy E has a column `E_from_CAUSE` for
-    each cause, its contribution since the start of the run, and `E_imbalance`, the part of the change of E that the
-    causes do not explain, relative to the largest of these numbers. If an error estimate chooses the steps, `rejected`
-    counts the steps that were repeated. Warnings go to the log, each kind once. Each field whose spectrum does not fall
-    off towards k_max has a warning.
+    dt is the size of the last step; in the first row it is the size of the next one, 0 where a control will choose
+    it. Drift is the change since the start of the run, relative to the first value or, if that is larger, to the
+    size of the quantity, so that a mean of zero has a meaningful drift (absolute if both are zero). The budget of
+    an energy E has a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and
+    `E_imbalance`, the part of the change of E that the causes do not explain, relative to the largest of these
+    numbers. If an error estimate chooses the steps, `rejected` counts the steps that were repeated. Warnings go to
+    the log, each kind once. Each field whose spectrum does not fall off towards k_max has a warning.
 
     Each row checks that every field has the properties that the equation declares: real, free of divergence, of zero
     mean. If more than 1e-6 of a field (1e-3 in float32) violates one, there is a warning; more than 1e-2 ends the run.

@@ -127,7 +127,7 @@ def _of_vector(snapshot: Snapshot, name: str, units: str) -> dict[str, DerivedFi
     viscosity = parameter(run_table(snapshot.path), "viscosity")
     if viscosity is not None:
         made["dissipation"] = DerivedField(
-            gradients, lambda *parts: [2 * viscosity * _strain_squared(parts)], "length^2/time^3"
+            gradients, lambda *parts: [_dissipation(viscosity, parts)], "length^2/time^3"
         )
     return made
 
@@ -161,6 +161,18 @@ def _strain_squared(parts: Sequence[np.ndarray]) -> np.ndarray:
     """S_ij S_ij of the strain S."""
     gradient = _square(parts)
     return np.sum((0.5 * (gradient + gradient.swapaxes(0, 1))) ** 2, axis=(0, 1))
+
+
+def _dissipation(viscosity: float, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """2ν S_ij S_ij of a velocity without divergence; of another it depends on the equation, which is not here."""
+    gradient = _square(parts)
+    divergence, largest = np.abs(np.trace(gradient)).max(), np.abs(gradient).max()
+    if divergence > 1e-3 * largest:
+        raise ValueError(
+            f"field 'dissipation': u has divergence ({divergence:.2g} beside gradients of {largest:.2g}): its "
+            'dissipation depends on the equation; output.snapshots.fields = ["dissipation"] has the run write it'
+        )
+    return 2 * viscosity * _strain_squared(parts)
 
 
 def _of_scalar(snapshot: Snapshot, name: str, units: str) -> dict[str, DerivedField]:

@@ -33,7 +33,6 @@ from solver.operators import Fields
 from solver.steppers.additive import IMEXRK2
 from solver.steppers.base import Stepper
 
-
 SHORT = 2 / 3  # of the size of the step before: a step shorter than that leaves the history as it is
 LONGEST_BACK = 3.0  # of that size: how far back the history may come to lie for it
 MOST = 2.0  # the largest ω: by CFL control a step grows to at most 1.5 of the one before
@@ -58,7 +57,7 @@ class _TwoStep(Stepper):
         """The tableau, for a ratio ω of this step to the one before."""
 
     def start(self, equation: Equation, fields: Fields) -> Any:
-        """N and u at an earlier time (zeros: there is none yet), how long ago, infinite, and the size of the step there."""
+        """N and u at an earlier time (zeros: there is none yet), how long ago, infinite, and the step there."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
         before = {"nonlinear": nothing, **_no_step(equation)}
         return {**before, "field": nothing} if self._holds_field else before
@@ -133,8 +132,8 @@ class SBDF3(Stepper):
     """Semi-implicit backward differences: order 3, one evaluation of N and one solve per step, damps stiff modes.
 
     Use it for real linear parts only: it makes slow waves grow. Steps may change; the method stays stable where each
-    step is at most 1.53 times the step before: CFL control keeps below that, and shortened steps leave the history as it
-    is. Where a step would be more than twice as long as the one before, the method starts anew.
+    step is at most 1.53 times the step before: CFL control keeps below that, and shortened steps leave the history as
+    it is. Where a step would be more than twice as long as the one before, the method starts anew.
 
     Source: Ascher, Ruuth & Wetton, SIAM J. Numer. Anal. 32 (1995) 797; Hairer, Nørsett & Wanner, Solving Ordinary
     Differential Equations I (1993), III.5, for steps of changing size.
@@ -147,7 +146,7 @@ class SBDF3(Stepper):
     stages_held: ClassVar[int] = 5
 
     def start(self, equation: Equation, fields: Fields) -> Any:
-        """u and N at two earlier times (none yet), how long before the next one, infinite, and the size of steps there."""
+        """u and N at two earlier times (none yet), how long before the next one, infinite, and the steps there."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
         entry = {"field": nothing, "nonlinear": nothing, **_no_step(equation)}
         return {"last": entry, "last_but_one": entry}
@@ -211,7 +210,13 @@ def _longer_ago(entry: Any, dt: Any) -> Any:
 
 
 def _chosen(is_short: Any, stayed: Any, moved: Any) -> Any:
-    return jax.tree.map(lambda old, new: jnp.where(is_short, old, new), stayed, moved)
+    return jax.tree.map(lambda old, new: jnp.where(is_short, _split_as(new, old), new), stayed, moved)
+
+
+def _split_as(new: Any, old: Any) -> Any:
+    """`old`, split as `new` is: with Explicit axes, rates of a budget are whole where they are old."""
+    same = jax.typeof(new).sharding == jax.typeof(old).sharding
+    return old if same else old + jnp.zeros_like(new)
 
 
 def _unless_short(dt: Any, entry: Any, new: Any) -> Any:

@@ -138,3 +138,13 @@ def test_points_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, length):
     centre = tuple(jnp.asarray(n * length / side) for n, side in ((3, 8), (5, 16)))
     _, counts = diagnostics.radial_profile(jnp.ones(grid.physical_shape), centre, grid)
     np.testing.assert_array_equal(counts, [1, 14, 22, 38, 40])
+
+
+@pytest.mark.parametrize("boxes", [-1, 1, 2, -3])
+def test_a_centre_outside_of_the_box_is_that_of_its_image(make_grid, boxes):
+    grid = make_grid((8, 16), devices=2, lengths=(2.0, 3.0))
+    values = jnp.asarray(np.random.default_rng(0).normal(size=(8, 16)))
+    centres = [(jnp.asarray(0.7 + 2.0 * n), jnp.asarray(1.1 - 3.0 * n)) for n in (0, boxes)]
+    inside, outside = (diagnostics.radial_profile(values, centre, grid) for centre in centres)
+    np.testing.assert_array_equal(outside[1], inside[1])
+    np.testing.assert_allclose(outside[0], inside[0], atol=1e-14)

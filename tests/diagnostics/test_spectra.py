@@ -54,3 +54,14 @@ def test_modes_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, precision,
     exact = np.floor(np.sqrt(numbers[0].astype(float) ** 2 + numbers[1].astype(float) ** 2 / 4) + 0.5)
     np.testing.assert_array_equal(shells[kept], np.broadcast_to(exact, grid.spectral_shape)[kept])
     assert shells[kept].max() == len(shell_wavenumbers(grid)) - 1
+
+
+@pytest.mark.parametrize("lengths", [(3.0, 0.3), (7.0, 0.7)])
+def test_edges_of_shells_where_the_ratio_of_lengths_is_rounded(make_grid, lengths):
+    """Ten modes along x to one along y: |k| = m + ½ shells at n_x = 10 m + 5, n_y = 0."""
+    grid = make_grid((128, 16), devices=2, lengths=lengths)
+    shells, (along, across) = np.asarray(shell_index(grid)), grid.mode_numbers()
+    on_edge = np.broadcast_to((np.abs(along) % 10 == 5) & (across == 0), shells.shape) & np.asarray(grid.is_kept())
+    expected = np.broadcast_to((np.abs(along) + 5) // 10, shells.shape)
+    assert on_edge.sum() > 4
+    np.testing.assert_array_equal(shells[on_edge], expected[on_edge])

@@ -172,3 +172,12 @@ def test_another_box_is_refused(tmp_path, coarse):
     given = [f"initial={{ name = 'run', path = '{tmp_path}/coarse' }}", f"output.directory={tmp_path}/new"]
     with pytest.raises(ConfigError, match=r"its box is \[6.28.*\], this one \[1.0, 1.0\]"):
         assemble.read_run_file(coarse, [*given, "grid.lengths=[1, 1]"])
+
+
+def test_modes_that_the_target_does_not_keep_are_zero(make_grid):
+    """A grid with phase shifts keeps an ellipsoid of modes; all of the box went over to it."""
+    source, target = make_grid((12, 16), devices=2), make_grid((9, 13), devices=2, dealias="phase-shift-alternating")
+    u_hat = jnp.where(source.is_kept(), jnp.ones((2, *source.spectral_shape), complex), 0)
+    moved, kept = np.asarray(resample(u_hat, source, target)), np.asarray(target.is_kept())
+    assert np.all(moved[:, ~np.broadcast_to(kept, moved.shape[1:])] == 0)
+    assert np.any(moved[:, np.broadcast_to(kept, moved.shape[1:])] == 1)

@@ -11,7 +11,8 @@ from solver.assemble.registry import Registry
 from solver.config import ConfigError
 from solver.config.cases import cases
 from solver.equations import NavierStokes
-from solver.forcing import OrnsteinUhlenbeck
+from solver.forcing import Forcing
+from solver.grid import Storage
 
 pytestmark = pytest.mark.slow
 
@@ -116,9 +117,25 @@ def test_buoyancy_that_starts_at_zero_counts_as_much_as_velocity(make_grid):
     assert {name: float(value) for name, value in scales.items()} == {"velocity": 0.5, "buoyancy": 1.0}
 
 
+class Switched(Forcing):
+    """Nothing until t = 0.2, growth from then on: steps are refused where it begins."""
+
+    def start(self, grid, components, key):
+        return jnp.zeros((), grid.dtype)
+
+    def state_storage(self, field):
+        return Storage("host")
+
+    def advance(self, state, key, dt, grid):
+        return state + dt
+
+    def force(self, state, u_hat, grid, change=None):
+        return jnp.where(state > 0.2, 5.0, 0.0) * u_hat
+
+
 def forced(make_grid, devices=2):
     grid = make_grid((16, 12), devices=devices)
-    return NavierStokes(grid, 0.02, forcing=OrnsteinUhlenbeck(30.0, 0.05))
+    return NavierStokes(grid, 0.02, forcing=Switched())
 
 
 def test_restarts_chunks_and_devices_take_the_same_steps(make_grid, tmp_path):
@@ -166,3 +183,12 @@ def test_a_stepper_without_an_estimate_is_refused(make_grid, tmp_path):
         assemble.read_run_file(path, ["time.tolerance=1e-5", "time.stepper=lsrk3", f"output.directory={tmp_path}"])
     with pytest.raises(ValueError, match=r"step=0.1, cfl=None, tolerance=1e-05: one of them is needed"):
         list(sw.evolve(flow, stepper, start, end=1.0, step=0.1, tolerance=1e-5))
+
+
+@pytest.mark.parametrize("forcing", [sw.forcing.OrnsteinUhlenbeck(1.0), sw.forcing.WhiteNoise(0.1)])
+def test_random_forcing_is_refused(make_grid, forcing):
+    """Steps refused for large random numbers, and taken again, would make them rarer: ⟨g²⟩ was 0.957 for 1."""
+    flow, stepper = NavierStokes(make_grid((16, 12), devices=2), 0.02, forcing=forcing), sw.steppers.IFRK3()
+    start = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(flow.grid), seed=2)
+    with pytest.raises(ValueError, match=f"a tolerance with forcing {forcing.name} of velocity, which is"):
+        advanced(flow, stepper, start, 1.0, 1e-4)

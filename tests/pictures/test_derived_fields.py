@@ -11,7 +11,7 @@ import solver as sw
 from solver.cli.main import main
 from solver.io import list_snapshots, read_snapshot
 from solver.pictures import View
-from solver.pictures.derived_fields import derived_fields, shown_fields
+from solver.pictures.derived_fields import _dissipation, derived_fields, shown_fields
 from solver.pictures.drawn_slices import figure_of_times, panels_of, plane_of, sides_of, suiting_plane
 from solver.pictures.finer import factors, finer_side
 
@@ -148,3 +148,13 @@ def test_one_field_is_drawn_at_several_times_in_one_figure(flow):
     assert len({axis.images[0].get_clim() for axis in drawn}) == 1
     assert [len(axis.child_axes) for axis in drawn] == [0, 0, 1]  # one colour bar
     assert figure_of_times(snapshots, View(field="vorticity")) is None
+
+
+def test_dissipation_of_a_velocity_with_divergence_is_not_guessed():
+    ones, nothing = np.ones((4, 3)), np.zeros((4, 3))
+    shear, stretch = (nothing, 2 * ones, nothing, nothing), (ones, nothing, nothing, nothing)
+    np.testing.assert_allclose(_dissipation(0.1, shear), 0.4)
+    with pytest.raises(
+        ValueError, match="u has divergence .1 beside gradients of 1.: its dissipation depends on the equation"
+    ):
+        _dissipation(0.1, stretch)

@@ -1,4 +1,4 @@
-"""Steps that are shortened to almost nothing, and to anything else: multistep methods keep their order and the rounding."""
+"""Steps that are shortened, to almost nothing or to anything else: methods keep their order, and no rounding grows."""
 
 import jax
 import jax.numpy as jnp
