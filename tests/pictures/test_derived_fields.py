@@ -155,6 +155,6 @@ def test_dissipation_of_a_velocity_with_divergence_is_not_guessed():
     shear, stretch = (nothing, 2 * ones, nothing, nothing), (ones, nothing, nothing, nothing)
     np.testing.assert_allclose(_dissipation(0.1, shear), 0.4)
     with pytest.raises(
-        ValueError, match="u has divergence .1 beside gradients of 1.: its dissipation depends on the equation"
+        ValueError, match=r"u has divergence .1 beside gradients of 1.: its dissipation depends on the equation"
     ):
         _dissipation(0.1, stretch)
