@@ -79,8 +79,8 @@ os.chdir(tempfile.mkdtemp())  # the files of this page are written here
 #
 # The model behind `check`, for float32 with IFRK4, whose step was read off programs compiled for H200 (what they
 # move: 333 words per point, 192 kernels, 16 exchanges in two waves, beside which 73 % of the work is done). These are
-# predictions, and no GPU has been timed; the model's transforms agree with 23 published timings on A100 to within 28 %
-# (`benchmarks/reach.md`).
+# predictions: one H100 took 1.03 to 1.19 times as long at 512³ (`benchmarks/gpu.md`), several were not timed; the
+# model's transforms agree with 23 published timings on A100 to within 28 % (`benchmarks/reach.md`).
 
 # %%
 from solver.grid import Layout

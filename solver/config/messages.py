@@ -71,7 +71,7 @@ def _place(location: Sequence[Any], model: type[BaseModel], table: Any) -> tuple
         if inner is None and not (isinstance(value, Mapping) and step in value):
             continue
         hint = hint if inner is None else inner
-        if isinstance(step, int) and isinstance(value, str | int | float):  # one value that stands for a list of them
+        if isinstance(step, int) and not isinstance(value, list | tuple):  # one value that stands for a list of them
             continue
         keys.append(step)
         value = _item(value, step)

@@ -129,7 +129,7 @@ class StepControl(eqx.Module):
             raise ValueError(f"{equation.name}: {equation.why_no_rate}; a fixed step or a tolerance is needed")
 
     def check_step(self, stepper: Stepper, equation: PeriodicSystem) -> None:
-        """Refuse steps of one size that are too long for what decays in N.
+        """Refuse steps of one size that are too long for what decays in N, or for a forcing.
 
         Raises:
             ValueError: the message names the longest step that is possible.

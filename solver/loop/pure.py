@@ -116,6 +116,7 @@ def _to_end(
     stepper.check(equation)
     control.check(stepper)
     control.check_rate(equation)
+    control.check_step(stepper, equation)
     check_state(equation, state)
     check_history(equation, stepper, state.history)
     check_end(end, control)

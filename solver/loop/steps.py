@@ -160,7 +160,7 @@ def controlled_step(
     if control.needs_rate:
         known, rate = equation.at_step(state.forcing, state.key, state.step).first_and_rate(begun, t)
     proposed = control.propose(memory, rate).astype(state.dt.dtype)
-    if (longest := equation.longest_step()) is not math.inf:
+    if control.size is None and (longest := equation.longest_step()) is not math.inf:
         proposed = jnp.minimum(proposed, longest).astype(state.dt.dtype)
     dt, later, shortened, is_step = towards(target, state.t, proposed)
     short = dt.astype(equation.grid.dtype)

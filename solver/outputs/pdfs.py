@@ -32,9 +32,10 @@ class PDFs(Records):
 
     `velocity`, `longitudinal_gradient` (∂_i u_i), `transverse_gradient` (∂_j u_i, i ≠ j), `vorticity` and
     `increment_r4` (longitudinal, over 4 of the coarsest spacing) of the first vector field, those of another one with
-    its name in front; every real scalar field. These are densities of (v − ⟨v⟩)/σ. `dissipation` (2ν s_ij s_ij) and
-    `density` are densities of log₁₀(v/⟨v⟩). Beside each: `Q_mean`, `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and
-    `Q_outside`, the fraction of the values beyond the axis; the integral over the axis is 1 less that.
+    its name in front; every real scalar field. These are densities of (v − ⟨v⟩)/σ. `dissipation` (what viscosity takes
+    away: 2ν s_ij s_ij of a solenoidal velocity) and `density` are densities of log₁₀(v/⟨v⟩). Beside each: `Q_mean`,
+    `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and `Q_outside`, the fraction of the values beyond the axis; the
+    integral over the axis is 1 less that.
 
     Costs one inverse transform of the d components of a vector field, one of its d² gradients, for each increment one
     of a component along each axis that is split over devices; all-reduces of the counts.

@@ -40,8 +40,8 @@ class Scales(Records):
     """Rms velocity, integral and Taylor scales, Re_λ, Kolmogorov's scales, skewness and flatness of gradients.
 
     They belong to the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has
-    the formulas. Without a viscosity, the scales that need one are left out. Costs one inverse transform of d
-    components, and all-reduces.
+    the formulas; dissipation is ν⟨|∇u|²⟩ there, of any flow. Without a viscosity, the scales that need one are left
+    out. Costs one inverse transform of d components, and all-reduces.
 
     Source: Pope, Turbulent Flows (2000), sections 6.3 to 6.5.
     """

@@ -120,8 +120,7 @@ class Stepper(eqx.Module):
             longest = forcing.longest_step()
             if not isinstance(longest, jax.core.Tracer) and float(dt) > np.min(longest):
                 raise ValueError(
-                    f"step {float(dt):g} with forcing {forcing.name} of {name}: {np.min(longest):g} or less is needed, "
-                    "since it is constant within a step"
+                    f"step {float(dt):g} with forcing {forcing.name} of {name}: {np.min(longest):g} or less is needed"
                 )
         fastest = equation.fastest_decay()
         if fastest * float(dt) > self.largest_decay:

@@ -6,7 +6,8 @@ of one step, O(dt²), leaves the order as it is. CFL control keeps the order for
 
 A step may be shortened to meet a time, to almost nothing. A step after it of the usual size would extrapolate from two
 points that lie side by side, and magnify their rounding by ω. So a short step leaves in the history what was there
-before it, which then lies a longer step back; and where ω would be large all the same, a method starts anew.
+before it, which then lies a longer step back; and where ω would be large all the same, a method starts anew, by a step
+of an order less: few such steps leave the order as it is.
 
 Three steps of different sizes have the weights of the polynomials that interpolate u and N at their times; the first
 two steps are those of a Runge–Kutta method of order 2, whose error of one step is O(dt³).
@@ -33,9 +34,10 @@ from solver.operators import Fields
 from solver.steppers.additive import IMEXRK2
 from solver.steppers.base import Stepper
 
-SHORT = 2 / 3  # of the size of the step before: a step shorter than that leaves the history as it is
-LONGEST_BACK = 3.0  # of that size: how far back the history may come to lie for it
-MOST = 2.0  # the largest ω: by CFL control a step grows to at most 1.5 of the one before
+SHORT_STEP = 3 / 4  # of the step at which the history began: a step shorter than that leaves the history as it is
+OLDEST = 3.0  # of that step: how far back the history may come to lie for it
+LARGEST_RATIO = 16.0  # ω with which two steps magnify rounding little: beyond it they start anew
+LARGEST_OF_THREE = 2.0  # the same of three steps, which magnify it by ω²
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class _TwoStep(Stepper):
         return {**before, "field": nothing} if self._holds_field else before
 
     def history_storage(self, fields: Mapping[str, Storage]) -> Any:
-        before = {"nonlinear": dict(fields), "dt": None, "size": None}
+        before = {"nonlinear": dict(fields), "ago": None, "step": None}
         return {**before, "field": dict(fields)} if self._holds_field else before
 
     def counted_from(self, history: Any, origin: Fields) -> Any:
@@ -81,8 +83,8 @@ class _TwoStep(Stepper):
         self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
         dt = jnp.asarray(dt, equation.grid.dtype)
-        ratio = dt / history["dt"]
-        w = self.weights(jnp.where(ratio > MOST, 0, ratio))
+        ratio = dt / history["ago"]
+        w = self.weights(jnp.where(ratio > LARGEST_RATIO, 0, ratio))
         linear = equation.linear()
         now = equation.first_nonlinear()
         right = {
@@ -95,8 +97,8 @@ class _TwoStep(Stepper):
             half = linear.apply(fields)
             right = {name: r + (dt * w.g[1]) * half[name] for name, r in right.items()}
         after = linear.solve(w.a[0], dt * w.g[0]).apply(right)
-        kept = {"nonlinear": now, "dt": dt, "size": dt}
-        return after, _unless_short(dt, history, {**kept, "field": fields} if self._holds_field else kept)
+        kept = {"nonlinear": now, "ago": dt, "step": dt}
+        return after, _after_step(dt, history, {**kept, "field": fields} if self._holds_field else kept)
 
 
 class CNAB2(_TwoStep):
@@ -132,8 +134,8 @@ class SBDF3(Stepper):
     """Semi-implicit backward differences: order 3, one evaluation of N and one solve per step, damps stiff modes.
 
     Use it for real linear parts only: it makes slow waves grow. Steps may change; the method stays stable where each
-    step is at most 1.53 times the step before: CFL control keeps below that, and shortened steps leave the history as
-    it is. Where a step would be more than twice as long as the one before, the method starts anew.
+    step is at most 1.53 times the step before. CFL control keeps to 1.5 where no step is shortened to meet a time, and
+    much shorter ones leave the history as it is; a step of more than twice the one before it starts the method anew.
 
     Source: Ascher, Ruuth & Wetton, SIAM J. Numer. Anal. 32 (1995) 797; Hairer, Nørsett & Wanner, Solving Ordinary
     Differential Equations I (1993), III.5, for steps of changing size.
@@ -152,7 +154,7 @@ class SBDF3(Stepper):
         return {"last": entry, "last_but_one": entry}
 
     def history_storage(self, fields: Mapping[str, Storage]) -> Any:
-        entry = {"field": dict(fields), "nonlinear": dict(fields), "dt": None, "size": None}
+        entry = {"field": dict(fields), "nonlinear": dict(fields), "ago": None, "step": None}
         return {"last": entry, "last_but_one": entry}
 
     def counted_from(self, history: Any, origin: Fields) -> Any:
@@ -166,13 +168,13 @@ class SBDF3(Stepper):
         self, equation: Driven, fields: Fields, history: Any, t: ArrayLike, dt: ArrayLike, coefficients: tuple[()]
     ) -> Any:
         dt = jnp.asarray(dt, equation.grid.dtype)
-        now = {"field": fields, "nonlinear": equation.first_nonlinear(), "dt": dt, "size": dt}
+        now = {"field": fields, "nonlinear": equation.first_nonlinear(), "ago": dt, "step": dt}
         last, last_but_one = history["last"], history["last_but_one"]
         entries = (now, last, last_but_one)
 
         def go_on() -> Fields:
             # a step that was not taken counts as one like this: this branch may be traced beside the other
-            before = [jnp.where(jnp.isinf(entry["dt"]), dt, entry["dt"]) / dt for entry in entries[1:]]
+            before = [jnp.where(jnp.isinf(entry["ago"]), dt, entry["ago"]) / dt for entry in entries[1:]]
             a, b = backward_weights((-1.0, -1.0 - before[0], -1.0 - before[0] - before[1]))
             right = {
                 name: sum(
@@ -187,29 +189,30 @@ class SBDF3(Stepper):
             starter = IMEXRK2()
             return starter.advance(equation, fields, (), t, dt, starter.coefficients(equation, dt))[0]
 
-        is_new = jnp.isinf(last_but_one["dt"]) | (dt > MOST * last["dt"]) | (dt > MOST**2 * last_but_one["dt"])
+        largest = (LARGEST_OF_THREE * last["ago"], LARGEST_OF_THREE**2 * last_but_one["ago"])
+        is_new = jnp.isinf(last_but_one["ago"]) | (dt > largest[0]) | (dt > largest[1])
         after = jax.lax.cond(is_new, begin, go_on)
         moved = {"last": now, "last_but_one": last}
         stayed = {"last": _longer_ago(last, dt), "last_but_one": last_but_one}
-        return after, _chosen(_is_short(dt, last), stayed, moved)
+        return after, _kept_or_new(_is_short(dt, last), stayed, moved)
 
 
 def _no_step(equation: Any) -> dict[str, Any]:
     """How long ago an entry of a history lies, and the size of the step that began there, before there is one."""
     dtype = equation.grid.dtype
-    return {"dt": jnp.asarray(jnp.inf, dtype), "size": jnp.zeros((), dtype)}
+    return {"ago": jnp.asarray(jnp.inf, dtype), "step": jnp.zeros((), dtype)}
 
 
 def _is_short(dt: Any, entry: Any) -> Any:
     """Whether a step is so short against an entry's that the entry is to stay."""
-    return (dt < SHORT * entry["size"]) & (entry["dt"] + dt < LONGEST_BACK * entry["size"])
+    return (dt < SHORT_STEP * entry["step"]) & (entry["ago"] + dt < OLDEST * entry["step"])
 
 
 def _longer_ago(entry: Any, dt: Any) -> Any:
-    return {**entry, "dt": entry["dt"] + dt}
+    return {**entry, "ago": entry["ago"] + dt}
 
 
-def _chosen(is_short: Any, stayed: Any, moved: Any) -> Any:
+def _kept_or_new(is_short: Any, stayed: Any, moved: Any) -> Any:
     return jax.tree.map(lambda old, new: jnp.where(is_short, _split_as(new, old), new), stayed, moved)
 
 
@@ -219,9 +222,9 @@ def _split_as(new: Any, old: Any) -> Any:
     return old if same else old + jnp.zeros_like(new)
 
 
-def _unless_short(dt: Any, entry: Any, new: Any) -> Any:
+def _after_step(dt: Any, entry: Any, new: Any) -> Any:
     """The entry of a two-step method's history after a step."""
-    return _chosen(_is_short(dt, entry), _longer_ago(entry, dt), new)
+    return _kept_or_new(_is_short(dt, entry), _longer_ago(entry, dt), new)
 
 
 def _less(entry: Any, origin: Fields) -> Any:

@@ -93,6 +93,7 @@ REFUSED = {
     "wrong type": (["time.step=fast"], "time.step = 'fast': a number is needed"),
     "boolean is no number": (["time.step=true"], "time.step = True: a number is needed"),
     "no length for all axes": (["grid.lengths=wide"], "grid.lengths = 'wide': 'wide' is not a length"),
+    "table is no length": (["grid.lengths={ a = 1 }"], "grid.lengths = {'a': 1}: a length is needed"),
     "boolean is no length": (["grid.lengths=true"], "grid.lengths = True: a length is needed"),
     "float is no integer": (["random.seed=1.5"], "random.seed = 1.5: an integer is needed"),
     "infinite": (["time.end=inf"], "time.end = inf: a number is needed"),

@@ -43,7 +43,7 @@ def test_a_forced_flow_closes_to_the_order_of_its_stepper(make_grid, stepper):
 
 @pytest.mark.parametrize(("rms", "correlation_time"), [(2.0, 0.5), (20.0, 0.02)], ids=["long memory", "short memory"])
 def test_random_forcing_is_counted_as_it_acts(make_grid, rms, correlation_time):
-    """At 32³ on four devices: also where the acceleration is new at each step."""
+    """At 32³ on four devices: also where much of the acceleration is new at each step."""
     grid = make_grid((32, 32, 32), devices=4)
     flow = NavierStokes(grid, viscosity=0.02, forcing=OrnsteinUhlenbeck(rms, correlation_time))
     errors, state = missing(flow, IFRK4(), random_flow(grid), 0.01, end=0.2)

@@ -231,6 +231,10 @@ def test_steps_stay_below_half_the_memory(make_grid):
         ValueError, match=r"step 0.03 with forcing ornstein-uhlenbeck of velocity: 0.025 or less is needed"
     ):
         next(iter(sw.evolve(flow, IFRK2(), state, end=1.0, step=0.03)))
+    with pytest.raises(
+        ValueError, match=r"step 0.03 with forcing ornstein-uhlenbeck of velocity: 0.025 or less is needed"
+    ):
+        sw.integrate(flow, IFRK2(), state, end=1.0, step=0.03, max_steps=60)
 
 
 @pytest.mark.parametrize("dt", [1e-2, 1e-4, 1e-6])
