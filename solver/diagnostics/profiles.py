@@ -13,8 +13,8 @@ from jaxtyping import Array, Float
 from solver.diagnostics.extremes import largest
 from solver.diagnostics.increments import longest_separation
 from solver.diagnostics.probability import ratio
-from solver.diagnostics.sums import sum_by_index
-from solver.grid import Grid
+from solver.diagnostics.sums import nearest_shell, sum_by_index
+from solver.grid import Grid, distance_squared
 from solver.mesh import is_explicit, over_auto_axes, split_axes
 
 SCHIVE = 0.091  # ρ(r_c) = ρ_c/2: 1.091^−8 = ½
@@ -39,12 +39,8 @@ def radial_profile(
         Means (0 in a shell without points) and numbers of points, at `profile_radii(grid)`, on every device. One
         all-reduce of the shells for each.
     """
-    squared: Array = jnp.zeros((), grid.dtype)
-    for x, middle, length in zip(grid.coordinates(), centre, grid.lengths, strict=True):  # type: ignore[arg-type]
-        away = jnp.asarray(x) - middle
-        squared = squared + (away - length * jnp.round(away / length)) ** 2
-    edge = 1 + 8 * float(jnp.finfo(grid.dtype).eps)  # points on an edge belong to the shell outside of it
-    shell = jnp.floor((jnp.sqrt(squared) / max(grid.spacing) + 0.5) * edge).astype(jnp.int32)
+    squared = distance_squared([jnp.asarray(x) for x in grid.coordinates()], centre, grid)
+    shell = nearest_shell(jnp.sqrt(squared) / max(grid.spacing), grid)
     shells = len(profile_radii(grid))
     count = sum_by_index(jnp.ones(grid.physical_shape, grid.dtype), shell, shells, grid)
     return sum_by_index(values, shell, shells, grid) * ratio(1.0, count), count

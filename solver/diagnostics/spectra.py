@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics.mode_sums import product, summed
-from solver.diagnostics.sums import sum_by_index
+from solver.diagnostics.sums import nearest_shell, sum_by_index
 from solver.grid import Grid
 
 
@@ -53,8 +53,7 @@ def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
 
     def fill() -> Array:
         squared = sum(share * jnp.asarray(numbers[a], grid.dtype) ** 2 for a, share in _shares(grid, axes))
-        edge = 1 + 8 * float(jnp.finfo(grid.dtype).eps)  # modes on an edge belong to the shell outside of it
-        return jnp.minimum(jnp.floor((jnp.sqrt(squared) + 0.5) * edge), last).astype(jnp.int32)
+        return jnp.minimum(nearest_shell(jnp.sqrt(squared), grid), last)
 
     return grid.on_modes(fill)
 

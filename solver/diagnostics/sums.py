@@ -11,6 +11,12 @@ from solver.grid import Grid
 from solver.mesh import is_explicit, over_auto_axes, split_axes
 
 
+def nearest_shell(radius: Array, grid: Grid) -> Array:
+    """The number of the shell [n − ½, n + ½) that a radius lies in; in rounding of an edge, that outside of it."""
+    edge = 1 + 8 * float(jnp.finfo(grid.dtype).eps)
+    return jnp.floor((radius + 0.5) * edge).astype(jnp.int32)
+
+
 def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
     """Σ of all values with index n, for n = 0 … count − 1; values with other indices are left out.
 

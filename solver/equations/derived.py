@@ -63,7 +63,7 @@ def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
         )
     if reporting.kinematic_viscosity(equation) is not None:
         quantities["dissipation"] = Derived(
-            lambda fields: reporting.dissipation(equation, gradient_tensor(hats(fields), transform)),  # type: ignore[arg-type, return-value]
+            lambda fields: reporting.dissipation(equation, gradient_tensor(hats(fields), transform)),
             "length^2/time^3",
         )
     return quantities

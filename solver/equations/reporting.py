@@ -229,19 +229,16 @@ class HasDissipation(Protocol):
         """What viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j `(j, i, x, y, z)`."""
 
 
-def dissipation(equation: PeriodicSystem, tensor: Array) -> Array | None:
-    """What viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j; None without a viscosity.
+def dissipation(equation: PeriodicSystem, tensor: Array) -> Array:
+    """What viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j, of an equation that has a viscosity.
 
     2ν s_ij s_ij of a solenoidal velocity, and ν|∇u|² of another. A velocity that is no field follows from a stream
     function, so that it is solenoidal.
     """
-    viscosity = kinematic_viscosity(equation)
-    if viscosity is None:
-        return None
     if isinstance(equation, HasDissipation):
         return equation.dissipation_at_points(tensor)
     solenoidal = "velocity" not in equation.fields or equation.fields["velocity"].solenoidal
-    return dissipation_rate(tensor, viscosity, solenoidal=solenoidal)
+    return dissipation_rate(tensor, kinematic_viscosity(equation), solenoidal=solenoidal)
 
 
 # ---- what moves between scales --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from solver.grid.arrays import (
     gather as gather,
     local_slices as local_slices,
 )
-from solver.grid.grid import Box as Box, Grid as Grid, sample as sample
+from solver.grid.grid import Box as Box, Grid as Grid, distance_squared as distance_squared, sample as sample
 from solver.grid.layout import DEALIASING as DEALIASING, Layout as Layout
 from solver.grid.locate import (
     Place as Place,

@@ -349,3 +349,10 @@ def sample(fn: Callable[..., Array], grid: Grid) -> Array:
 
     ndim = jax.eval_shape(fill).ndim
     return jax.jit(fill, out_shardings=grid.physical_sharding(ndim))()
+
+
+def distance_squared(points: Sequence[Array], middle: Sequence[Any], grid: Grid) -> Array:
+    """Squared distance of each point to the nearest periodic image of a centre."""
+    apart = [x - c for x, c in zip(points, middle, strict=True)]
+    nearest = [d - length * jnp.round(d / length) for d, length in zip(apart, grid.lengths, strict=True)]  # type: ignore[arg-type]
+    return sum(d * d for d in nearest)  # type: ignore[return-value]

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -110,10 +109,3 @@ def per_axis(name: str, given: Sequence[Any] | None, grid: Grid, default: Sequen
     if len(values) != grid.dimensions:
         raise ValueError(f"{name} {values}: {grid.dimensions} numbers are needed, one per axis")
     return values
-
-
-def distance_squared(points: Sequence[Array], middle: Sequence[Any], grid: Grid) -> Array:
-    """Squared distance of each point to the nearest periodic image of a centre."""
-    apart = [x - c for x, c in zip(points, middle, strict=True)]
-    nearest = [d - length * jnp.round(d / length) for d, length in zip(apart, grid.lengths, strict=True)]  # type: ignore[arg-type]
-    return sum(d * d for d in nearest)  # type: ignore[return-value]

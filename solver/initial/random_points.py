@@ -13,8 +13,8 @@ from jaxtyping import Array
 from solver.equations.field import RANKS, Field
 from solver.equations.system import require
 from solver.fft import Transform
-from solver.grid import Grid, sample
-from solver.initial.base import Initial, component_count, distance_squared
+from solver.grid import Grid, distance_squared, sample
+from solver.initial.base import Initial, component_count
 from solver.operators import project_solenoidal
 
 

@@ -11,8 +11,8 @@ from jaxtyping import Array
 
 from solver.equations.field import RANKS, Field
 from solver.equations.system import require
-from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, component_count, distance_squared, per_axis
+from solver.grid import Grid, distance_squared, sample
+from solver.initial.base import Initial, as_tuples, component_count, per_axis
 
 
 class Uniform(Initial):

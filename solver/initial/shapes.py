@@ -11,8 +11,8 @@ from jaxtyping import Array
 
 from solver.equations.field import Field
 from solver.equations.system import require
-from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, distance_squared, need_resolved, per_axis
+from solver.grid import Grid, distance_squared, sample
+from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
 
 
 class Ball(Initial):

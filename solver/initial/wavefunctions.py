@@ -14,8 +14,8 @@ from jaxtyping import Array
 
 from solver.equations.field import Field
 from solver.equations.system import require
-from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, distance_squared, need_resolved, per_axis
+from solver.grid import Grid, distance_squared, sample
+from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
 
 # Core radius (where the density is half its central value) of the ground state of i ψ_t = −½∇²ψ + Vψ,
 # ∇²V = g|ψ|², times (g ρ_c)^¼: see docs/conventions.md for the integration that gives it.

@@ -120,7 +120,7 @@ class StepControl(eqx.Module):
                 why = (
                     "which is white in time: the error estimate of a step does not see it"
                     if forcing.kicks
-                    else ("which is random: steps that are taken again would favour small random numbers")
+                    else "which is random: steps that are taken again would favour small random numbers"
                 )
                 raise ValueError(
                     f"a tolerance with forcing {forcing.name} of {name}, {why}; a fixed step or a CFL number is needed"

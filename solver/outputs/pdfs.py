@@ -147,7 +147,7 @@ class PDFs(Records):
             f"{prefix}vorticity": lambda: diagnostics.vorticity(tensor()),
         }
         if not prefix and reporting.kinematic_viscosity(equation) is not None:
-            made["dissipation"] = lambda: reporting.dissipation(equation, tensor())[None]  # type: ignore[index]
+            made["dissipation"] = lambda: reporting.dissipation(equation, tensor())[None]
         for n in self._separations(equation):
             made[f"{prefix}increment_r{n}"] = lambda n=n: diagnostics.longitudinal_increments(u_hat, u(), n, transform)
         return made

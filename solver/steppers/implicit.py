@@ -192,9 +192,8 @@ class SBDF3(Stepper):
         largest = (LARGEST_OF_THREE * last["ago"], LARGEST_OF_THREE**2 * last_but_one["ago"])
         is_new = jnp.isinf(last_but_one["ago"]) | (dt > largest[0]) | (dt > largest[1])
         after = jax.lax.cond(is_new, begin, go_on)
-        moved = {"last": now, "last_but_one": last}
-        stayed = {"last": _longer_ago(last, dt), "last_but_one": last_but_one}
-        return after, _kept_or_new(_is_short(dt, last), stayed, moved)
+        before = _kept_or_new(_is_short(dt, last), last_but_one, last)
+        return after, {"last": _after_step(dt, last, now), "last_but_one": before}
 
 
 def _no_step(equation: Any) -> dict[str, Any]:
@@ -208,12 +207,8 @@ def _is_short(dt: Any, entry: Any) -> Any:
     return (dt < SHORT_STEP * entry["step"]) & (entry["ago"] + dt < OLDEST * entry["step"])
 
 
-def _longer_ago(entry: Any, dt: Any) -> Any:
-    return {**entry, "ago": entry["ago"] + dt}
-
-
-def _kept_or_new(is_short: Any, stayed: Any, moved: Any) -> Any:
-    return jax.tree.map(lambda old, new: jnp.where(is_short, _split_as(new, old), new), stayed, moved)
+def _kept_or_new(is_short: Any, old: Any, new: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(is_short, _split_as(b, a), b), old, new)
 
 
 def _split_as(new: Any, old: Any) -> Any:
@@ -223,8 +218,8 @@ def _split_as(new: Any, old: Any) -> Any:
 
 
 def _after_step(dt: Any, entry: Any, new: Any) -> Any:
-    """The entry of a two-step method's history after a step."""
-    return _kept_or_new(_is_short(dt, entry), _longer_ago(entry, dt), new)
+    """The last entry of a history after a step: as it was, longer ago, if the step was short."""
+    return _kept_or_new(_is_short(dt, entry), {**entry, "ago": entry["ago"] + dt}, new)
 
 
 def _less(entry: Any, origin: Fields) -> Any:
