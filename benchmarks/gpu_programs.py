@@ -50,7 +50,7 @@ def row(file: Path, devices: int, overrides: list[str], *, steps_alone: bool = F
     return {
         "case": file.stem, **vars(assemble.kind_of(config)), "precision": config.grid.precision, "devices": devices,
         "side": config.grid.shape[0], "few": has_few_points(run.grid.layout),
-        "moved": steps.moved / unit, "scaled": steps.scaled / unit,
+        "moved": steps.moved / unit, "around": steps.around_ffts / unit,
         "kernels": len(steps.work), "exchanges": len(steps.exchanges), "covered": time.covered, "placed": time.placed,
         "held": {part.name: part.held / unit for part in parts},
         "needed": {part.name: part.with_workspace / unit for part in parts},
@@ -67,7 +67,7 @@ def steps() -> None:
         where = f"{split} on {devices // 8} hosts" if devices > 8 else split if devices > 1 else "1"
         shares = [f"{found[key]:.0%}" if devices > 1 else "–" for key in ("covered", "placed")]
         print(
-            f"| {side}³ | {precision} | {where} | {found['moved']:.1f} | {found['scaled']:.0f} | "
+            f"| {side}³ | {precision} | {where} | {found['moved']:.1f} | {found['around']:.0f} | "
             f"{found['held']['steps']:.1f} | {found['kernels']} | {found['exchanges']} | {' | '.join(shares)} |",
             flush=True,
         )
@@ -97,7 +97,7 @@ def main() -> None:
             rows.append(found)
             held = ", ".join(f"{name} {words:.1f}" for name, words in found["held"].items())
             print(
-                f"| {found['case']} | {devices} | {found['moved']:.0f} + {found['scaled']:.0f} | {found['kernels']} | "
+                f"| {found['case']} | {devices} | {found['moved']:.0f} + {found['around']:.0f} | {found['kernels']} | "
                 f"{found['exchanges']} | {found['covered']:.0%} | {held} |",
                 flush=True,
             )

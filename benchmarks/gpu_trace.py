@@ -21,7 +21,7 @@ import solver as sw
 from solver.doctor.memory import measure
 from solver.plan.program import Kernel
 from solver.plan.rates import STREAMING
-from solver.plan.schedule import kernel_time
+from solver.plan.schedule import kernel_time, passes_of
 from solver.plan.timing import fft_passes, pass_time
 
 LENGTHS = (256, 768, 1024, 2048, 4096, 8192, 16384)
@@ -129,17 +129,13 @@ def expected(kernel: Kernel, rates: Any) -> list[tuple[str, int, float, int]]:
     seconds = 0.0 if rates is None else kernel_time(kernel, rates)
     if not kernel.lengths:
         return [(kind_of(kernel), 1, seconds, moved)]
-    passes = fft_passes_of(kernel)
-    if not kernel.inverse:
-        return [("fft", passes, seconds, passes * moved)]
-    scaling = 0.0 if rates is None else pass_time(rates, kernel.written)
-    return [("fft", passes, seconds - scaling, passes * moved), ("scaling", 1, scaling, 2 * kernel.written)]
-
-
-def fft_passes_of(kernel: Kernel) -> int:
-    """Passes over memory by the rule of `solver.plan.timing.fft_passes`."""
-    itemsize = max(8, round(max(kernel.read, kernel.written) / max(1, kernel.elements)))
-    return sum(fft_passes(length, itemsize) for length in kernel.lengths)
+    passes = passes_of(kernel)
+    rows = [("fft", len(kernel.lengths), seconds, round(passes * moved))]
+    around = [("scaling", kernel.written)] * kernel.inverse + [("copy", kernel.read)] * (kernel.inverse and kernel.real)
+    for kind, size in around:
+        took = 0.0 if rates is None else pass_time(rates, size)
+        rows = [("fft", len(kernel.lengths), rows[0][2] - took, rows[0][3]), *rows[1:], (kind, 1, took, 2 * size)]
+    return rows
 
 
 def by_operation(events: Sequence[Event], kernels: Sequence[Kernel], rates: Any, steps: int, most: int) -> list[str]:

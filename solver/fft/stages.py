@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.experimental.layout import Layout as ArrayLayout, with_layout_constraint
 from jaxtyping import Array
 
+from solver.fft.tables import table
 from solver.fft.wire import all_to_all
 from solver.grid.layout import Layout
 
@@ -95,27 +95,28 @@ def _pin_row_major(u: Array) -> Array:
 # ---- modes ------------------------------------------------------------------------------------------------------
 
 
-def truncate(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, select: bool = False) -> Array:
+def truncate(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, gather: bool = False) -> Array:
     """Keep the retained modes of physical axis `axis`, which lies at array axis `array_axis`.
 
-    `select` makes each kept mode a choice between two places; otherwise two parts are joined. XLA's GPU compiler merges
-    such choices into one kernel with their neighbours, and with each other. Parts that are to be sent one after the
-    other must not be merged, so there `select` is False.
+    `gather` takes each kept mode from its place; otherwise two parts are joined. XLA's GPU compiler makes one kernel of
+    the former and what reads it, and leaves the latter a kernel of its own. Parts that are to be sent one after the
+    other must not be merged, so there `gather` is False.
     """
     if layout.dealias == "none":
         return u_hat
     highest = layout.highest_mode(axis)
     if layout.is_half(axis):
         return _slice(u_hat, array_axis, 0, highest + 1)
-    kept, length = 2 * highest + 1, u_hat.shape[array_axis]
-    if select:
-        low, high = _slice(u_hat, array_axis, 0, kept), _slice(u_hat, array_axis, length - kept, None)
-        return jnp.where(_indices(low, array_axis) <= highest, low, high)
+    length = u_hat.shape[array_axis]
+    if gather:
+        places = table(np.r_[0 : highest + 1, length - highest : length].astype(np.int32))
+        where = (..., places, *[slice(None)] * (-array_axis - 1))
+        return u_hat.at[where].get(mode="promise_in_bounds", indices_are_sorted=True, unique_indices=True)
     low, high = _slice(u_hat, array_axis, 0, highest + 1), _slice(u_hat, array_axis, length - highest, None)
     return jnp.concatenate([low, high], axis=array_axis)
 
 
-def extend(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, select: bool = False) -> Array:
+def extend(u_hat: Array, layout: Layout, axis: int, array_axis: int) -> Array:
     """Inverse of `truncate`: zeros where modes were dropped. The arguments are those of `truncate`."""
     if layout.dealias == "none":
         return u_hat
@@ -123,25 +124,9 @@ def extend(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, select: 
     if layout.is_half(axis):
         return resize(u_hat, array_axis, points // 2 + 1)
     gap = points - 2 * highest - 1
-    if select:
-        low, high = _padded(u_hat, array_axis, 0, gap), _padded(u_hat, array_axis, gap, 0)
-        index = _indices(low, array_axis)
-        return jnp.where(index <= highest, low, jnp.where(index >= points - highest, high, 0))
     low, high = _slice(u_hat, array_axis, 0, highest + 1), _slice(u_hat, array_axis, highest + 1, None)
     zeros = jnp.zeros((*u_hat.shape[:array_axis], gap, *u_hat.shape[array_axis:][1:]), u_hat.dtype)
     return jnp.concatenate([low, zeros, high], axis=array_axis)
-
-
-def _indices(u: Array, array_axis: int) -> Array:
-    """0, 1, … along array axis `array_axis`, in the shape of `u`."""
-    return lax.broadcasted_iota(np.int32, u.shape, u.ndim + array_axis)
-
-
-def _padded(u: Array, array_axis: int, before: int, after: int) -> Array:
-    """Zeros before and after, along array axis `array_axis`."""
-    widths = [(0, 0, 0)] * u.ndim
-    widths[array_axis] = (before, after, 0)
-    return lax.pad(u, jnp.zeros((), u.dtype), widths)
 
 
 def resize(u: AnyArray, array_axis: int, length: int) -> AnyArray:

@@ -14,10 +14,13 @@ Modes that are not retained are dropped as soon as their axis is transformed, so
 Axes that the devices do not divide are padded: padding is cut off before an axis is transformed, whatever it holds,
 and comes out as zeros. Without axis names the same steps act on a whole array.
 
+On slabs FFT y z is one call where cuFFT transforms planes in two passes over memory. Elsewhere it is FFT z, keep kz,
+FFT y, keep ky, as on pencils, and what is sent is `(…, x/P, kz, ky)`.
+
 The inverse goes back the same way, one axis at a time, so that y is transformed for retained kz only. It is written for
 GPUs, where every pass over memory counts. It consists of forward FFTs of conjugates, since XLA follows an inverse FFT
-by a pass that scales. What is sent keeps the order of its axes, so that XLA makes one kernel of each transposition and
-the zeros that are put in.
+by a pass that scales; the last one, to real values, is complex and of half the length (`real_lines`). What is sent
+keeps the order of its axes, so that XLA makes one kernel of each transposition and the zeros that are put in.
 """
 
 from __future__ import annotations
@@ -34,10 +37,12 @@ from jaxtyping import Array
 from solver.fft.local import AxisNames, LocalTransform, mesh_names
 from solver.fft.maxima import largest_of_devices, largest_on_device
 from solver.fft.point_function import FieldFunctions
+from solver.fft.real_lines import modes_of_pairs, points_of_pairs
 from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, to_points, truncate
 from solver.grid.layout import Layout
 
 Step: TypeAlias = Callable[[Array], Array]
+SHORT = 512  # points: of planes with longer sides that are no powers of two cuFFT needs three to four passes
 
 
 def forward_local(
@@ -127,7 +132,9 @@ def lines_of_planes(
     precision: str,
     apply: Callable[[Step, Array], Array] = together,
 ) -> Array:
-    """FFT y z of planes of x, and the exchange: lines of x `(…, x, ky/P, kz)`, with pencils `(…, x, kz/C, ky/P)`.
+    """FFT y z of planes of x, and the exchange: lines of x `(…, x, ky/P, kz)`.
+
+    On pencils, and where y and z are transformed one after the other, `(…, x, kz/C, ky/P)`.
 
     Args:
         u: planes `(…, x/P, y, z)`: all planes of this device, or the same part of the planes of every device.
@@ -142,7 +149,7 @@ def lines_of_planes(
     d = layout.dimensions
     send = partial(exchange, dimensions=d, precision=precision)
 
-    def of_slabs(u: Array) -> Array:
+    def of_planes(u: Array) -> Array:
         u_hat = to_modes(u, layout, d - 1)
         for axis in range(1, d):
             u_hat = truncate(u_hat, layout, axis, axis - d)
@@ -155,8 +162,11 @@ def lines_of_planes(
         u_hat = fft(reorder(resize(u_hat, -2, layout.points[1]), (-3, -1, -2)))
         return resize(truncate(u_hat, layout, 1, -1), -1, layout.spectral_shape[0]) * factor
 
-    if layout.pencils == 1:
-        return send(apply(of_slabs, u), slab, layout.slabs, split_axis=1 - d, concat_axis=-d)
+    if _planes_in_one_call(layout):
+        return send(apply(of_planes, u), slab, layout.slabs, split_axis=1 - d, concat_axis=-d)
+    if pencil is None:
+        u_hat = apply(lambda u: along_y(along_z(u)), u)
+        return send(u_hat, slab, layout.slabs, split_axis=-1, concat_axis=-3)
     u_hat = send(apply(along_z, u), pencil, layout.pencils, split_axis=-1, concat_axis=-2)
     return send(apply(along_y, u_hat), slab, layout.slabs, split_axis=-1, concat_axis=-3)
 
@@ -164,8 +174,8 @@ def lines_of_planes(
 def modes_of_lines(lines: Array, layout: Layout) -> Array:
     """FFT x of lines as `lines_of_planes` returns them: coefficients."""
     d = layout.dimensions
-    order: tuple[int, ...] = (-1, -2) if d == 2 else (-2, -1, -3) if layout.pencils == 1 else (-1, -2, -3)
-    return truncate(fft(reorder(resize(lines, -d, layout.points[0]), order)), layout, 0, -1, select=True)
+    order: tuple[int, ...] = (-1, -2) if d == 2 else (-2, -1, -3) if _planes_in_one_call(layout) else (-1, -2, -3)
+    return truncate(fft(reorder(resize(lines, -d, layout.points[0]), order)), layout, 0, -1, gather=True)
 
 
 def lines_of_modes(u_hat: Array, layout: Layout) -> Array:
@@ -176,7 +186,7 @@ def lines_of_modes(u_hat: Array, layout: Layout) -> Array:
         in_space = _transposed(u, [layout.order.index(axis) for axis in range(layout.dimensions)])
         # in the order of memory: one pass less
         u = reorder(in_space, tuple(axis - layout.dimensions for axis in layout.order))
-    return resize(fft(extend(u, layout, 0, -1, select=True)), -1, layout.padded_points[0])
+    return resize(fft(extend(u, layout, 0, -1)), -1, layout.padded_points[0])
 
 
 def planes_of_lines(
@@ -208,6 +218,8 @@ def planes_of_lines(
     def to_field(u: Array) -> Array:
         if d == 3 and not all_modes:
             u = extend(resize(u, -2, layout.retained[2]), layout, 2, -2)
+        if layout.real and layout.points[-1] % 2 == 0:
+            return points_of_pairs(fft(reorder(modes_of_pairs(u * factor), order)))
         if layout.real:  # which divides by the number of points
             return to_points(reorder(jnp.conj(u) * (factor * layout.points[-1]), order), layout, 1)
         return jnp.conj(fft(reorder(u, order), 2 if all_modes else 1)) * factor
@@ -223,6 +235,15 @@ def planes_of_lines(
 def _in_one_call(layout: Layout) -> bool:
     """Whether one FFT call transforms all axes: on one device that keeps all modes nothing is done between the axes."""
     return layout.devices == 1 and layout.dealias == "none"
+
+
+def _planes_in_one_call(layout: Layout) -> bool:
+    """Whether one FFT call transforms planes of x: in two dimensions they have one axis, on pencils they are split.
+
+    Measured on an H100 (benchmarks/gpu.md, "Passes of FFTs over memory").
+    """
+    quick = all(n <= SHORT or n & (n - 1) == 0 for n in layout.points[1:])
+    return layout.dimensions == 2 or (layout.pencils == 1 and quick)
 
 
 def _transposed(u: Array, order: Sequence[int]) -> Array:

@@ -3,7 +3,7 @@
 The text is XLA's optimised module in the order in which it is run. A kernel is counted as reading each operand and
 writing each result once, a bound from above; of an operand that it only takes slices of, as reading these. An FFT makes
 one such pass for each axis (`timing.fft_passes`); an inverse one is followed by a pass that scales (openxla/xla,
-fft_thunk.cc).
+fft_thunk.cc), and one to real values comes after a pass that copies what it destroys (seen on an H100).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ NOT_KERNELS = frozenset(
         "domain",
     ]
 )
-REARRANGED = ("bitcast", "convert", "copy", "reshape", "transpose")  # of an operand, element by element
+# what leaves elements of an operand apart from each other, so that a slice of the result needs that of the operand
+ELEMENT_BY_ELEMENT = ("bitcast", "convert", "copy", "reshape", "transpose", "real", "imag", "negate", "complex")
 COLLECTIVES = ("all-to-all", "all-reduce", "all-gather", "reduce-scatter", "collective-permute", "ragged-all-to-all")
 
 
@@ -48,6 +49,7 @@ class Kernel:
         read, written: bytes.
         lengths: of an FFT, by axis.
         inverse: an FFT that is followed by a pass that scales.
+        real: an FFT of real values, or to real values.
         elements: of its largest array.
         waits_for: of a wait for a collective: that collective's name.
         members, stride: devices of a group that exchange, and the distance between their numbers; 0 where the text
@@ -60,6 +62,7 @@ class Kernel:
     written: int
     lengths: tuple[int, ...] = ()
     inverse: bool = False
+    real: bool = False
     elements: int = 0
     waits_for: str = ""
     members: int = 0
@@ -69,6 +72,11 @@ class Kernel:
     def is_collective(self) -> bool:
         """Whether it starts an exchange between devices; the wait for one does not."""
         return self.kind in COLLECTIVES and not self.waits_for
+
+    @property
+    def around(self) -> int:
+        """Bytes read and written by the passes around an inverse FFT: one that scales, and one that copies."""
+        return 2 * self.written + (2 * self.read if self.real else 0) if self.inverse else 0
 
 
 @dataclass(frozen=True)
@@ -104,13 +112,13 @@ class Program:
 
     @property
     def moved(self) -> int:
-        """Bytes read and written by kernels, exchanges and scaling left out; a pass for each axis of an FFT."""
+        """Bytes read and written by kernels, without exchanges and `around_ffts`; a pass for each axis of an FFT."""
         return sum((k.read + k.written) * max(1, len(k.lengths)) for k in self.work)
 
     @property
-    def scaled(self) -> int:
-        """Bytes read and written by the passes that scale inverse FFTs."""
-        return sum(2 * k.written for k in self.work if k.inverse)
+    def around_ffts(self) -> int:
+        """Bytes read and written by the passes around inverse FFTs, which scale and copy."""
+        return sum(k.around for k in self.work)
 
     @property
     def exchanged(self) -> int:
@@ -208,8 +216,10 @@ class _Module:
         inverse = "fft_type=IFFT" in instruction.rest or "fft_type=IRFFT" in instruction.rest
         elements = max((_elements(shape) for shape in (*given, instruction.shape)), default=0)
         members, stride = group_of(rest)
+        real = bool(lengths) and "RFFT" in instruction.rest
         return Kernel(
-            instruction.name, kind, read, written, lengths, bool(lengths) and inverse, elements, "", members, stride
+            instruction.name, kind, read, written, lengths, bool(lengths) and inverse, real, elements,
+            members=members, stride=stride,
         )  # fmt: skip
 
     def _wrapped(self, instruction: _Instruction) -> tuple[str, str]:
@@ -263,9 +273,9 @@ def _read(fusion: Sequence[_Instruction], i: int, size: int) -> int:
     names = {instruction.name for instruction in fusion if instruction.op == "parameter" and instruction.number == i}
     sliced = 0
     for instruction in fusion:
-        if instruction.op in REARRANGED and instruction.operands[0] in names:
+        if instruction.op in ELEMENT_BY_ELEMENT and names.issuperset(instruction.operands):
             names.add(instruction.name)
-        elif instruction.op in ("slice", "dynamic-slice") and instruction.operands[0] in names:
+        elif instruction.op in ("slice", "dynamic-slice", "gather") and instruction.operands[0] in names:
             sliced += _bytes(instruction.shape)
         elif names & set(instruction.operands):
             return size

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from solver.plan.program import COLLECTIVES, Kernel, Program
 from solver.plan.rates import Rates
-from solver.plan.timing import exchange_time, fft_passes, pass_time
+from solver.plan.timing import REAL, exchange_time, fft_passes, pass_time
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,20 @@ def timeline(program: Program, rates: Rates, devices: int) -> Timeline:
 
 
 def kernel_time(kernel: Kernel, rates: Rates) -> float:
-    """Seconds of a kernel that is bound by memory; an inverse FFT with the pass that scales it."""
+    """Seconds of a kernel that is bound by memory; an inverse FFT with the passes around it."""
     size = (kernel.read + kernel.written) / 2
     if not kernel.lengths:
         return pass_time(rates, size)
+    around = [kernel.written] * kernel.inverse + [kernel.read] * (kernel.inverse and kernel.real)
+    return passes_of(kernel) * pass_time(rates, size) + sum(pass_time(rates, each) for each in around)
+
+
+def passes_of(kernel: Kernel) -> float:
+    """Passes over memory of an FFT."""
     itemsize = max(8, round(max(kernel.read, kernel.written) / max(1, kernel.elements)))
     passes = sum(fft_passes(length, itemsize) for length in kernel.lengths)
-    scaling = pass_time(rates, kernel.written) if kernel.inverse else 0.0
-    return passes * pass_time(rates, size) + scaling
+    last = kernel.lengths[-1]
+    return passes + REAL - 1 if kernel.real and last & (last - 1) else passes
 
 
 def _is_asynchronous(kernel: Kernel) -> bool:

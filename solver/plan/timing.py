@@ -5,8 +5,8 @@ part that leaves the host, or by the part that stays on it; each message to anot
 `benchmarks/reach.md` compares these formulas with published timings.
 
 Two constants are fitted to those timings, STREAMING (in `rates`) and MESSAGE, and one is chosen from what hardware
-offers, LINE. PROTOCOL (in `rates`) is published; LAUNCH and SHARED are assumed. Left out: other jobs in the network,
-FFT arithmetic, kernels slowed by an exchange beside them, time of the host.
+offers, LINE. PROTOCOL (in `rates`) is published, LAUNCH is assumed, SHARED and REAL are measured. Left out: other jobs
+in the network, FFT arithmetic, kernels slowed by an exchange beside them, time of the host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MESSAGE = 1.0e-6  # s, fitted: what each message of an exchange costs beside its bytes
 LINE = 128  # bytes, chosen of 32, 64 and 128: fetched for each number that a kernel reads with a large stride
 LAUNCH = 5.0e-6  # s, assumed: the shortest time of a kernel; launches are queued while earlier kernels run
-SHARED = 48 * 1024  # bytes of fast memory that a block of CUDA threads may use without asking for more
+SHARED = 128 * 1024  # bytes, measured on an H100: a line that cuFFT reads and writes once (benchmarks/gpu.md)
+REAL = 1.7  # passes, measured there, 1.2 to 2.1: of real FFTs whose length is no power of two
 
 
 def pass_time(rates: Rates, size: float) -> float:
@@ -45,9 +46,8 @@ def strided_pass_time(rates: Rates, size: float, itemsize: int) -> float:
 def fft_passes(length: int, itemsize: int) -> int:
     """Passes over memory of a batch of one-dimensional FFTs (`itemsize`: a complex number).
 
-    A line that fits the shared memory of a block is read and written once: up to 4096 points in complex64 and 2048 in
-    complex128 (powers of two). A longer line takes two passes. An assumption about cuFFT, which publishes no such
-    table; it fits the timings in `benchmarks/reach.md`, all of which but one are of lines that take one pass.
+    A line that fits the shared memory of a processor is read and written once: up to 16384 points in complex64 and 8192
+    in complex128. A longer line takes two passes. cuFFT publishes no such table; an H100 did so (benchmarks/gpu.md).
     """
     return 1 if length * itemsize <= SHARED else 2
 
@@ -150,7 +150,7 @@ def step_work(
     """What a compiled program does in one step, as the model takes it (`points`: on one device)."""
     ffts = sum((k.read + k.written) * len(k.lengths) for k in program.work if k.lengths)
     return StepWork(
-        words=(program.moved + program.scaled) / points / itemsize,
+        words=(program.moved + program.around_ffts) / points / itemsize,
         fft_words=ffts / points / itemsize,
         kernels=len(program.work),
         transforms=transforms,

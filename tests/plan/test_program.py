@@ -2,7 +2,7 @@
 
 import pytest
 
-from solver.plan.program import Program, read_kernels
+from solver.plan.program import Kernel, Program, read_kernels
 from solver.plan.rates import Rates
 from solver.plan.schedule import kernel_time, timeline
 from solver.plan.timing import LAUNCH, exchange_time
@@ -77,30 +77,38 @@ def test_kernels_of_the_loop_in_their_order(program):
 
 SLICES = """HloModule jit_few, is_scheduled=true
 
-%fused_slices (param_0: c64[6,4,8], param_1: c64[8]) -> c64[4,8] {
+%fused_slices (param_0: c64[6,4,8], param_1: c64[8], param_2: c64[4,90]) -> c64[4,8] {
   %param_0 = c64[6,4,8]{2,1,0} parameter(0)
   %param_1 = c64[8]{0} parameter(1)
+  %param_2 = c64[4,90]{1,0} parameter(2)
   %transpose.1 = c64[4,6,8]{2,1,0} transpose(%param_0), dimensions={1,0,2}
   %bitcast.1 = c64[24,8]{1,0} bitcast(%transpose.1)
-  %slice.1 = c64[2,8]{1,0} slice(%bitcast.1), slice={[0:2], [0:8]}
-  %slice.2 = c64[2,8]{1,0} slice(%bitcast.1), slice={[6:8], [0:8]}
+  %real.1 = f32[24,8]{1,0} real(%bitcast.1)
+  %imag.1 = f32[24,8]{1,0} imag(%bitcast.1)
+  %negate.1 = f32[24,8]{1,0} negate(%imag.1)
+  %complex.1 = c64[24,8]{1,0} complex(%real.1, %negate.1)
+  %slice.1 = c64[2,8]{1,0} slice(%complex.1), slice={[0:2], [0:8]}
+  %slice.2 = c64[2,8]{1,0} slice(%complex.1), slice={[6:8], [0:8]}
   %part = c64[4]{0} slice(%param_1), slice={[0:4]}
+  %places = s32[8,1]{1,0} iota(), iota_dimension=0
+  %gather.1 = c64[4,8]{1,0} gather(%param_2, %places), offset_dims={0}
   %sum = c64[4,8]{1,0} add(%slice.1, %param_1)
-  ROOT %join = c64[4,8]{1,0} concatenate(%slice.1, %slice.2, %sum)
+  ROOT %join = c64[4,8]{1,0} concatenate(%slice.1, %slice.2, %sum, %gather.1)
 }
 
-ENTRY %main (u: c64[6,4,8], v: c64[8]) -> c64[4,8] {
+ENTRY %main (u: c64[6,4,8], v: c64[8], w: c64[4,90]) -> c64[4,8] {
   %u = c64[6,4,8]{2,1,0} parameter(0)
   %v = c64[8]{0} parameter(1)
-  ROOT %fusion.1 = c64[4,8]{1,0} fusion(%u, %v), kind=kLoop, calls=%fused_slices
+  %w = c64[4,90]{1,0} parameter(2)
+  ROOT %fusion.1 = c64[4,8]{1,0} fusion(%u, %v, %w), kind=kLoop, calls=%fused_slices
 }
 """
 
 
 def test_of_an_operand_that_is_sliced_only_the_slices_are_read():
-    """The first operand is taken apart, the second is also used whole."""
+    """The first operand is taken apart, of the third a few places are read; the second is also used whole."""
     (kernel,) = read_kernels(SLICES)
-    assert kernel.read == 8 * (2 * 16 + 8)
+    assert kernel.read == 8 * (2 * 16 + 8 + 32)
 
 
 def test_bytes_and_passes(program):
@@ -110,7 +118,8 @@ def test_bytes_and_passes(program):
     assert (inverse.lengths, inverse.inverse) == ((8,), True)
     copies = 4 * 2 * 16
     assert program.moved == 2 * 3 * FIELD + 2 * (FIELD + MODES) + (MODES + FIELD) + copies
-    assert program.scaled == 2 * FIELD
+    assert inverse.real
+    assert program.around_ffts == 2 * (FIELD + MODES), "scaled, and copied before"
     assert program.held == 600
     assert program.workspace == MODES
     assert program.largest_fft == 512
@@ -129,7 +138,7 @@ def test_time_of_a_step(program):
     took = exchange_time(RATES, MODES, 2, 2, 4)
     done = timeline(program, RATES, 4)
     assert done.exchanging == pytest.approx(took)
-    assert done.work == pytest.approx(LAUNCH * (2 + 2 + 2 + 4))  # two axes forward, one and its scaling back
+    assert done.work == pytest.approx(LAUNCH * (2 + 2 + 3 + 4))  # two axes forward; back one, its copy and its scaling
     assert done.beside == pytest.approx(LAUNCH)
     assert done.waiting == pytest.approx(max(0.0, took - LAUNCH))
     assert done.total == pytest.approx(done.work + done.waiting)
@@ -139,6 +148,17 @@ def test_time_of_a_step(program):
     assert later.waiting == 0  # the exchange ends before the kernel beside it
     assert later.covered == 1
     assert kernel_time(program.kernels[0], slow) == pytest.approx(3 * FIELD / 1e6)
+
+
+@pytest.mark.parametrize(("length", "passes"), [(512, 1), (384, 1.7), (32768, 2)])
+def test_passes_of_real_lines(length, passes):
+    """More where the length is no power of two; an inverse one is copied and scaled."""
+    rates = Rates("slow", memory=1e3, link=1e11, network=1e10, gpus_per_host=4)
+    sizes = {"read": 4 * length, "written": 4 * length + 8, "lengths": (length,), "real": True, "elements": length}
+    forward = Kernel("%fft.1", "fft", **sizes)
+    inverse = Kernel("%fft.2", "fft", inverse=True, **sizes)
+    assert kernel_time(forward, rates) == pytest.approx(passes * (8 * length + 8) / 1e3)
+    assert kernel_time(inverse, rates) - kernel_time(forward, rates) == pytest.approx(2 * (8 * length + 8) / 1e3)
 
 
 def test_a_program_without_a_loop():
