@@ -24,7 +24,8 @@ from solver.plan.rates import STREAMING
 from solver.plan.schedule import kernel_time, passes_of
 from solver.plan.timing import fft_passes, pass_time
 
-LENGTHS = (256, 768, 1024, 2048, 4096, 8192, 16384)
+LENGTHS = (96, 128, 192, 256, 320, 384, 512, 576, 640, 768, 1024, 1152, 1536, 2048, 4096, 8192, 16384)
+LONGEST_PLANE = 2048
 PROFILED = (("taylor-green", "float32"), ("taylor-green", "float64"), ("schroedinger-poisson", "float64"))
 CLASSES = ("fft", "scaling", "transposition", "copy", "exchange", "fusion")
 
@@ -197,29 +198,40 @@ def kernels(options: Options) -> None:
 
 
 def passes(options: Options) -> None:
-    """Lines of FFTs: kernels and passes over memory, and what scales the inverse."""
+    """FFTs in one call: of planes, of real lines, of complex lines, and of complex lines of half the length."""
     device = jax.devices()[0]
     speed = measure(SimpleNamespace(process=0, host=""))["bandwidth"]  # type: ignore[arg-type]
     elements = 2**16 if device.platform == "cpu" else 2**25
-    say(f"Complex lines, {elements} points in all. A pass reads and writes them once at {speed / 1e9:.0f} GB/s.\n")
-    say(head("length | precision | rule | kernels | passes | inverse: kernels | passes | scaling: kernels | passes"))
+    say(f"About {elements} complex numbers in all, or as many bytes. A pass reads and writes them once at")
+    say(f"{speed / 1e9:.0f} GB/s; planes up to {LONGEST_PLANE} points a side.\n")
+    of_each = " | ".join(f"{what}: kernels | passes" for what in ("real planes", "real lines", "lines", "half as long"))
+    say(head(f"length | precision | rule | {of_each}"))
     for length in LENGTHS:
         for precision in PRECISIONS:
             if not in_time(options):
                 return
-            dtype = jnp.complex64 if precision == "float32" else jnp.complex128
-            u = jnp.ones((elements // length, length), dtype)
-            one = 2 * u.nbytes / speed
+            real, dtype = jnp.dtype(precision), jnp.complex64 if precision == "float32" else jnp.complex128
 
-            def cells(u=u, one=one) -> list[str]:
-                forward, inverse = (_events_of_one(call, u) for call in (jnp.fft.fft, jnp.fft.ifft))
-                parts = [forward, [e for e in inverse if e.kind == "fft"], [e for e in inverse if e.kind != "fft"]]
-                return [f"{len(part)} | {sum(e.seconds for e in part) / one:.2f}" for part in parts]
+            def cells(length=length, real=real, dtype=dtype) -> list[str]:
+                lines = elements // length
+                planes = jnp.ones((max(1, 2 * lines // length), length, length), real)
+                calls = [
+                    (lambda u: jnp.fft.rfftn(u, axes=(-2, -1)), planes if length <= LONGEST_PLANE else None),
+                    (jnp.fft.rfft, jnp.ones((2 * lines, length), real)),
+                    (jnp.fft.fft, jnp.ones((lines, length), dtype)),
+                    (jnp.fft.fft, jnp.ones((2 * lines, length // 2), dtype)),
+                ]
+                return ["– | –" if given is None else _kernels_and_passes(call, given, speed) for call, given in calls]
 
-            what = f"{length} | {precision} | {fft_passes(length, u.dtype.itemsize)}"
-            found = attempt(what, cells)
+            found = attempt(f"{length} | {precision}", cells)
             if found is not None:
-                say(f"| {what} | {' | '.join(found)} |")
+                size = jnp.dtype(dtype).itemsize
+                say(f"| {length} | {precision} | {fft_passes(length, size)} | {' | '.join(found)} |")
+
+
+def _kernels_and_passes(call: Callable[[Any], Any], given: Any, speed: float) -> str:
+    events = [event for event in _events_of_one(call, given) if event.kind != "copy"]
+    return f"{len(events)} | {sum(event.seconds for event in events) * speed / (2 * given.nbytes):.2f}"
 
 
 def _events_of_one(call: Callable[[Any], Any], given: Any) -> list[Event]:
