@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -178,8 +179,12 @@ class Body(Obstacle):
         return None if self.rotation is None else self._integrated(self.rotation, self.rotation_phase, t)
 
     def spin(self, t: ArrayLike) -> Any:
-        """How fast it turns [radians/time]: a number in 2-D, three in 3-D; None if it never turns."""
-        return _speed(self.angle, t, None)
+        """How fast it turns [radians/time]: a number in 2-D, three in 3-D; None if it never turns.
+
+        In 3-D that is the angular velocity, θ̇ alone where the axis of θ stays as it is.
+        """
+        speed = _speed(self.angle, t, None)
+        return speed if speed is None or jnp.ndim(speed) == 0 else _angular_velocity(self.angle(t), speed)
 
     def _integrated(self, amplitude: Any, phase: ArrayLike, t: ArrayLike) -> Array:
         amplitude = _stacked(amplitude)
@@ -281,6 +286,8 @@ class Body(Obstacle):
                 f"{key}: {thin:.4g} thick, with a layer of {layer:.4g} at its surface: a thicker body, a finer grid "
                 "or a smaller eta is needed"
             )
+        positive(f"{key}.stream_speed", self.stream_speed, "a positive speed is needed")
+        positive(f"{key}.reference_area", self.reference_area, "a positive area is needed")
         if self.stream_speed is not None and self.area(scene.lengths) is None:
             raise ValueError(f"{key}.stream_speed {self.stream_speed}: reference_area is needed for this shape")
 
@@ -292,6 +299,9 @@ class Body(Obstacle):
             if given is not None and np.shape(given) != shape:
                 many = "one number is" if shape == () else f"{shape[0]} numbers are"
                 raise ValueError(f"{key}.{name} {given}: {many} needed in {d} dimensions")
+        for name in (each.name for each in dataclasses.fields(self)):  # type: ignore[arg-type]
+            if any(jnp.iscomplexobj(number) for number in jax.tree.leaves(getattr(self, name))):
+                raise ValueError(f"{key}.{name} {getattr(self, name)}: a number that is not complex is needed")
         self.check_values(key)
         if both := sorted(set(self.fixed) & set(self.sealed)):
             raise ValueError(f"{key}: {both[0]} is fixed and sealed; one of them is needed")
@@ -345,6 +355,20 @@ def _speed(moved: Callable[[Any], Any], t: ArrayLike, dimensions: int | None) ->
     t = jnp.asarray(t, jnp.result_type(float, t))
     speed = jax.jvp(moved, (t,), (jnp.ones_like(t),))[1]
     return speed if dimensions is None else list(speed)
+
+
+def _angular_velocity(angle: Array, speed: Array) -> Array:
+    """ω = θ̇ + (1 − cos θ)/θ² θ × θ̇ + (θ − sin θ)/θ³ θ × (θ × θ̇) of the rotation by θ = |angle| about `angle`.
+
+    Source: Iserles, Munthe-Kaas, Nørsett & Zanna, Acta Numerica 9 (2000) 215, appendix B.
+    """
+    square = jnp.sum(angle**2)
+    is_small = square < 1e-4  # where the first two terms of the series are exact to round-off
+    size = jnp.sqrt(jnp.where(is_small, 1.0, square))
+    first = jnp.where(is_small, 1 / 2 - square / 24, (1 - jnp.cos(size)) / size**2)
+    second = jnp.where(is_small, 1 / 6 - square / 120, (size - jnp.sin(size)) / size**3)
+    once = jnp.cross(angle, speed)
+    return speed + first * once + second * jnp.cross(angle, once)
 
 
 def cross(a: Any, b: Sequence[Any]) -> list[Any]:

@@ -22,6 +22,7 @@ from solver.io import RunDirectory, RunLock, write_text, writing_threads
 from solver.loop import BlowUp, Members
 from solver.mesh import AnyMesh
 from solver.reading import run_status
+from solver.reading.ensemble import member_rows
 from solver.simulation import (
     CommonFiles,
     SharedFiles,
@@ -94,6 +95,8 @@ def run_members(
     assert ensemble is not None
     assert isinstance(assembly.mesh, Mesh)
     folders = member_directories(config, directory)
+    if continues:
+        _refuse_fewer(directory, folders)
     table = config.to_table()
     values = [ensemble.values(number, table) for number in range(len(folders))]
     with _held(assembly, directory, folders, values, continues, share) as lock:
@@ -119,6 +122,17 @@ def run_members(
                 f"{directory.path}: {len(run.blown_up)} of {of} blew up ({names}); the others came to their ends"
             )
     return True
+
+
+def _refuse_fewer(directory: RunDirectory, folders: Sequence[RunDirectory]) -> None:
+    """Raises ValueError where an ensemble that is continued would lose members that it has."""
+    known = {folder.path.name for folder in folders}
+    lost = [row["member"] for row in member_rows(directory) if row["member"] not in known]
+    if lost:
+        raise ValueError(
+            f"{directory.path} has {len(known) + len(lost)} members; {len(known)} are asked for: as many as it has are "
+            "needed, or more, or another directory"
+        )
 
 
 @contextmanager

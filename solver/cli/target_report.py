@@ -122,4 +122,4 @@ def _of_transforms(plan: Plan, target: Target, word: int) -> float:
 
 def _steps_of(config: Config) -> int | None:
     """Number of steps of the whole run; None unless the step is fixed."""
-    return None if config.time.step is None else round(config.time.end / config.time.step)
+    return None if config.time.step is None else math.ceil(config.time.end / config.time.step - 1e-9)

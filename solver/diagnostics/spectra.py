@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import jax.numpy as jnp
 import numpy as np
@@ -43,19 +44,40 @@ def shell_wavenumbers(grid: Grid, axes: Sequence[int] | None = None) -> np.ndarr
 def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
     """For each stored mode the number of its shell.
 
-    It comes from whole numbers, which tell modes on the edges of shells apart where wavenumbers are rounded.
+    It comes from whole numbers, which tell modes near the edges of shells apart where wavenumbers are rounded: exactly,
+    where ratios of lengths are those of small whole numbers.
 
     Args:
         grid: of the modes.
         axes: along which wavenumbers count, all by default.
     """
     numbers, last = grid.mode_numbers(), len(shell_wavenumbers(grid, axes)) - 1
+    whole = _whole_ratios(grid, axes)
 
     def fill() -> Array:
         squared = sum(share * jnp.asarray(numbers[a], grid.dtype) ** 2 for a, share in _shares(grid, axes))
-        return jnp.minimum(nearest_shell(jnp.sqrt(squared), grid), last)
+        shell = nearest_shell(jnp.sqrt(squared), grid)
+        if whole is not None:  # (2n − 1)² D² ≤ 4 Σ (w_a n_a)² < (2n + 1)² D²
+            ratios, unit = whole
+            four = 4 * sum((w * jnp.asarray(numbers[a], np.int32)) ** 2 for a, w in ratios.items())
+            below = jnp.maximum(2 * shell - 1, 0)  # there is no shell below the first
+            shell = shell + (four >= ((2 * shell + 1) * unit) ** 2) - (four < (below * unit) ** 2)
+        return jnp.minimum(shell, last)
 
     return grid.on_modes(fill)
+
+
+def _whole_ratios(grid: Grid, axes: Sequence[int] | None) -> tuple[dict[int, int], int] | None:
+    """Whole numbers w_a of each axis and D with (w_a/D)² = `_shares`; None where they, or their sums, are too large."""
+    lengths = [grid.box.lengths[a] for a in _axes(grid, axes)]
+    exact = [Fraction(min(lengths) / length).limit_denominator(64) for length in lengths]
+    unit = math.lcm(*(ratio.denominator for ratio in exact))
+    whole = {a: int(ratio * unit) for a, ratio in zip(_axes(grid, axes), exact, strict=True)}
+    is_exact = all(
+        abs(float(ratio) * length / min(lengths) - 1) < 1e-14 for ratio, length in zip(exact, lengths, strict=True)
+    )
+    largest = 4 * sum((w * grid.layout.highest_mode(a)) ** 2 for a, w in whole.items())
+    return (whole, unit) if is_exact and largest + 8 * unit * math.sqrt(largest) < 2**31 else None
 
 
 def _axes(grid: Grid, axes: Sequence[int] | None) -> Sequence[int]:

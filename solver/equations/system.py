@@ -331,19 +331,45 @@ def in_precision(module: Any) -> Any:
     return jax.tree.map(cast, module)
 
 
-def require(name: str, value: Any, needed: str, least: float = -math.inf, above: float = -math.inf) -> None:
-    """Refuse a parameter that is not finite, below `least` or not above `above`; a value being traced passes.
+def require(
+    name: str, value: Any, needed: str, least: float = -math.inf, above: float = -math.inf, *, real: bool = True
+) -> None:
+    """Refuse a parameter that is complex (unless `real` is False), not finite, below `least` or not above `above`.
+
+    Of a value that is being traced only the former is known.
 
     Raises:
         ValueError: the message names the parameter, the value and what is needed.
     """
     for entry in jax.tree.leaves(value):
-        if isinstance(entry, int | float | np.ndarray | np.generic | jax.Array) and not isinstance(
-            entry, jax.core.Tracer
-        ):
+        if not isinstance(entry, int | float | complex | np.ndarray | np.generic | jax.Array):
+            continue
+        if real and jnp.iscomplexobj(entry):
+            raise ValueError(f"{name} {value}: {needed} is needed, which is not complex")
+        if not isinstance(entry, jax.core.Tracer):
             numbers = np.asarray(entry)
-            if not (np.all(np.isfinite(numbers)) and np.all((numbers >= least) & (numbers > above))):
+            ordered = numbers.real if np.iscomplexobj(numbers) else numbers
+            if not (np.all(np.isfinite(numbers)) and np.all((ordered >= least) & (ordered > above))):
                 raise ValueError(f"{name} {value}: {needed} is needed")
+
+
+def require_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a parameter that has another shape; of nested tuples and lists as of arrays.
+
+    Raises:
+        ValueError: the message names the parameter, the value and what is needed.
+    """
+
+    def shape_of(value: Any) -> tuple[int, ...] | None:
+        if not isinstance(value, tuple | list):
+            return None if isinstance(value, str) else tuple(np.shape(value))
+        inner = {shape_of(entry) for entry in value}
+        below = inner.pop() if len(inner) == 1 else None if inner else ()
+        return None if below is None else (len(value), *below)
+
+    if shape_of(value) != shape:
+        needed = "one number is" if shape == () else f"{' × '.join(map(str, shape))} numbers are"
+        raise ValueError(f"{name} {value}: {needed} needed")
 
 
 def forcing_key(forcing: Any, key: Any, position: int, count: ArrayLike) -> Any:

@@ -17,7 +17,7 @@ from solver.equations.declared import declare_parameters, declared_fields, dimen
 from solver.equations.in_modes import GridModes, LargeMode, Rows
 from solver.equations.manifold import without_mean
 from solver.equations.reported import whole
-from solver.equations.system import require
+from solver.equations.system import require, require_shape
 from solver.equations.turned import Turned
 from solver.equations.with_bodies import WithBodies
 from solver.fft import Transform, max_over_points
@@ -25,6 +25,7 @@ from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
+from solver.written.kinds import Kind
 from solver.written.matrices import Linear
 from solver.written.obstacles import STRENGTH
 from solver.written.plan import Plan
@@ -72,10 +73,13 @@ class Written(WithBodies):
     def __check_init__(self) -> None:
         object.__setattr__(self, "kept_of_bodies", None)  # an entry of the pytree, which `prepared` fills
         _ = self.own_text.system  # refuses a text that cannot be read
-        limits = dict(self.own_text.limits)
+        limits, ranks = dict(self.own_text.limits), self.own_text.system.parameters
+        is_real = all(field.real for field in self.fields.values())
         for name, value in self.numbers().items():
+            order = Kind.of_rank(ranks.get(name, "scalar")).order
+            require_shape(name, value, (self.grid.dimensions,) * order)
             words, options = LIMITS[limits.get(name, "")]
-            require(name, value, words, **options)
+            require(name, value, words, real=is_real, **options)
         require_powers(self.grid, self.own_text.system, self.numbers())
 
     @property

@@ -96,13 +96,14 @@ def compiled(run: Callable[..., Any], result: NamedSharding | None = None, /, **
     return jax.jit(lambda *operands: run(*operands, **parameters), **options)
 
 
-def to_mesh(u: Any, mesh: AnyMesh) -> Any:
-    """An array that is committed to other devices than the mesh's, copied to all of the mesh's; else u as it is."""
-    if isinstance(u, jax.core.Tracer) or not isinstance(u, jax.Array) or not isinstance(mesh, Mesh):
+def to_mesh(u: Any, sharding: NamedSharding) -> Any:
+    """An array that lies elsewhere (on other devices, or the same in another mesh), placed so; else u as it is."""
+    mesh = sharding.mesh
+    if isinstance(u, jax.core.Tracer) or not isinstance(u, jax.Array) or not isinstance(mesh, Mesh) or not u.committed:
         return u
-    if u.committed and set(u.devices()) != set(mesh.devices.flat):
-        return jax.device_put(u, NamedSharding(mesh, jax.P()))
-    return u
+    if isinstance(u.sharding, NamedSharding):
+        return u if u.sharding.mesh == mesh else jax.device_put(u, sharding)
+    return u if set(u.devices()) == set(mesh.devices.flat) else jax.device_put(u, sharding)
 
 
 def refuse_inside_shard_map() -> None:

@@ -62,7 +62,12 @@ def roll(u: Array, shift: int, grid: Grid, axis: int = 0) -> Array:
         shift: any whole number.
         grid: of u.
         axis: 0 for x, 1 for y, 2 for z.
+
+    Raises:
+        ValueError: an axis that the grid does not have.
     """
+    if not 0 <= axis < grid.dimensions:
+        raise ValueError(f"roll along axis {axis}: 0 to {grid.dimensions - 1} are the axes in space")
     split = _split_names(grid)
     array_axis = axis - grid.dimensions
     if axis >= len(split) or grid.mesh.shape[split[axis]] == 1:

@@ -124,10 +124,16 @@ def _transform(
     if not is_forward:
         _refuse_other_order(a.shape, layout)
         check_shape("coefficients", a.shape, layout.logical_spectral_shape)
-    dtype = a.dtype if jnp.issubdtype(a.dtype, jnp.inexact) else jnp.result_type(float)
-    a = as_dtype(a, dtype if is_forward and real else jnp.result_type(dtype, jnp.complex64))
+    a = as_dtype(a, _dtype(a.dtype, is_complex=not (is_forward and real)))
     transform = primitive.forward if is_forward else primitive.inverse
     return transform(a, layout, mesh, method, factor, padded=False)
+
+
+def _dtype(given: Any, *, is_complex: bool) -> np.dtype:
+    """Dtype in which fields of this dtype are transformed: single precision, or that of a Python number."""
+    is_single = jnp.issubdtype(given, jnp.inexact) and jnp.finfo(given).bits <= 32
+    real = np.dtype(np.float32) if is_single else np.dtype(jnp.result_type(float))
+    return np.result_type(real, np.complex64) if is_complex else real
 
 
 def _refuse_other_order(shape: Sequence[int], layout: Layout) -> None:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad
+from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array
 
 from solver.fft.lowering import bind, refuse_inside_shard_map, register, to_mesh
@@ -25,7 +26,7 @@ from solver.fft.pointwise_check import Leading, check_pointwise
 from solver.fft.primitive import forward, inverse
 from solver.fft.stages import AnyArray, fit, real_dtype
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, across_hosts, is_explicit, on_gpu
+from solver.mesh import AnyMesh, across_hosts, is_explicit, on_gpu, unpadded_sharding
 
 pointwise_p = Primitive("slabwave_pointwise")
 pointwise_p.multiple_results = True
@@ -54,7 +55,8 @@ def pointwise(
         padded = [fit(v, on_sides(v.shape, layout.points, layout.padded_points)[-layout.dimensions :]) for v in arrays]
         return bind(pointwise_p, u_hat, layout, mesh, (*numbers, *padded), functions=functions, method=method)
 
-    operands = [to_mesh(v, mesh) for v in (*parameters, *at_points)]
+    u_hat = to_mesh(u_hat, unpadded_sharding(mesh, u_hat.shape, layout.dimensions))
+    operands = [to_mesh(v, NamedSharding(mesh, PartitionSpec())) for v in (*parameters, *at_points)]
     if _takes_separate_transforms(layout, mesh, method):
         f_hat, *maximum = _separate_transforms(functions, layout, mesh, method, u_hat, *operands)
     else:

@@ -51,7 +51,8 @@ def _apply(
         return transform_traced(u, **options, padded=padded)
     shape = (*(1,) * (u.ndim - layout.dimensions), *_result_shape(primitive, layout, padded))
     result = unpadded_sharding(mesh, shape, layout.dimensions)
-    return compiled(transform_traced, result, **options, padded=padded)(to_mesh(u, mesh))
+    u = to_mesh(u, unpadded_sharding(mesh, u.shape, layout.dimensions))
+    return compiled(transform_traced, result, **options, padded=padded)(u)
 
 
 def transform_traced(
@@ -62,6 +63,9 @@ def transform_traced(
     batch = u.shape[: u.ndim - layout.dimensions]
     shape = (*batch, *_result_shape(primitive, layout, padded))
     fields = math.prod(batch)
+    if fields == 0:
+        complex_dtype = np.result_type(u.dtype, np.complex64)
+        return jnp.zeros(shape, real_dtype(u.dtype) if primitive is inverse_p and layout.real else complex_dtype)
     transform = lambda v: _in_one_exchange(v, **options, padded=padded)  # noqa: E731
 
     def run(u: Array) -> Array:

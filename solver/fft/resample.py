@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array
 
@@ -22,17 +23,21 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
     Args:
         u_hat: coefficients `(…, *source.spectral_shape)`.
         source: grid of the coefficients.
-        target: grid with the same number of dimensions, kind of fields (real or complex) and mesh.
+        target: grid with the same number of dimensions, box, kind of fields (real or complex) and mesh.
 
     Returns:
         Coefficients `(…, *target.spectral_shape)`.
 
     Raises:
-        ValueError: another shape, or grids of different kinds or meshes.
+        ValueError: another shape, or grids of different boxes, kinds or meshes.
     """
     check_shape("coefficients", u_hat.shape, source.spectral_shape)
     if (source.dimensions, source.real, source.mesh) != (target.dimensions, target.real, target.mesh):
         raise ValueError("resample between grids of different dimensions, kinds of fields or meshes")
+    if not np.allclose(source.box.lengths, target.box.lengths, rtol=1e-6, atol=0):
+        raise ValueError(
+            f"resample between boxes of {source.box.lengths} and {target.box.lengths}: equal ones are needed"
+        )
     lead = u_hat.ndim - source.dimensions
 
     def onto_target(v: Array) -> Array:

@@ -13,6 +13,7 @@ from jaxtyping import Array
 
 from solver.equations.system import require
 from solver.forcing.base import Forcing
+from solver.forcing.waves import need_periods
 from solver.grid import Grid, Storage
 from solver.operators import project_solenoidal
 
@@ -46,8 +47,7 @@ class OrnsteinUhlenbeck(Forcing):
     random: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
-        if self.largest < 1:
-            raise ValueError(f"ornstein-uhlenbeck with largest {self.largest}: one or more is needed")
+        need_periods("ornstein-uhlenbeck", self.largest, "largest")
         require("ornstein-uhlenbeck with rms", self.rms, "zero or more", least=0)
         require("ornstein-uhlenbeck with correlation_time", self.correlation_time, "a positive time", above=0)
 

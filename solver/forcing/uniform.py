@@ -62,6 +62,7 @@ def _need_components(key: str, given: Any, equation: PeriodicSystem, field: str)
     count = len(equation.component_names(field))
     if not isinstance(given, Sequence) or len(given) != count or any(jnp.ndim(number) for number in given):
         raise ValueError(f"{key} {given}: {count} {'number is' if count == 1 else 'numbers are'} needed")
+    require(key, given, "a finite number for each")
     if equation.fields[field].zero_mean:
         raise ValueError(f"{key} of {field}: it drives the mean, which is zero in this equation")
 

@@ -35,10 +35,10 @@ def _along(kind: str, n: int, k: np.ndarray, fundamental: float) -> np.ndarray:
     return 0.5 * (ahead + behind) if kind == "cos" else -0.5j * (ahead - behind)
 
 
-def need_periods(name: str, wavenumber: int) -> None:
-    """Raises ValueError where a force would have no period in the box."""
-    if wavenumber < 1:
-        raise ValueError(f"{name} with wavenumber {wavenumber}: one or more is needed")
+def need_periods(name: str, wavenumber: float, what: str = "wavenumber") -> None:
+    """Raises ValueError unless a whole number of periods of a force, one or more, fits the box."""
+    if wavenumber < 1 or wavenumber != int(wavenumber):
+        raise ValueError(f"{name} with {what} {wavenumber}: a whole number of one or more is needed")
 
 
 def need_kept(name: str, numbers: Sequence[int], grid: Grid) -> None:

@@ -82,8 +82,11 @@ def from_process_local(block: np.ndarray, grid: Grid) -> Array:
 def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Array:
     """Field from one piece per device of this process, in the mesh's order of devices.
 
+    Where the devices do not divide an axis, several of them hold the same part, and their pieces are copies.
+
     Raises:
-        ValueError: there are not as many pieces as devices, or a piece does not have the shape of a device's part.
+        ValueError: there are not as many pieces as devices, a piece does not have the shape of a device's part, or
+            leading axes or a dtype unlike the first piece's; or copies differ.
     """
     mine = [d for d in grid.mesh.devices.flat if d.process_index == jax.process_index()]
     if len(pieces) != len(mine):
@@ -91,10 +94,26 @@ def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Arra
     part = grid.physical_sharding().shard_shape(grid.physical_shape)
     for piece in pieces:
         _check("a device's piece", piece.shape, part, grid)
+    for i, piece in enumerate(pieces):
+        if (piece.shape, piece.dtype) != (pieces[0].shape, pieces[0].dtype):
+            raise ValueError(
+                f"piece {i} is {piece.dtype}{list(piece.shape)}, the first one {pieces[0].dtype}"
+                f"{list(pieces[0].shape)}: pieces of one kind are needed"
+            )
     leading = pieces[0].shape[: pieces[0].ndim - grid.dimensions]
     shape = (*leading, *grid.physical_shape)
+    _refuse_unlike_copies(pieces, [grid.physical_sharding(len(shape)).devices_indices_map(shape)[d] for d in mine])
     placed = [jax.device_put(piece, device) for piece, device in zip(pieces, mine, strict=True)]
     return jax.make_array_from_single_device_arrays(shape, grid.physical_sharding(len(shape)), placed)
+
+
+def _refuse_unlike_copies(pieces: Sequence[np.ndarray | Array], parts: Sequence[Index]) -> None:
+    """Raises ValueError where two pieces of the same part of the field have other values."""
+    first: dict[str, int] = {}
+    for i, part in enumerate(map(repr, parts)):
+        copy_of = first.setdefault(part, i)
+        if copy_of != i and not np.array_equal(pieces[i], pieces[copy_of], equal_nan=True):
+            raise ValueError(f"pieces {copy_of} and {i} are of the same part of the field: equal values are needed")
 
 
 def gather(array: Array) -> np.ndarray:

@@ -96,8 +96,10 @@ def component_count(field: Field, grid: Grid) -> int:
     return len(field.component_names("", grid.dimensions))
 
 
-def need_resolved(name: str, what: str, periods: int, grid: Grid, axes: Sequence[int]) -> None:
-    """Raises ValueError where the grid does not retain this many periods along all of these axes."""
+def need_resolved(name: str, what: str, periods: float, grid: Grid, axes: Sequence[int]) -> None:
+    """Raises ValueError unless the grid retains this many periods, a whole number, along all of these axes."""
+    if periods != int(periods):
+        raise ValueError(f"{name} with {what} {periods}: a whole number is needed")
     largest = min(grid.layout.highest_mode(axis) for axis in axes)
     if abs(periods) > largest:
         raise ValueError(f"{name} with {what} {periods}: this grid resolves at most {largest}")

@@ -65,7 +65,7 @@ class Noise(Initial):
 class Spots(Initial):
     """f = background + height · Σ exp(−r²/(2σ²)) over spots in random places, r to the nearest periodic image.
 
-    The places are the same on any grid and any number of devices.
+    The places are the same on any grid, in either precision, and on any number of devices.
 
     Args:
         background, height: in the field's units.
@@ -94,7 +94,8 @@ class Spots(Initial):
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
             raise ValueError("spots without a key: one from jax.random.key is needed")
-        places = jax.random.uniform(key, (self.count, grid.dimensions), grid.dtype) * jnp.asarray(grid.lengths)
+        drawn = jax.random.uniform(key, (self.count, grid.dimensions), jnp.float32)  # the same bits in both precisions
+        places = drawn.astype(grid.dtype) * jnp.asarray(grid.lengths)
 
         def fill(*points: Array) -> tuple[Array]:
             spots = sum(jnp.exp(-0.5 * distance_squared(points, list(at), grid) / self.width**2) for at in places)

@@ -28,9 +28,14 @@ class Schedule:
     every_time: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("every_steps", self.every_steps), ("every_time", self.every_time)):
-            if value is not None and not (value > 0 and math.isfinite(value)):
+        for name, value, kind in (("every_steps", self.every_steps, int), ("every_time", self.every_time, float)):
+            if value is None:
+                continue
+            if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name} = {value}: a positive number is needed")
+            if kind(value) != value:
+                raise ValueError(f"{name} = {value}: a whole number is needed")
+            object.__setattr__(self, name, kind(value))  # Python's own, of NumPy's and JAX's
 
     def suits(self, step: float | None) -> bool:
         """Whether steps of this size can meet its times: none are less than a thousandth of a step apart."""

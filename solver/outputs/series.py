@@ -19,6 +19,7 @@ from solver.equations.manifold import distances
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
 from solver.io import RunDirectory, SeriesRows
+from solver.io.series import LEADING
 from solver.operators import Fields
 from solver.outputs.base import Output, Run
 from solver.outputs.resolution import tails, unresolved
@@ -60,6 +61,7 @@ class Series(Output):
             raise ValueError(
                 f"{name}: conserved_scales() has {', '.join(scales)}; of {', '.join(conserved) or 'none'} they can be"
             )
+        _check_names(equation)
         for column, value in [*row.items(), *conserved.items(), *scales.items(), *energies.items()]:
             if value.shape != ():
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
@@ -140,6 +142,20 @@ def _reported(equation: Reporting, fields: Fields, dt: ArrayLike, t: ArrayLike) 
 def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
     shapes: tuple[dict[str, Any], ...] = _report.shapes(equation, equation.field_shapes(), np.float64(1), np.float64(0))
     return shapes
+
+
+def _check_names(equation: Reporting) -> None:
+    """Raises ValueError where two columns would have one name."""
+    conserved, energies, budget = _names(equation)
+    others = [*LEADING, "rejected", *(f"{name}_drift" for name in conserved), *budget]
+    others += [f"{name}_imbalance" for name in energies]
+    for own, more in ((_units(equation), others), (equation.units_on_bodies(), equation.series_units())):
+        for name in own:
+            if name in more:
+                raise ValueError(
+                    f"{type(equation).__name__}: series() has a column {name!r}, which the run writes by itself; "
+                    "another name is needed"
+                )
 
 
 def _names(equation: Reporting) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:

@@ -117,6 +117,9 @@ class Text:
         default = names_of_squares([name for name, _ in self.fields])
         energies = default if self.energies is None else [name for name, _ in self.energies]
         columns = [*energies, *(name for name, _ in self.series)]
+        twice = next((name for name in columns if columns.count(name) > 1 or name == "cfl"), None)
+        if twice is not None:
+            raise WrittenError(f"series and energies: there is a column {twice!r} already; another name is needed")
         of_columns = {"conserved": [name for name, text in self.conserved if name == text], "spectra": self.spectra}
         for table, names in of_columns.items():
             for name in names:

@@ -116,6 +116,36 @@ def test_a_body_in_space_turns_about_the_direction_of_its_rotation():
     np.testing.assert_allclose(jnp.stack(moving.towards(points, t, SPACE)), cross @ r, atol=1e-12)
 
 
+class Tumbling(sw.bodies.Ellipsoid):
+    """The axis about which it has turned is another one at each time."""
+
+    size: float = 1.0
+
+    def angle(self, t):
+        return self.size * jnp.stack([jnp.sin(2 * t), 1.5 * t, 0.5 * jnp.cos(t)])
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6])
+def test_a_body_whose_axis_changes_drags_the_fluid_as_its_own_points_move(size):
+    """Points that are fixed to the body keep their distances, and move with the velocity that it asks of the fluid."""
+    body, t, h = Tumbling((0.0, 0.0, 0.0), (0.9, 0.4, 0.6), size=size), 0.7, 1e-5
+    at = [np.array([0.3, -0.2, 0.5]), np.array([0.1, 0.4, -0.3]), np.array([-0.2, 0.1, 0.6])]
+
+    def turned(t):
+        """The matrix that turns a vector with the body."""
+        cross = lambda a: jnp.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])  # noqa: E731
+        return jax.scipy.linalg.expm(cross(body.angle(t)))
+
+    points = jnp.stack(at)
+    before, after = (turned(t + s) @ turned(t).T @ points for s in (-h, h))
+    np.testing.assert_allclose(
+        jnp.stack(body.towards(at, t, SPACE)), (after - before) / (2 * h), atol=1e-11 + 1e-9 * size
+    )
+    np.testing.assert_allclose(
+        body.from_surface(list(after), t + h, SPACE), body.from_surface(at, t, SPACE), rtol=0, atol=1e-12
+    )
+
+
 def test_a_tilt_comes_before_the_rotation():
     tilted = sw.bodies.Box((2.0, 1.5), (1.4, 0.5), tilt=0.4)
     turning = sw.bodies.Box((2.0, 1.5), (1.4, 0.5), rotation=0.8)
@@ -199,6 +229,9 @@ def flow(bodies, shape=(32, 24), lengths=(6.0, 5.0), viscosity=0.1, **options):
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, eta=0.0), "body.eta 0.0: a positive time is needed"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, velocity=(1.0,)), "body.velocity .*: 2 numbers are needed"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, rotation=(0.0, 0.0, 1.0)), "body.rotation .*: one number is"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, stream_speed=0.0), "stream_speed 0.0: a positive speed is needed"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, reference_area=-1.0), "reference_area -1.0: a positive area"),
+        (lambda: sw.bodies.Cylinder((2.0, 1.5j), 0.7), "body.centre .*: a number that is not complex is needed"),
         (lambda: sw.bodies.Wall(0.0, 1.0, tilt=0.2), "body: a wall goes on through the box"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, frequency=0.0), "body.frequency 0.0: a positive number"),
         (lambda: sw.bodies.Box((2.0, 1.5), (1.0, 1.0, 1.0)), "sides .*: 2 numbers are needed, as many as the centre"),

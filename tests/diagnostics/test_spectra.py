@@ -1,5 +1,7 @@
 """Shell spectra."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -65,3 +67,14 @@ def test_edges_of_shells_where_the_ratio_of_lengths_is_rounded(make_grid, length
     expected = np.broadcast_to((np.abs(along) + 5) // 10, shells.shape)
     assert on_edge.sum() > 4
     np.testing.assert_array_equal(shells[on_edge], expected[on_edge])
+
+
+@pytest.mark.parametrize("lengths", [1.0, (3.0, 1.5)])
+def test_shells_far_out_are_told_apart_in_single_precision(make_grid, lengths):
+    """n² + n is an eighth of 1/n away from the edge n + ½, which is below the rounding of √ from n = 360 on."""
+    grid = make_grid((1536, 1536), devices=1, precision="float32", lengths=lengths)
+    along, across = (np.asarray(n, np.int64) for n in grid.mode_numbers())
+    squared = along**2 + across**2 if lengths == 1.0 else along**2 + (2 * across) ** 2
+    unit = 1 if lengths == 1.0 else 2
+    shell = (np.vectorize(math.isqrt)(4 * squared) // unit + 1) // 2
+    np.testing.assert_array_equal(np.asarray(shell_index(grid)), np.minimum(shell, len(shell_wavenumbers(grid)) - 1))

@@ -351,3 +351,43 @@ def test_a_speed_that_depends_on_time_tells_no_cfl_number():
     assert "depend on time" in write("dt(u) = cos(t)*u*dx(u)", {"u": "scalar"})(grid).why_no_rate
     with pytest.raises(ValueError, match="t beside the equations"):
         write("dt(u) = lap(u)", {"u": "scalar"}, series={"a": "t*u"})(grid).check()
+
+
+WIND = write("dt(c) = kappa*lap(c) - U@grad(c)", {"c": "scalar"}, parameters={"kappa": "scalar", "U": "vector"})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"U": (1.0, 0.5, 3.0)}, r"U \(1.0, 0.5, 3.0\): 2 numbers are needed"),
+        ({"U": (1.0,)}, r"U \(1.0,\): 2 numbers are needed"),
+        ({"U": ()}, r"U \(\): 2 numbers are needed"),
+        ({"U": 1.0}, "U 1.0: 2 numbers are needed"),
+        ({"U": np.ones((2, 2))}, "(?s)U .*: 2 numbers are needed"),
+        ({"kappa": (0.1, 0.2)}, r"kappa \(0.1, 0.2\): one number is needed"),
+        ({"kappa": "0.1"}, "kappa 0.1: one number is needed"),
+        ({"kappa": 0.1 + 0.2j}, r"kappa \(0.1\+0.2j\): a finite number is needed, which is not complex"),
+        ({"U": (1j, 0.0)}, r"U \(1j, 0.0\): .* not complex"),
+    ],
+    ids=str,
+)
+def test_parameters_of_another_shape_or_kind_are_refused(make_grid, numbers, message):
+    with pytest.raises(ValueError, match=message):
+        WIND(make_grid((8, 8), devices=1), **{"kappa": 0.1, "U": (1.0, 0.5), **numbers})
+
+
+@pytest.mark.parametrize("wind", [(1.0, 0.5), [1.0, 0.5], np.array([1.0, 0.5]), (jnp.asarray(1.0), 0.5)], ids=repr)
+def test_vectors_may_be_given_as_any_sequence(make_grid, wind):
+    assert WIND(make_grid((8, 8), devices=1), kappa=0.1, U=wind).grid.dimensions == 2
+
+
+def test_complex_fields_may_have_complex_parameters(make_grid):
+    damped = write("dt(psi) = 1j*s*lap(psi)", {"psi": "wavefunction"}, parameters={"s": "scalar"})
+    grid = make_grid((8, 8), devices=1, real=False)
+    assert np.isfinite(complex(damped(grid, s=0.5 + 0.1j).s))
+
+
+def test_library_equations_refuse_complex_parameters(make_grid):
+    for make in (lambda g: NavierStokes(g, 0.1 + 0.2j), lambda g: Vorticity(g, 0.1, beta=1j)):
+        with pytest.raises(ValueError, match="which is not complex"):
+            make(make_grid((8, 8), devices=1))

@@ -121,3 +121,10 @@ def test_a_device_holds_what_the_mesh_says(make_grid):
     grid = make_grid((16, 24, 10), devices=4)
     assert [find_point(grid, (i, 0, 0)).device for i in (0, 3, 4, 15)] == [jax.devices()[d] for d in (0, 0, 1, 3)]
     assert find_mode(grid, (0, -1, 0)).device == jax.devices()[3]
+
+
+@pytest.mark.parametrize("axis", [-1, 3, 4])
+def test_roll_along_no_axis_in_space_is_refused(make_grid, axis):
+    grid = make_grid((4, 4, 4), devices=2)
+    with pytest.raises(ValueError, match=f"roll along axis {axis}: 0 to 2 are the axes in space"):
+        sw.fft.roll(jnp.ones((2, 4, 4, 4)), 1, grid, axis)

@@ -219,3 +219,55 @@ def test_float32_stays_float32(make_grid):
     u_hat = sw.fft.Transform(grid).forward(random_field(grid))
     assert u_hat.dtype == jnp.complex64
     assert sw.fft.Transform(grid).inverse(u_hat).dtype == jnp.float32
+
+
+# ---- arrays that lie elsewhere, and of other kinds --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda: sw.device_mesh(shape=(4, 2)),
+        lambda: sw.device_mesh([7, 6, 5, 4, 3, 2, 1, 0]),
+        lambda: sw.device_mesh([2, 3]),
+        lambda: jax.make_mesh((4, 2), ("a", "b"), axis_types=(jax.sharding.AxisType.Auto,) * 2),
+    ],
+    ids=["pencils", "another order", "a subset", "a user's mesh"],
+)
+def test_arrays_of_another_mesh_are_moved(make_grid, place):
+    """Coefficients and fields, in `Transform`, `pointwise` and the free functions."""
+    grid, mesh = make_grid((8, 16, 8)), place()
+    u = random_field(grid)
+    names = mesh.axis_names
+    elsewhere = jax.device_put(u, jax.NamedSharding(mesh, jax.P(None, *names)))
+    transform, square = sw.fft.Transform(grid), lambda v: v * v
+    u_hat = transform.forward(u)
+    np.testing.assert_allclose(transform.forward(elsewhere), u_hat, atol=1e-15)
+    np.testing.assert_allclose(sw.fft.rfftn(elsewhere, axes=(1, 2, 3)), sw.fft.rfftn(u, axes=(1, 2, 3)), atol=1e-12)
+    kept = tuple(slice(n) for n in grid.layout.logical_spectral_shape)
+    whole = jax.device_put(np.asarray(u_hat), jax.NamedSharding(mesh, jax.P()))
+    np.testing.assert_allclose(transform.inverse(whole), transform.inverse(u_hat), atol=1e-14)
+    made, expected = transform.pointwise(square, whole), transform.pointwise(square, u_hat)
+    np.testing.assert_allclose(np.asarray(made)[(..., *kept)], np.asarray(expected)[(..., *kept)], atol=1e-14)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_batch_of_no_field(make_grid, devices):
+    grid = make_grid((8, 6, 4), devices=devices)
+    empty = np.zeros((0, 8, 6, 4))
+    transform = sw.fft.Transform(grid)
+    u_hat = transform.forward(empty)
+    assert (u_hat.shape, u_hat.dtype) == ((0, *grid.spectral_shape), complex)
+    assert (transform.inverse(u_hat).shape, transform.inverse(u_hat).dtype) == (empty.shape, float)
+    assert sw.fft.rfftn(empty, axes=(1, 2, 3), mesh=grid.mesh).shape == (0, 6, 3, 8)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [(np.float16, np.complex64), (jnp.bfloat16, np.complex64), (np.longdouble, complex), (np.int8, complex)],
+)
+def test_numbers_of_other_kinds_are_transformed_in_the_next_larger_one(given, found):
+    u = np.arange(16).reshape(4, 4)
+    u_hat = sw.fft.rfftn(u.astype(given), mesh=sw.device_mesh([0, 1]))
+    assert u_hat.dtype == found
+    np.testing.assert_allclose(jnp.moveaxis(u_hat, -1, -2), np.fft.rfftn(u), atol=1e-5)

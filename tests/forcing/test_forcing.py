@@ -160,7 +160,8 @@ def test_forcings_of_several_fields(make_grid):
     [
         (lambda g: MHD(g, 0.1, 0.1, forcing=ConstantPower(1.0)), "one forcing for mhd: a dict by field name"),
         (lambda g: MHD(g, 0.1, 0.1, forcing={"flow": ConstantPower(1.0)}), "forcing of 'flow': mhd has the fields"),
-        (lambda g: OrnsteinUhlenbeck(1.0, largest=0), "largest 0: one or more"),
+        (lambda g: OrnsteinUhlenbeck(1.0, largest=0), "largest 0: a whole number of one or more"),
+        (lambda g: OrnsteinUhlenbeck(1j), "rms 1j: zero or more is needed, which is not complex"),
         (
             lambda g: sw.initial_state(flow_with(g, OrnsteinUhlenbeck(1.0)), IFRK4(), jnp.zeros((2, 16, 16))),
             "is random: initial_state needs a seed",

@@ -12,6 +12,7 @@ from solver.diagnostics import mean_square, shell_spectrum
 from solver.equations import MHD, Boussinesq, Burgers, NavierStokes
 from solver.equations.budget import imbalance
 from solver.forcing import ABC, ConstantPower, FrozenShells, Kolmogorov, OrnsteinUhlenbeck, TaylorGreen
+from solver.forcing.waves import need_periods
 from solver.steppers import ETDRK4, IFRK2, IFRK4, SBDF2
 
 pytestmark = pytest.mark.slow
@@ -251,7 +252,11 @@ WRONG = {
     "nyquist": (
         lambda g: flow(sw.Grid((8, 8), dealias="none", mesh=g.mesh), Kolmogorov(1.0, 4)),
         SQUARE, "at most 3 along axis 1"),
-    "zero": (lambda g: Kolmogorov(1.0, 0), SQUARE, "kolmogorov with wavenumber 0: one or more"),
+    "zero": (lambda g: Kolmogorov(1.0, 0), SQUARE, "kolmogorov with wavenumber 0: a whole number of one"),
+    "halves": (lambda g: need_periods("abc", 1.5), SQUARE, "abc with wavenumber 1.5: a whole number of one or more"),
+    "complex": (lambda g: Kolmogorov(1j), SQUARE, "kolmogorov with amplitude 1j: a finite number is needed, which is not"),
+    "complex push": (
+        lambda g: flow(g, sw.forcing.Uniform((1j, 0.0))), SQUARE, r"uniform.acceleration \(1j, 0.0\): .* is not complex"),
     "axis": (lambda g: flow(g, Kolmogorov(1.0, 2, "z")), SQUARE, "direction 'z': this grid has x, y"),
     "parallel": (lambda g: flow(g, Kolmogorov(1.0, 2, "x", "x")), SQUARE, "two axes are needed"),
     "sides": (

@@ -71,3 +71,12 @@ def test_show_sharding_names_devices_and_blocks(grid):
     text = sw.show_sharding(sw.from_global(WHOLE, grid))
     assert "float64[3, 16, 12, 4]" in text
     assert "[0:3, 12:16, 0:12, 0:4]" in text
+
+
+def test_pieces_that_cannot_be_one_field_are_refused(make_grid):
+    with pytest.raises(ValueError, match=r"piece 1 is float32\[4, 12, 4\], the first one float64\[4, 12, 4\]"):
+        sw.from_device_pieces([np.ones((4, 12, 4)), *[np.ones((4, 12, 4), np.float32)] * 3], make_grid((16, 12, 4), 4))
+    uneven, whole = make_grid((13, 8, 6), 4), np.ones((13, 8, 6))  # each device holds all planes
+    with pytest.raises(ValueError, match="pieces 0 and 1 are of the same part of the field: equal values are needed"):
+        sw.from_device_pieces([whole, whole + 1, whole, whole], uneven)
+    np.testing.assert_array_equal(sw.from_device_pieces([whole] * 4, uneven), whole)

@@ -173,6 +173,7 @@ REFUSED = {
     "sides": (lambda g: initial.TaylorGreen()(g), {**FLAT, "lengths": [1.0, 2.0]}, "equal lengths in x and y"),
     "coefficients": (lambda g: initial.Beltrami([1.0, 2.0])(g), CUBE, r"coefficients \[1.0, 2.0\]: three numbers"),
     "wavenumber": (lambda g: initial.Beltrami(wavenumber=9)(g), CUBE, "wavenumber 9: this grid resolves at most 5"),
+    "halves": (lambda g: initial.Cosine((1.5,))(g), CUBE, "1.5: a whole number is needed"),
     "rank": (lambda g: initial.TaylorGreen()(g, sw.Field()), FLAT, "taylor-green for a scalar: .* of rank vector$"),
     "other rank": (lambda g: initial.Bump()(g, VELOCITY), FLAT, "bump for a vector: .* of rank scalar$"),
     "energy": (lambda g: initial.RandomPhase(energy=-1.0)(g, key=KEY), FLAT, "energy -1.0: a positive number is"),

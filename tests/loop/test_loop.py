@@ -188,6 +188,20 @@ def test_schedules_that_cannot_come_due_are_refused(wrong):
         sw.Schedule(**wrong)
 
 
+def test_half_a_step_is_no_schedule():
+    with pytest.raises(ValueError, match="every_steps = 1.5: a whole number is needed"):
+        sw.Schedule(every_steps=1.5)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, jnp.asarray])
+def test_schedules_of_numbers_of_other_libraries(kind):
+    """Intervals from `numpy.linspace`, say."""
+    schedule = sw.Schedule(every_time=kind(0.25), every_steps=np.int64(3))
+    assert schedule == sw.Schedule(every_time=0.25, every_steps=3)
+    assert schedule.next_time(0.5, 0.0) == 0.75
+    assert sw.outputs.Series(every_time=kind(0.25)).schedule.next_time(0.5, 0.0) == 0.75
+
+
 def test_kept_states_stay_valid_unless_donated(flow):
     states = list(sw.evolve(*flow, end=0.1, step=0.02, chunk=1))
     energies = [float(jax.jit(flow[0].series)(s.field, s.dt)["energy"]) for s in states]

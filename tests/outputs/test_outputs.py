@@ -411,3 +411,50 @@ def _suits(output, equation):
     except ValueError:
         return False
     return True
+
+
+# ---- series.csv -------------------------------------------------------------------------------------------------
+
+
+def named(column):
+    """A written equation with one more column of the series."""
+    text = sw.equations.write(
+        "dt(c) = kappa*lap(c)", {"c": "scalar"}, series={column: "3 + c"}, conserved={"mass": "c"}
+    )
+    return lambda grid: text(grid, kappa=0.1)
+
+
+class OwnColumns(NavierStokes):
+    """Navier–Stokes with one more column."""
+
+    column = "dt"
+
+    def columns(self, fields):
+        return {**super().columns(fields), self.column: jnp.zeros(())}
+
+    def series_units(self):
+        return {**super().series_units(), self.column: "1"}
+
+
+@pytest.mark.parametrize("column", ["step", "t", "dt", "rejected", "mass_drift"])
+def test_columns_that_the_run_has_itself_are_refused(make_grid, column):
+    with pytest.raises(ValueError, match=f"a column '{column}', which the run writes by itself"):
+        sw.outputs.Series().check(named(column)(make_grid((8, 8), devices=1)))
+
+
+@pytest.mark.parametrize("column", ["energy", "cfl"])
+def test_a_text_has_each_column_once(make_grid, column):
+    with pytest.raises(ValueError, match=f"there is a column '{column}' already"):
+        named(column)(make_grid((8, 8), devices=1))
+
+
+def test_columns_of_an_own_class_are_refused_as_well(make_grid):
+    with pytest.raises(ValueError, match="a column 'dt', which the run writes by itself"):
+        sw.outputs.Series().check(OwnColumns(make_grid((8, 8), devices=1), 0.1))
+
+
+@pytest.mark.parametrize("name", ["step", "time"])
+def test_a_field_called_as_an_axis_of_snapshots_is_refused(make_grid, name):
+    equation = NavierStokes(make_grid((8, 8), devices=1), 0.1, scalars=(name,), diffusivities=(0.1,))
+    with pytest.raises(ValueError, match=f"a quantity called '{name}', as an axis of the file is"):
+        sw.outputs.Snapshots().check(equation)

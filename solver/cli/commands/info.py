@@ -82,7 +82,7 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
         "job": holder.get("job"),
         "checkpoints": [path.name for path in list_checkpoints(directory.checkpoints)],
         "snapshots": len(list(directory.snapshots.glob("step-*.h5"))),
-        "device_hours": hours,
+        "device_hours": hours if platform else None,
         "platform": platform or None,
         "said": now.message,
         "warnings": list(now.warnings),
@@ -100,9 +100,19 @@ def _print_table(runs: list[RunDirectory], values: dict[str, dict[str, str]]) ->
     keys = list(next(iter(values.values()), {}))
     rows = [("run", "state", "step", "t", "end", "device hours", *keys)]
     for directory in runs:
-        now, (hours, _), name = run_status(directory), device_hours(directory), directory.path.name
+        now, (hours, platform), name = run_status(directory), device_hours(directory), directory.path.name
         own = [_short(values.get(name, {}).get(key, "")) for key in keys]
-        rows.append((name, now.status, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", f"{hours:.3g}", *own))
+        rows.append(
+            (
+                name,
+                now.status,
+                str(now.step),
+                f"{now.t:.6g}",
+                f"{now.end:.6g}",
+                f"{hours:.3g}" if platform else "–",
+                *own,
+            )
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
