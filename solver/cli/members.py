@@ -17,7 +17,7 @@ from solver import assemble
 from solver.cli.members_apart import Told
 from solver.cli.one_run import blew_up_under, came_to_its_end, one_of_several, run_one
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_of
-from solver.config import Config, Share, read_toml
+from solver.config import Config, ConfigError, Share, read_toml
 from solver.io import RunDirectory, RunLock, write_text, writing_threads
 from solver.loop import BlowUp, Members
 from solver.mesh import AnyMesh
@@ -125,11 +125,11 @@ def run_members(
 
 
 def _refuse_fewer(directory: RunDirectory, folders: Sequence[RunDirectory]) -> None:
-    """Raises ValueError where an ensemble that is continued would lose members that it has."""
+    """Raises ConfigError where an ensemble that is continued would lose members that it has."""
     known = {folder.path.name for folder in folders}
     lost = [row["member"] for row in member_rows(directory) if row["member"] not in known]
     if lost:
-        raise ValueError(
+        raise ConfigError(
             f"{directory.path} has {len(known) + len(lost)} members; {len(known)} are asked for: as many as it has are "
             "needed, or more, or another directory"
         )

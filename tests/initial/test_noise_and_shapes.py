@@ -54,6 +54,8 @@ def test_spots_stand_in_the_same_places_on_every_grid(make_grid):
     spots = initial.Spots(background=-1.0, height=2.0, width=0.15, count=5)
     coarse, fine = (spots(make_grid((n, n), devices=4, lengths=6.0), key=KEY)[0] for n in (64, 128))
     np.testing.assert_array_equal(coarse, fine[::2, ::2])
+    single = spots(make_grid((64, 64), devices=4, lengths=6.0, precision="float32"), key=KEY)[0]
+    np.testing.assert_allclose(single, coarse, atol=1e-4)
     # each holds height · 2πσ², across the edges of the box too
     assert float(jnp.mean(fine) + 1) * 36 == pytest.approx(5 * 2.0 * 2 * np.pi * 0.15**2, rel=1e-10)
 

@@ -25,6 +25,9 @@ def test_resampling_is_the_polynomial_through_the_points(make_grid, mesh, real):
     u_hat = Transform(coarse).forward(random_field(coarse))
     moved = resample(u_hat, coarse, fine)
     np.testing.assert_allclose(resample(moved, fine, coarse), u_hat, atol=1e-17)
+    wider = sw.Grid(fine.shape, lengths=9.0, mesh=fine.mesh, real=real)
+    with pytest.raises(ValueError, match=r"resample between boxes of .*: equal ones are needed"):
+        resample(u_hat, coarse, wider)
     assert float(sw.diagnostics.mean_square(moved, fine)) == pytest.approx(
         float(sw.diagnostics.mean_square(u_hat, coarse)), rel=1e-14
     )

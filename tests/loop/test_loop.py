@@ -189,7 +189,7 @@ def test_schedules_that_cannot_come_due_are_refused(wrong):
 
 
 def test_half_a_step_is_no_schedule():
-    with pytest.raises(ValueError, match="every_steps = 1.5: a whole number is needed"):
+    with pytest.raises(ValueError, match=r"every_steps = 1\.5: a whole number is needed"):
         sw.Schedule(every_steps=1.5)
 
 
