@@ -107,17 +107,18 @@ def _formulas(config: Config, plan: Plan, target: Target, word: int) -> list[str
     verdict = "fits" if needed <= target.memory else "does not fit"
     return [
         f"# memory:       about {in_words(needed)} per device of {in_words(target.memory)} ({which}): {verdict}",
-        f"# time:         {1e3 * _of_transforms(plan, target, word):.4g} ms per step at least: that of its transforms, "
+        f"# time:         {1e3 * least_time(plan, target, word):.4g} ms per step at least: that of its transforms, "
         "nothing overlapped, by a model of published timings; the rest of a step is read off the compiled program",
     ]
 
 
-def _of_transforms(plan: Plan, target: Target, word: int) -> float:
+def least_time(plan: Plan, target: Target, word: int) -> float:
     """Seconds that the transforms of a step take."""
     split = {"slabs": plan.slabs, "pencils": plan.pencils}
     sent = sent_bytes(plan.exchange_precision, 2 * word)
-    seconds = transform_time(target.rates, plan.physical, 2 * word, real=True, sent=sent, **split)
-    return sum(plan.transforms.values()) * seconds
+    seconds = lambda real: transform_time(target.rates, plan.physical, 2 * word, real=real, sent=sent, **split)  # noqa: E731
+    real_ones = sum(plan.transforms.values()) - plan.complex_transforms
+    return real_ones * seconds(True) + plan.complex_transforms * seconds(False)
 
 
 def _steps_of(config: Config) -> int | None:

@@ -26,6 +26,7 @@ class Call:
         exchanged_bytes: bytes that all devices together send, without the scales of float16, 4 bytes for each block.
         working_bytes: bytes that all devices together hold during the transform, beside its coefficients.
         of_points: whether the transform is one half of a function of points.
+        real: whether fields are real.
     """
 
     forward: bool
@@ -34,6 +35,7 @@ class Call:
     exchanged_bytes: int
     working_bytes: int
     of_points: bool = False
+    real: bool = True
 
 
 def transforms_in(jaxpr: Any) -> list[Call]:
@@ -89,4 +91,5 @@ def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
         exchanged_bytes=batch * layout.exchange_bytes(method.sent_bytes(itemsize)),
         working_bytes=fields + 2 * batch * exchanged,
         of_points=of_points,
+        real=layout.real,
     )

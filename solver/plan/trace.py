@@ -22,8 +22,8 @@ from solver.steppers import State, Stepper
 class Plan:
     """Costs of a run on `slabs` × `pencils` devices.
 
-    `transforms` counts transforms of one component, by True for forward and False for inverse. `exchange_precision` is
-    that of what is sent, as `Method.precision` has it.
+    `transforms` counts transforms of one component, by True for forward and False for inverse; `complex_transforms` are
+    those of complex fields, both ways. `exchange_precision` is that of what is sent, as `Method.precision` has it.
     """
 
     slabs: int
@@ -34,6 +34,7 @@ class Plan:
     spectral: tuple[int, ...]
     spectral_block: tuple[int, ...]
     transforms: dict[bool, int]
+    complex_transforms: int
     exchanges: int
     exchanged_bytes: int
     exchange_precision: str
@@ -61,6 +62,7 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
         spectral=layout.logical_spectral_shape,
         spectral_block=grid.spectral_sharding().shard_shape(grid.spectral_shape),
         transforms=dict(counts),
+        complex_transforms=sum(call.batch for call in calls if not call.real),
         exchanges=sum(call.exchanges for call in calls),
         exchanged_bytes=sum(call.exchanged_bytes for call in calls),
         exchange_precision=equation.method.precision,

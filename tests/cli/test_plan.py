@@ -9,9 +9,11 @@ from helpers import all_to_all_bytes
 import solver as sw
 from solver import assemble
 from solver.cli.planned import plan_lines
+from solver.cli.target_report import least_time
 from solver.config import load
 from solver.loop import FixedStep, trace_advance
-from solver.plan import make_plan
+from solver.plan import Target, make_plan
+from solver.plan.timing import transform_time
 
 RUNS = Path(__file__).parents[2] / "runs"
 CASES = {
@@ -99,3 +101,16 @@ def test_a_run_file_says_how_many_fields_share_an_exchange():
     config = assemble.resolve(load(RUNS / "taylor_green.toml", assemble.schema(), overrides))
     plan = make_plan(*_problem(config, 4), assemble.dry_run(config, 4))
     assert plan.exchanges == 32
+
+
+@pytest.mark.parametrize(
+    ("case", "of_real", "of_complex"),
+    [("taylor_green", 32, 0), ("fuzzy_dark_matter", 2, 2)],
+    ids=["real", "both kinds"],
+)
+def test_transforms_of_complex_fields_count_twice_in_the_least_time(case, of_real, of_complex):
+    config = assemble.resolve(load(RUNS / f"{case}.toml", assemble.schema(), CASES[case]))
+    plan, target = make_plan(*_problem(config, 4), assemble.dry_run(config, 4)), Target.of("h200", 4)
+    assert (sum(plan.transforms.values()), plan.complex_transforms) == (of_real + of_complex, of_complex)
+    times = [transform_time(target.rates, plan.physical, 16, slabs=4, real=real) for real in (True, False)]
+    assert least_time(plan, target, 8) == pytest.approx(of_real * times[0] + of_complex * times[1])
