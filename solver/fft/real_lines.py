@@ -7,6 +7,10 @@ Neighbouring points make one complex number, z_j = u_2j + i u_2j+1. With M = N/2
 (Press et al., Numerical Recipes, section 12.3). On a GPU that is less work than an inverse real FFT: cuFFT's destroys
 its operand, so that XLA copies it first, and XLA scales the result in a pass of its own. The sums above become part of
 the kernel that writes what is transformed, and the two parts are taken where the values are read.
+
+Both choose by products with tables of zeros and ones. XLA would join parts in a kernel of their own; and it works a
+comparison of indices out once, and then merges the kernels that read the result, of one wave of planes and of the next,
+so that none could run beside an exchange.
 """
 
 from __future__ import annotations
@@ -25,16 +29,15 @@ def modes_of_pairs(modes: Array) -> Array:
     As in every transform to real values, the imaginary parts of U_0 and U_M count as zero.
     """
     m = modes.shape[-2] - 1
+    k = np.arange(m)[:, None]
     low, high = modes[..., :m, :], jnp.conj(jnp.flip(modes[..., 1:, :], -2))
-    at_zero = lax.broadcasted_iota(np.int32, low.shape, low.ndim - 2) == 0
-    low, high = jnp.where(at_zero, low.real, low), jnp.where(at_zero, high.real, high)
-    turn = table((-1j * np.exp(-1j * np.pi * np.arange(m) / m)).astype(modes.dtype))
-    return low + high + turn[:, None] * (low - high)
+    counts = table((k > 0).astype(modes.real.dtype))
+    low, high = (lax.complex(part.real, part.imag * counts) for part in (low, high))
+    turn = table((-1j * np.exp(-1j * np.pi * k / m)).astype(modes.dtype))
+    return low + high + turn * (low - high)
 
 
 def points_of_pairs(pairs: Array) -> Array:
     """u along the last axis, from the conjugates of z."""
-    # a choice and not parts that are joined, which XLA would make a kernel of their own
-    twice = jnp.broadcast_to(pairs[..., None], (*pairs.shape, 2))
-    is_even = lax.broadcasted_iota(np.int32, twice.shape, twice.ndim - 1) == 0
-    return jnp.where(is_even, twice.real, -twice.imag).reshape(*pairs.shape[:-1], -1)
+    turned = pairs[..., None] * table(np.asarray([1, 1j], pairs.dtype))  # whose real parts are u_2j and u_2j+1
+    return turned.real.reshape(*pairs.shape[:-1], -1)
