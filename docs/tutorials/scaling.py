@@ -78,9 +78,9 @@ os.chdir(tempfile.mkdtemp())  # the files of this page are written here
 # ## How far does it go?
 #
 # The model behind `check`, for float32 with IFRK4, whose step was read off programs compiled for H200 (what they
-# move: 333 words per point, 192 kernels, 16 exchanges in two waves, beside which 73 % of the work is done). These are
-# predictions: one H100 took 1.03 to 1.19 times as long at 512³ (`benchmarks/gpu.md`), several were not timed; the
-# model's transforms agree with 23 published timings on A100 to within 28 % (`benchmarks/reach.md`).
+# move: 323 words per point, 203 kernels, 16 exchanges in two waves, beside which 68 % of the work is done). These are
+# predictions: one H100 took 0.95 to 1.08 times as long (`benchmarks/gpu.md`), several were not timed; the model's
+# transforms agree with 23 published timings on A100 to within 28 % (`benchmarks/reach.md`).
 
 # %%
 from solver.grid import Layout
@@ -88,7 +88,7 @@ from solver.plan.rates import Rates
 from solver.plan.timing import StepWork, better_split
 
 rates = Rates.of("h100")
-work = StepWork(333, 150, 192, transforms=32, exchanges=16, hidden=0.73)
+work = StepWork(323, 150, 203, transforms=32, exchanges=16, hidden=0.68)
 figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
 for n, devices in ((1024, (16, 32, 64, 128, 256)), (2048, (64, 128, 256, 512, 1024)), (4096, (512, 1024, 2048, 4096))):
     layout = Layout((n, n, n))

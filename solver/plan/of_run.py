@@ -65,9 +65,10 @@ def compile_run(
     state_bytes = bytes_on_one(placed)
     traced = {"steps": trace_advance(equation, stepper, placed, control)}
     if start is not None:
-        first = placed.replace(statistics={})  # outputs begin their sums when they see it
-        shardings = jax.tree.map(lambda leaf: getattr(leaf, "sharding", None), first)
-        traced["start"] = jax.jit(start, out_shardings=shardings).trace()
+        first = jax.tree.leaves(placed.replace(statistics={}))  # outputs begin their sums when they see it
+        shardings = [getattr(leaf, "sharding", None) for leaf in first]
+        as_it_is = jax.tree.structure(jax.eval_shape(start))  # without what the outputs add to it
+        traced["start"] = jax.jit(start, out_shardings=jax.tree.unflatten(as_it_is, shardings)).trace()
     for output in outputs:
         traced |= output.programs(equation, placed)
     parts = []
