@@ -50,7 +50,7 @@ def row(file: Path, devices: int, overrides: list[str], *, steps_alone: bool = F
     return {
         "case": file.stem, **vars(assemble.kind_of(config)), "precision": config.grid.precision, "devices": devices,
         "side": config.grid.shape[0], "few": has_few_points(run.grid.layout),
-        "moved": steps.moved / unit, "around": steps.around_ffts / unit,
+        "moved": steps.moved / unit, "around": steps.copied_and_scaled / unit,
         "kernels": len(steps.work), "exchanges": len(steps.exchanges), "covered": time.covered, "placed": time.placed,
         "held": {part.name: part.held / unit for part in parts},
         "needed": {part.name: part.with_workspace / unit for part in parts},

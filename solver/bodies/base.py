@@ -300,7 +300,7 @@ class Body(Obstacle):
                 many = "one number is" if shape == () else f"{shape[0]} numbers are"
                 raise ValueError(f"{key}.{name} {given}: {many} needed in {d} dimensions")
         for name in (each.name for each in dataclasses.fields(self)):  # type: ignore[arg-type]
-            if any(jnp.iscomplexobj(number) for number in jax.tree.leaves(getattr(self, name))):
+            if any(_is_complex(leaf) for leaf in jax.tree.leaves(getattr(self, name))):
                 raise ValueError(f"{key}.{name} {getattr(self, name)}: a number that is not complex is needed")
         self.check_values(key)
         if both := sorted(set(self.fixed) & set(self.sealed)):
@@ -339,6 +339,13 @@ def positive(key: str, given: Any, needed: str = "a positive length is needed") 
             raise ValueError(f"{key} {given}: {needed}")
 
 
+def _is_complex(leaf: Any) -> bool:
+    """Whether a parameter is a complex number or array; a body may also hold functions and networks."""
+    return isinstance(leaf, complex) or (
+        isinstance(leaf, np.ndarray | np.generic | jax.Array) and bool(jnp.issubdtype(leaf.dtype, jnp.complexfloating))
+    )
+
+
 def root(square: Any) -> Any:
     """√s, with a derivative of zero at s = 0, where that of the root has none."""
     return jnp.sqrt(jnp.maximum(square, jnp.finfo(jnp.result_type(float, square)).tiny))
@@ -363,10 +370,12 @@ def _angular_velocity(angle: Array, speed: Array) -> Array:
     Source: Iserles, Munthe-Kaas, Nørsett & Zanna, Acta Numerica 9 (2000) 215, appendix B.
     """
     square = jnp.sum(angle**2)
-    is_small = square < 1e-4  # where the first two terms of the series are exact to round-off
-    size = jnp.sqrt(jnp.where(is_small, 1.0, square))
-    first = jnp.where(is_small, 1 / 2 - square / 24, (1 - jnp.cos(size)) / size**2)
-    second = jnp.where(is_small, 1 / 6 - square / 120, (size - jnp.sin(size)) / size**3)
+    is_small = square < 1  # where the differences below would lose digits, and nine terms of the series are exact
+    size, small = jnp.sqrt(jnp.where(is_small, 1.0, square)), jnp.where(is_small, square, 0.0)
+    series = [[(-1) ** j / math.factorial(2 * j + least) for j in range(9)] for least in (2, 3)]
+    first, second = (jnp.polyval(jnp.asarray(terms[::-1], square.dtype), small) for terms in series)
+    first = jnp.where(is_small, first, (1 - jnp.cos(size)) / size**2)
+    second = jnp.where(is_small, second, (size - jnp.sin(size)) / size**3)
     once = jnp.cross(angle, speed)
     return speed + first * once + second * jnp.cross(angle, once)
 

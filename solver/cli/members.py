@@ -40,9 +40,10 @@ OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 
 def refuse_members(config: Config, directory: RunDirectory, share: Share | None = None) -> None:
-    """Raises ConfigError if a member has other physics than the run in its directory, or an earlier end."""
+    """Raises ConfigError if a member has other physics than its run, or an earlier end, or is no longer asked for."""
     if config.ensemble is None:
         return
+    _refuse_fewer(directory, member_directories(config, directory))
     for number, folder in members_begun(config, directory, share).items():
         member = config.members[number]
         refuse_other_physics(folder, read_toml(folder.run_file), member.to_table(), "the end and limits of [time]")
@@ -95,8 +96,6 @@ def run_members(
     assert ensemble is not None
     assert isinstance(assembly.mesh, Mesh)
     folders = member_directories(config, directory)
-    if continues:
-        _refuse_fewer(directory, folders)
     table = config.to_table()
     values = [ensemble.values(number, table) for number in range(len(folders))]
     with _held(assembly, directory, folders, values, continues, share) as lock:

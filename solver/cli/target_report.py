@@ -36,7 +36,7 @@ def target_report(run: assemble.Assembly, plan: Plan, target: Target) -> list[st
         f"# memory:       {_memory(parts, plan.state_bytes, target)}",
         f"# smallest:     {_smallest(config, parts, target)}",
         f"# a step:       {len(steps.work)} kernels move {steps.moved / point:.4g} words per point, and "
-        f"{steps.around_ffts / point:.3g} around inverse FFTs",
+        f"{steps.copied_and_scaled / point:.3g} to copy and scale for inverse FFTs",
         f"# exchanges:    {len(steps.exchanges)} per step; a device sends {near / 1e6:.4g} MB on its host and "
         f"{far / 1e6:.4g} MB to other hosts; kernels cover {time.covered:.0%} of their time, and {time.placed:.0%} of "
         "the work is placed beside them",

@@ -336,7 +336,7 @@ def require(
 ) -> None:
     """Refuse a parameter that is complex (unless `real` is False), not finite, below `least` or not above `above`.
 
-    Of a value that is being traced only the former is known.
+    Of a value that is being traced it is only known whether it is complex.
 
     Raises:
         ValueError: the message names the parameter, the value and what is needed.

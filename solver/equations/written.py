@@ -74,7 +74,8 @@ class Written(WithBodies):
         object.__setattr__(self, "kept_of_bodies", None)  # an entry of the pytree, which `prepared` fills
         _ = self.own_text.system  # refuses a text that cannot be read
         limits, ranks = dict(self.own_text.limits), self.own_text.system.parameters
-        is_real = all(field.real for field in self.fields.values())
+        # a complex parameter leaves real fields real where the text takes a part of it, such as real(a)
+        is_real = all(field.real for field in self.fields.values()) and not self.own_text.takes_parts
         for name, value in self.numbers().items():
             order = Kind.of_rank(ranks.get(name, "scalar")).order
             require_shape(name, value, (self.grid.dimensions,) * order)

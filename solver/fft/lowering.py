@@ -97,7 +97,7 @@ def compiled(run: Callable[..., Any], result: NamedSharding | None = None, /, **
 
 
 def to_mesh(u: Any, sharding: NamedSharding) -> Any:
-    """An array that lies elsewhere (on other devices, or the same in another mesh), placed so; else u as it is."""
+    """An array on other devices, or on the same ones in another mesh, moved to `sharding`; else u as it is."""
     mesh = sharding.mesh
     if isinstance(u, jax.core.Tracer) or not isinstance(u, jax.Array) or not isinstance(mesh, Mesh) or not u.committed:
         return u

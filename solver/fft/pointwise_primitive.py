@@ -56,7 +56,9 @@ def pointwise(
         return bind(pointwise_p, u_hat, layout, mesh, (*numbers, *padded), functions=functions, method=method)
 
     u_hat = to_mesh(u_hat, unpadded_sharding(mesh, u_hat.shape, layout.dimensions))
-    operands = [to_mesh(v, NamedSharding(mesh, PartitionSpec())) for v in (*parameters, *at_points)]
+    parameters = [to_mesh(v, NamedSharding(mesh, PartitionSpec())) for v in parameters]
+    at_points = [to_mesh(v, unpadded_sharding(mesh, v.shape, layout.dimensions)) for v in at_points]
+    operands = [*parameters, *at_points]
     if _takes_separate_transforms(layout, mesh, method):
         f_hat, *maximum = _separate_transforms(functions, layout, mesh, method, u_hat, *operands)
     else:

@@ -98,9 +98,9 @@ def _pin_row_major(u: Array) -> Array:
 def truncate(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, gather: bool = False) -> Array:
     """Keep the retained modes of physical axis `axis`, which lies at array axis `array_axis`.
 
-    `gather` takes each kept mode from its place; otherwise two parts are joined. XLA's GPU compiler makes one kernel of
-    the former and what reads it, and leaves the latter a kernel of its own. Parts that are to be sent one after the
-    other must not be merged, so there `gather` is False.
+    `gather` takes each kept mode from its place; otherwise two parts are joined. XLA's GPU compiler merges gathered
+    modes into the kernel that reads them; joined parts stay a kernel of their own. Parts that are sent one after
+    the other must not be merged, so there `gather` is False.
     """
     if layout.dealias == "none":
         return u_hat

@@ -37,7 +37,7 @@ def _along(kind: str, n: int, k: np.ndarray, fundamental: float) -> np.ndarray:
 
 def need_periods(name: str, wavenumber: float, what: str = "wavenumber") -> None:
     """Raises ValueError unless a whole number of periods of a force, one or more, fits the box."""
-    if wavenumber < 1 or wavenumber != int(wavenumber):
+    if not (1 <= wavenumber < math.inf) or wavenumber != int(wavenumber):
         raise ValueError(f"{name} with {what} {wavenumber}: a whole number of one or more is needed")
 
 

@@ -33,9 +33,9 @@ class Schedule:
                 continue
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name} = {value}: a positive number is needed")
-            if kind(value) != value:
+            if kind is int and int(value) != value:
                 raise ValueError(f"{name} = {value}: a whole number is needed")
-            object.__setattr__(self, name, kind(value))  # Python's own, of NumPy's and JAX's
+            object.__setattr__(self, name, kind(value))  # Python's own, of numbers of any library
 
     def suits(self, step: float | None) -> bool:
         """Whether steps of this size can meet its times: none are less than a thousandth of a step apart."""

@@ -56,7 +56,7 @@ class Selection:
             if name not in known:
                 raise ValueError(f"{owner}.fields: {equation.name} has no {name!r}{nearest(name, known)}")
         grid = self.grid(equation, owner)
-        points, taken = grid.physical_shape, ("time", "t", "step", COMPONENT, *"xyz"[: grid.dimensions])
+        points, taken = grid.physical_shape, ("time", "step", COMPONENT, *"xyz"[: grid.dimensions])
         in_full = dataclasses.replace(self, precision="grid").values  # `float32` would take the real part
         for name, values in jax.eval_shape(lambda f: in_full(equation, f, 0.0), equation.field_shapes()).items():
             if name in taken:

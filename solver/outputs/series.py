@@ -145,7 +145,7 @@ def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
 
 
 def _check_names(equation: Reporting) -> None:
-    """Raises ValueError where two columns would have one name."""
+    """Raises ValueError where a column of the equation has the name of one that the run, or a body, may have."""
     conserved, energies, budget = _names(equation)
     others = [*LEADING, "rejected", *(f"{name}_drift" for name in conserved), *budget]
     others += [f"{name}_imbalance" for name in energies]
@@ -153,7 +153,7 @@ def _check_names(equation: Reporting) -> None:
         for name in own:
             if name in more:
                 raise ValueError(
-                    f"{type(equation).__name__}: series() has a column {name!r}, which the run writes by itself; "
+                    f"{type(equation).__name__}: series() has a column {name!r}, as the run or its bodies may have; "
                     "another name is needed"
                 )
 

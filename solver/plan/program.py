@@ -34,7 +34,7 @@ NOT_KERNELS = frozenset(
         "domain",
     ]
 )
-# what leaves elements of an operand apart from each other, so that a slice of the result needs that of the operand
+# of operations element by element a slice of the result needs the same slice of the operand alone
 ELEMENT_BY_ELEMENT = ("bitcast", "convert", "copy", "reshape", "transpose", "real", "imag", "negate", "complex")
 COLLECTIVES = ("all-to-all", "all-reduce", "all-gather", "reduce-scatter", "collective-permute", "ragged-all-to-all")
 
@@ -74,8 +74,8 @@ class Kernel:
         return self.kind in COLLECTIVES and not self.waits_for
 
     @property
-    def around(self) -> int:
-        """Bytes read and written by the passes around an inverse FFT: one that scales, and one that copies."""
+    def copied_and_scaled(self) -> int:
+        """Bytes read and written by the passes that come with an inverse FFT: one that scales, and one that copies."""
         return 2 * self.written + (2 * self.read if self.real else 0) if self.inverse else 0
 
 
@@ -112,13 +112,13 @@ class Program:
 
     @property
     def moved(self) -> int:
-        """Bytes read and written by kernels, without exchanges and `around_ffts`; a pass for each axis of an FFT."""
+        """Bytes that kernels read and write, exchanges and `copied_and_scaled` left out; an FFT once for each axis."""
         return sum((k.read + k.written) * max(1, len(k.lengths)) for k in self.work)
 
     @property
-    def around_ffts(self) -> int:
-        """Bytes read and written by the passes around inverse FFTs, which scale and copy."""
-        return sum(k.around for k in self.work)
+    def copied_and_scaled(self) -> int:
+        """Bytes read and written by the passes that come with inverse FFTs, which scale and copy."""
+        return sum(k.copied_and_scaled for k in self.work)
 
     @property
     def exchanged(self) -> int:
@@ -216,7 +216,7 @@ class _Module:
         inverse = "fft_type=IFFT" in instruction.rest or "fft_type=IRFFT" in instruction.rest
         elements = max((_elements(shape) for shape in (*given, instruction.shape)), default=0)
         members, stride = group_of(rest)
-        real = bool(lengths) and "RFFT" in instruction.rest
+        real = bool(lengths) and bool(re.search("fft_type=I?RFFT", instruction.rest))
         return Kernel(
             instruction.name, kind, read, written, lengths, bool(lengths) and inverse, real, elements,
             members=members, stride=stride,

@@ -71,7 +71,7 @@ def timeline(program: Program, rates: Rates, devices: int) -> Timeline:
 
 
 def kernel_time(kernel: Kernel, rates: Rates) -> float:
-    """Seconds of a kernel that is bound by memory; an inverse FFT with the passes around it."""
+    """Seconds of a kernel that is bound by memory; an inverse FFT with those that copy and scale for it."""
     size = (kernel.read + kernel.written) / 2
     if not kernel.lengths:
         return pass_time(rates, size)
@@ -80,7 +80,7 @@ def kernel_time(kernel: Kernel, rates: Rates) -> float:
 
 
 def passes_of(kernel: Kernel) -> float:
-    """Passes over memory of an FFT."""
+    """Passes over memory of an FFT; more of real lines whose length is no power of two."""
     itemsize = max(8, round(max(kernel.read, kernel.written) / max(1, kernel.elements)))
     passes = sum(fft_passes(length, itemsize) for length in kernel.lengths)
     last = kernel.lengths[-1]

@@ -27,7 +27,7 @@ MESSAGE = 1.0e-6  # s, fitted: what each message of an exchange costs beside its
 LINE = 128  # bytes, chosen of 32, 64 and 128: fetched for each number that a kernel reads with a large stride
 LAUNCH = 5.0e-6  # s, assumed: the shortest time of a kernel; launches are queued while earlier kernels run
 SHARED = 128 * 1024  # bytes, measured on an H100: a line that cuFFT reads and writes once (benchmarks/gpu.md)
-REAL = 1.7  # passes, measured there, 1.2 to 2.1: of real FFTs whose length is no power of two
+REAL = 1.7  # passes, measured there, 0.9 to 2.3: of real FFTs whose length is no power of two
 
 
 def pass_time(rates: Rates, size: float) -> float:
@@ -150,7 +150,7 @@ def step_work(
     """What a compiled program does in one step, as the model takes it (`points`: on one device)."""
     ffts = sum((k.read + k.written) * len(k.lengths) for k in program.work if k.lengths)
     return StepWork(
-        words=(program.moved + program.around_ffts) / points / itemsize,
+        words=(program.moved + program.copied_and_scaled) / points / itemsize,
         fft_words=ffts / points / itemsize,
         kernels=len(program.work),
         transforms=transforms,

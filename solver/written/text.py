@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,6 +139,12 @@ class Text:
         return read_system(
             self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words
         )
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether it calls what gives real numbers of complex ones."""
+        lines = [*self.write, *dict(self.define).values()]
+        return any(re.search(r"\b(real|imag|abs|conj)\(", line) for line in lines)
 
     @property
     def penalised(self) -> str:

@@ -1,5 +1,7 @@
 """How far points are from bodies, how bodies move, and what is refused."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from helpers import refused_in_one_line
 
 import solver as sw
-from solver.bodies.base import Scene
+from solver.bodies.base import Scene, _angular_velocity
 from solver.bodies.obstacles import Obstacles
 
 PLANE = Scene(0.1, (0.1, 0.1), (6.0, 5.0))
@@ -144,6 +146,37 @@ def test_a_body_whose_axis_changes_drags_the_fluid_as_its_own_points_move(size):
     np.testing.assert_allclose(
         body.from_surface(list(after), t + h, SPACE), body.from_surface(at, t, SPACE), rtol=0, atol=1e-12
     )
+
+
+@pytest.mark.parametrize(("dtype", "rounding"), [(np.float64, 2e-15), (np.float32, 1e-6)])
+@pytest.mark.parametrize("size", [0.0, 1e-3, 0.3, 0.99, 1.01, 2.0, 6.0])
+def test_the_angular_velocity_of_any_rotation(dtype, rounding, size):
+    """Against the series in extended precision, on both sides of where it takes another formula."""
+    angle, speed = np.array([2.0, -1.0, 2.0]) / 3 * size, np.array([0.3, 0.8, -0.5])
+    square, once = np.longdouble(size) ** 2, np.cross(angle, speed)
+    first, second = (
+        sum((-square) ** j / np.longdouble(math.factorial(2 * j + least)) for j in range(40)) for least in (2, 3)
+    )
+    expected = speed + first * once + second * np.cross(angle, once)
+    found = _angular_velocity(jnp.asarray(angle, dtype), jnp.asarray(speed, dtype))
+    np.testing.assert_allclose(
+        np.asarray(found, float), np.asarray(expected, float), rtol=0, atol=rounding * (1 + size)
+    )
+
+
+class Driven(sw.bodies.Cylinder):
+    """Moves as a function says that it holds."""
+
+    path: object = None
+
+    def displacement(self, t):
+        return jnp.stack([self.path(t), jnp.zeros_like(t)])
+
+
+def test_a_body_may_hold_a_function():
+    body = Driven((2.0, 1.5), 0.7, path=jnp.sin)
+    assert flow(body).grid.dimensions == 2
+    assert float(body.towards([1.0, 1.0], 0.3, PLANE)[0]) == pytest.approx(np.cos(0.3))
 
 
 def test_a_tilt_comes_before_the_rotation():

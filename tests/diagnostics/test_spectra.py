@@ -71,7 +71,7 @@ def test_edges_of_shells_where_the_ratio_of_lengths_is_rounded(make_grid, length
 
 @pytest.mark.parametrize("lengths", [1.0, (3.0, 1.5)])
 def test_shells_far_out_are_told_apart_in_single_precision(make_grid, lengths):
-    """n² + n is an eighth of 1/n away from the edge n + ½, which is below the rounding of √ from n = 360 on."""
+    """√(n² + n) is 1/8n below the edge n + ½: from n = 360 on less than single precision rounds by."""
     grid = make_grid((1536, 1536), devices=1, precision="float32", lengths=lengths)
     along, across = (np.asarray(n, np.int64) for n in grid.mode_numbers())
     squared = along**2 + across**2 if lengths == 1.0 else along**2 + (2 * across) ** 2

@@ -387,6 +387,11 @@ def test_complex_fields_may_have_complex_parameters(make_grid):
     assert np.isfinite(complex(damped(grid, s=0.5 + 0.1j).s))
 
 
+def test_real_fields_may_take_the_parts_of_complex_parameters(make_grid):
+    parts = write("dt(u) = real(a)*lap(u)", {"u": "scalar"}, parameters={"a": "scalar"})
+    assert complex(parts(make_grid((8, 8), devices=1), a=1 + 1j).a) == 1 + 1j
+
+
 def test_library_equations_refuse_complex_parameters(make_grid):
     for make in (lambda g: NavierStokes(g, 0.1 + 0.2j), lambda g: Vorticity(g, 0.1, beta=1j)):
         with pytest.raises(ValueError, match="which is not complex"):

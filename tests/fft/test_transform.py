@@ -240,14 +240,17 @@ def test_arrays_of_another_mesh_are_moved(make_grid, place):
     u = random_field(grid)
     names = mesh.axis_names
     elsewhere = jax.device_put(u, jax.NamedSharding(mesh, jax.P(None, *names)))
-    transform, square = sw.fft.Transform(grid), lambda v: v * v
+    transform = sw.fft.Transform(grid)
     u_hat = transform.forward(u)
     np.testing.assert_allclose(transform.forward(elsewhere), u_hat, atol=1e-15)
     np.testing.assert_allclose(sw.fft.rfftn(elsewhere, axes=(1, 2, 3)), sw.fft.rfftn(u, axes=(1, 2, 3)), atol=1e-12)
     kept = tuple(slice(n) for n in grid.layout.logical_spectral_shape)
     whole = jax.device_put(np.asarray(u_hat), jax.NamedSharding(mesh, jax.P()))
     np.testing.assert_allclose(transform.inverse(whole), transform.inverse(u_hat), atol=1e-14)
-    made, expected = transform.pointwise(square, whole), transform.pointwise(square, u_hat)
+    weighted = lambda v, by, w: by * w * v * v  # noqa: E731
+    by, w = (jax.device_put(v, jax.NamedSharding(mesh, jax.P())) for v in (np.float64(2), np.asarray(u[0])))
+    made = transform.pointwise(weighted, whole, by, at_points=w)
+    expected = transform.pointwise(weighted, u_hat, 2.0, at_points=np.asarray(u[0]))
     np.testing.assert_allclose(np.asarray(made)[(..., *kept)], np.asarray(expected)[(..., *kept)], atol=1e-14)
 
 

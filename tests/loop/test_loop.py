@@ -193,9 +193,10 @@ def test_half_a_step_is_no_schedule():
         sw.Schedule(every_steps=1.5)
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, jnp.asarray])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.longdouble, jnp.asarray])
 def test_schedules_of_numbers_of_other_libraries(kind):
     """Intervals from `numpy.linspace`, say."""
+    assert type(sw.Schedule(every_time=kind(1) / 3).every_time) is float
     schedule = sw.Schedule(every_time=kind(0.25), every_steps=np.int64(3))
     assert schedule == sw.Schedule(every_time=0.25, every_steps=3)
     assert schedule.next_time(0.5, 0.0) == 0.75

@@ -438,7 +438,7 @@ class OwnColumns(NavierStokes):
 
 @pytest.mark.parametrize("column", ["step", "t", "dt", "rejected", "mass_drift"])
 def test_columns_that_the_run_has_itself_are_refused(make_grid, column):
-    with pytest.raises(ValueError, match=f"a column '{column}', which the run writes by itself"):
+    with pytest.raises(ValueError, match=f"a column '{column}', as the run or its bodies may have"):
         sw.outputs.Series().check(named(column)(make_grid((8, 8), devices=1)))
 
 
@@ -449,7 +449,7 @@ def test_a_text_has_each_column_once(make_grid, column):
 
 
 def test_columns_of_an_own_class_are_refused_as_well(make_grid):
-    with pytest.raises(ValueError, match="a column 'dt', which the run writes by itself"):
+    with pytest.raises(ValueError, match="a column 'dt', as the run or its bodies may have"):
         sw.outputs.Series().check(OwnColumns(make_grid((8, 8), devices=1), 0.1))
 
 

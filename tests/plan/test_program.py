@@ -119,7 +119,7 @@ def test_bytes_and_passes(program):
     copies = 4 * 2 * 16
     assert program.moved == 2 * 3 * FIELD + 2 * (FIELD + MODES) + (MODES + FIELD) + copies
     assert inverse.real
-    assert program.around_ffts == 2 * (FIELD + MODES), "scaled, and copied before"
+    assert program.copied_and_scaled == 2 * (FIELD + MODES), "scaled, and copied before"
     assert program.held == 600
     assert program.workspace == MODES
     assert program.largest_fft == 512
