@@ -33,7 +33,7 @@ def test_formulas_say_that_they_are(capsys):
     said = re.search(
         r"# memory: +about ([\d.]+) GiB per device of 121 GiB \(most in steps, by what such runs held", out
     )
-    assert float(said[1]) == pytest.approx(10.65 * 512**3 / 4 * 8 / 2**30, rel=0.1)  # words of the compiled program
+    assert float(said[1]) == pytest.approx(13.69 * 512**3 / 4 * 8 / 2**30, rel=0.1)  # words of the compiled program
 
 
 def test_devices_without_modes_are_counted_and_a_least_time_is_said(capsys):
