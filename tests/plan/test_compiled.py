@@ -139,7 +139,7 @@ def test_recorded_numbers_are_those_of_other_sizes(case, devices, few):
     config, _, parts, unit = compiled(case, devices, f"grid.shape={[side] * dimensions}")
     assert has_few_points(assemble.layout_of(config, devices)) == few
     said = recorded_words(assemble.kind_of(config), config.grid.precision, devices, few)["steps"]
-    assert said == pytest.approx(parts[0].with_workspace / unit, rel=0.1)
+    assert said == pytest.approx(parts[0].with_workspace / unit, rel=0.12)
 
 
 def test_check_prints_what_the_programs_say(capsys):
