@@ -17,7 +17,7 @@ from solver import assemble
 from solver.cli.members_apart import Told
 from solver.cli.one_run import blew_up_under, came_to_its_end, one_of_several, run_one
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_of
-from solver.config import Config, ConfigError, Share, read_toml
+from solver.config import Config, Share, read_toml
 from solver.io import RunDirectory, RunLock, write_text, writing_threads
 from solver.loop import BlowUp, Members
 from solver.mesh import AnyMesh
@@ -40,10 +40,9 @@ OVER, BLOWN_UP = 1.0, 2.0  # what the first process tells the others of a member
 
 
 def refuse_members(config: Config, directory: RunDirectory, share: Share | None = None) -> None:
-    """Raises ConfigError if a member has other physics than its run, or an earlier end, or is no longer asked for."""
+    """Raises ConfigError if a member has other physics than the run in its directory, or an earlier end."""
     if config.ensemble is None:
         return
-    _refuse_fewer(directory, member_directories(config, directory))
     for number, folder in members_begun(config, directory, share).items():
         member = config.members[number]
         refuse_other_physics(folder, read_toml(folder.run_file), member.to_table(), "the end and limits of [time]")
@@ -123,17 +122,6 @@ def run_members(
     return True
 
 
-def _refuse_fewer(directory: RunDirectory, folders: Sequence[RunDirectory]) -> None:
-    """Raises ConfigError where an ensemble that is continued would lose members that it has."""
-    known = {folder.path.name for folder in folders}
-    lost = [row["member"] for row in member_rows(directory) if row["member"] not in known]
-    if lost:
-        raise ConfigError(
-            f"{directory.path} has {len(known) + len(lost)} members; {len(known)} are asked for: as many as it has are "
-            "needed, or more, or another directory"
-        )
-
-
 @contextmanager
 def _held(
     assembly: assemble.Assembly,
@@ -159,7 +147,7 @@ def _held(
     ) as lock:
         with Agreement("members").together():
             if is_first():
-                write_text(directory.members, _table(names, values))
+                write_text(directory.members, _table(names, values, _begun_before(directory, names)))
         yield lock
 
 
@@ -273,13 +261,20 @@ def _remove_stop_file(directory: RunDirectory) -> None:
             file.unlink(missing_ok=True)
 
 
-def _table(names: Sequence[str], values: Sequence[Mapping[str, Any]]) -> str:
-    """The members and their values, as CSV."""
+def _table(names: Sequence[str], values: Sequence[Mapping[str, Any]], others: Sequence[Sequence[str]] = ()) -> str:
+    """The members and their values, as CSV; `others` are further lines."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["member", *values[0]])
     writer.writerows([name, *map(_word, row.values())] for name, row in zip(names, values, strict=True))
+    writer.writerows(others)
     return text.getvalue()
+
+
+def _begun_before(directory: RunDirectory, names: Sequence[str]) -> list[list[str]]:
+    """Lines of members that were begun in an earlier start with more of them: their runs are there still."""
+    rows = [row for row in member_rows(directory) if row["member"] not in names]
+    return [list(row.values()) for row in rows if RunDirectory(directory.path / row["member"]).run_file.exists()]
 
 
 def _word(value: Any) -> str:

@@ -179,8 +179,8 @@ def test_forcings_of_several_fields(make_grid):
         (lambda g: flow_with(g, ConstantPower(1.0, 3.2, 3.5)), "low 3.2 and high 3.5: no mode"),  # √10 < 3.2, 3.5 < √13
         (lambda g: flow_with(sw.Grid((8, 8), 1.0, mesh=g.mesh), ConstantPower(1.0)), "low 1.0 and high 2.0: no mode"),
     ],
-    ids=["bare", "unknown field", "largest", "seed", "unresolved", "rms", "time", "power", "order", "beyond", "gap",
-         "box of one"],
+    ids=["bare", "unknown field", "largest", "complex", "seed", "unresolved", "rms", "time", "power", "order", "beyond",
+         "gap", "box of one"],
 )  # fmt: skip
 def test_wrong_forcings_are_refused(make_grid, make, message):
     with pytest.raises(ValueError, match=message):
