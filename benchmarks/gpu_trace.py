@@ -131,12 +131,12 @@ def expected(kernel: Kernel, rates: Any) -> list[tuple[str, int, float, int]]:
     if not kernel.lengths:
         return [(kind_of(kernel), 1, seconds, moved)]
     passes = passes_of(kernel)
-    rows = [("fft", len(kernel.lengths), seconds, round(passes * moved))]
-    around = [("scaling", kernel.written)] * kernel.inverse + [("copy", kernel.read)] * (kernel.inverse and kernel.real)
-    for kind, size in around:
-        took = 0.0 if rates is None else pass_time(rates, size)
-        rows = [("fft", len(kernel.lengths), rows[0][2] - took, rows[0][3]), *rows[1:], (kind, 1, took, 2 * size)]
-    return rows
+    others = [
+        (kind, 1, 0.0 if rates is None else pass_time(rates, size), 2 * size)
+        for kind, size in kernel.with_inverse.items()
+    ]
+    of_fft = seconds - sum(took for _, _, took, _ in others)
+    return [("fft", len(kernel.lengths), of_fft, round(passes * moved)), *others]
 
 
 def by_operation(events: Sequence[Event], kernels: Sequence[Kernel], rates: Any, steps: int, most: int) -> list[str]:

@@ -74,9 +74,11 @@ class Kernel:
         return self.kind in COLLECTIVES and not self.waits_for
 
     @property
-    def copied_and_scaled(self) -> int:
-        """Bytes read and written by the passes that come with an inverse FFT: one that scales, and one that copies."""
-        return 2 * self.written + (2 * self.read if self.real else 0) if self.inverse else 0
+    def with_inverse(self) -> dict[str, int]:
+        """Of the passes that come with an inverse FFT what each reads, and writes once more: `scaling`, and `copy`."""
+        if not self.inverse:
+            return {}
+        return {"scaling": self.written, "copy": self.read} if self.real else {"scaling": self.written}
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Program:
     @property
     def copied_and_scaled(self) -> int:
         """Bytes read and written by the passes that come with inverse FFTs, which scale and copy."""
-        return sum(k.copied_and_scaled for k in self.work)
+        return sum(2 * sum(k.with_inverse.values()) for k in self.work)
 
     @property
     def exchanged(self) -> int:

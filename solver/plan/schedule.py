@@ -75,8 +75,8 @@ def kernel_time(kernel: Kernel, rates: Rates) -> float:
     size = (kernel.read + kernel.written) / 2
     if not kernel.lengths:
         return pass_time(rates, size)
-    around = [kernel.written] * kernel.inverse + [kernel.read] * (kernel.inverse and kernel.real)
-    return passes_of(kernel) * pass_time(rates, size) + sum(pass_time(rates, each) for each in around)
+    with_inverse = sum(pass_time(rates, each) for each in kernel.with_inverse.values())
+    return passes_of(kernel) * pass_time(rates, size) + with_inverse
 
 
 def passes_of(kernel: Kernel) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from solver.written.obstacles import WORD, Conditions, scalars
 from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
-from solver.written.values import is_mixed
+from solver.written.values import MADE_REAL, is_mixed
 from solver.written.vocabulary import Word, nearest
 from solver.written.worked import PLANS, Worked, derived_units, work_out
 
@@ -143,8 +142,8 @@ class Text:
     @property
     def takes_parts(self) -> bool:
         """Whether it calls what gives real numbers of complex ones."""
-        lines = [*self.write, *dict(self.define).values()]
-        return any(re.search(r"\b(real|imag|abs|conj)\(", line) for line in lines)
+        sides = (side for line in self.system.lines for side in (line.left, line.right))
+        return any(side.calls(*MADE_REAL, "conj") for side in sides)
 
     @property
     def penalised(self) -> str:

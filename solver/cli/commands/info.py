@@ -102,17 +102,8 @@ def _print_table(runs: list[RunDirectory], values: dict[str, dict[str, str]]) ->
     for directory in runs:
         now, (hours, platform), name = run_status(directory), device_hours(directory), directory.path.name
         own = [_short(values.get(name, {}).get(key, "")) for key in keys]
-        rows.append(
-            (
-                name,
-                now.status,
-                str(now.step),
-                f"{now.t:.6g}",
-                f"{now.end:.6g}",
-                f"{hours:.3g}" if platform else "–",
-                *own,
-            )
-        )
+        used = f"{hours:.3g}" if platform else "–"
+        rows.append((name, now.status, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", used, *own))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
