@@ -24,8 +24,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.fft.block_points import block_points
 from solver.fft.local import AxisNames, LocalTransform
-from solver.fft.loops import blank, loop, put, take
+from solver.fft.loops import blank, length_without_overlap, loop, put, take
 from solver.fft.maxima import largest_of_devices, largest_on_device
 from solver.fft.point_function import FieldFunctions
 from solver.fft.slabs import Slabs
@@ -84,6 +85,7 @@ class Blocks(LocalTransform):
     ) -> list[Array]:
         """The functions see a few planes `(…, x, y, z)` of all fields at a time. See `LocalTransform.pointwise`."""
         d, slabs = layout.dimensions, Slabs(layout, axis_name, u_hat.dtype, self.in_cache, self.precision)
+        points = block_points(slabs)
         lead, u_hat = _flat(u_hat, layout)
         factor = 1 / math.prod(layout.points)
         parameters, at_points = functions.split(operands)
@@ -92,26 +94,32 @@ class Blocks(LocalTransform):
         result_lead = jax.eval_shape(functions.fn, fields, *operands).shape[:-d]
         received = slabs.planes_of_modes(u_hat, 1.0, 1)
 
-        def transform_planes(start: Any, count: int, carry: tuple[list[Array], list[Array]]) -> Any:
-            pieces, largest = carry
-            u = slabs.points_of_planes(received, start, count)
-            here = [v if v.shape[-d] == 1 else take(v, start, count, v.ndim - d) for v in at_points]
-            u = u.reshape(*lead, *u.shape[1:])
-            f = functions.fn(u, *parameters, *here)
-            pieces = slabs.put_modes(pieces, f.reshape(-1, *f.shape[-d:]), start, factor)
-            if functions.largest is None:
-                return pieces, largest
-            numbers = functions.largest(u, *parameters, *here)
-            return pieces, [jnp.maximum(largest[0], largest_on_device(numbers, layout, axis_name, start))]
+        def transform_planes(start: Any, count: int, carry: tuple[list[Array], list[Array], list[Array]]) -> Any:
+            pieces, filled, largest = carry
+            parts, filled = points.fields(received, start, count, filled)
+            operands_there = [points.parts(v, start, count) for v in at_points]
+            results = []
+            for j, (u, first) in enumerate(zip(parts, points.first_planes(start), strict=True)):
+                u, here = u.reshape(*lead, *u.shape[1:]), [v[j] for v in operands_there]
+                f = functions.fn(u, *parameters, *here)
+                results.append(f.reshape(-1, *f.shape[-d:]))
+                if functions.largest is not None:
+                    numbers = functions.largest(u, *parameters, *here)
+                    numbers = largest_on_device(numbers, layout, axis_name, first, points.unit)
+                    largest = [jnp.maximum(largest[0], numbers)]
+            return points.put_modes(pieces, results, start, factor), filled, largest
 
         pieces = slabs.blank_pieces(math.prod(result_lead), slabs.planes, slabs.rows, received[0])
+        pieces = [points.in_units(piece) for piece in pieces]
         largest: list[Array] = []
         if functions.largest is not None:
             numbers = jax.eval_shape(functions.largest, fields, *operands)
             largest = [jnp.full(numbers.shape[:-d], -jnp.inf, numbers.dtype)]
-        blocks = slabs.plane_blocks(len(u_hat), slabs.planes)
-        pieces, largest = loop(slabs.planes, blocks, transform_planes, (pieces, largest))
-        f_hat = slabs.coefficients(pieces, 1)
+        units = slabs.planes // points.unit
+        blocks = min(slabs.plane_blocks(len(u_hat), slabs.planes), units)
+        carry = (pieces, points.blank(len(u_hat), length_without_overlap(units, blocks)), largest)
+        pieces, _, largest = loop(units, blocks, transform_planes, carry)
+        f_hat = slabs.coefficients([p.reshape(len(p), slabs.planes, *p.shape[-2:]) for p in pieces], 1)
         f_hat = f_hat.reshape(*result_lead, *f_hat.shape[1:])
         return [f_hat, *(largest_of_devices(v, layout, axis_name) for v in largest)]
 

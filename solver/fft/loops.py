@@ -18,6 +18,15 @@ def block_length(dtype: Any, *sides: int) -> int:
     return max(1, BLOCK_BYTES // (jnp.dtype(dtype).itemsize * math.prod(sides)))
 
 
+def length_without_overlap(total: int, blocks: int) -> int:
+    """Length of blocks of which about `blocks` cover `total`: of those near it, one with the least computed twice."""
+    near = math.ceil(total / blocks)
+    return min(
+        range(math.ceil(near / 2), min(total, near + near // 2) + 1),
+        key=lambda length: (math.ceil(total / length) * length, abs(length - near)),
+    )
+
+
 def blank(shape: tuple[int, ...], dtype: Any, data: Array, i: int = 0) -> Array:
     """An array for a loop to fill. Each of its elements is element i of `data`.
 
@@ -30,17 +39,17 @@ def blank(shape: tuple[int, ...], dtype: Any, data: Array, i: int = 0) -> Array:
 
 
 def loop(total: int, blocks: int, body: Callable[[Any, int, Any], Any], carry: Any) -> Any:
-    """`carry = body(start, count, carry)` for so many blocks, which together cover 0, …, total − 1.
+    """`carry = body(start, count, carry)` for about so many blocks, which together cover 0, …, total − 1.
 
-    All blocks have one length. The last block ends at `total`; where it overlaps the block before, the overlap is
-    computed twice.
+    All blocks have one length, `length_without_overlap`. The last block ends at `total`; where it overlaps the block
+    before, the overlap is computed twice.
     """
     return loop_over_batch(1, total, blocks, lambda _, start, count, carry: body(start, count, carry), carry)
 
 
 def loop_over_batch(batch: int, total: int, blocks: int, body: Callable[[Any, Any, int, Any], Any], carry: Any) -> Any:
     """As `loop`, for each b = 0, …, batch − 1: `carry = body(b, start, count, carry)`."""
-    count = math.ceil(total / blocks)
+    count = length_without_overlap(total, blocks)
     blocks = math.ceil(total / count)
     if batch * blocks == 1:
         return body(0, 0, total, carry)

@@ -62,7 +62,9 @@ def _space(values: Array, dimensions: int | None) -> tuple[int, ...]:
 # ---- inside a transform -----------------------------------------------------------------------------------------
 
 
-def largest_on_device(values: Array, layout: Layout, axis_name: AxisNames, first_plane: Any = 0) -> Array:
+def largest_on_device(
+    values: Array, layout: Layout, axis_name: AxisNames, first_plane: Any = 0, apart: int = 1
+) -> Array:
     """The largest of values `(…, x, y, z)` at this device's points, without padding.
 
     Args:
@@ -70,6 +72,7 @@ def largest_on_device(values: Array, layout: Layout, axis_name: AxisNames, first
         layout: of the whole grid.
         axis_name: mesh axes that split it; None for a whole array.
         first_plane: number in the block of the first plane of x in `values`.
+        apart: numbers from each plane of x in `values` to the next.
     """
     names = mesh_names(axis_name, layout)
     space = tuple(range(values.ndim - layout.dimensions, values.ndim))
@@ -79,7 +82,7 @@ def largest_on_device(values: Array, layout: Layout, axis_name: AxisNames, first
         if points < padded:
             block = padded // (layout.slabs, layout.pencils)[i]
             start = (0 if name is None else lax.axis_index(name) * block) + (first_plane if i == 0 else 0)
-            index = start + lax.broadcasted_iota(np.int32, values.shape, axis)
+            index = start + (apart if i == 0 else 1) * lax.broadcasted_iota(np.int32, values.shape, axis)
             values = jnp.where(index < points, values, -jnp.inf)
     return jnp.max(values, axis=space)
 

@@ -12,8 +12,8 @@ from jax import lax
 from jaxtyping import Array
 
 from solver.fft.local import AxisNames, mesh_names
-from solver.fft.loops import blank, block_length, loop, loop_over_batch, put, take
-from solver.fft.stages import extend, fft, ifft, resize, to_modes, to_points
+from solver.fft.loops import blank, block_length, length_without_overlap, loop, loop_over_batch, put, take
+from solver.fft.stages import extend, fft, resize, to_modes, to_points
 from solver.fft.wire import all_to_all
 from solver.grid.layout import Layout
 
@@ -75,16 +75,20 @@ class Slabs:
         return blocks if blocks > 2 else 1
 
     def loop_over_rows(self, fields: int, rows: int, body: Callable[..., Any], carry: Any) -> Any:
-        """Loop over blocks: `carry = body(first field, number of fields, first row, number of rows, carry)`.
+        """Loop over blocks: `carry, lines = body(first field, first row, carry, lines)`.
 
-        A block holds some rows of one field, or all rows of several small fields.
+        A block holds some rows of one field, or all rows of several small fields. `lines`, `(field, ky, kz, x)` of a
+        block, is what is transformed. It begins as zeros, and is carried along: where nothing is put stay zeros.
         """
-        length = self._block_length(self.layout.points[0], self.Kz)
+        length, Nx = self._block_length(self.layout.points[0], self.Kz), self.layout.points[0]
         if rows <= length:
             blocks = max(1, round(fields * rows / length))
-            return loop(fields, blocks, lambda field, count, carry: body(field, count, 0, rows, carry), carry)
-        one_field = lambda field, start, count, carry: body(field, 1, start, count, carry)  # noqa: E731
-        return loop_over_batch(fields, rows, math.ceil(rows / length), one_field, carry)
+            lines = jnp.zeros((length_without_overlap(fields, blocks), rows, self.Kz, Nx), self.dtype)
+            return loop(fields, blocks, lambda field, _, carry: body(field, 0, *carry), (carry, lines))[0]
+        blocks = math.ceil(rows / length)
+        lines = jnp.zeros((1, length_without_overlap(rows, blocks), self.Kz, Nx), self.dtype)
+        turn = lambda field, row, _, carry: body(field, row, *carry)  # noqa: E731
+        return loop_over_batch(fields, rows, blocks, turn, (carry, lines))[0]
 
     def _block_length(self, *sides: int) -> int:
         """Number of planes with these sides in a block."""
@@ -123,22 +127,32 @@ class Slabs:
                 for z, kz, columns in self.kz_runs:
                     part = modes[:, :, y : y + rows, z : z + columns] * factor
                     piece = lax.dynamic_update_slice(piece, part, (0, start, ky, kz))
-            retained_rows = max(0, min(self.rows, self.layout.retained[1] - i * self.rows))
-            if retained_rows < self.rows:
-                padding = jnp.zeros((*modes.shape[:2], self.rows - retained_rows, self.Kz), self.dtype)
-                piece = lax.dynamic_update_slice(piece, padding, (0, start, retained_rows, 0))
-            filled.append(piece)
+            filled.append(self.clear_padding(piece, i, start, modes.shape[1]))
         return filled
 
+    def clear_padding(self, piece: Array, i: int, start: Any, count: int) -> Array:
+        """Piece i, `(field, x, …, ky, kz)`, with zeros in rows of ky that are padding, for `count` x from `start`."""
+        retained_rows = max(0, min(self.rows, self.layout.retained[1] - i * self.rows))
+        if retained_rows == self.rows:
+            return piece
+        others = piece.shape[2:-2]
+        padding = jnp.zeros((len(piece), count, *others, self.rows - retained_rows, self.Kz), self.dtype)
+        return lax.dynamic_update_slice(piece, padding, (0, start, *(0 for _ in others), retained_rows, 0))
+
     def points_of_planes(self, pieces: Sequence[Array], start: Any, count: int) -> Array:
-        """Fields `(field, x, y, z)` on `count` planes of x from `start`, from the pieces that this device received."""
+        """Fields `(field, x, y, z)` on `count` planes of x from `start`, from the pieces that this device received.
+
+        The pieces are conjugates, as `planes_of_modes` returns them.
+        """
         layout, d = self.layout, self.layout.dimensions
         modes = jnp.concatenate([take(piece, start, count, 1) for piece in pieces], axis=2)
         modes = modes.reshape(modes.shape[: d + 1])
         modes = extend(resize(modes, 1 - d, layout.retained[1]), layout, 1, 1 - d)
         if d == 3:
             modes = extend(modes, layout, 2, -1)
-        return to_points(modes, layout, d - 1)
+        if not layout.real:
+            return jnp.conj(fft(modes, d - 1))
+        return to_points(jnp.conj(modes) * math.prod(layout.points[1:]), layout, d - 1)  # which divides by it
 
     # ---- rows of ky ----
 
@@ -149,15 +163,19 @@ class Slabs:
         def one_chunk(chunk_start: Any, chunk_rows: int, u_hat: Array) -> Array:
             received = self._exchange([take(p, chunk_start, chunk_rows, 2) for p in pieces])
 
-            def transform_rows(field: Any, count: int, start: Any, rows: int, u_hat: Array) -> Array:
-                row, sizes = chunk_start + start, (count, self.planes, rows, self.Kz)
-                parts = [lax.dynamic_slice(p, (field, 0, start, 0), sizes) for p in received]
-                lines = jnp.concatenate([jnp.moveaxis(part, 1, -1) for part in parts], axis=-1)
-                modes = fft(resize(lines, -1, layout.points[0]))
+            def transform_rows(field: Any, start: Any, u_hat: Array, lines: Array) -> tuple[Array, Array]:
+                count, rows = lines.shape[:2]
+                for i, piece in enumerate(received):
+                    planes = min(self.planes, layout.points[0] - i * self.planes)
+                    if planes > 0:
+                        part = lax.dynamic_slice(piece, (field, 0, start, 0), (count, planes, rows, self.Kz))
+                        at = (0, 0, 0, i * self.planes)
+                        lines = lax.dynamic_update_slice(lines, jnp.moveaxis(part, 1, -1), at)
+                modes = fft(lines)
                 for fft_index, stored_index, length in kept_runs(layout, 0):
                     part = modes[..., fft_index : fft_index + length]
-                    u_hat = lax.dynamic_update_slice(u_hat, part, (field, row, 0, stored_index))
-                return u_hat
+                    u_hat = lax.dynamic_update_slice(u_hat, part, (field, chunk_start + start, 0, stored_index))
+                return u_hat, lines
 
             return self.loop_over_rows(fields, chunk_rows, transform_rows, u_hat)
 
@@ -165,21 +183,26 @@ class Slabs:
         return loop(self.rows, chunks, one_chunk, u_hat).reshape(fields, self.rows, *layout.spectral_shape[1:])
 
     def planes_of_modes(self, u_hat: Array, factor: float, chunks: int) -> list[Array]:
-        """FFT x, and exchange: coefficients `(field, ky, kz, kx)` to pieces `(field, x, ky, kz)` of this device's x."""
+        """FFT x, and exchange: coefficients `(field, ky, kz, kx)` to pieces `(field, x, ky, kz)` of this device's x.
+
+        The pieces are conjugates: an inverse FFT, of which a forward one of conjugates is the conjugate, is slower.
+        """
         layout, fields = self.layout, len(u_hat)
         u_hat = u_hat.reshape(fields, self.rows, self.Kz, -1)
-        scale = factor * math.prod(layout.points)  # to_points and this FFT divide by their numbers of points
 
         def one_chunk(chunk_start: Any, chunk_rows: int) -> list[Array]:
-            def transform_rows(field: Any, count: int, start: Any, rows: int, pieces: Sequence[Array]) -> list[Array]:
-                row, sizes = chunk_start + start, (count, rows, self.Kz, u_hat.shape[-1])
-                kept = lax.dynamic_slice(u_hat, (field, row, 0, 0), sizes)
-                lines = resize(ifft(extend(kept, layout, 0, -1)) * scale, -1, layout.padded_points[0])
+            def transform_rows(field: Any, start: Any, pieces: Any, lines: Array) -> tuple[list[Array], Array]:
+                count, rows = lines.shape[:2]
+                for fft_index, stored_index, length in kept_runs(layout, 0):
+                    at = (field, chunk_start + start, 0, stored_index)
+                    kept = lax.dynamic_slice(u_hat, at, (count, rows, self.Kz, length))
+                    lines = lax.dynamic_update_slice(lines, jnp.conj(kept) * factor, (0, 0, 0, fft_index))
+                planes_of_x = resize(fft(lines), -1, layout.padded_points[0])
                 filled = []
                 for i, piece in enumerate(pieces):
-                    part = jnp.moveaxis(lines[..., i * self.planes : (i + 1) * self.planes], -1, 1)
+                    part = jnp.moveaxis(planes_of_x[..., i * self.planes : (i + 1) * self.planes], -1, 1)
                     filled.append(lax.dynamic_update_slice(piece, part, (field, 0, start, 0)))
-                return filled
+                return filled, lines
 
             pieces = self.blank_pieces(fields, self.planes, chunk_rows, u_hat)
             return self._exchange(self.loop_over_rows(fields, chunk_rows, transform_rows, pieces))
