@@ -20,7 +20,7 @@ KINDS = {
     "FFTs": lambda name, where: name.startswith("fft"),
     "exchange": lambda name, where: name.startswith("all-to-all"),
     "sums of the budget": lambda name, where: "reduce" in name,
-    "products at the points": lambda name, where: IN_TRANSFORM in where and name.startswith("multiply_concatenate"),
+    "products at the points": lambda name, where: IN_TRANSFORM in where and name.startswith("concatenate_complex"),
     "copies in the transforms: zeros, order, pieces": lambda name, where: IN_TRANSFORM in where,
     "stages": lambda name, where: True,
 }
