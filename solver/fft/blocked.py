@@ -26,7 +26,7 @@ from jaxtyping import Array
 
 from solver.fft.block_points import block_points
 from solver.fft.local import AxisNames, LocalTransform
-from solver.fft.loops import blank, length_without_overlap, loop, put, take
+from solver.fft.loops import blank, loop
 from solver.fft.maxima import largest_of_devices, largest_on_device
 from solver.fft.point_function import FieldFunctions
 from solver.fft.slabs import Slabs
@@ -50,29 +50,32 @@ class Blocks(LocalTransform):
     def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """FFT y z of blocks of planes, the exchange, FFT x of blocks of rows. See `LocalTransform.forward`."""
         slabs = Slabs(layout, axis_name, jnp.result_type(u.dtype, jnp.complex64), self.in_cache, self.precision)
-        batch = u.shape[: u.ndim - layout.dimensions]
-        u = u.reshape(-1, *slabs.plane_shape)
+        batch, points = u.shape[: u.ndim - layout.dimensions], block_points(slabs)
+        u = u.reshape(1, -1, *slabs.plane_shape)
 
         def transform_planes(start: Any, count: int, pieces: Sequence[Array]) -> list[Array]:
-            return slabs.put_modes(pieces, take(u, start, count, 0)[None], start, factor)
+            return points.put_modes(pieces, points.halves(u, start, count), start, factor)
 
-        pieces = slabs.blank_pieces(1, len(u), slabs.rows, u)
-        pieces = loop(len(u), slabs.plane_blocks(1, len(u)), transform_planes, pieces)
-        u_hat = slabs.coefficients([p.reshape(-1, slabs.planes, *p.shape[2:]) for p in pieces], self.chunks)
+        pieces = [points.grouped(piece) for piece in slabs.blank_pieces(1, u.shape[1], slabs.rows, u)]
+        pieces = loop(*points.blocks(1, u.shape[1]), transform_planes, pieces)
+        u_hat = slabs.coefficients([p.reshape(-1, slabs.planes, *p.shape[-2:]) for p in pieces], self.chunks)
         return u_hat.reshape(*batch, *u_hat.shape[1:])
 
     def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """FFT x of blocks of rows, the exchange, FFT y z of blocks of planes. See `LocalTransform.inverse`."""
         slabs = Slabs(layout, axis_name, u_hat.dtype, self.in_cache, self.precision)
-        batch, u_hat = _flat(u_hat, layout)
+        points, (batch, u_hat) = block_points(slabs), _flat(u_hat, layout)
         pieces = [p.reshape(1, -1, *p.shape[2:]) for p in slabs.planes_of_modes(u_hat, factor, self.chunks)]
 
-        def transform_planes(start: Any, count: int, u: Array) -> Array:
-            return put(u, slabs.points_of_planes(pieces, start, count)[0], start, 0)
+        def transform_planes(start: Any, count: int, carry: tuple[Array, list[Array]]) -> tuple[Array, list[Array]]:
+            u, modes = carry
+            halves, modes = points.fields(pieces, start, count, modes)
+            return points.put_points(u, halves, start), modes
 
         planes = len(u_hat) * slabs.planes
-        u = blank((planes, *slabs.plane_shape), _field_dtype(u_hat.dtype, layout), pieces[0])
-        u = loop(planes, slabs.plane_blocks(1, planes), transform_planes, u)
+        u = blank((1, planes, *slabs.plane_shape), _field_dtype(u_hat.dtype, layout), pieces[0])
+        groups, count = points.blocks(1, planes)
+        u = loop(groups, count, transform_planes, (points.grouped(u), points.blank(1, count)))[0]
         return u.reshape(*batch, slabs.planes, *slabs.plane_shape)
 
     def pointwise(
@@ -95,30 +98,29 @@ class Blocks(LocalTransform):
         received = slabs.planes_of_modes(u_hat, 1.0, 1)
 
         def transform_planes(start: Any, count: int, carry: tuple[list[Array], list[Array], list[Array]]) -> Any:
-            pieces, filled, largest = carry
-            parts, filled = points.fields(received, start, count, filled)
-            operands_there = [points.parts(v, start, count) for v in at_points]
+            pieces, modes, largest = carry
+            halves, modes = points.fields(received, start, count, modes)
+            operands_there = [points.halves(v, start, count) for v in at_points]
             results = []
-            for j, (u, first) in enumerate(zip(parts, points.first_planes(start), strict=True)):
+            for j, (u, first) in enumerate(zip(halves, points.first_planes(start), strict=True)):
                 u, here = u.reshape(*lead, *u.shape[1:]), [v[j] for v in operands_there]
                 f = functions.fn(u, *parameters, *here)
                 results.append(f.reshape(-1, *f.shape[-d:]))
                 if functions.largest is not None:
                     numbers = functions.largest(u, *parameters, *here)
-                    numbers = largest_on_device(numbers, layout, axis_name, first, points.unit)
+                    numbers = largest_on_device(numbers, layout, axis_name, first, points.group)
                     largest = [jnp.maximum(largest[0], numbers)]
-            return points.put_modes(pieces, results, start, factor), filled, largest
+            return points.put_modes(pieces, results, start, factor), modes, largest
 
         pieces = slabs.blank_pieces(math.prod(result_lead), slabs.planes, slabs.rows, received[0])
-        pieces = [points.in_units(piece) for piece in pieces]
+        pieces = [points.grouped(piece) for piece in pieces]
         largest: list[Array] = []
         if functions.largest is not None:
             numbers = jax.eval_shape(functions.largest, fields, *operands)
             largest = [jnp.full(numbers.shape[:-d], -jnp.inf, numbers.dtype)]
-        units = slabs.planes // points.unit
-        blocks = min(slabs.plane_blocks(len(u_hat), slabs.planes), units)
-        carry = (pieces, points.blank(len(u_hat), length_without_overlap(units, blocks)), largest)
-        pieces, _, largest = loop(units, blocks, transform_planes, carry)
+        groups, count = points.blocks(len(u_hat), slabs.planes)
+        carry = (pieces, points.blank(len(u_hat), count), largest)
+        pieces, _, largest = loop(groups, count, transform_planes, carry)
         f_hat = slabs.coefficients([p.reshape(len(p), slabs.planes, *p.shape[-2:]) for p in pieces], 1)
         f_hat = f_hat.reshape(*result_lead, *f_hat.shape[1:])
         return [f_hat, *(largest_of_devices(v, layout, axis_name) for v in largest)]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-BLOCK_BYTES = 2**19  # of complex numbers in a block: half of a core's second-level cache, or less
+BLOCK_BYTES = 2**19  # of complex numbers in a block, about: half of a core's second-level cache, or less
 
 
 def block_length(dtype: Any, *sides: int) -> int:
@@ -18,8 +18,8 @@ def block_length(dtype: Any, *sides: int) -> int:
     return max(1, BLOCK_BYTES // (jnp.dtype(dtype).itemsize * math.prod(sides)))
 
 
-def length_without_overlap(total: int, blocks: int) -> int:
-    """Length of blocks of which about `blocks` cover `total`: of those near it, one with the least computed twice."""
+def length_with_least_overlap(total: int, blocks: int) -> int:
+    """Length of blocks: of those from half to one and a half times `total / blocks`, one that computes least twice."""
     near = math.ceil(total / blocks)
     return min(
         range(math.ceil(near / 2), min(total, near + near // 2) + 1),
@@ -38,24 +38,23 @@ def blank(shape: tuple[int, ...], dtype: Any, data: Array, i: int = 0) -> Array:
     return jnp.full(shape, number if jnp.iscomplexobj(jnp.zeros(0, dtype)) else number.real, dtype)
 
 
-def loop(total: int, blocks: int, body: Callable[[Any, int, Any], Any], carry: Any) -> Any:
-    """`carry = body(start, count, carry)` for about so many blocks, which together cover 0, …, total − 1.
+def loop(total: int, length: int, body: Callable[[Any, int, Any], Any], carry: Any) -> Any:
+    """`carry = body(start, length, carry)` for blocks of this length, which together cover 0, …, total − 1.
 
-    All blocks have one length, `length_without_overlap`. The last block ends at `total`; where it overlaps the block
-    before, the overlap is computed twice.
+    The last block ends at `total`; where it overlaps the block before, the overlap is computed twice.
     """
-    return loop_over_batch(1, total, blocks, lambda _, start, count, carry: body(start, count, carry), carry)
+    return loop_over_batch(1, total, length, lambda _, start, length, carry: body(start, length, carry), carry)
 
 
-def loop_over_batch(batch: int, total: int, blocks: int, body: Callable[[Any, Any, int, Any], Any], carry: Any) -> Any:
-    """As `loop`, for each b = 0, …, batch − 1: `carry = body(b, start, count, carry)`."""
-    count = length_without_overlap(total, blocks)
-    blocks = math.ceil(total / count)
+def loop_over_batch(batch: int, total: int, length: int, body: Callable[[Any, Any, int, Any], Any], carry: Any) -> Any:
+    """As `loop`, for each b = 0, …, batch − 1: `carry = body(b, start, length, carry)`."""
+    blocks = math.ceil(total / length)
     if batch * blocks == 1:
         return body(0, 0, total, carry)
 
     def turn(i: Array, carry: Any) -> Any:
-        return body(lax.div(i, blocks), jnp.minimum(lax.rem(i, blocks) * count, total - count), count, carry)
+        start = jnp.minimum(lax.rem(i, blocks) * length, total - length)
+        return body(lax.div(i, blocks), start, length, carry)
 
     return lax.fori_loop(0, batch * blocks, turn, carry)
 

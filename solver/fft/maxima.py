@@ -72,7 +72,7 @@ def largest_on_device(
         layout: of the whole grid.
         axis_name: mesh axes that split it; None for a whole array.
         first_plane: number in the block of the first plane of x in `values`.
-        apart: numbers from each plane of x in `values` to the next.
+        apart: step from the number of one plane of x in `values` to that of the next.
     """
     names = mesh_names(axis_name, layout)
     space = tuple(range(values.ndim - layout.dimensions, values.ndim))

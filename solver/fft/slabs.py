@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array
 
 from solver.fft.local import AxisNames, mesh_names
-from solver.fft.loops import blank, block_length, length_without_overlap, loop, loop_over_batch, put, take
+from solver.fft.loops import blank, block_length, length_with_least_overlap, loop, loop_over_batch, put, take
 from solver.fft.stages import extend, fft, resize, to_modes, to_points
 from solver.fft.wire import all_to_all
 from solver.grid.layout import Layout
@@ -78,17 +78,17 @@ class Slabs:
         """Loop over blocks: `carry, lines = body(first field, first row, carry, lines)`.
 
         A block holds some rows of one field, or all rows of several small fields. `lines`, `(field, ky, kz, x)` of a
-        block, is what is transformed. It begins as zeros, and is carried along: where nothing is put stay zeros.
+        block, is what is transformed. It starts as zeros; places that `body` never writes stay zero.
         """
-        length, Nx = self._block_length(self.layout.points[0], self.Kz), self.layout.points[0]
-        if rows <= length:
-            blocks = max(1, round(fields * rows / length))
-            lines = jnp.zeros((length_without_overlap(fields, blocks), rows, self.Kz, Nx), self.dtype)
-            return loop(fields, blocks, lambda field, _, carry: body(field, 0, *carry), (carry, lines))[0]
-        blocks = math.ceil(rows / length)
-        lines = jnp.zeros((1, length_without_overlap(rows, blocks), self.Kz, Nx), self.dtype)
+        most, Nx = self._block_length(self.layout.points[0], self.Kz), self.layout.points[0]
+        if rows <= most:
+            length = length_with_least_overlap(fields, max(1, round(fields * rows / most)))
+            lines = jnp.zeros((length, rows, self.Kz, Nx), self.dtype)
+            return loop(fields, length, lambda field, _, carry: body(field, 0, *carry), (carry, lines))[0]
+        length = length_with_least_overlap(rows, math.ceil(rows / most))
+        lines = jnp.zeros((1, length, self.Kz, Nx), self.dtype)
         turn = lambda field, row, _, carry: body(field, row, *carry)  # noqa: E731
-        return loop_over_batch(fields, rows, blocks, turn, (carry, lines))[0]
+        return loop_over_batch(fields, rows, length, turn, (carry, lines))[0]
 
     def _block_length(self, *sides: int) -> int:
         """Number of planes with these sides in a block."""
@@ -152,7 +152,8 @@ class Slabs:
             modes = extend(modes, layout, 2, -1)
         if not layout.real:
             return jnp.conj(fft(modes, d - 1))
-        return to_points(jnp.conj(modes) * math.prod(layout.points[1:]), layout, d - 1)  # which divides by it
+        # `to_points` divides by the number of points
+        return to_points(jnp.conj(modes) * math.prod(layout.points[1:]), layout, d - 1)
 
     # ---- rows of ky ----
 
@@ -180,12 +181,14 @@ class Slabs:
             return self.loop_over_rows(fields, chunk_rows, transform_rows, u_hat)
 
         u_hat = blank((fields, self.rows, self.Kz, layout.spectral_shape[-1]), self.dtype, pieces[0])
-        return loop(self.rows, chunks, one_chunk, u_hat).reshape(fields, self.rows, *layout.spectral_shape[1:])
+        return loop(self.rows, math.ceil(self.rows / chunks), one_chunk, u_hat).reshape(
+            fields, self.rows, *layout.spectral_shape[1:]
+        )
 
     def planes_of_modes(self, u_hat: Array, factor: float, chunks: int) -> list[Array]:
         """FFT x, and exchange: coefficients `(field, ky, kz, kx)` to pieces `(field, x, ky, kz)` of this device's x.
 
-        The pieces are conjugates: an inverse FFT, of which a forward one of conjugates is the conjugate, is slower.
+        The pieces are conjugates: a forward FFT of conjugates gives the conjugate of an inverse FFT, and is faster.
         """
         layout, fields = self.layout, len(u_hat)
         u_hat = u_hat.reshape(fields, self.rows, self.Kz, -1)
@@ -213,7 +216,8 @@ class Slabs:
 
         if chunks == 1:
             return one_chunk(0, self.rows)
-        return loop(self.rows, chunks, collect, self.blank_pieces(fields, self.planes, self.rows, u_hat))
+        received = self.blank_pieces(fields, self.planes, self.rows, u_hat)
+        return loop(self.rows, math.ceil(self.rows / chunks), collect, received)
 
     def _exchange(self, pieces: Sequence[Array]) -> list[Array]:
         """Send piece i, `(field, x, ky, kz)`, to device i; returns those received, in the order of their senders."""

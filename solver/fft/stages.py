@@ -46,11 +46,6 @@ def fft(u: Array, last: int = 1) -> Array:
     return _in_calls(lambda v: jnp.fft.fftn(v, axes=range(-last, 0)), u, last)
 
 
-def ifft(u_hat: Array) -> Array:
-    """(1/N) Σ û exp(i k x) along the last axis."""
-    return _row_major(jnp.fft.ifft, u_hat)
-
-
 def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array:
     """A transform along the last axes, in calls whose arrays each have fewer than `LARGEST_CALL` elements.
 

@@ -1,6 +1,7 @@
 """Transforms in blocks against NumPy and against the same on whole arrays, in two and three dimensions."""
 
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +68,33 @@ def test_of_modes_that_belong_to_no_real_field_the_same_part_counts(make_grid, s
     blocked, whole = (way.pointwise(u_hat, FieldFunctions(lambda u: u), grid.layout, None, [])[0] for way in ways)
     np.testing.assert_allclose(blocked, whole, atol=1e-13)
     assert abs(blocked - u_hat).max() > 0.1, "nothing was left out"
+
+
+@pytest.mark.parametrize("shape", [(15, 8), (15, 8, 8), (30, 8, 6)], ids=str)
+def test_what_a_function_gives_on_padding_reaches_no_points(make_grid, shape):
+    """On two devices the last plane of 15 stands beside one of padding, on four the last two of 30."""
+    grid = make_grid(shape, devices=2 if shape[0] == 15 else 4)
+    transform, u = sw.fft.Transform(grid), 2 + 0.1 * random_field(grid, (1,))
+    inverse = transform.pointwise(lambda v: 1 / v, transform.forward(u))
+    expected = transform.forward(1 / transform.inverse(transform.forward(u)))
+    np.testing.assert_allclose(inverse, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("chunks", [3, 4])
+@pytest.mark.parametrize("direction", ["forward", "inverse"])
+def test_an_exchange_is_cut_into_so_many_parts(make_grid, direction, chunks):
+    """Blocks may be longer or shorter for the cache; what is sent may not."""
+    transform = sw.fft.Transform(make_grid((16, 30, 8), devices=2, dealias="none"), sw.fft.Method(chunks=chunks))
+    u_hat = jax.eval_shape(transform.forward, jnp.zeros((16, 30, 8)))
+    u = jax.ShapeDtypeStruct((16, 30, 8), float) if direction == "forward" else u_hat
+    text = jax.jit(getattr(transform, direction)).lower(u).compile().as_text()
+    counts = [
+        int(re.search(r'"known_trip_count":\{"n":"(\d+)"', line)[1])
+        for line in text.splitlines()
+        if (body := re.search(r" while\(.*body=%([\w.]+)", line))
+        and " all-to-all(" in re.search(rf"(?ms)^%{re.escape(body[1])} .*?^\}}", text)[0]
+    ]
+    assert counts == [chunks]
 
 
 @pytest.mark.parametrize("shape", [(16, 10), (16, 10, 8)], ids=str)
