@@ -199,8 +199,7 @@ class Pairs(BlockPoints):
         for w, v, ky, kz in self._kept(modes, runs):  # W(k), and W(−k) before it is conjugated
             a = lax.complex(w.real + v.real, w.imag - v.imag) * half
             b = lax.complex(w.imag + v.imag, v.real - w.real) * half
-            for j, part in enumerate((a, b)):
-                piece = lax.dynamic_update_slice(piece, part[:, :, None], (0, start, j, ky, kz))
+            piece = lax.dynamic_update_slice(piece, jnp.stack([a, b], 2), (0, start, 0, ky, kz))
         return piece
 
     @abstractmethod
