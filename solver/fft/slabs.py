@@ -166,12 +166,13 @@ class Slabs:
 
             def transform_rows(field: Any, start: Any, u_hat: Array, lines: Array) -> tuple[Array, Array]:
                 count, rows = lines.shape[:2]
+                parts = []
                 for i, piece in enumerate(received):
                     planes = min(self.planes, layout.points[0] - i * self.planes)
                     if planes > 0:
                         part = lax.dynamic_slice(piece, (field, 0, start, 0), (count, planes, rows, self.Kz))
-                        at = (0, 0, 0, i * self.planes)
-                        lines = lax.dynamic_update_slice(lines, jnp.moveaxis(part, 1, -1), at)
+                        parts.append((i * self.planes, jnp.moveaxis(part, 1, -1)))
+                lines = self._put_in_lines(lines, parts)
                 modes = fft(lines)
                 for fft_index, stored_index, length in kept_runs(layout, 0):
                     part = modes[..., fft_index : fft_index + length]
@@ -196,10 +197,12 @@ class Slabs:
         def one_chunk(chunk_start: Any, chunk_rows: int) -> list[Array]:
             def transform_rows(field: Any, start: Any, pieces: Any, lines: Array) -> tuple[list[Array], Array]:
                 count, rows = lines.shape[:2]
+                parts = []
                 for fft_index, stored_index, length in kept_runs(layout, 0):
                     at = (field, chunk_start + start, 0, stored_index)
                     kept = lax.dynamic_slice(u_hat, at, (count, rows, self.Kz, length))
-                    lines = lax.dynamic_update_slice(lines, jnp.conj(kept) * factor, (0, 0, 0, fft_index))
+                    parts.append((fft_index, jnp.conj(kept) * factor))
+                lines = self._put_in_lines(lines, parts)
                 planes_of_x = resize(fft(lines), -1, layout.padded_points[0])
                 filled = []
                 for i, piece in enumerate(pieces):
@@ -218,6 +221,21 @@ class Slabs:
             return one_chunk(0, self.rows)
         received = self.blank_pieces(fields, self.planes, self.rows, u_hat)
         return loop(self.rows, math.ceil(self.rows / chunks), collect, received)
+
+    def _put_in_lines(self, lines: Array, parts: Sequence[tuple[int, Array]]) -> Array:
+        """Parts `(field, ky, kz, x)` put into lines, from these numbers of x on; what lies between them is zero.
+
+        In a cache it stays so. Elsewhere lines are joined anew, with zeros: a GPU does that in one pass.
+        """
+        if self.in_cache:
+            for x, part in parts:
+                lines = lax.dynamic_update_slice(lines, part, (0, 0, 0, x))
+            return lines
+        joined, end = [], 0
+        for x, part in [*parts, (lines.shape[-1], lines[..., :0])]:
+            joined += [jnp.zeros((*lines.shape[:-1], x - end), lines.dtype), part]
+            end = x + part.shape[-1]
+        return jnp.concatenate(joined, axis=-1)
 
     def _exchange(self, pieces: Sequence[Array]) -> list[Array]:
         """Send piece i, `(field, x, ky, kz)`, to device i; returns those received, in the order of their senders."""
