@@ -18,6 +18,7 @@ from solver.equations.budget import imbalance
 from solver.equations.manifold import distances
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
+from solver.grid import Grid
 from solver.io import RunDirectory, SeriesRows
 from solver.io.series import LEADING
 from solver.operators import Fields
@@ -104,7 +105,7 @@ class Series(Output):
                 _file(run, conserved, energies, budget).append({**leading, **row, **counted})
         left = strayed(astray, run.equation.grid.dtype)
         own = [*reporting.warnings(run.equation, row), *run.equation.warnings_on_bodies(row, float(state.t))]
-        _warn(run, state, [*own, *_open_budgets(missing), *_unresolved(run, ends), *left])
+        _warn(run, state, [*own, *_open_budgets(missing, run.equation.grid), *_unresolved(run, ends), *left])
         stop_if_wrong(astray, int(state.step), float(state.t))
 
     @classmethod
@@ -185,9 +186,14 @@ def _unresolved(run: Run, now: dict[str, float]) -> list[str]:
     return warnings
 
 
-def _open_budgets(missing: dict[str, float]) -> list[str]:
+def _open_budgets(missing: dict[str, float], grid: Grid) -> list[str]:
+    remedy = "take a smaller step, or more points"
+    if grid.precision == "float32":
+        remedy += (
+            ', or grid.precision = "float64", since single precision loses what changes by less than 1e-6 in a step'
+        )
     return [
-        f"the budget of {name} misses {abs(value):.1e} of it: take a smaller step, or more points"
+        f"the budget of {name} misses {abs(value):.1e} of it: {remedy}"
         for name, value in missing.items()
         if abs(value) > CLOSED
     ]

@@ -118,7 +118,9 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
         labels |= dict.fromkeys(panel.label for panel in these if panel.label)
         panels += [replace(panel, bodies=bodies) for panel in these if view.component in (None, panel.label)]
     if not panels:
-        raise ValueError(f"component {view.component!r}: one of {', '.join(labels) or 'none'} is needed")
+        if not labels:
+            raise ValueError(f"component {view.component!r} of a scalar, which has none: leave --component out")
+        raise ValueError(f"component {view.component!r}: one of {', '.join(labels)} is needed")
     return panels
 
 

@@ -32,3 +32,15 @@ def test_noise_that_decays_is_no_lack_of_points(make_grid):
     assert unresolved({"velocity": 0.2}, {"velocity": 0.21}, grid)
     shock = sw.sample(lambda x: -jnp.tanh(4 * jnp.sin(x)), grid)
     assert float(tails(equation, {"velocity": equation.transform.forward(shock[None])})["velocity"]) < 0.01
+
+
+def test_where_single_precision_rounds_viscosity_away_a_run_names_it(tmp_path):
+    """νk²Δt = 2.8e-8 changes no number of 24 bits: the energy stays, and a smaller step would change nothing."""
+    grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]), precision="float32")
+    equation, stepper = sw.equations.NavierStokes(grid, viscosity=2.8e-5), sw.steppers.IFRK2()
+    flow = sw.sample(lambda x, y: (jnp.sin(x) * jnp.cos(y), -jnp.cos(x) * jnp.sin(y)), grid)
+    state = sw.initial_state(equation, stepper, flow)
+    outputs = [sw.outputs.Series(every_time=10.0)]
+    sw.run(equation, stepper, state, end=10.0, step=5e-4, directory=tmp_path, outputs=outputs)
+    (warning,) = [line for line in (tmp_path / "log.txt").read_text().splitlines() if "the budget of energy" in line]
+    assert 'or grid.precision = "float64"' in warning
