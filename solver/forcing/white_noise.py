@@ -40,6 +40,7 @@ class WhiteNoise(WhiteForcing):
     Args:
         power: P, by which half the mean square of the field grows per time in the mean [units of the field, squared,
             per time]: the power put into a velocity [length²/time³], the enstrophy put into a vorticity [1/time³].
+            Noise goes as √P, whose derivative at P = 0 is infinite; 0 is returned for it, so optimisers start above.
         low, high: wavenumbers of the band [1/length]; high may lie beyond the last mode.
         slope: s, of the power per shell against k.
         part: of a `boussinesq` flow in three dimensions, `vortical` or `waves` (`operators.split_waves`), static.
