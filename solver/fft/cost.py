@@ -83,7 +83,7 @@ def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
     fields = batch * point_size * math.prod(layout.points) // waves
     # a plan is for any processor; the fields of a product pass in blocks where they would on a CPU
     if of_points and waves == 1 and method.in_blocks(layout, on_cpu=True):
-        fields = min(fields, 4 * BLOCK_BYTES * layout.devices)
+        fields = min(fields, 8 * BLOCK_BYTES * layout.devices)
     return Call(
         forward=forward,
         batch=batch,
