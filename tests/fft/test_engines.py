@@ -182,7 +182,7 @@ def test_memory_of_an_unbatched_transform(make_grid, devices, monkeypatch):
         make_grid((128, 128, 128), devices=devices, dealias="none"), sw.fft.Method(chunks=64 // devices)
     )
     u_hat = jax.ShapeDtypeStruct(whole.grid.spectral_shape, complex, sharding=whole.grid.spectral_sharding())
-    assert real_fields(whole.forward, u) < 2.3
+    assert real_fields(whole.forward, u) < 2.4
     assert real_fields(whole.inverse, u_hat) < 2.3
 
 
