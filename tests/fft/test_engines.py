@@ -183,7 +183,7 @@ def test_memory_of_an_unbatched_transform(make_grid, devices, monkeypatch):
     )
     u_hat = jax.ShapeDtypeStruct(whole.grid.spectral_shape, complex, sharding=whole.grid.spectral_sharding())
     assert real_fields(whole.forward, u) < 2.4
-    assert real_fields(whole.inverse, u_hat) < 2.3
+    assert real_fields(whole.inverse, u_hat) < 2.4
 
 
 @pytest.mark.parametrize("shape", [(14, 12, 10), (42, 36)], ids=str)
