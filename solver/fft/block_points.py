@@ -2,11 +2,11 @@
 
 On a CPU one complex FFT takes a quarter less time than the two real ones that it can stand for (benchmarks/
 navier_stokes.md). So planes 2j and 2j + 1 of x of a real field are the real and the imaginary part of a complex one,
-and a function of points is called for each of the two parts. A pair depends neither on the blocks nor on the number of
+and a function of points is called for each of the two halves. A pair depends neither on the blocks nor on the number of
 fields: members of an ensemble have the same bits however many there are. Complex fields, devices with an odd number of
 planes, and grids with an odd number in all transform each plane by itself.
 
-All FFTs are forward ones, of conjugates: an inverse one takes a fifth longer, for its scaling.
+Complex FFTs are forward ones, of conjugates: an inverse one takes a fifth longer, for its scaling.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ class BlockPoints(ABC):
     def put_points(self, u: Array, halves: Sequence[Array], start: Any) -> Array:
         """Fields `(field, x, y, z)` on each half of the points put into all points, which are `grouped`."""
 
-    @abstractmethod
     def halves(self, v: Array, start: Any, count: int) -> list[Array]:
         """An array over the points of the device, on each half of the points."""
+        axis = v.ndim - self.slabs.layout.dimensions
+        if v.shape[axis] == 1:
+            return [v] * self.group
+        planes = take(v, start * self.group, count * self.group, axis)
+        return [lax.slice_in_dim(planes, j, None, self.group, axis) for j in range(self.group)]
 
-    @abstractmethod
     def first_planes(self, start: Any) -> list[Any]:
         """Number of the first plane of each half; those after it are `group` apart."""
+        return [self.group * start + j for j in range(self.group)]
 
     @abstractmethod
     def put_modes(self, pieces: Sequence[Array], halves: Sequence[Array], start: Any, factor: float) -> list[Array]:
         """The modes of fields `(field, x, y, z)` on each half, times `factor`, put into pieces that are `grouped`."""
-
-    def _planes(self, v: Array, start: Any, count: int) -> Array:
-        axis = v.ndim - self.slabs.layout.dimensions
-        return v if v.shape[axis] == 1 else take(v, start * self.group, count * self.group, axis)
 
 
 def block_points(slabs: Slabs) -> BlockPoints:
@@ -105,12 +105,6 @@ class SinglePlanes(BlockPoints):
 
     def put_points(self, u: Array, halves: Sequence[Array], start: Any) -> Array:
         return put(u, halves[0], start, 1)
-
-    def halves(self, v: Array, start: Any, count: int) -> list[Array]:
-        return [self._planes(v, start, count)]
-
-    def first_planes(self, start: Any) -> list[Any]:
-        return [start]
 
     def put_modes(self, pieces: Sequence[Array], halves: Sequence[Array], start: Any, factor: float) -> list[Array]:
         return self.slabs.put_modes(pieces, halves[0], start, factor)
@@ -139,25 +133,27 @@ class Pairs(BlockPoints):
         self, received: Sequence[Array], start: Any, count: int, modes: list[Array]
     ) -> tuple[list[Array], list[Array]]:
         pieces = [lax.dynamic_slice_in_dim(self.grouped(piece), start, count, 1) for piece in received]
-        pieces = [jnp.concatenate(pieces, -2)] if self._joins(pieces) else pieces
+        pieces = [jnp.concatenate(pieces, -2)] if self._joins else pieces
         runs = [
             (y, piece[:, :, :, ky : ky + rows])
-            for piece, runs in zip(pieces, self._runs(pieces), strict=True)
+            for piece, runs in zip(pieces, self._runs, strict=True)
             for y, ky, rows in runs
         ]
         filled = self._fill(modes[0], runs)
         u = fft(filled, self.slabs.layout.dimensions - 1)
         return [u.real, u.imag], [filled]
 
-    def _joins(self, pieces: Sequence[Array]) -> bool:
+    @property
+    def _joins(self) -> bool:
         """Whether pieces pass through one array: a copy, but as few operations to compile as with two of them."""
-        return len(pieces) > 2
+        return self.slabs.parts > 2
 
-    def _runs(self, pieces: Sequence[Array]) -> list[list[tuple[int, int, int]]]:
-        """The runs of ky in each piece, as `Slabs.ky_runs`; or in all of them, where there is one array."""
-        if len(pieces) < self.slabs.parts:
+    @property
+    def _runs(self) -> list[list[tuple[int, int, int]]]:
+        """The runs of ky in each piece, as `Slabs.ky_runs`; or in the one array that they pass through."""
+        if self._joins:
             return [kept_runs(self.slabs.layout, 1)]
-        return [list(self.slabs.ky_runs(i)) for i in range(len(pieces))]
+        return [list(self.slabs.ky_runs(i)) for i in range(self.slabs.parts)]
 
     @abstractmethod
     def _fill(self, modes: Array, runs: Sequence[tuple[int, Array]]) -> Array:
@@ -168,32 +164,26 @@ class Pairs(BlockPoints):
             u = lax.dynamic_update_slice(u, half[:, :, None], (0, start, j, *(0 for _ in self.slabs.plane_shape)))
         return u
 
-    def halves(self, v: Array, start: Any, count: int) -> list[Array]:
-        v, axis = self._planes(v, start, count), v.ndim - self.slabs.layout.dimensions
-        return [v, v] if v.shape[axis] == 1 else [lax.slice_in_dim(v, j, None, 2, axis) for j in (0, 1)]
-
-    def first_planes(self, start: Any) -> list[Any]:
-        return [2 * start, 2 * start + 1]
-
     def put_modes(self, pieces: Sequence[Array], halves: Sequence[Array], start: Any, factor: float) -> list[Array]:
         slabs, modes = self.slabs, fft(lax.complex(*halves), self.slabs.layout.dimensions - 1)
         fields, count = modes.shape[:2]
-        if not self._joins(pieces):
+        if self._joins:
+            whole = jnp.zeros((fields, count, 2, slabs.layout.retained[1], slabs.Kz), slabs.dtype)
+            whole = self._put_runs(whole, modes, self._runs[0], 0, factor / 2)
             filled = [
-                self._put_run(piece, modes, runs, start, factor / 2)
-                for piece, runs in zip(pieces, self._runs(pieces), strict=True)
+                lax.dynamic_update_slice(
+                    piece, whole[..., i * slabs.rows : (i + 1) * slabs.rows, :], (0, start, 0, 0, 0)
+                )
+                for i, piece in enumerate(pieces)
             ]
         else:
-            whole = [jnp.zeros((fields, count, 2, slabs.layout.retained[1], slabs.Kz), slabs.dtype)]
-            kept = self._put_run(whole[0], modes, self._runs(whole)[0], 0, factor / 2)
-            parts = [kept[..., i * slabs.rows : (i + 1) * slabs.rows, :] for i in range(len(pieces))]
             filled = [
-                lax.dynamic_update_slice(piece, part, (0, start, 0, 0, 0))
-                for piece, part in zip(pieces, parts, strict=True)
+                self._put_runs(piece, modes, runs, start, factor / 2)
+                for piece, runs in zip(pieces, self._runs, strict=True)
             ]
         return [slabs.clear_padding(piece, i, start, count) for i, piece in enumerate(filled)]
 
-    def _put_run(
+    def _put_runs(
         self, piece: Array, modes: Array, runs: Sequence[tuple[int, int, int]], start: Any, half: float
     ) -> Array:
         for w, v, ky, kz in self._kept(modes, runs):  # W(k), and W(−k) before it is conjugated
