@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -33,7 +34,7 @@ from solver.written.rates import Rate, Unseen
 from solver.written.report import report
 from solver.written.text import Text
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
-from solver.written.values import complex_names, forms
+from solver.written.values import forms
 from solver.written.worked import Worked, keep_plan
 
 LIMITS: dict[str, tuple[str, dict[str, float]]] = {
@@ -74,14 +75,18 @@ class Written(WithBodies):
         object.__setattr__(self, "kept_of_bodies", None)  # an entry of the pytree, which `prepared` fills
         _ = self.own_text.system  # refuses a text that cannot be read
         limits, ranks = dict(self.own_text.limits), self.own_text.system.parameters
-        # a complex parameter leaves real fields real where the text takes a part of it, such as real(a)
-        is_real = all(field.real for field in self.fields.values()) and not self.own_text.takes_parts
         for name, value in self.numbers().items():
             order = Kind.of_rank(ranks.get(name, "scalar")).order
             require_shape(name, value, (self.grid.dimensions,) * order)
             words, options = LIMITS[limits.get(name, "")]
-            require(name, value, words, real=is_real, **options)
+            require(name, value, words, real=self._must_be_real(name, value), **options)
         require_powers(self.grid, self.own_text.system, self.numbers())
+
+    def _must_be_real(self, name: str, value: Any) -> bool:
+        """Whether real fields hold a complex parameter as it is; of one that stands behind `real` they stay real."""
+        if not any(field.real for field in self.fields.values()):
+            return False
+        return not any(map(jnp.iscomplexobj, jax.tree.leaves(value))) or name in self.worked.numbers_of_real
 
     @property
     def own_text(self) -> Text:
@@ -249,7 +254,7 @@ class Written(WithBodies):
     ) -> tuple[Rows, Any]:
         """The same where some fields are real and some complex: each inner field and product by its own transform."""
         changes = self.worked.changes if plan is self.worked.plan else {ZERO: plan.rows[""]}
-        names = complex_names(self.own_text.system)
+        names = self.own_text.system.complex_names
         rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
         needed, found = forms(plan, rows_by_kind, names), None
         rows = self._rows(fields, t)
@@ -276,7 +281,7 @@ class Written(WithBodies):
     def _at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
         """Values of inner fields, by slot: those of one kind in one transform."""
         complex_ones = (
-            forms(plan, (), complex_names(self.own_text.system)).complex_inner if self.own_text.is_mixed else ()
+            forms(plan, (), self.own_text.system.complex_names).complex_inner if self.own_text.is_mixed else ()
         )
         values: dict[Node, Array] = {}
         for kind in (False, True):

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from solver.written.components import ZERO, minus, plus, written_out
 from solver.written.linear import linear_part, taken_apart
+from solver.written.real_parts import in_real_parts
 from solver.written.system import System
 from solver.written.tree import Call, Node
 
@@ -42,7 +43,10 @@ def arranged(system: System, dimensions: int) -> Arranged:
     moving = {*system.fields, *system.unknowns}
     rates, right, constraints = {}, {}, {}
     for number, line in enumerate(system.lines):
-        left, behind = (written_out(side, kinds, dimensions) for side in (line.left, line.right))
+        left, behind = (
+            written_out(side, kinds, dimensions).each(lambda entry: in_real_parts(entry, system.complex_names))
+            for side in (line.left, line.right)
+        )
         is_constraint = not any(node.calls("dt") for node in left.entries.values())
         for index, node in left.entries.items():
             rate, rest = _rate_apart(node, moving)

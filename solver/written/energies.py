@@ -15,6 +15,7 @@ from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
 from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
+from solver.written.real_parts import real_part
 from solver.written.symbols import RandomModes, modes_of_all_kinds, vanishes
 from solver.written.system import insert
 from solver.written.tree import Call, Entry, Name, Negative, Node, Number, Power, Product, Quotient, Sum
@@ -76,7 +77,7 @@ def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
         if part == Name("t"):
             raise part.place.error("t beside the equations: energies and columns are functions of the fields alone")
     entries = written_out(node, system.kinds, less.dimensions).entries
-    return [replaced(entry, less.diagnosed) for entry in entries.values()]
+    return [real_part(replaced(entry, less.diagnosed), system.complex_names) for entry in entries.values()]
 
 
 def in_scalars(node: Node, less: Reduced) -> Node:

@@ -45,6 +45,16 @@ class System:
         ranks = {**self.fields, **self.unknowns, **self.parameters}
         return {name: Kind.of_rank(rank) for name, rank in ranks.items()}
 
+    @property
+    def complex_names(self) -> set[str]:
+        """Names of what is complex."""
+        return {name for name, kind in self.kinds.items() if kind.is_complex}
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some fields are real and some are complex."""
+        return len({self.kinds[name].is_complex for name in self.fields}) > 1
+
     def equation_of(self, field: str) -> Line:
         """The line that gives the rate of change of a field."""
         return next(line for line in self.lines if field in _changed(line, self.fields))

@@ -17,7 +17,6 @@ from solver.written.obstacles import WORD, Conditions, scalars
 from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
-from solver.written.values import MADE_REAL, is_mixed
 from solver.written.vocabulary import Word, nearest
 from solver.written.worked import PLANS, Worked, derived_units, work_out
 
@@ -140,12 +139,6 @@ class Text:
         )
 
     @property
-    def takes_parts(self) -> bool:
-        """Whether it calls what gives real numbers of complex ones."""
-        sides = (side for line in self.system.lines for side in (line.left, line.right))
-        return any(side.calls(*MADE_REAL, "conj") for side in sides)
-
-    @property
     def penalised(self) -> str:
         """The velocity that `penalise` is called of, as text; empty where it is called of none."""
         return variants.penalised(self)
@@ -253,7 +246,7 @@ class Text:
     @property
     def is_mixed(self) -> bool:
         """Whether some of its fields are real and some are complex; their transforms are those of the text."""
-        return is_mixed(self.system)
+        return self.system.is_mixed
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:

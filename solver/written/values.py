@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from solver.written.elimination import Reduced, named
+from solver.written.formula import unicode
 from solver.written.matrices import Linear
 from solver.written.plan import Plan
+from solver.written.real_parts import is_complex_of_real
 from solver.written.system import System
-from solver.written.tree import Call, Entry, Name, Node, Number, Slot
-
-MADE_REAL = ("abs", "real", "imag")
+from solver.written.tree import Call, Entry, Name, Node, Number, Slot, WrittenError
+from solver.written.vocabulary import MADE_REAL
 
 
 @dataclass(frozen=True)
@@ -31,19 +32,9 @@ class Forms:
     products: Mapping[bool, frozenset[int]]
 
 
-def complex_names(system: System) -> set[str]:
-    """The names of a system whose values are complex."""
-    return {name for name, kind in system.kinds.items() if kind.is_complex}
-
-
-def is_mixed(system: System) -> bool:
-    """Whether some fields are real and some are complex."""
-    return len({system.kinds[name].is_complex for name in system.fields}) > 1
-
-
 def apart(system: System) -> Collection[str]:
     """The complex fields, where there are real ones beside them."""
-    return complex_names(system) if is_mixed(system) else ()
+    return system.complex_names if system.is_mixed else ()
 
 
 def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[str]) -> Forms:
@@ -74,13 +65,51 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
     return Forms(complex_inner, {kind: frozenset(numbers) for kind, numbers in needed.items()})
 
 
+def numbers_of_real(plan: Plan[Any], changes: Mapping[Node, Node], linear: Linear, less: Reduced) -> set[str]:
+    """Names of what must be real, since the modes of real fields are multiplied by it, outside of `MADE_REAL`."""
+    names = less.system.complex_names
+    of_real = [
+        *(plan.without_slots(change) for scalar, change in changes.items() if named(scalar) not in names),
+        *(symbol for (row, _), symbol in linear.between(less.scalars).items() if named(row) not in names),
+    ]
+    inner = map(_names_outside, map(plan.without_slots, plan.inner))
+    return set().union(*map(_names_outside, of_real), *filter(names.isdisjoint, inner))
+
+
+def _names_outside(node: Node) -> set[str]:
+    """The names in a node that do not stand behind `MADE_REAL`."""
+    if isinstance(node, Name | Entry):
+        return {node.name}
+    if isinstance(node, Call) and node.function in MADE_REAL:
+        return set()
+    return set().union(*map(_names_outside, node.children))
+
+
+def refuse_complex_of_real(plan: Plan[Any], system: System) -> None:
+    """Refuse a plan that takes a complex expression of real fields through modes that hold real values alone.
+
+    Raises:
+        WrittenError: the message shows the expression, and says how it is written.
+    """
+    names = system.complex_names
+    if names.issuperset(system.fields):
+        return
+    through = plan.inner if system.is_mixed else (*plan.inner, *plan.products)
+    for node in map(plan.without_slots, through):
+        if is_complex_of_real(node, names):
+            raise WrittenError(
+                f"{unicode(node)} is complex though its fields are real, and an operator or a function takes it whole: "
+                "its real and its imaginary part are needed, each by itself"
+            )
+
+
 def refuse_coupling(linear: Linear, less: Reduced) -> None:
     """Refuse a linear operator between real and complex fields.
 
     Raises:
         WrittenError: the message shows the equation, and says how the term is written.
     """
-    names = complex_names(less.system)
+    names = less.system.complex_names
     for row, column in linear.between(less.scalars):
         if (named(row) in names) is not (named(column) in names):
             place = less.system.equation_of(named(row)).right.place

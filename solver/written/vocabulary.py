@@ -58,6 +58,7 @@ POINTWISE = {
     "max": Word("max(f, g)", 1, 2),
 }
 EXTREMES = ("min", "max")  # over the box, of one argument
+MADE_REAL = ("abs", "real", "imag")  # whatever they are of
 REMARKS = {
     "dt": Word("dt(f), on the left of an equation"),
     "explicit": Word("explicit(term)"),

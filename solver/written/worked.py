@@ -34,7 +34,7 @@ from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert
 from solver.written.tree import Call, Node, Slot, WrittenError
 from solver.written.units import units
-from solver.written.values import apart, refuse_coupling
+from solver.written.values import apart, numbers_of_real, refuse_complex_of_real, refuse_coupling
 from solver.written.vocabulary import EXTREMES, nearest
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ class Worked:
     sizes: Mapping[str, tuple[Part, ...]]
 
     @property
+    def numbers_of_real(self) -> set[str]:
+        """Names of parameters that must be real."""
+        return numbers_of_real(self.plan, self.changes, self.linear, self.less)
+
+    @property
     def plan_to_keep(self) -> str:
         """The plan as a text that a run keeps; empty for one that the library keeps itself."""
         return text_to_keep(self.less)
@@ -110,6 +115,7 @@ def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
     without_divergence(less)  # refuses constraints that it does not know
     refuse_broken_constraints(less)
     plan = PLANS[plan_name](less)
+    refuse_complex_of_real(plan, less.system)
     changes = less.changes(plan.rows)
     densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
     linear, causes = linear_operator(less), causes_of(less)

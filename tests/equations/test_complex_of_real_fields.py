@@ -1,0 +1,104 @@
+"""Real fields in complex expressions: what `real`, `imag` and `abs` make of them, and what is refused."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from solver.equations import Written
+from solver.written import Text, WrittenError
+
+Q = {"q": "u + 1j*v"}
+
+
+def equation(write, grid, fields=("u", "v"), **others):
+    ranks = {name: "wavefunction" if name == "E" else "scalar" for name in fields}
+    of_text = type("OfText", (Written,), {"text": Text(write=write, fields=ranks, **others)})
+    return of_text(grid)
+
+
+def change_and_columns(of, seed=2):
+    """L u + N, and the columns, of random fields."""
+    rng, waves = np.random.default_rng(seed), {}
+    for name, field in of.fields.items():
+        values = rng.normal(size=of.physical_shapes()[name])
+        waves[name] = jnp.asarray(values if field.real else values + 1j * rng.normal(size=values.shape))
+    fields = of.from_physical(waves)
+    linear, nonlinear = of.linear().apply(fields), of.nonlinear(fields, 0.0)
+    return {name: np.asarray(linear[name] + nonlinear[name]) for name in fields}, of.columns(fields)
+
+
+@pytest.mark.parametrize(
+    ("complex_text", "real_text"),
+    [
+        (
+            ["dt(u) = -abs(q)**2*u", "dt(v) = -abs(lap(q))**2"],
+            ["dt(u) = -(u*u + v*v)*u", "dt(v) = -lap(u)**2 - lap(v)**2"],
+        ),
+        (["dt(u) = real(1j*lap(q))", "dt(v) = imag(1j*lap(q))"], ["dt(u) = -lap(v)", "dt(v) = lap(u)"]),
+        (
+            ["dt(u) = real(dx(q*q))", "dt(v) = imag(conj(q)*dx(q))"],
+            ["dt(u) = dx(u*u - v*v)", "dt(v) = u*dx(v) - v*dx(u)"],
+        ),
+        (["dt(u) = real(u/(2 + 1j))", "dt(v) = real(q**3)"], ["dt(u) = 0.4*u", "dt(v) = u**3 - 3*u*v*v"]),
+        (["dt(u) = abs(q)", "dt(v) = imag(exp(1j*u)*v)"], ["dt(u) = sqrt(u*u + v*v)", "dt(v) = sin(u)*v"]),
+        (
+            ["dt(u) = real(mean(q)*helmholtz(q, 2))", "dt(v) = u"],
+            ["dt(u) = mean(u)*helmholtz(u, 2) - mean(v)*helmholtz(v, 2)", "dt(v) = u"],
+        ),
+    ],
+)
+def test_complex_expressions_of_real_fields_are_what_they_are_in_real_ones(make_grid, complex_text, real_text):
+    grid = make_grid((12, 12), devices=1)
+    found, _ = change_and_columns(equation(complex_text, grid, define=Q))
+    expected, _ = change_and_columns(equation(real_text, grid))
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-13 * np.abs(values).max(), err_msg=name)
+
+
+def test_beside_a_wavefunction_too(make_grid):
+    grid = make_grid((16,), devices=1)
+    found, _ = change_and_columns(equation(["dt(u) = -abs(u + 1j*dx(u))**2", "dt(E) = 1j*lap(E)"], grid, ("u", "E")))
+    expected, _ = change_and_columns(equation(["dt(u) = -u*u - dx(u)**2", "dt(E) = 1j*lap(E)"], grid, ("u", "E")))
+    np.testing.assert_allclose(found["u"], expected["u"], atol=1e-13)
+
+
+@pytest.mark.parametrize("energy", ["abs(u + 1j*dx(v))**2/2", "(u + 1j*dx(v))*conj(u + 1j*dx(v))/2"])
+def test_energies_and_columns_hold_both_parts(make_grid, energy):
+    lines, grid = ["dt(u) = lap(u) - v", "dt(v) = lap(v) + u"], make_grid((16,), devices=1)
+    mean = {"c": "abs(u + 1j*dx(v))**2", "largest": "max(abs(u + 1j*dx(v)))"}
+    _, found = change_and_columns(equation(lines, grid, energies={"e": energy}, series=mean))
+    in_reals = {"c": "u*u + dx(v)**2", "largest": "max(sqrt(u*u + dx(v)**2))"}
+    _, expected = change_and_columns(equation(lines, grid, energies={"e": "u*u/2 + dx(v)**2/2"}, series=in_reals))
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-13, err_msg=name)
+
+
+@pytest.mark.parametrize("write", ["dt(u) = real(dx(sin(1j*u)*u))", "dt(u) = abs(lap(sin(1j*u)))"])
+def test_an_operator_on_what_has_no_plain_parts_is_refused(make_grid, write):
+    of = equation(write, make_grid((8,), devices=1), ("u",))
+    with pytest.raises(WrittenError, match=r"is complex though its fields are real.*its real and its imaginary part"):
+        of.check()
+
+
+@pytest.mark.parametrize(
+    ("write", "fields"),
+    [
+        ("dt(u) = a*lap(u) - abs(u)*u", ("u",)),
+        ("dt(u) = lap(u) - a*abs(u)*u", ("u",)),
+        ("dt(u) = real(dx(a*u*u))", ("u",)),
+        (["dt(u) = a*lap(u)", "dt(E) = 1j*lap(E)"], ("u", "E")),
+        (["dt(u) = lap(u) - a*u*abs(E)**2", "dt(E) = 1j*lap(E)"], ("u", "E")),
+    ],
+)
+def test_complex_parameters_that_real_fields_hold_as_they_are_are_refused(make_grid, write, fields):
+    ranks = {name: "wavefunction" if name == "E" else "scalar" for name in fields}
+    of_text = type("OfText", (Written,), {"text": Text(write=write, fields=ranks)})
+    assert of_text(make_grid((8,), devices=1), a=0.5).a == 0.5
+    with pytest.raises(ValueError, match=r"a 0.1j: a finite number is needed, which is not complex"):
+        of_text(make_grid((8,), devices=1), a=0.1j)
+
+
+def test_complex_fields_beside_real_ones_may_hold_complex_parameters(make_grid):
+    write = ["dt(u) = -abs(a*u)*u", "dt(E) = a*lap(E)"]
+    of_text = type("OfText", (Written,), {"text": Text(write=write, fields={"u": "scalar", "E": "wavefunction"})})
+    assert of_text(make_grid((8,), devices=1), a=1 + 1j).a == 1 + 1j
