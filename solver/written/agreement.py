@@ -23,7 +23,7 @@ from solver.written.tree import Node, Power, Product, Sum
 
 SAMPLES, SEED = 40, 11
 MOST_FACTORS = 7
-AGREED = 1e-8  # of the largest value
+AGREED = 1e-8  # of the largest values
 PAIRS = ((0b011, 0b100), (0b101, 0b010), (0b110, 0b001))  # two modes that are multiplied, and the third one
 CANCELS = 1e-9  # of the size of what cancels
 BROKEN = 1e-12  # of the same: terms that keep a constraint leave 3e-16
@@ -37,8 +37,8 @@ def agrees(less: Reduced, plan: Plan[Row]) -> bool:
         for bits, at in ((max(samples.modes), samples.at.changes), (0, matrices(less, samples.modes[0]).changes)):
             texts = of_text.stacked(less.rest.values(), bits)
             plans = of_plan.stacked([plan.rows[row] for row in less.rest], bits)
-            size = max(np.abs(texts).max(), np.abs(plans).max(), 1e-300)
-            if np.abs(multiplied(at, texts - plans)).max() > AGREED * size * max(1.0, np.abs(at).max()):
+            sizes = np.maximum(np.abs(texts), np.abs(plans)).max(axis=0)  # of each row: one may be far smaller
+            if np.any(np.abs(multiplied(at, texts - plans)) > AGREED * np.abs(at).max(axis=0) @ sizes):
                 return False
     return True
 

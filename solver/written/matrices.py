@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from solver.written.symbols import Modes, RandomModes, applied, key_of, modes_of
 from solver.written.tree import Node, Number, WrittenError
 
 PINV = 1e-9  # singular values below this share of the largest count as zero
-EQUAL = 1e-9  # of the size of what is compared
+EQUAL = 1e-9  # of the size of the terms that cancel
+ROUNDED = 1e-13  # of the size of the terms beside them
 
 
 @dataclass(frozen=True)
@@ -102,30 +104,45 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
     at, fields = matrices(less, modes), set(less.system.fields)
     before = linear_part(less.without_mass(less.linear_rows() if rows is None else rows), fields).symbols
     own = {(s, s): before[s, s] for s in scalars if (s, s) in before}
-    if not _is_zero(at.constraints @ matrix(own, scalars, scalars, modes) @ at.projector):
-        own = {}
+    of_own = matrix(own, scalars, scalars, modes)
+    if not _is_zero(at.constraints @ of_own @ at.projector, _along_rows(at.constraints, of_own)):
+        own, of_own = {}, np.zeros_like(of_own)
     others = {
         s: plus(applied(before[s, r], r) for r in scalars if (s, r) in before and (s, r) not in own) for s in scalars
     }
     mixed = linear_part(less.projected(others), fields).symbols
     mixed = {key: symbol for key, symbol in mixed.items() if not vanishes(symbol, modes)}
     symbols = {key: plus((own.get(key, ZERO), mixed.get(key, ZERO))) for key in dict.fromkeys([*own, *mixed])}
-    whole = matrix(symbols, scalars, scalars, modes) @ at.projector
-    if not _is_zero(at.constraints @ whole):
+    of_mixed, of_all = matrix(mixed, scalars, scalars, modes), matrix(symbols, scalars, scalars, modes)
+    if not _is_zero(at.constraints @ of_all @ at.projector, _along_rows(at.constraints, of_all)):
         raise WrittenError("the linear terms break a constraint, and no unknown keeps it: a multiplier is needed")
-    if _is_zero(whole - matrix(own, scalars, scalars, modes) @ at.projector):
+    if _is_zero(of_mixed @ at.projector, _along_rows(of_mixed)):
         return Linear(own, "nothing")
-    by_field = _same_for_components(less, symbols, whole, at.projector, modes)
+    by_field = _same_for_components(less, symbols, of_all, at.projector, modes)
     return Linear(by_field, "fields") if by_field else Linear(symbols, "components")
 
 
-def _is_zero(values: np.ndarray) -> bool:
-    """Whether matrices of numbers of order one are rounding alone."""
-    return bool(np.all(np.abs(values) < EQUAL))
+def _along_rows(*factors: np.ndarray) -> np.ndarray:
+    """How large the terms of each row of a product of matrices are, at most, `(1, row, 1)`.
+
+    Not mode by mode: entries that are zero at one mode are rounding there themselves.
+    """
+    return np.asarray(reduce(np.matmul, map(np.abs, factors)).sum(axis=-1, keepdims=True).max(axis=0, keepdims=True))
+
+
+def _is_zero(values: np.ndarray, size: np.ndarray | float, beside: np.ndarray | float = 0.0) -> bool:
+    """Whether matrices are rounding alone.
+
+    Args:
+        values: `(mode, row, column)`.
+        size: of the terms that cancel in them.
+        beside: of terms that do not enter them but for rounding.
+    """
+    return bool(np.all(np.abs(values) <= EQUAL * size + ROUNDED * beside))
 
 
 def _same_for_components(
-    less: Reduced, symbols: Symbols, whole: np.ndarray, projector: np.ndarray, modes: RandomModes
+    less: Reduced, symbols: Symbols, of_all: np.ndarray, projector: np.ndarray, modes: RandomModes
 ) -> dict[tuple[str, str], Node]:
     """Symbols between fields that act on each component in the same way; none where there is no such form.
 
@@ -142,9 +159,11 @@ def _same_for_components(
             trace = plus(symbols.get(pair, ZERO) for pair in zip(rows, columns, strict=True))
             for symbol in (symbols.get((rows[0], columns[0]), ZERO), times(Number(1 / (count - 1)), trace)):
                 alike = dict.fromkeys(zip(rows, columns, strict=True), symbol)
-                left = whole - matrix(alike, less.scalars, less.scalars, modes) @ projector
-                at = [list(map(less.scalars.index, side)) for side in (rows, columns)]
-                if _is_zero(left[:, at[0]][:, :, at[1]]):
+                of_alike = matrix(alike, less.scalars, less.scalars, modes)
+                at, to = (list(map(less.scalars.index, side)) for side in (rows, columns))
+                left = ((of_all - of_alike) @ projector)[:, at][:, :, to]
+                size = _along_rows(of_all[:, at][:, :, to]) + _along_rows(of_alike[:, at])
+                if _is_zero(left, size, _along_rows(of_all[:, at])):
                     found[f, g] = symbol
                     break
             else:
@@ -173,4 +192,5 @@ def _is_divergence(of_row: Mapping[Node, Node], less: Reduced) -> bool:
         return False
     modes = random_modes(less.dimensions)
     symbols = np.array([modes.values(of_row[scalar]) for scalar in less.scalars if scalar in of_row])
-    return _is_zero(symbols * modes.slopes[0] - symbols[0] * modes.slopes)  # as i k is
+    size = float(np.max(np.abs(symbols * modes.slopes[0]) + np.abs(symbols[0] * modes.slopes)))
+    return _is_zero(symbols * modes.slopes[0] - symbols[0] * modes.slopes, size)  # as i k is

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solver.written import WrittenError, read_system
+from solver.written import Text, WrittenError, read_system
 from solver.written.elimination import reduced
 from solver.written.matrices import linear_operator, matrices, matrix
 from solver.written.symbols import random_modes
@@ -52,3 +52,38 @@ def test_the_plainest_form_is_the_projected_text(name):
 def test_a_constraint_without_a_multiplier_is_refused():
     with pytest.raises(WrittenError, match="break a constraint"):
         linear_operator(reduced(read_system(["dt(u) = ez*u.x", "div(u) = 0"], {"u": "vector"}), 3))
+
+
+def worked(write, fields, dimensions, **others):
+    return Text(write=write, fields=fields, **others).in_dimensions(dimensions, aliases=False)
+
+
+@pytest.mark.parametrize("number", ["1e-12", "1e12"])
+@pytest.mark.parametrize(
+    ("write", "fields", "unknowns", "dimensions"),
+    [
+        (["dt(u) = {c}*v", "dt(v) = -{c}*u"], {"u": "scalar", "v": "scalar"}, {}, 1),
+        (["dt(u) = 3*lap(u) + {c}*v", "dt(v) = lap(v)"], {"u": "scalar", "v": "scalar"}, {}, 1),
+        (["dt(u) = -grad(p) - {c}*cross(ez, u)", "div(u) = 0"], {"u": "vector"}, {"p": "scalar"}, 3),
+        (["dt(u) = {c}*lap(u) - grad(p)", "div(u) = 0"], {"u": "vector"}, {"p": "scalar"}, 2),
+        (
+            ["dt(E) = {c}*curl(B)", "dt(B) = -curl(E)", "div(E) = 0", "div(B) = 0"],
+            {"E": "vector", "B": "vector"},
+            {},
+            3,
+        ),
+    ],
+    ids=["oscillation", "weak beside strong", "rotation", "viscosity", "Maxwell"],
+)
+def test_the_linear_part_is_the_same_whatever_its_units(number, write, fields, unknowns, dimensions):
+    plain = worked([line.format(c="1") for line in write], fields, dimensions, unknowns=unknowns)
+    other = worked([line.format(c=number) for line in write], fields, dimensions, unknowns=unknowns)
+    assert other.linear.couples == plain.linear.couples
+    assert other.linear.symbols.keys() == plain.linear.symbols.keys()
+    assert other.plan.transforms == plain.plan.transforms
+
+
+def test_a_plan_gives_products_that_are_small_beside_those_of_another_equation():
+    write = ["dt(u) = 1e-10*u*dx(u)", "dt(v) = 1e10*u*dx(v) - 1e10*v*dx(u)"]
+    rows = worked(write, {"u": "scalar", "v": "scalar"}, 1).plan.rows
+    assert rows[0, ()].slots
