@@ -269,7 +269,7 @@ class _Balance:
     """Asks whether linear changes of the fields change a quadratic form.
 
     With i k as a real D the fields of a mode and its opposite are independent, so that the form changes unless
-    S(D) + S(−D)ᴴ vanishes, S the form with the change in one place.
+    S(D) + S(−D)ᴴ vanishes, S the form with the change in one place. What is conjugated is so at −D, its numbers too.
     """
 
     def __init__(self, squares: Sequence[Square], less: Reduced) -> None:
@@ -281,8 +281,10 @@ class _Balance:
             for square in squares:
                 number = at.values(square.number)[:, None, None]
                 for left, right in ((square.left, square.right), (square.right, square.left)):
-                    form = form + number * _row(left, less, other)[:, :, None] * _row(right, less, at)[:, None, :]
-            whole = np.swapaxes(matrices(less, other).projector, 1, 2) @ form
+                    form = (
+                        form + number * _row(left, less, other).conj()[:, :, None] * _row(right, less, at)[:, None, :]
+                    )
+            whole = np.swapaxes(matrices(less, other).projector, 1, 2).conj() @ form
             self.sides.append((at, whole, matrices(less, at).projector))
 
     def change(self, projected: Linear, plain: Linear) -> Linear | None:

@@ -88,6 +88,23 @@ def test_buoyancy_gives_what_the_stratification_takes(make_grid):
     assert abs(flux) > 1e-4
 
 
+@pytest.mark.parametrize("form", ["1j*A*conj(dx(A))", "-1j*conj(A)*dx(A)"])
+def test_the_momentum_of_a_wave_decays_as_its_mass_does(make_grid, form):
+    """Of one plane wave, exp(i n x), it is n times the mass; the damping is a cause with a name."""
+    Wave = sw.write(
+        "dt(A) = 1j*lap(A) - cause(loss, 0.3*A) - 1j*abs(A)**2*A",
+        {"A": "wavefunction"},
+        energies={"mass": "abs(A)**2", "momentum": form},
+    )
+    grid = make_grid((16,), devices=1, real=False)
+    wave = jnp.exp(2j * grid.coordinates()[0])[None]
+    errors, state = missing(Wave(grid), IFRK4(), wave, 0.01, end=0.5)
+    assert max(map(abs, errors.values())) < 1e-8
+    changes = {name: float(state.budget[f"{name}_from_loss"]) for name in ("mass", "momentum")}
+    assert changes["mass"] == pytest.approx(np.exp(-0.3) - 1, rel=1e-7)
+    assert changes["momentum"] == pytest.approx(2 * changes["mass"], rel=1e-10)
+
+
 def test_aliased_products_show_in_the_budget(make_grid):
     """Two-thirds conserves energy in its products; without dealiasing they make and lose it."""
     open_by = {}
