@@ -183,7 +183,7 @@ class Statistics(Output):
         records = {}
         for name, source in self.sources.items():
             key, sums = _sums_of(name, carried)
-            records[key] = _add_records(sums, records_of(source, equation, state.field), weight, total)
+            records[key] = _add_records(sums, records_of(source, equation, state.field, state.t), weight, total)
         return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
 
     def _add(self, equation: Reporting, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
