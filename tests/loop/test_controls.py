@@ -219,6 +219,28 @@ def test_a_bound_that_is_hit_is_no_shorter_run(noise):
     assert np.isnan(jax.grad(of)(0.02))
 
 
+@pytest.mark.parametrize("control", [sw.FixedStep(0.1), sw.KeepCFL(0.4), sw.MeetTolerance(1e-3)], ids=str)
+def test_an_end_before_the_state_is_refused(noise, control, tmp_path):
+    """Under tracing fields are not a number; the time at which a state stands is no earlier one."""
+    flow, stepper, state = start(noise, IFRK3())
+    state = state.replace(t=np.float64(1.0))
+    message = r"^end=0.5: the state stands at t = 1; this time or a later one is needed$"
+    outputs = [sw.outputs.Series(every_time=0.1)]
+    for call in (
+        lambda: sw.integrate(flow, stepper, state, control=control, end=0.5, max_steps=4),
+        lambda: list(sw.evolve(flow, stepper, state, control=control, end=0.5)),
+        lambda: sw.run(flow, stepper, state, control=control, end=0.5, directory=tmp_path / "run", outputs=outputs),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert not (tmp_path / "run").exists()
+    to = jax.jit(
+        lambda end: sw.integrate(flow, stepper, state, control=control, end=end, max_steps=4).field["velocity"]
+    )
+    assert np.isnan(to(0.5)).all()
+    np.testing.assert_array_equal(to(1.0), state.field["velocity"])
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
