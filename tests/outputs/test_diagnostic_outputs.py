@@ -17,6 +17,7 @@ from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import SplitEquation
 from solver.equations.reporting import HasParts, HasVirial
+from solver.loop.energy import energy_of_all
 from solver.outputs.records import Records, _at_time, _values
 
 REGISTRY = Registry()
@@ -348,3 +349,16 @@ def test_transfers_are_those_at_the_time_of_their_row(make_grid, tmp_path):
             np.testing.assert_allclose(file[column][0], 3 * output.values(flow, state.field)[column], rtol=1e-12)
             if output is outputs[0]:
                 np.testing.assert_allclose(records[column]["mean"], file[column][0], rtol=1e-12)
+
+
+def test_both_halves_of_a_symmetric_tensor_count(make_grid):
+    """Of a stress off the diagonal that is short and one on it that is long: ⟨|τ|²⟩ has the short one twice."""
+    flow = sw.equations.OldroydB(make_grid((12, 12), devices=2))
+    stress = sw.sample(lambda x, y: (jnp.cos(x), jnp.cos(3 * x), 0 * x), flow.grid)
+    fields = jax.jit(flow.from_physical)({"velocity": jnp.zeros((2, 12, 12)), "stress": stress})
+    values = lambda output: _values(output, flow, fields, 0.0)  # noqa: E731
+    assert [name.rpartition("_")[2] for name in flow.component_names("stress")] == ["xx", "xy", "yy"]
+    assert float(values(sw.outputs.PlaneSpectra())["stress"].sum()) == pytest.approx(0.5 * 1.5)
+    assert float(values(sw.outputs.Correlations())["stress_variance"]) == pytest.approx(1.5)
+    assert float(values(sw.outputs.DomainLength())["stress_length"]) == pytest.approx(2 * np.pi * 3 / (1 + 2 * 3))
+    assert float(energy_of_all(flow, fields)) == pytest.approx(0.5 * 1.5)
