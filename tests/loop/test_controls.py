@@ -200,6 +200,23 @@ def test_gradients_through_chosen_steps(noise, control):
     assert slope == pytest.approx(float(tangent), rel=1e-10)
 
 
+@pytest.mark.slow
+def test_derivatives_from_rest_under_a_cfl_number(make_grid):
+    """In both modes and twice, although the rate of the first step is 0; the force alone moves the flow."""
+    grid = make_grid((8, 8), devices=1)
+
+    def of(amplitude):
+        flow = NavierStokes(grid, 0.05, forcing=sw.forcing.Kolmogorov(amplitude=amplitude, wavenumber=1))
+        state = sw.initial_state(flow, IFRK3(), jnp.zeros((2, 8, 8)))
+        after = sw.integrate(flow, IFRK3(), state, cfl=0.4, end=0.2, max_steps=4, checkpoint="none")
+        return sw.diagnostics.mean_square(after.field["velocity"], grid)
+
+    slope, h = float(jax.grad(of)(1.0)), 1e-4
+    assert slope == pytest.approx(float(of(1 + h) - of(1 - h)) / (2 * h), rel=1e-6)
+    assert slope == pytest.approx(float(jax.jvp(of, (1.0,), (1.0,))[1]), rel=1e-10)
+    assert float(jax.grad(jax.grad(of))(1.0)) == pytest.approx(2 * float(of(1.0)), rel=1e-6)  # it is a square of it
+
+
 def test_members_choose_steps_of_their_own(noise):
     _, _, state = start(noise, IFRK3())
     of = lambda number: energy(noise, state, sw.KeepCFL(number), 0.02, end=END)  # noqa: E731
