@@ -241,7 +241,7 @@ class MeetTolerance(StepControl):
     """Steps whose relative error, by an embedded method of order q, is at most the tolerance.
 
     A step with a larger error is taken again. The next is 0.9 (tolerance/error)^(1/(q+1)) times as long, at least 0.2
-    and at most 2.
+    and at most 2; after a step that was shortened to meet a time, at least as long as that one should have been.
 
     Args:
         tolerance: the largest relative error of a step.
@@ -286,8 +286,8 @@ class MeetTolerance(StepControl):
         accepted = ratio <= 1  # not a number is not accepted
         factor = jnp.where(ratio > 0, ratio, 1e-30) ** (-1 / (attempt.error_order + 1))
         following = dt * jnp.where(jnp.isfinite(ratio), jnp.clip(SAFETY * factor, LEAST, MOST), LEAST)
-        # a step shortened to meet a time says nothing against the longer one
-        as_before = jnp.maximum(following, jnp.minimum(attempt.proposed, MOST * dt))
+        # a step shortened to meet a time says nothing against the longer one, which is refused if it is too long
+        as_before = jnp.maximum(following, attempt.full)
         return accepted, {"next": jnp.where(accepted & attempt.shortened, as_before, following)}
 
     def time_keys(self) -> dict[str, Any]:
