@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import jax
 from jax.sharding import AbstractMesh, AxisType, Mesh
@@ -14,10 +15,12 @@ from solver.equations.field import fields_of
 from solver.fft import Method
 from solver.grid import Layout
 from solver.mesh import device_groups, device_mesh, mesh_axes
+from solver.outputs.at_points import Selection
 
 
 def preferred_device_count(config: Config, cores: int, processes: int = 1) -> int:
-    """Devices per process, at most one per core, that can split the grid; 1 if none. Even shares are preferred.
+    """Devices per process, at most one per core, that can split the grid, and those of outputs with fewer points; 1 if
+    none. Even shares are preferred.
 
     With `devices.groups` as many as the groups need, whatever the number of cores.
 
@@ -73,9 +76,23 @@ def check_processes_of_groups(config: Config, each: int, processes: int) -> None
 
 
 def check_device_count(config: Config, devices: int) -> None:
-    """Raises ConfigError where the grid cannot be split over so many devices; the message names what can."""
+    """Raises ConfigError where the grid, or that of an output with fewer points, cannot be split over so many devices
+    that step; the message names what can."""
     with _key_in_front("grid.shape"):
         method_of(config).check(layout_of(config, devices), abstract_mesh(config, devices))
+    _check_coarser(config, devices)
+
+
+def _check_coarser(config: Config, devices: int) -> None:
+    """Raises ConfigError where these devices cannot split the grid of an output that they carry out."""
+    if config.devices.groups is not None:  # others carry outputs out, of a number that is known from the start
+        return
+    layout = layout_of(config, devices)
+    for name, output in config.outputs.items():
+        selection = getattr(output.make(), "selection", None)
+        if isinstance(selection, Selection) and selection.coarsen > 1:
+            with _key_in_front(f"output.{name}.coarsen = {selection.coarsen}"):
+                replace(layout, shape=tuple(n // selection.coarsen for n in layout.points), dealias="none")
 
 
 def devices_that_step(config: Config, available: int) -> int:
@@ -211,6 +228,7 @@ def smallest_count(config: Config) -> int:
 def _fits(config: Config, devices: int) -> bool:
     try:
         layout_of(config, devices)
+        _check_coarser(config, devices)
     except ValueError:
         return False
     return True

@@ -15,8 +15,8 @@ from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, in_group_of, is_first, processes_of, start_log
 from solver.config import STALL_SECONDS, read_toml
 from solver.equations.reporting import Reporting
-from solver.io import RunDirectory, RunLock
-from solver.loop import StepControl, step_control
+from solver.io import RunDirectory, RunLock, list_checkpoints
+from solver.loop import StepControl, check_end, step_control
 from solver.outputs.base import Output
 from solver.simulation import (
     Limits,
@@ -100,8 +100,9 @@ def run(
         StoppedEarly: by a signal, the file or the clock; a checkpoint was written.
         DiskError: a file could not be written; everything finished before is whole. In a job of several processes
             the others wait for this one until `stall_limit` ends them: let a script end on an error.
-        ValueError: an output that cannot be written for this equation, an end that is not finite, not exactly one
-            of `control`, `step`, `cfl` and `tolerance`, a state made by hand; nothing in the directory is changed.
+        ValueError: an output that cannot be written for this equation, an end that is not finite or lies before the
+            state's time, not exactly one of `control`, `step`, `cfl` and `tolerance`, a state made by hand; nothing in
+            the directory is changed.
     """
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     simulation = Simulation(
@@ -146,6 +147,8 @@ def prepared(simulation: Simulation, state: State, resume: bool) -> Simulation:
             free = "the end, the limits and the outputs"
             refuse_other_physics(directory, read_toml(directory.run_file), table, free=free)
             refuse_earlier_end(directory, simulation.end)
+        if not list_checkpoints(directory.checkpoints):  # so that the run begins with this state
+            check_end(simulation.end, simulation.control, state.t)
     return dataclasses.replace(simulation, run_file=tomli_w.dumps(table))
 
 

@@ -21,7 +21,7 @@ def longest_separation(grid: Grid) -> int:
 
 
 def separations(grid: Grid) -> np.ndarray:
-    """Separations 1, 2, 4, … of the coarsest spacing within half of the shortest side."""
+    """Separations 1, 2, 4, … of the coarsest spacing within half of the shortest side; 1 where that is further, too."""
     return 2 ** np.arange(max(longest_separation(grid), 1).bit_length())
 
 

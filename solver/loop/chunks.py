@@ -73,8 +73,8 @@ def evolve(
 
     Raises:
         ValueError: not exactly one of `control`, `step`, `cfl` and `tolerance`, one that is not positive, or `max_step`
-            beside `step`; a state of another grid, equation or stepper; an own equation or forcing whose N no real
-            field has.
+            beside `step`; an end before the state's time; a state of another grid, equation or stepper; an own equation
+            or forcing whose N no real field has.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
     """
@@ -153,7 +153,7 @@ def course(
     control.check(stepper)
     control.check_rate(equation)
     control.check_step(stepper, equation)
-    check_end(end, control)
+    check_end(end, control, state.t)
     check_first_change(equation, state)
     for pause in pauses:
         if not pause.suits(control.size):

@@ -225,7 +225,9 @@ class KeepCFL(StepControl):
     def propose(self, memory: Numbers, rate: Array | None) -> Array:
         assert rate is not None
         longest = memory["longest"]
-        dt = jnp.minimum(jnp.asarray(self.number, longest.dtype) / rate.astype(longest.dtype), self.max_step)
+        rests = rate == 0  # where the derivative of number/rate would be none
+        by_rate = jnp.asarray(self.number, longest.dtype) / jnp.where(rests, 1, rate).astype(longest.dtype)
+        dt = jnp.minimum(jnp.where(rests, jnp.inf, by_rate), self.max_step)
         return jnp.minimum(dt, longest)
 
     def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:
@@ -239,7 +241,7 @@ class MeetTolerance(StepControl):
     """Steps whose relative error, by an embedded method of order q, is at most the tolerance.
 
     A step with a larger error is taken again. The next is 0.9 (tolerance/error)^(1/(q+1)) times as long, at least 0.2
-    and at most 2.
+    and at most 2; after a step that was shortened to meet a time, at least as long as that one should have been.
 
     Args:
         tolerance: the largest relative error of a step.
@@ -284,8 +286,8 @@ class MeetTolerance(StepControl):
         accepted = ratio <= 1  # not a number is not accepted
         factor = jnp.where(ratio > 0, ratio, 1e-30) ** (-1 / (attempt.error_order + 1))
         following = dt * jnp.where(jnp.isfinite(ratio), jnp.clip(SAFETY * factor, LEAST, MOST), LEAST)
-        # a step shortened to meet a time says nothing against the longer one
-        as_before = jnp.maximum(following, jnp.minimum(attempt.proposed, MOST * dt))
+        # a step shortened to meet a time says nothing against the longer one, which is refused if it is too long
+        as_before = jnp.maximum(following, attempt.full)
         return accepted, {"next": jnp.where(accepted & attempt.shortened, as_before, following)}
 
     def time_keys(self) -> dict[str, Any]:

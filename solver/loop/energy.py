@@ -19,5 +19,6 @@ def energy_of_all(equation: PeriodicSystem, fields: Fields) -> Array:
     if isinstance(equation, SplitEquation):  # which keeps values at the points
         points = math.prod(equation.grid.physical_shape)
         return sum((0.5 * jnp.sum(jnp.abs(f) ** 2) / points for f in fields.values()), jnp.zeros(()))
-    squares = (0.5 * mean_square(f, equation.grid_of(name)) for name, f in fields_alone(fields).items())
+    counted = {name: equation.counted(name, f, 0.5) for name, f in fields_alone(fields).items()}
+    squares = (0.5 * mean_square(f, equation.grid_of(name)) for name, f in counted.items())
     return sum(squares, jnp.zeros(()))

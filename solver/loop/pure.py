@@ -21,6 +21,7 @@ from solver.equations.budget import rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
 from solver.loop.controls import StepControl, need_positive
+from solver.loop.schedule import TOLERANCE
 from solver.loop.short_words import check_end, step_control
 from solver.loop.steps import begin_control, controlled_step
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
@@ -70,13 +71,13 @@ def integrate(
     Returns:
         The state at t + steps · step, or at `end`. Its energy budget begins anew there, since nothing reads it on the
         way: `evolve` goes on from it. Nothing is checked for being finite: that would need the values. Under `jit` and
-        other transformations, where nothing can be raised, fields that `max_steps` attempts did not bring to `end` are
-        not a number, and so are their derivatives.
+        other transformations, where nothing can be raised, fields that `max_steps` attempts did not bring to `end`, or
+        that stood beyond it, are not a number, and so are their derivatives.
 
     Raises:
         ValueError: neither `steps` nor both of `end` and `max_steps`, or all; a number of steps that is not a whole
-            number, zero or more; a step that is not positive; a state of another grid, equation or stepper; another
-            `checkpoint`.
+            number, zero or more; a step that is not positive; an end before the state's time; a state of another grid,
+            equation or stepper; another `checkpoint`.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
         RuntimeError: `max_steps` attempts did not reach `end`.
     """
@@ -119,7 +120,7 @@ def _to_end(
     control.check_step(stepper, equation)
     check_state(equation, state)
     check_history(equation, stepper, state.history)
-    check_end(end, control)
+    check_end(end, control, state.t)
     state = begin_control(equation, control, state)
     moved, is_there = _controlled(equation, stepper, control, device_state(state), as_pair(end), count, checkpoint)
     if traced((moved, is_there)):
@@ -215,15 +216,17 @@ def _with_rates(state: State) -> Fields:
 def _integrate_controlled(
     equation: Any, stepper: Any, control: Any, state: State, end: Pair, attempts: int, checkpoint: str
 ) -> tuple[State, Array]:
-    """The state after so many attempts at a step or at the end, and whether it stands there."""
+    """The state after so many attempts at a step or at the end, and whether they led there from an earlier time."""
     end, equation = jax.tree.map(jnp.asarray, end), equation.prepared()
+    begun = jax.tree.map(jnp.asarray, state.t)
+    is_later = apart(end, begun) >= -TOLERANCE * jnp.abs(begun[0])
 
     def attempt(state: State, _: Any) -> State:
         take = lambda state: controlled_step(equation, stepper, control, state, end, ())[0]  # noqa: E731
         return jax.lax.cond(apart(end, state.t) > 0, take, lambda state: state, state)
 
     state = repeat(attempt, jax.tree.map(jnp.asarray, state.replace(field=_with_rates(state))), 0, attempts, checkpoint)
-    return state.replace(field=without_budget(state.field)), apart(end, state.t) <= 0
+    return state.replace(field=without_budget(state.field)), is_later & (apart(end, state.t) <= 0)
 
 
 def _rollout(equation: Any, stepper: Any, state: State, step: Any, steps: int, every: int, checkpoint: str) -> Fields:

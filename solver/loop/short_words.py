@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from solver.loop.controls import FixedStep, KeepCFL, MeetTolerance, StepControl, is_known
+from solver.loop.schedule import TOLERANCE
 
 MOST_STEPS = 1e15  # more cannot be counted in double precision
 
@@ -44,8 +45,9 @@ def step_control(
     return KeepCFL(cfl, max_step) if cfl is not None else MeetTolerance(tolerance, max_step)
 
 
-def check_end(end: Any, control: StepControl) -> None:
-    """Refuse a time to stop at that is not finite, or that no number of such steps can reach; traced ones pass.
+def check_end(end: Any, control: StepControl, begun: Any = None) -> None:
+    """Refuse a time to stop at that is not finite, that no number of such steps can reach, or that lies before the time
+    at which the steps begin, if it is given; traced ones pass.
 
     Raises:
         ValueError: the message says what is needed.
@@ -56,3 +58,5 @@ def check_end(end: Any, control: StepControl) -> None:
         raise ValueError(f"end={end}: a finite time is needed")
     if is_known(control.size) and abs(end) > MOST_STEPS * control.size:
         raise ValueError(f"step={control.size}: too small to reach end={end} in {MOST_STEPS:.0e} steps")
+    if is_known(begun) and begun - end > TOLERANCE * abs(begun):
+        raise ValueError(f"end={end}: the state stands at t = {float(begun):.6g}; this time or a later one is needed")

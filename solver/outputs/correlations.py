@@ -57,7 +57,8 @@ class Correlations(Records):
             if across is not None:
                 columns[f"{prefix}transverse"] = across
         for name in self._others(equation):
-            both = jnp.mean(diagnostics.correlations(hats[name], equation.grid_of(name)), axis=0).sum(axis=0)
+            u_hat = equation.counted(name, hats[name], 0.5)
+            both = jnp.mean(diagnostics.correlations(u_hat, equation.grid_of(name)), axis=0).sum(axis=0)
             columns |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
         return columns
 

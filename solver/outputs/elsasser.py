@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
+import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_flux, shell_spectrum, shell_wavenumbers
@@ -48,8 +49,11 @@ class Elsasser(Records):
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+        return self.values_at(equation, fields, 0.0)
+
+    def values_at(self, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
         assert isinstance(equation, Equation)  # checked in `layout`
-        nonlinear, columns = equation.nonlinear(fields, np.zeros((), equation.grid.dtype)), {}
+        nonlinear, columns = equation.nonlinear(fields, jnp.asarray(t, equation.grid.dtype)), {}
         for name, sign in SIGNS.items():
             z = fields["velocity"] + sign * fields["magnetic_field"]
             conjugate = {"velocity": 0.5 * z, "magnetic_field": 0.5 * sign * z}

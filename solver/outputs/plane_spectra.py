@@ -20,8 +20,8 @@ from solver.outputs.vectors import AXES
 class PlaneSpectra(Records):
     """E(k_∥, k_⊥) of every field: ½ Σ |û|² over the modes with this |k_∥| and k_⊥ in a shell around this value.
 
-    The sum of all entries is ½⟨|u|²⟩. Costs one all-reduce of each spectrum, and a transform only of a wavefunction
-    that is held at the points.
+    The sum of all entries is ½⟨|u|²⟩, with both halves of a symmetric tensor. Costs one all-reduce of each spectrum,
+    and a transform only of a wavefunction that is held at the points.
 
     Args:
         direction: direction of k_∥, such as that of gravity, rotation or a mean magnetic field; the last axis if None.
@@ -47,7 +47,7 @@ class PlaneSpectra(Records):
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         axis = self._axis(equation)
         return {
-            name: plane_spectrum(u_hat, equation.grid_of(name), axis)
+            name: plane_spectrum(equation.counted(name, u_hat, 0.5), equation.grid_of(name), axis)
             for name, u_hat in equation.coefficients(fields).items()
         }
 

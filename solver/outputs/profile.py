@@ -20,9 +20,9 @@ from solver.outputs.vectors import AXES, density_of, require_density
 class Profile(Records):
     """Mean of the density |ψ|² in shells around its largest value, and the position of that value.
 
-    Distances are to the nearest periodic image. Shells are as thick as the coarsest spacing; the first one is a single
-    point. `diagnostics.fit_soliton` fits the profile of a soliton to a row. Costs all-reduces of the shells, and a
-    transform unless the wavefunction is held at the points.
+    Distances are to the nearest periodic image. Shells are as thick as the coarsest spacing; the first one holds the
+    points within half of it: one, where spacings are equal. `diagnostics.fit_soliton` fits the profile of a soliton to
+    a row. Costs all-reduces of the shells, and a transform unless the wavefunction is held at the points.
 
     Source: Schive, Chiueh & Broadhurst, Nature Phys. 10 (2014) 496.
     """

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.cluster import is_first
@@ -22,15 +24,21 @@ from solver.outputs.base import Output, Run
 from solver.pictures import Recorded, View, records_figure, save
 from solver.steppers.state import State
 
-_values = compiled(lambda output, equation, fields: output.values(equation, fields), static_argnums=0)
+
+def _at_time(output: Records, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+    return output.values_at(equation, fields, jnp.asarray(t, equation.grid.dtype))
+
+
+_values = compiled(_at_time, static_argnums=0)
 
 
 @dataclass(frozen=True)
 class Records(Output):
     """Arrays of fixed shape against time, in NAME.h5. Subclass it for a diagnostic of your own.
 
-    A subclass gives `name`, `layout` and `values`. Rows are written to a journal beside the file. The file is brought
-    up to date at every checkpoint, and when the journal has grown to a quarter of it.
+    A subclass gives `name`, `layout` and `values`; also `values_at` where its columns depend on t itself. Rows are
+    written to a journal beside the file. The file is brought up to date at every checkpoint, and when the journal has
+    grown to a quarter of it.
     """
 
     @abstractmethod
@@ -44,6 +52,10 @@ class Records(Output):
     @abstractmethod
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         """The columns' arrays, the same on every device; a pure function that is traced under `jit`."""
+
+    def values_at(self, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+        """What is recorded of the fields at time t: by default `values`, which knows no time."""
+        return self.values(equation, fields)
 
     def check(self, equation: Reporting) -> None:
         try:
@@ -59,7 +71,7 @@ class Records(Output):
                 f"output {self.name}: a column of {equation.name} would be called {taken[0]!r}, as an axis of the file "
                 f"is; another name than {axes} is needed"
             )
-        shapes = jax.eval_shape(lambda fields: self.values(equation, fields), equation.field_shapes())
+        shapes = jax.eval_shape(lambda fields: _at_time(self, equation, fields, 0.0), equation.field_shapes())
         if shapes.keys() != layout.columns.keys():
             raise ValueError(
                 f"output {self.name}: values() gives {', '.join(shapes)}; {', '.join(layout.columns)} are needed"
@@ -72,14 +84,14 @@ class Records(Output):
                 )
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
-        return {self.name: _values.trace(self, equation, state.field)}
+        return {self.name: _values.trace(self, equation, state.field, state.t)}
 
     def resume(self, run: Run) -> None:
         file = self.file(run.directory)
         check_continues(file, self.layout(run.equation), self.name)
 
     def write(self, run: Run, state: State) -> None:
-        values = records_of(self, run.equation, state.field)
+        values = records_of(self, run.equation, state.field, state.t)
         if is_first():
             row = Row(int(state.step), float(state.t), values)
             with run.writer.while_waiting():
@@ -125,6 +137,6 @@ def check_continues(file: Rows, layout: RecordsLayout, name: str) -> None:
         )
 
 
-def records_of(output: Records, equation: Reporting, fields: Fields) -> dict[str, np.ndarray]:
-    """The arrays that an output records of a state, on the host. Collective."""
-    return {name: np.asarray(values) for name, values in _values(output, equation, fields).items()}
+def records_of(output: Records, equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, np.ndarray]:
+    """The arrays that an output records of a state at time t, on the host. Collective."""
+    return {name: np.asarray(values) for name, values in _values(output, equation, fields, t).items()}

@@ -137,6 +137,8 @@ class Statistics(Output):
                 raise ValueError(f"output.statistics.fields: {name} is complex; real fields have a variance")
 
     def check_times(self, end: float) -> None:
+        if not self.after < end and self.after == 0:  # which needs not have been written
+            raise ValueError(f"time.end = {end:g}: a later end than 0 is needed beside output.statistics")
         if not self.after < end:
             raise ValueError(f"output.statistics.after = {self.after}: a time before the end, {end}, is needed")
 
@@ -183,7 +185,7 @@ class Statistics(Output):
         records = {}
         for name, source in self.sources.items():
             key, sums = _sums_of(name, carried)
-            records[key] = _add_records(sums, records_of(source, equation, state.field), weight, total)
+            records[key] = _add_records(sums, records_of(source, equation, state.field, state.t), weight, total)
         return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
 
     def _add(self, equation: Reporting, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:

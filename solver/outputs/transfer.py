@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
-import numpy as np
+import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
@@ -53,9 +54,12 @@ class Transfer(Records):
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+        return self.values_at(equation, fields, 0.0)
+
+    def values_at(self, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
         known = _equation(equation)
         columns: dict[str, Array] = {}
-        nonlinear = known.nonlinear(fields, np.zeros((), known.grid.dtype))
+        nonlinear = known.nonlinear(fields, jnp.asarray(t, known.grid.dtype))
         linear = known.linear().apply(fields_alone(fields))
         for name, conjugate in reporting.invariants(known, fields).items():
             transfer = invariant_transfer(known, conjugate, nonlinear)

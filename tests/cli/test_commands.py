@@ -190,6 +190,14 @@ def test_damaged_checkpoints(finished, tmp_path):
     assert (tmp_path / "run" / "series.csv").read_bytes() == series
 
 
+def test_points_that_the_devices_cannot_split_are_refused_before_anything_is_written(tmp_path):
+    done = run_small(tmp_path / "run", "devices.virtual=4", "output.snapshots={ coarsen = 8 }")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("slabwave: error: output.snapshots.coarsen = 8: 4 slabs of the grid [3, 2, 2]")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path, here):
     blow = ["initial.amplitude=30", "time.step=0.05", "time.end=400", "output.checkpoints.every_steps=1"]
     done = run_small(tmp_path / "run", *blow)

@@ -244,6 +244,15 @@ def test_devices_chosen_by_themselves_share_the_planes_evenly_where_they_can():
     assert assemble.preferred_device_count(odd, 100) == 5, "no more devices than the 9 retained ky"
 
 
+def test_devices_split_the_points_that_snapshots_have():
+    config = assemble.resolve(demo("grid.shape=[24, 16, 20]", "output.snapshots.coarsen=8"))
+    message = r"^output.snapshots.coarsen = 8: 4 slabs of the grid \[3, 2, 2\].* possible are 1 to 2"
+    assemble.check_device_count(config, 2)
+    with pytest.raises(ConfigError, match=message):
+        assemble.check_device_count(config, 4)
+    assert assemble.preferred_device_count(config, 4) == 2
+
+
 def test_sides_of_pencils_are_even_and_nearly_square():
     config = assemble.resolve(demo("devices.decomposition=pencil"))
     sides = {devices: assemble.mesh_shape(config, devices) for devices in (1, 2, 8, 16, 12, 44)}

@@ -200,6 +200,23 @@ def test_gradients_through_chosen_steps(noise, control):
     assert slope == pytest.approx(float(tangent), rel=1e-10)
 
 
+@pytest.mark.slow
+def test_derivatives_from_rest_under_a_cfl_number(make_grid):
+    """In both modes and twice, although the rate of the first step is 0; the force alone moves the flow."""
+    grid = make_grid((8, 8), devices=1)
+
+    def of(amplitude):
+        flow = NavierStokes(grid, 0.05, forcing=sw.forcing.Kolmogorov(amplitude=amplitude, wavenumber=1))
+        state = sw.initial_state(flow, IFRK3(), jnp.zeros((2, 8, 8)))
+        after = sw.integrate(flow, IFRK3(), state, cfl=0.4, end=0.2, max_steps=4, checkpoint="none")
+        return sw.diagnostics.mean_square(after.field["velocity"], grid)
+
+    slope, h = float(jax.grad(of)(1.0)), 1e-4
+    assert slope == pytest.approx(float(of(1 + h) - of(1 - h)) / (2 * h), rel=1e-6)
+    assert slope == pytest.approx(float(jax.jvp(of, (1.0,), (1.0,))[1]), rel=1e-10)
+    assert float(jax.grad(jax.grad(of))(1.0)) == pytest.approx(2 * float(of(1.0)), rel=1e-6)  # it is a square of it
+
+
 def test_members_choose_steps_of_their_own(noise):
     _, _, state = start(noise, IFRK3())
     of = lambda number: energy(noise, state, sw.KeepCFL(number), 0.02, end=END)  # noqa: E731
@@ -217,6 +234,28 @@ def test_a_bound_that_is_hit_is_no_shorter_run(noise):
     of = lambda nu: energy(noise, state, sw.FixedStep(0.01), nu, steps=9)  # noqa: E731
     assert np.isnan(jax.jit(of)(0.02))
     assert np.isnan(jax.grad(of)(0.02))
+
+
+@pytest.mark.parametrize("control", [sw.FixedStep(0.1), sw.KeepCFL(0.4), sw.MeetTolerance(1e-3)], ids=str)
+def test_an_end_before_the_state_is_refused(noise, control, tmp_path):
+    """Under tracing fields are not a number; the time at which a state stands is no earlier one."""
+    flow, stepper, state = start(noise, IFRK3())
+    state = state.replace(t=np.float64(1.0))
+    message = r"^end=0.5: the state stands at t = 1; this time or a later one is needed$"
+    outputs = [sw.outputs.Series(every_time=0.1)]
+    for call in (
+        lambda: sw.integrate(flow, stepper, state, control=control, end=0.5, max_steps=4),
+        lambda: list(sw.evolve(flow, stepper, state, control=control, end=0.5)),
+        lambda: sw.run(flow, stepper, state, control=control, end=0.5, directory=tmp_path / "run", outputs=outputs),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert not (tmp_path / "run").exists()
+    to = jax.jit(
+        lambda end: sw.integrate(flow, stepper, state, control=control, end=end, max_steps=4).field["velocity"]
+    )
+    assert np.isnan(to(0.5)).all()
+    np.testing.assert_array_equal(to(1.0), state.field["velocity"])
 
 
 @pytest.mark.parametrize(

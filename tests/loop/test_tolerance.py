@@ -76,6 +76,17 @@ def test_a_fixed_step_as_long_as_the_mean_one_misses_the_pulse(make_grid):
     assert miss(fixed) > 10 * miss(last)
 
 
+def test_times_to_be_met_close_together_cost_few_steps(make_grid):
+    """A step of almost nothing between two of them does not make those after it short."""
+    stepper, flow = sw.steppers.IFRK3(), NavierStokes(make_grid((16, 16), devices=1), 0.02)
+    u = sw.initial.RandomPhase(peak=3.0)(flow.grid, flow.fields["velocity"], jax.random.key(0))
+    start, taken = sw.initial_state(flow, stepper, u), []
+    for times in ((0.25,), (0.25, 0.2500001)):
+        last = advanced(flow, stepper, start, 2.0, 1e-4, pauses=[sw.Schedule(every_time=t) for t in times])
+        taken.append(int(last.step) + int(last.rejected))
+    assert taken[1] <= taken[0] + 8 + 2, "seven steps of almost nothing, and hardly more of the others"
+
+
 class Chain(Pulse):
     """a = cos t drives b, which drives c, in units in which c stays small; nothing says how large it will be."""
 

@@ -17,7 +17,8 @@ from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import SplitEquation
 from solver.equations.reporting import HasParts, HasVirial
-from solver.outputs.records import Records, _values
+from solver.loop.energy import energy_of_all
+from solver.outputs.records import Records, _at_time, _values
 
 REGISTRY = Registry()
 OUTPUTS = {name: cls for name, cls in built_in("output").items() if issubclass(cls, Records)}
@@ -239,7 +240,7 @@ def test_a_row_costs_the_transforms_that_it_needs_and_no_gather(make_grid, name)
         flow = FLOWS.get(name, lambda grid: sw.equations.NavierStokes(grid, 0.1))(grid)
         noise = {n: np.random.default_rng(0).normal(size=shape) for n, shape in flow.physical_shapes().items()}
         fields = jax.jit(flow.from_physical)(noise)
-        given = (made(name, 3), flow, fields)
+        given = (made(name, 3), flow, fields, 0.0)
         program = _values.lower(*given).compile()
         counts = COLLECTIVES.findall(program.as_text())
         assert "all-gather" not in counts
@@ -258,10 +259,12 @@ def test_single_precision_stays_single(make_grid):
         for name in OUTPUTS:
             output = made(name, 3)
             if refusal(output, flow) is None:
-                columns = jax.eval_shape(lambda f, o=output, e=flow: o.values(e, f), flow.field_shapes())
+                columns = jax.eval_shape(
+                    lambda f, o=output, e=flow: _at_time(o, e, f, np.float64(0)), flow.field_shapes()
+                )
                 assert {key: v.dtype for key, v in columns.items() if v.dtype != np.float32} == {}, name
     noise = np.random.default_rng(0).normal(size=(1, 3, *grid.shape)).astype(np.float32)
-    transfers = _values(sw.outputs.Transfer(), flows[0], jax.jit(flows[0].from_physical)({"velocity": noise[0]}))
+    transfers = _values(sw.outputs.Transfer(), flows[0], jax.jit(flows[0].from_physical)({"velocity": noise[0]}), 0.0)
     transfer = np.asarray(transfers["energy_transfer"])
     assert abs(transfer.sum()) < 1e-5 * np.abs(transfer).sum()
 
@@ -306,7 +309,7 @@ def test_scalars_have_structure_functions(make_grid):
     noise = np.random.default_rng(3).normal(size=(1, *grid.shape))
     fields = jax.jit(flow.from_physical)({"velocity": np.repeat(noise, 3, axis=0), "dye": noise})
     expected = diagnostics.scalar_structure_functions(fields["dye"], [1, 2], (2, 3), flow.transform)
-    np.testing.assert_allclose(_values(output, flow, fields)["dye"], expected, rtol=1e-12)
+    np.testing.assert_allclose(_values(output, flow, fields, 0.0)["dye"], expected, rtol=1e-12)
     alone = sw.equations.CahnHilliard(grid, 1.0, 1.0)
     assert list(output.layout(alone).columns) == ["c"]
     wave = sw.equations.SchroedingerPoisson(make_grid((12, 14, 10), dealias="none"))
@@ -325,3 +328,37 @@ def test_modes_make_frequencies(make_grid):
         record.append(complex(row["wavefunction_real"][0], row["wavefunction_imaginary"][0]))
     omega, power = diagnostics.frequency_spectrum(t, np.array(record))
     assert omega[np.argmax(power)] == pytest.approx(0.5)
+
+
+def test_transfers_are_those_at_the_time_of_their_row(make_grid, tmp_path):
+    """Of N = −(1 + t) u·∇u rows at t = 2 hold three times what N has at t = 0, in runs and in statistics."""
+    text = [f"dt({name}) = -(1 + t)*velocity@grad({name}) + nu*lap({name})" for name in ("velocity", "magnetic_field")]
+    grid = make_grid((12, 12), devices=2)
+    flow = sw.write(text, {"velocity": "vector", "magnetic_field": "vector"})(grid, nu=0.1)
+    noise = {n: jnp.asarray(np.random.default_rng(0).normal(size=shape)) for n, shape in flow.physical_shapes().items()}
+    state = sw.initial_state(flow, sw.steppers.IFRK3(), noise, t=2.0)
+    outputs = [sw.outputs.Transfer(), sw.outputs.Elsasser()]
+    sw.run(flow, sw.steppers.IFRK3(), state, end=2.01, step=0.01, directory=tmp_path, outputs=outputs)
+    of_both = sw.outputs.Statistics(of=("transfer",))
+    carried = of_both.observe(flow, state.replace(t=np.float64(1.0)), of_both.accumulators(flow), end=False)
+    carried = of_both.observe(flow, state, carried, end=True)
+    (records,) = carried["records"].values()
+    for output, column in zip(outputs, ("velocity_energy_transfer", "plus_transfer"), strict=True):
+        with h5py.File(tmp_path / f"{output.name}.h5") as file:
+            assert file["t"][0] == 2.0
+            np.testing.assert_allclose(file[column][0], 3 * output.values(flow, state.field)[column], rtol=1e-12)
+            if output is outputs[0]:
+                np.testing.assert_allclose(records[column]["mean"], file[column][0], rtol=1e-12)
+
+
+def test_both_halves_of_a_symmetric_tensor_count(make_grid):
+    """Of a stress off the diagonal that is short and one on it that is long: ⟨|τ|²⟩ has the short one twice."""
+    flow = sw.equations.OldroydB(make_grid((12, 12), devices=2))
+    stress = sw.sample(lambda x, y: (jnp.cos(x), jnp.cos(3 * x), 0 * x), flow.grid)
+    fields = jax.jit(flow.from_physical)({"velocity": jnp.zeros((2, 12, 12)), "stress": stress})
+    values = lambda output: _values(output, flow, fields, 0.0)  # noqa: E731
+    assert [name.rpartition("_")[2] for name in flow.component_names("stress")] == ["xx", "xy", "yy"]
+    assert float(values(sw.outputs.PlaneSpectra())["stress"].sum()) == pytest.approx(0.5 * 1.5)
+    assert float(values(sw.outputs.Correlations())["stress_variance"]) == pytest.approx(1.5)
+    assert float(values(sw.outputs.DomainLength())["stress_length"]) == pytest.approx(2 * np.pi * 3 / (1 + 2 * 3))
+    assert float(energy_of_all(flow, fields)) == pytest.approx(0.5 * 1.5)

@@ -218,5 +218,7 @@ def test_a_window_begins_at_its_time(make_grid):
     t = np.nextafter(0.45, 0)
     state = sw.State(field={}, t=t, dt=np.float64(0.15), step=np.int64(3))
     assert output.observe(flow, state, output.accumulators(flow), end=True)["since"] == t
+    with pytest.raises(ValueError, match=r"^time.end = 0: a later end than 0 is needed beside output.statistics"):
+        Statistics().check_times(0.0)
     with pytest.raises(ValueError, match=r"statistics.after = 0.45: a time before the end, 0.4, is needed"):
         output.check_times(0.4)
