@@ -73,10 +73,17 @@ def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
     if kind.order != order:
         raise node.place.error(f"{kind}: a {('scalar', 'vector')[order]} is needed")
     for part in node.walk():
-        if part == Name("t"):
-            raise part.place.error("t beside the equations: energies and columns are functions of the fields alone")
+        refuse_of_equations(part)
     entries = written_out(node, system.kinds, less.dimensions).entries
     return [replaced(entry, less.diagnosed) for entry in entries.values()]
+
+
+def refuse_of_equations(node: Node) -> None:
+    """Refuse the time and rates of change, which stand in equations alone."""
+    if node == Name("t"):
+        raise node.place.error("t beside the equations: energies and columns are functions of the fields alone")
+    if isinstance(node, Call) and node.function == "dt":
+        raise node.place.error("dt stands on the left of an equation alone")
 
 
 def in_scalars(node: Node, less: Reduced) -> Node:
