@@ -225,7 +225,9 @@ class KeepCFL(StepControl):
     def propose(self, memory: Numbers, rate: Array | None) -> Array:
         assert rate is not None
         longest = memory["longest"]
-        dt = jnp.minimum(jnp.asarray(self.number, longest.dtype) / rate.astype(longest.dtype), self.max_step)
+        rests = rate == 0  # where the derivative of number/rate would be none
+        by_rate = jnp.asarray(self.number, longest.dtype) / jnp.where(rests, 1, rate).astype(longest.dtype)
+        dt = jnp.minimum(jnp.where(rests, jnp.inf, by_rate), self.max_step)
         return jnp.minimum(dt, longest)
 
     def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:

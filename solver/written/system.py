@@ -131,8 +131,7 @@ def _check_names(*groups: Mapping[str, Any]) -> None:
     seen: set[str] = set()
     for group, what in zip(groups, ("field", "unknown", "definition", "parameter", "function"), strict=True):
         for name, rank in group.items():
-            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-                raise WrittenError(f"{what} {name!r}: a name of letters and digits is needed")
+            refuse_no_name(what, name)
             if name in WORDS or name in CONSTANTS:
                 raise WrittenError(f"{what} {name!r}: the name has a meaning of its own; another is needed")
             if name in seen:
@@ -140,6 +139,12 @@ def _check_names(*groups: Mapping[str, Any]) -> None:
             if what not in ("definition", "function") and rank not in RANKS:
                 raise WrittenError(f"{what} {name!r} of rank {rank!r}{nearest(rank, RANKS)}")
             seen.add(name)
+
+
+def refuse_no_name(what: str, name: str) -> None:
+    """Refuse what cannot stand in a text, or would not be one name in a file."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise WrittenError(f"{what} {name!r}: a name of letters and digits is needed")
 
 
 def _sides(lines: Iterable[Line]) -> list[Node]:
