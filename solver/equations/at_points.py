@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,11 +26,10 @@ from solver.written.tree import (
     Slot,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES
+from solver.written.vocabulary import COMPARED, COORDINATES
 
 OBSTACLES, KEPT = "obstacles", "kept strength"  # among numbers, and among arrays over points
 SPACING = "spacing of the points"  # no name of a text has a space
-COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def _functions(numpy: Any) -> dict[str, Any]:
