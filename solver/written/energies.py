@@ -16,7 +16,7 @@ from solver.written.linear import coefficient, linear_part, taken_apart
 from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
 from solver.written.symbols import RandomModes, modes_of_all_kinds, vanishes
-from solver.written.system import insert
+from solver.written.system import insert, refuse_fields_in_exponents
 from solver.written.tree import Call, Entry, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
 Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
@@ -74,6 +74,7 @@ def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
         raise node.place.error(f"{kind}: a {('scalar', 'vector')[order]} is needed")
     for part in node.walk():
         refuse_of_equations(part)
+    refuse_fields_in_exponents(node, {*system.fields, *system.unknowns})
     entries = written_out(node, system.kinds, less.dimensions).entries
     return [replaced(entry, less.diagnosed) for entry in entries.values()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from solver.written.degrees import degree, is_constant
 from solver.written.kinds import RANKS, Kind, kind_of, same_kind
 from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
-from solver.written.tree import Call, Line, Name, Node, Number, Place, WrittenError
+from solver.written.tree import Call, Line, Name, Node, Number, Place, Power, WrittenError
 from solver.written.vocabulary import CONSTANTS, WORDS, Word, nearest
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -201,11 +201,20 @@ def insert(node: Node, definitions: Mapping[str, Node]) -> Node:
 
 
 def _refuse_varying_powers(system: System) -> None:
-    """Refuse operators on modes whose second argument is not a number for the whole box."""
+    """Refuse exponents with fields, and operators on modes whose second argument is no number for the whole box."""
     varying = {*system.fields, *system.unknowns}
+    for side in _sides(system.lines):
+        refuse_fields_in_exponents(side, varying)
     for part in (part for side in _sides(system.lines) for part in side.calls("fraclap", "helmholtz")):
         if not is_constant(part.arguments[1], varying):
             raise part.place.error(f"the second argument of {part.function}: a number for the whole box is needed")
+
+
+def refuse_fields_in_exponents(node: Node, fields: Collection[str]) -> None:
+    """Refuse a field as an exponent, in an expression whose definitions are written out."""
+    for part in node.walk():
+        if isinstance(part, Power) and not part.exponent.names.isdisjoint(fields):
+            raise part.exponent.place.error("a field as an exponent: a number or a parameter is needed")
 
 
 def _dimensions(system: System) -> tuple[int, ...]:

@@ -93,6 +93,7 @@ def test_what_a_run_file_says_is_the_equation(case):
         ({"series": {"e": "max(b)*g"}}, "a vector: a scalar is needed"),
         ({"series": {"e": "b*b", "f": "lap(e)"}}, "lap beside max, min or another column"),
         ({"series": {"e": "max(b)*mean(b, x)"}}, "mean beside max, min or another column"),
+        ({"series": {"e": "2**b"}}, "a field as an exponent"),
         ({"series": {"e": "b*dt(b)"}}, "dt stands on the left of an equation"),
         ({"energies": {"e": "b*integ(b)"}}, "integ stands in an equation alone"),
         ({"series": {"e": "b*penalise(b)"}}, "penalise stands in an equation alone"),
