@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from typing import Any
 from solver.written.degrees import degree, is_constant
 from solver.written.kinds import RANKS, Kind, kind_of, same_kind
 from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
-from solver.written.tree import Call, Line, Name, Node, Number, Place, Power, WrittenError
+from solver.written.tree import Call, Line, Name, Negative, Node, Number, Place, Power, Sum, WrittenError
 from solver.written.vocabulary import CONSTANTS, WORDS, Word, nearest
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -72,8 +73,8 @@ def read_system(
         WrittenError: the first thing that is wrong, with its place in the text.
     """
     _check_names(fields, unknowns, define, parameters or {}, functions)
-    lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns)
     named = {name: read_expression(text, functions) for name, text in define.items()}
+    lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns, named.values())
     declared = {*fields, *unknowns, *named, *CONSTANTS}
     if parameters is None:
         parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines)], declared), "scalar")
@@ -91,11 +92,13 @@ def read_system(
 # ---- gauges -------------------------------------------------------------------------------------------------------
 
 
-def without_gauges(lines: Sequence[Line], unknowns: Mapping[str, str]) -> tuple[list[Line], dict[str, str]]:
+def without_gauges(
+    lines: Sequence[Line], unknowns: Mapping[str, str], definitions: Iterable[Node] = ()
+) -> tuple[list[Line], dict[str, str]]:
     """Lines without gauges, `integ(p) = 0`, and without the constants that stand in constraints to make room for them.
 
     In a periodic box the mean of an unknown is zero where nothing else is said, so that Dedalus' tau terms, as in
-    `div(u) + tau_p = 0`, are zero.
+    `div(u) + tau_p = 0`, are zero. Such a constant stands once in the text, as a term of its own beside others.
 
     Raises:
         WrittenError: an `integ` elsewhere, or one such constant more than there are gauges.
@@ -107,13 +110,21 @@ def without_gauges(lines: Sequence[Line], unknowns: Mapping[str, str]) -> tuple[
     if not gauges:
         return others, dict(unknowns)
     gauged = {name.name for line in gauges for name in _names(line.left)}
-    moving = {name.name for line in others if line.left.calls("dt") for side in _sides([line]) for name in _names(side)}
-    constants = [name for name in unknowns if name not in gauged | moving]
+    stands = Counter(name.name for node in [*_sides(others), *definitions] for name in _names(node))
+    terms = {name for line in others if not line.left.calls("dt") for name in _terms_beside_others(line)}
+    constants = [name for name in unknowns if name in terms - gauged and stands[name] == 1]
     if len(constants) > len(gauges):
         raise WrittenError(f"{', '.join(constants)}: one gauge is needed for each, such as integ(p) = 0")
     zeros = dict.fromkeys(constants, Number(0))
     lines = [Line(insert(line.left, zeros), insert(line.right, zeros), line.text) for line in others]
     return lines, {name: rank for name, rank in unknowns.items() if name not in constants}
+
+
+def _terms_beside_others(line: Line) -> set[str]:
+    """Names that are terms of a line by themselves; what stands alone on the left is given by the line."""
+    left, right = (side.terms if isinstance(side, Sum) else (side,) for side in (line.left, line.right))
+    plain = (term.of if isinstance(term, Negative) else term for term in (*(left if len(left) > 1 else ()), *right))
+    return {term.name for term in plain if isinstance(term, Name)}
 
 
 def _is_gauge(line: Line, unknowns: Mapping[str, str]) -> bool:
