@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,11 +26,10 @@ from solver.written.tree import (
     Slot,
     Sum,
 )
-from solver.written.vocabulary import COORDINATES
+from solver.written.vocabulary import COMPARED, COORDINATES
 
 OBSTACLES, KEPT = "obstacles", "kept strength"  # among numbers, and among arrays over points
 SPACING = "spacing of the points"  # no name of a text has a space
-COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def _functions(numpy: Any) -> dict[str, Any]:
@@ -42,6 +40,11 @@ def _functions(numpy: Any) -> dict[str, Any]:
 
 
 FUNCTIONS = _functions(jnp)
+
+
+def _cast(value: Array, like: Array) -> Array:
+    """Values of the type of an inner field; of complex ones beside real fields the real part, as columns have it."""
+    return (value if jnp.iscomplexobj(like) else jnp.real(value)).astype(like.dtype)
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,12 @@ class AtPoints:
         if len(self.inner) == len(self.products) == 1 and not (self.is_one_number or self.functions):
             # on the array as it is: without the axis its memory would not be used again. A function of the user's must
             # not see the axis, along which it would look at other points without a trace
-            return self.made({Slot("inner", self.inner[0]): u}, numbers, places, u.shape)[0].astype(u.dtype)
+            return _cast(self.made({Slot("inner", self.inner[0]): u}, numbers, places, u.shape)[0], u)
         values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
         made = self.made(values, numbers, places, u.shape[1:])
         if self.is_one_number:  # which may hold no field, and be a number of Python's
             return made[0].astype(jnp.finfo(u.dtype).dtype)
-        return jnp.stack([value.astype(u.dtype) for value in made])
+        return jnp.stack([_cast(value, u) for value in made])
 
     def made(
         self,

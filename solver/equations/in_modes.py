@@ -16,7 +16,7 @@ from solver.written.components import ONE
 from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
 from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Solved, Sum
-from solver.written.vocabulary import OPERATORS
+from solver.written.vocabulary import COMPARED, OPERATORS
 
 
 class GridModes(Modes):
@@ -64,6 +64,9 @@ class GridModes(Modes):
         for i in index:
             value = value[i]
         return Turned.of(value)
+
+    def compared(self, left: Any, sign: str, right: Any) -> Turned:
+        return Turned(COMPARED[sign](*(jnp.real(Turned.of(side).whole) for side in (left, right))))
 
     def function(self, name: str, *arguments: Any) -> Turned:
         return Turned(FUNCTIONS[name](*(Turned.of(argument).whole for argument in arguments)))

@@ -6,19 +6,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from solver.written.components import written_out
 from solver.written.degrees import degree
 from solver.written.elimination import Reduced
-from solver.written.energies import Square, in_scalars, scalar_of, squares_of
-from solver.written.kinds import kind_of
+from solver.written.energies import Square, in_scalars, refuse_of_equations, scalar_of, squares_of
+from solver.written.kinds import SCALAR, kind_of
 from solver.written.parse import read_expression
 from solver.written.plan import Plan, plan_as_written
 from solver.written.tree import (
     Call,
     Comparison,
-    Entry,
     Name,
     Negative,
     Node,
+    Place,
     Power,
     Product,
     Quotient,
@@ -26,9 +27,12 @@ from solver.written.tree import (
     Sum,
 )
 from solver.written.values import apart
-from solver.written.vocabulary import EXTREMES, POINTWISE
+from solver.written.vocabulary import COORDINATES, DERIVATIVES, EXTREMES, OPERATORS, POINTWISE
 
 Mean: TypeAlias = "tuple[Square, ...] | Plan[str]"  # without transforms where it is a quadratic form
+
+ACT_ON_FIELDS = (*DERIVATIVES, *OPERATORS, "perp")
+NUMBERS = "numbers for the whole box are needed there"
 
 
 @dataclass(frozen=True)
@@ -84,27 +88,53 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
     whole = read_expression(text, less.system.functions)
     if not any(_is_extreme(part) or (isinstance(part, Name) and part.name in others) for part in whole.walk()):
         return Column(Slot("part", 0), (Part(_mean(scalar_of(text, less), less), "mean"),))
-    parts: list[Part] = []
+    parts: dict[str, Part] = {}
 
     def part_of(node: Node) -> Node | None:
-        if not isinstance(node, Call) or not (_is_extreme(node) or node.function == "mean"):
+        if not isinstance(node, Call) or node.function not in (*EXTREMES, "mean") or len(node.arguments) > 1:
             return None
         density, by = in_scalars(node.arguments[0], less), node.function
-        parts.append(Part(_mean(density, less) if by == "mean" else values_of(density, less), by))
-        return Slot("part", len(parts) - 1)
+        name = f"_{len(parts)}"  # no name of a text starts so
+        parts[name] = Part(_mean(density, less) if by == "mean" else values_of(density, less, node.place), by)
+        return Name(name, place=node.place)
 
-    made = whole.rewritten(part_of)
+    made = _of_numbers(whole.rewritten(part_of), {*others, *parts}, less)
+    slots = {name: Slot("part", i) for i, name in enumerate(parts)}
+    return Column(
+        made.rewritten(lambda part: slots.get(part.name) if isinstance(part, Name) else None), tuple(parts.values())
+    )
+
+
+def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
+    """What is made of numbers for the whole box, and of parameters, in components.
+
+    Args:
+        node: as it was read, without definitions.
+        numbers: names of the ones for the whole box.
+        less: the system without its unknowns.
+
+    Raises:
+        WrittenError: fields, a place, a time or an operator in it, or another order than that of scalars.
+    """
     system = less.system
-    for part in made.walk():
-        if isinstance(part, Name | Entry) and part.name not in others:
+    for part in node.walk():
+        if isinstance(part, Name) and part.name not in numbers:
             if part.name in {*system.fields, *system.unknowns, *system.definitions}:
                 raise part.place.error(f"{part.name!r} beside max, min or another column: mean({part.name}) is needed")
-            kind_of(part, system.kinds, less.dimensions, system.functions)
-    return Column(made, tuple(parts))
+            if part.name in COORDINATES:
+                raise part.place.error(f"{part.name} beside max, min or another column: {NUMBERS}")
+        refuse_of_equations(part)
+        if isinstance(part, Call) and part.function in ACT_ON_FIELDS:
+            raise part.place.error(f"{part.function} beside max, min or another column: {NUMBERS}")
+    kinds = {**system.kinds, **dict.fromkeys(numbers, SCALAR)}
+    kind = kind_of(node, kinds, less.dimensions, system.functions)
+    if kind.order:
+        raise node.place.error(f"{kind}: a scalar is needed")
+    return written_out(node, kinds, less.dimensions).scalar
 
 
-def values_of(node: Node, less: Reduced) -> Values:
-    """An expression in components of the fields as a function at the points.
+def values_of(node: Node, less: Reduced, place: Place) -> Values:
+    """An expression in components of the fields as a function at the points; the place is shown in messages.
 
     Raises:
         WrittenError: a derivative of a product stands in it.
@@ -119,7 +149,7 @@ def values_of(node: Node, less: Reduced) -> Values:
         if is_function or isinstance(part, Comparison | Sum | Product | Quotient | Power | Negative):
             return None
         if degree(part, fields) != 1:
-            raise part.place.error("a derivative of products at the points: only those of fields are known")
+            raise place.error("a derivative of products at the points: only those of fields are known")
         if part not in inner:
             inner.append(part)
         return Slot("inner", inner.index(part))
@@ -134,14 +164,14 @@ def sizes_of(text: str, less: Reduced, others: Mapping[str, str]) -> tuple[Part,
     Each term of the density counts with its modulus: a squared term as it is, others at each point.
     Names of other columns in the text of one stand for their texts.
     """
-    density = in_scalars(_without_columns(read_expression(text, less.system.functions), less, others), less)
-    parts = []
+    whole, parts = read_expression(text, less.system.functions), []
+    density = in_scalars(_without_columns(whole, less, others), less)
     for term in density.terms if isinstance(density, Sum) else (density,):
         squares = squares_of(term, less)
         if squares is not None and all(square.left == square.right for square in squares):
             parts.append(Part(squares, "mean"))
         else:
-            values = values_of(term, less)
+            values = values_of(term, less, whole.place)
             parts.append(Part(Values(values.inner, Call("abs", (values.node,))), "mean"))
     return () if len(parts) == 1 and isinstance(parts[0].of, tuple) else tuple(parts)
 

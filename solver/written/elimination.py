@@ -214,7 +214,34 @@ def _diagnosed(
         if node != ZERO:
             line = system.lines[row[0]]
             raise line.left.place.error("a constraint that is not linear in the fields, and gives no unknown")
-    return solution.values, kept.symbols, solution.free
+    return _in_fields(solution.values, given.rest, system), kept.symbols, solution.free
+
+
+def _in_fields(values: Mapping[Node, Node], rest: Mapping[Row, Node], system: System) -> dict[Node, Node]:
+    """Expressions of unknowns with those of other unknowns written out.
+
+    Raises:
+        WrittenError: an unknown that needs itself, since it stands in a product that differs from point to point.
+    """
+    done: dict[Node, Node] = {}
+
+    def write_out(unknown: Node, above: tuple[Node, ...]) -> None:
+        if unknown in above:
+            row = next(row for row, node in rest.items() if unknown in node.walk())
+            line = system.lines[row[0]]
+            raise line.left.place.error(
+                f"the unknown {named(unknown)!r} needs itself, in a function or times a place, the time or a field: "
+                "unknowns are solved for mode by mode, so that numbers and parameters alone may stand before them"
+            )
+        for inner in dict.fromkeys(part for part in values[unknown].walk() if part in values):
+            if inner not in done:
+                write_out(inner, (*above, unknown))
+        done[unknown] = replaced(values[unknown], done)
+
+    for unknown in values:
+        if unknown not in done:
+            write_out(unknown, ())
+    return done
 
 
 def _refuse_multipliers_in_products(system: System, rest: Mapping[Row, Node], multipliers: Collection[Node]) -> None:

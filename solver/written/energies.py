@@ -17,7 +17,7 @@ from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
 from solver.written.real_parts import real_part
 from solver.written.symbols import RandomModes, modes_of_all_kinds, vanishes
-from solver.written.system import insert
+from solver.written.system import insert, refuse_fields_in_exponents
 from solver.written.tree import Call, Entry, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 
 Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
@@ -74,10 +74,18 @@ def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
     if kind.order != order:
         raise node.place.error(f"{kind}: a {('scalar', 'vector')[order]} is needed")
     for part in node.walk():
-        if part == Name("t"):
-            raise part.place.error("t beside the equations: energies and columns are functions of the fields alone")
+        refuse_of_equations(part)
+    refuse_fields_in_exponents(node, {*system.fields, *system.unknowns})
     entries = written_out(node, system.kinds, less.dimensions).entries
     return [real_part(replaced(entry, less.diagnosed), system.complex_names) for entry in entries.values()]
+
+
+def refuse_of_equations(node: Node) -> None:
+    """Refuse the time and rates of change, which stand in equations alone."""
+    if node == Name("t"):
+        raise node.place.error("t beside the equations: energies and columns are functions of the fields alone")
+    if isinstance(node, Call) and node.function == "dt":
+        raise node.place.error("dt stands on the left of an equation alone")
 
 
 def in_scalars(node: Node, less: Reduced) -> Node:
@@ -115,14 +123,18 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
     node = read_expression(text, less.system.functions)
     squares = squares_of(in_scalars(node, less), less)
     if squares is None:
-        raise node.place.error("an energy is quadratic in the fields: sums of products of two that are linear in them")
+        parts = node.calls("real", "imag")
+        raise node.place.error(
+            "an energy is quadratic in the fields: sums of products of two that are linear in them"
+            + (f"; {parts[0].function}(…) is not, and stands in columns of the series alone" if parts else "")
+        )
     return squares
 
 
 def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None where it is none."""
     fields = set(less.system.fields)
-    if holds_place(node):
+    if holds_place(node) or _has_complex_number_of_real_fields(node, less):
         return None
     match node:
         case Sum(terms):
@@ -136,7 +148,7 @@ def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
             return squares_of(of, less)
         case Power(base, Number(exponent)) if exponent == 2:
             whole = base.arguments[0] if isinstance(base, Call) and base.function == "abs" else base
-            is_one = degree(whole, fields) == 1
+            is_one = _acts_on_modes(whole, fields)
             return (Square(ONE, whole, whole),) if is_one and _fits(less, whole, whole, base) else None
         case Product():
             return _of_product(node, less)
@@ -149,16 +161,31 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
     number = times_all(part for part in factors(node) if not degree(part, fields))
     if len(varying) == 1:
         return _scaled(squares_of(varying[0], less), number)
-    if len(varying) != 2 or any(degree(part, fields) != 1 for part in varying):
+    if len(varying) != 2:
         return None
     conjugated = [isinstance(part, Call) and part.function == "conj" for part in varying]
     right, left = varying if conjugated[1] else varying[::-1]
-    if any(conjugated) and not all(conjugated):
-        assert isinstance(left, Call)
-        sides = left.arguments[0], right
+    is_modulus = any(conjugated) and not all(conjugated)
+    sides = (left.arguments[0] if is_modulus and isinstance(left, Call) else left), right
+    if not all(_acts_on_modes(side, fields) for side in sides):
+        return None
+    if is_modulus:
         kinds = {less.system.kinds[part.name].is_complex for side in sides for part in _scalars(side, fields)}
         return (_square(number, *sides),) if len(kinds) == 1 else None  # fields of both kinds have other modes
     return (_square(number, left, right),) if _fits(less, left, right, ONE) else None
+
+
+def _has_complex_number_of_real_fields(node: Node, less: Reduced) -> bool:
+    """Whether a complex number stands before real fields, of which half of the modes is stored."""
+    has_complex = any(part.value.imag for part in node.walk() if isinstance(part, Number))
+    return has_complex and not any(
+        less.system.kinds[part.name].is_complex for part in _scalars(node, less.system.fields)
+    )
+
+
+def _acts_on_modes(node: Node, fields: Collection[str]) -> bool:
+    """Whether an expression is linear in the fields, mode by mode: conj, real and imag join a mode and its opposite."""
+    return degree(node, fields) == 1 and not node.calls("conj", "real", "imag")
 
 
 def _scalars(node: Node, fields: Collection[str]) -> list[Name | Entry]:

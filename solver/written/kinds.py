@@ -214,6 +214,8 @@ class _Checker:
             if isinstance(arguments[0], Name) and arguments[0].name in OWN_CAUSES:
                 raise node.place.error(f"cause({arguments[0].name}, …): a budget has this name for what nothing names")
             return self.kind(arguments[1])
+        if name in ("integ", "penalise"):  # those of equations are read before
+            raise node.place.error(f"{name} stands in an equation alone, not in a definition or a column")
         if name in SAME:
             return self.kind(arguments[0])
         if name in ("fraclap", "helmholtz"):

@@ -17,6 +17,7 @@ from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.degrees import is_constant
 from solver.written.tree import (
     Call,
+    Comparison,
     Derivative,
     Entry,
     Name,
@@ -29,7 +30,7 @@ from solver.written.tree import (
     Solved,
     Sum,
 )
-from solver.written.vocabulary import OPERATORS
+from solver.written.vocabulary import COMPARED, OPERATORS
 
 Numbers: TypeAlias = dict[tuple[str, tuple[int, ...]], Any]
 
@@ -138,6 +139,10 @@ class Modes(ABC):
         """A parameter, or a component of it."""
 
     @abstractmethod
+    def compared(self, left: Any, sign: str, right: Any) -> Any:
+        """Whether a comparison of numbers holds."""
+
+    @abstractmethod
     def function(self, name: str, *arguments: Any) -> Any:
         """A function of numbers, as `sqrt`."""
 
@@ -166,6 +171,8 @@ class Modes(ABC):
                 return self.value(above) / self.value(below)
             case Power(base, exponent):
                 return self.value(base) ** self.value(exponent)
+            case Comparison(left, sign, right):
+                return self.compared(self.value(left), sign, self.value(right))
             case Derivative(of, axis):
                 return self.derivative(axis) * self.value(of)
             case Solved(of, by):
@@ -267,9 +274,23 @@ class RandomModes(Modes):
             self.numbers[name, index] = self.random.uniform(0.5, 1.5, self.count)
         return self.numbers[name, index]
 
+    def called(self, symbol: Call) -> Any:
+        """As of all modes, but what chooses between two numbers gives one between them.
+
+        So a symbol counts as zero only if it is zero whichever of the two is chosen for the parameters of a run.
+        """
+        if symbol.function not in ("where", "max", "min"):
+            return super().called(symbol)
+        one, other = map(self.value, symbol.arguments[-2:])
+        share = self.number(repr(symbol.arguments), ())
+        return share * one + (1 - share) * other
+
     def values(self, node: Node) -> np.ndarray:
         """What a symbol is at each mode, as an array of all modes."""
         return np.broadcast_to(self.value(node), self.count)
+
+    def compared(self, left: Any, sign: str, right: Any) -> Any:
+        return COMPARED[sign](left, right)
 
     def function(self, name: str, *arguments: Any) -> Any:
         return getattr(np, name)(*arguments)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from solver.written.degrees import degree, is_constant
 from solver.written.kinds import RANKS, Kind, kind_of, same_kind
 from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
-from solver.written.tree import Call, Line, Name, Node, Number, Place, WrittenError
+from solver.written.tree import Call, Line, Name, Negative, Node, Number, Place, Power, Sum, WrittenError
 from solver.written.vocabulary import CONSTANTS, WORDS, Word, nearest
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -82,8 +83,8 @@ def read_system(
         WrittenError: the first thing that is wrong, with its place in the text.
     """
     _check_names(fields, unknowns, define, parameters or {}, functions)
-    lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns)
     named = {name: read_expression(text, functions) for name, text in define.items()}
+    lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns, named.values())
     declared = {*fields, *unknowns, *named, *CONSTANTS}
     if parameters is None:
         parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines)], declared), "scalar")
@@ -101,11 +102,13 @@ def read_system(
 # ---- gauges -------------------------------------------------------------------------------------------------------
 
 
-def without_gauges(lines: Sequence[Line], unknowns: Mapping[str, str]) -> tuple[list[Line], dict[str, str]]:
+def without_gauges(
+    lines: Sequence[Line], unknowns: Mapping[str, str], definitions: Iterable[Node] = ()
+) -> tuple[list[Line], dict[str, str]]:
     """Lines without gauges, `integ(p) = 0`, and without the constants that stand in constraints to make room for them.
 
     In a periodic box the mean of an unknown is zero where nothing else is said, so that Dedalus' tau terms, as in
-    `div(u) + tau_p = 0`, are zero.
+    `div(u) + tau_p = 0`, are zero. Such a constant stands once in the text, as a term of its own beside others.
 
     Raises:
         WrittenError: an `integ` elsewhere, or one such constant more than there are gauges.
@@ -117,13 +120,21 @@ def without_gauges(lines: Sequence[Line], unknowns: Mapping[str, str]) -> tuple[
     if not gauges:
         return others, dict(unknowns)
     gauged = {name.name for line in gauges for name in _names(line.left)}
-    moving = {name.name for line in others if line.left.calls("dt") for side in _sides([line]) for name in _names(side)}
-    constants = [name for name in unknowns if name not in gauged | moving]
+    stands = Counter(name.name for node in [*_sides(others), *definitions] for name in _names(node))
+    terms = {name for line in others if not line.left.calls("dt") for name in _terms_beside_others(line)}
+    constants = [name for name in unknowns if name in terms - gauged and stands[name] == 1]
     if len(constants) > len(gauges):
         raise WrittenError(f"{', '.join(constants)}: one gauge is needed for each, such as integ(p) = 0")
     zeros = dict.fromkeys(constants, Number(0))
     lines = [Line(insert(line.left, zeros), insert(line.right, zeros), line.text) for line in others]
     return lines, {name: rank for name, rank in unknowns.items() if name not in constants}
+
+
+def _terms_beside_others(line: Line) -> set[str]:
+    """Names that are terms of a line by themselves; what stands alone on the left is given by the line."""
+    left, right = (side.terms if isinstance(side, Sum) else (side,) for side in (line.left, line.right))
+    plain = (term.of if isinstance(term, Negative) else term for term in (*(left if len(left) > 1 else ()), *right))
+    return {term.name for term in plain if isinstance(term, Name)}
 
 
 def _is_gauge(line: Line, unknowns: Mapping[str, str]) -> bool:
@@ -141,8 +152,7 @@ def _check_names(*groups: Mapping[str, Any]) -> None:
     seen: set[str] = set()
     for group, what in zip(groups, ("field", "unknown", "definition", "parameter", "function"), strict=True):
         for name, rank in group.items():
-            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-                raise WrittenError(f"{what} {name!r}: a name of letters and digits is needed")
+            refuse_no_name(what, name)
             if name in WORDS or name in CONSTANTS:
                 raise WrittenError(f"{what} {name!r}: the name has a meaning of its own; another is needed")
             if name in seen:
@@ -150,6 +160,12 @@ def _check_names(*groups: Mapping[str, Any]) -> None:
             if what not in ("definition", "function") and rank not in RANKS:
                 raise WrittenError(f"{what} {name!r} of rank {rank!r}{nearest(rank, RANKS)}")
             seen.add(name)
+
+
+def refuse_no_name(what: str, name: str) -> None:
+    """Refuse what cannot stand in a text, or would not be one name in a file."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise WrittenError(f"{what} {name!r}: a name of letters and digits is needed")
 
 
 def _sides(lines: Iterable[Line]) -> list[Node]:
@@ -206,11 +222,20 @@ def insert(node: Node, definitions: Mapping[str, Node]) -> Node:
 
 
 def _refuse_varying_powers(system: System) -> None:
-    """Refuse operators on modes whose second argument is not a number for the whole box."""
+    """Refuse exponents with fields, and operators on modes whose second argument is no number for the whole box."""
     varying = {*system.fields, *system.unknowns}
+    for side in _sides(system.lines):
+        refuse_fields_in_exponents(side, varying)
     for part in (part for side in _sides(system.lines) for part in side.calls("fraclap", "helmholtz")):
         if not is_constant(part.arguments[1], varying):
             raise part.place.error(f"the second argument of {part.function}: a number for the whole box is needed")
+
+
+def refuse_fields_in_exponents(node: Node, fields: Collection[str]) -> None:
+    """Refuse a field as an exponent, in an expression whose definitions are written out."""
+    for part in node.walk():
+        if isinstance(part, Power) and not part.exponent.names.isdisjoint(fields):
+            raise part.exponent.place.error("a field as an exponent: a number or a parameter is needed")
 
 
 def _dimensions(system: System) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from solver.written.formula import unicode
 from solver.written.kinds import VECTOR, kind_of
 from solver.written.obstacles import WORD, Conditions, scalars
 from solver.written.parse import read_expression, read_line
-from solver.written.system import System, insert, read_system
+from solver.written.system import System, insert, read_system, refuse_no_name
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.vocabulary import Word, nearest
 from solver.written.worked import PLANS, Worked, derived_units, work_out
@@ -107,9 +107,22 @@ class Text:
         listed = self.conserved.items() if isinstance(self.conserved, Mapping) else self.conserved
         object.__setattr__(self, "conserved", tuple((one, one) if isinstance(one, str) else one for one in listed))
         object.__setattr__(self, "spectra", tuple(self.spectra))
+        self._check_names()
         self._check_beside()
         if self.plan not in PLANS:
             raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
+
+    def _check_names(self) -> None:
+        """Refuse names in the tables beside the equations that could stand in no text."""
+        names = {"field": self.fields, "definition": self.define, "energy": self.energies}
+        names |= {"column of the series": self.series, "invariant": self.invariants, "vector": self.vectors}
+        for what, table in names.items():
+            for name, _ in table or ():
+                refuse_no_name(what, name)
+        for name in (own for _, listed in self.components for own in listed):
+            refuse_no_name("component", name)
+        for name in (name for name, text in self.conserved if name != text):
+            refuse_no_name("conserved", name)
 
     def _check_beside(self) -> None:
         """Refuse what is conserved or has a spectrum and is no column, and limits that are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -57,6 +58,7 @@ POINTWISE = {
     "min": Word("min(f, g)", 1, 2),
     "max": Word("max(f, g)", 1, 2),
 }
+COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 EXTREMES = ("min", "max")  # over the box, of one argument
 MADE_REAL = ("abs", "real", "imag")  # whatever they are of
 REMARKS = {

@@ -186,7 +186,8 @@ def _without_extremes(node: Node) -> Node:
 
 def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
     """The rate that stands beside the equations, in inner fields of the plan."""
-    values, place = values_of(scalar_of(text, less), less), read_expression(text, less.system.functions).place
+    place = read_expression(text, less.system.functions).place
+    values = values_of(scalar_of(text, less), less, place)
     if len(plan.levels()) > 1:
         raise place.error("a rate beside products that stand inside an operator inside a product: such texts have none")
     missing = [node for node in values.inner if node not in plan.inner]

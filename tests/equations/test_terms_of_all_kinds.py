@@ -213,3 +213,30 @@ def test_wrong_texts_are_refused_in_one_line(text):
     more, said = WRONG[text]
     with pytest.raises(WrittenError, match=said):
         sw.write(text, {"u": "scalar"}, **more)
+
+
+CHOSEN = {  # by hand at t = 0.7, a = 0.3: of u, its second derivative, and x
+    "where(t < 1, 2, 3)*lap(u)": lambda u, curved, x: 2 * curved,
+    "where(t >= 0.7, 2, 3)*sin(x)": lambda u, curved, x: 2 * np.sin(x),
+    "where(a > 0.5, 1, 0)*u": lambda u, curved, x: 0 * u,
+    "where(a <= 0.5, 1, 0)*u + u*u": lambda u, curved, x: u + u * u,
+    "max(a, 0.5)*lap(u)": lambda u, curved, x: 0.5 * curved,
+    "(max(a, 0.5) - a)*lap(u)": lambda u, curved, x: 0.2 * curved,
+    "cause(drag, (min(2, a) - 2)*u)": lambda u, curved, x: -1.7 * u,
+    "min(t, 1)*u": lambda u, curved, x: 0.7 * u,
+    "max(1 - t, 0)": lambda u, curved, x: 0.3 + 0 * u,
+    "max(a, t)*u*u": lambda u, curved, x: 0.7 * u * u,
+    "fraclap(u, max(a, 1))": lambda u, curved, x: -curved,
+}
+
+
+@pytest.mark.parametrize("term", CHOSEN)
+def test_numbers_that_are_chosen_between(term):
+    grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
+    equation = sw.write(f"dt(u) = {term}", {"u": "scalar"}, parameters={"a": "scalar"})(grid, a=0.3)
+    [x] = map(np.asarray, grid.coordinates())
+    u, curved = 0.4 + np.sin(x) + np.cos(2 * x), -np.sin(x) - 4 * np.cos(2 * x)
+    fields = equation.from_physical({"u": jnp.asarray(u)[None]})
+    rate = jax.jit(lambda fields, t: equation.linear().apply(fields)["u"] + equation.nonlinear(fields, t)["u"])
+    found = equation.transform.inverse(rate(fields, 0.7))[0]
+    np.testing.assert_allclose(found, CHOSEN[term](u, curved, x), rtol=1e-12, atol=1e-13)

@@ -325,6 +325,35 @@ def test_columns_are_the_means_that_the_text_says():
         np.testing.assert_allclose(row[name], value, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
+PARTS = {  # of a complex field f, and of a real one, by hand
+    "abs(real(f))**2": lambda f, slope: f.real**2,
+    "abs(imag(f))**2": lambda f, slope: f.imag**2,
+    "abs(f + conj(f))**2": lambda f, slope: 4 * f.real**2,
+    "conj(f)*real(f)": lambda f, slope: f.real**2,
+    "abs(dx(real(f)))**2": lambda f, slope: slope.real**2,
+    "1j*f*dx(f) + f**2": lambda f, slope: (1j * f * slope + f**2).real,
+}
+
+
+@pytest.mark.parametrize("rank", ["scalar", "wavefunction"])
+@pytest.mark.parametrize("density", PARTS)
+def test_columns_of_parts_and_with_complex_numbers(density, rank):
+    grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
+    equation = write("dt(f) = lap(f)", {"f": rank}, series={"of_parts": density})(grid)
+    [x] = map(np.asarray, grid.coordinates())
+    f, slope = 0.3 + np.sin(x), np.cos(x)
+    if rank == "wavefunction":
+        f, slope = f + 1j * (np.cos(2 * x) + 0.2 * np.sin(x)), slope + 1j * (0.2 * np.cos(x) - 2 * np.sin(2 * x))
+    row = equation.series(equation.from_physical({"f": jnp.asarray(f)[None]}), 0.01)
+    np.testing.assert_allclose(row["of_parts"], PARTS[density](f, slope).mean(), rtol=1e-12, atol=1e-14)
+
+
+def test_parts_of_a_field_are_no_energy():
+    equation = write("dt(f) = lap(f)", {"f": "wavefunction"}, energies={"e": "abs(real(f))**2"})
+    with pytest.raises(ValueError, match=r"real\(…\) is not, and stands in columns"):
+        equation(sw.Grid((16,), mesh=sw.device_mesh([0]))).check()
+
+
 @pytest.mark.parametrize("density", ["b**3", "u@u*b", "b", "exp(b)", "u"])
 def test_an_energy_is_quadratic(density):
     with pytest.raises(ValueError, match=r"quadratic|a scalar is needed"):

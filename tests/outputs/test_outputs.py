@@ -453,6 +453,27 @@ def test_columns_of_an_own_class_are_refused_as_well(make_grid):
         sw.outputs.Series().check(OwnColumns(make_grid((8, 8), devices=1), 0.1))
 
 
+@pytest.mark.parametrize("name", ["a,b", "a/b", "a\nb", "", " a", 'a"b'])
+def test_columns_that_files_would_take_apart_are_refused(make_grid, name):
+    class Named(OwnColumns):
+        column = name
+
+    with pytest.raises(ValueError, match=r"has a column .*: a name without commas, slashes, quotes"):
+        sw.outputs.Series().check(Named(make_grid((8, 8), devices=1), 0.1))
+
+
+class OwnEnergies(NavierStokes):
+    """Navier–Stokes with an energy whose name is no name in a file."""
+
+    def spectra(self, fields):
+        return {"a/b": super().spectra(fields)["energy"]}
+
+
+def test_records_that_files_would_take_apart_are_refused(make_grid):
+    with pytest.raises(ValueError, match=r"output spectra: .* has a column 'a/b.*': a name without commas, slashes"):
+        sw.outputs.Spectra().check(OwnEnergies(make_grid((8, 8), devices=1), 0.1))
+
+
 @pytest.mark.parametrize("name", ["step", "time"])
 def test_a_field_called_as_an_axis_of_snapshots_is_refused(make_grid, name):
     equation = NavierStokes(make_grid((8, 8), devices=1), 0.1, scalars=(name,), diffusivities=(0.1,))

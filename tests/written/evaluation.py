@@ -291,6 +291,9 @@ class BoxModes(Modes):
     def number(self, name, index):
         return self.values[name][index] if index else self.values[name]
 
+    def compared(self, left, sign, right):
+        return SIGNS[sign](left, right)
+
     def function(self, name, *arguments):
         return FUNCTIONS[name](*arguments)
 

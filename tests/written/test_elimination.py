@@ -40,6 +40,8 @@ SYSTEMS = {
     ),
     "a product gives it": (["dt(b) = -v*b + nu*lap(b)", "lap(v) - g*v = b**2"],
                            {"b": "scalar"}, {"v": "scalar"}, (1, 2)),
+    "a product with another unknown gives it": (["dt(b) = -v*b", "lap(v) - g*v = w*b + w", "2*w + b = b**2"],
+                                                {"b": "scalar"}, {"v": "scalar", "w": "scalar"}, (1, 2)),
 }  # fmt: skip
 CASES = [(name, d) for name, (*_, dimensions) in SYSTEMS.items() for d in dimensions]
 
@@ -103,6 +105,9 @@ def test_a_pressure_that_is_left_is_none():
         (["dt(b) = b*c", "dt(c) = c", "0 = b*c"], {"b": "scalar", "c": "scalar"}, {}, "not linear in the fields"),
         (["dt(b) = b*c - p", "dt(c) = c"], {"b": "scalar", "c": "scalar"}, {"p": "scalar"}, "nothing determines"),
         (["dt(b) = v", "dx(v) = b"], {"b": "scalar"}, {"v": "scalar"}, "constant along x"),
+        (["dt(b) = w", "(2 + sin(x))*w = b"], {"b": "scalar"}, {"w": "scalar"}, "'w' needs itself, in a function or"),
+        (["dt(b) = w", "(2 + t)*w - lap(w) = b"], {"b": "scalar"}, {"w": "scalar"}, "'w' needs itself, in a function"),
+        (["dt(b) = w", "w = v*b", "v = w*b"], {"b": "scalar"}, {"v": "scalar", "w": "scalar"}, "needs itself"),
         (["dt(b) + dt(c) = b", "dt(2*b + 2*c) = c"], {"b": "scalar", "c": "scalar"}, {}, "cannot be solved for"),
     ],
 )  # fmt: skip

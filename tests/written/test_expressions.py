@@ -52,6 +52,25 @@ def test_tau_terms_and_gauges_are_absorbed(dot):
     assert (one.changes, one.linear, one.plan) == (other.changes, other.linear, other.plan)
 
 
+@pytest.mark.parametrize(
+    ("lines", "define", "unknowns"),
+    [
+        (["dt(q) = -perp(chi)@grad(q)", "lap(chi) = psi", "lap(psi) = q"], {}, ("chi", "psi")),
+        (["dt(q) = -v@grad(q)", "lap(chi) = q", "lap(phi) = q"], {"v": "perp(chi) + grad(phi)"}, ("chi", "phi")),
+        (["dt(q) = -perp(chi)@grad(q)", "lap(chi) = w", "w = q*q + q"], {}, ("chi", "w")),
+        (["dt(q) = -perp(chi)@grad(q)", "lap(chi) = q", "w = q*q"], {}, ("chi", "w")),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
+)
+def test_a_gauge_makes_no_constant_of_an_unknown_with_an_equation(lines, define, unknowns):
+    ranks = dict.fromkeys(unknowns, "scalar")
+    one, other = (
+        Text(of, {"q": "scalar"}, ranks, define).in_dimensions(2) for of in ([*lines, "integ(chi) = 0"], lines)
+    )
+    assert (one.changes, one.linear, one.plan) == (other.changes, other.linear, other.plan)
+    assert one.less.diagnosed == other.less.diagnosed
+
+
 def test_the_other_example_is_read():
     worked = Text(KDV_BURGERS, {"u": "scalar"}).in_dimensions(1)
     assert worked.less.system.parameters.keys() == {"a", "b"}

@@ -103,6 +103,8 @@ def refused(text, start, message, *, rest=(REST,), fields=FLOW, **more):
         ("dt(u) = 1j*u", "1j", "complex, in the equation of the real field 'u'"),
         ("dt(u) = b**1j*u", "1j", "an exponent is real"),
         ("dt(u) = b**b0*u", "b0", "an exponent is a vector"),
+        ("dt(u) = 2**b*u", "b", "a field as an exponent: a number or a parameter is needed"),
+        ("dt(u) = nu**(-b)*u", "-b", "a field as an exponent"),
         # rates of change
         ("dt(u) = lap(u) + dt(u)", "dt(u)", "dt stands on the left"),
         ("lap(u) = dt(u)", "dt(u)", "dt stands on the left"),
