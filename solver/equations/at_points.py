@@ -42,11 +42,6 @@ def _functions(numpy: Any) -> dict[str, Any]:
 FUNCTIONS = _functions(jnp)
 
 
-def _cast(value: Array, like: Array) -> Array:
-    """Values of the type of an inner field; of complex ones beside real fields the real part, as columns have it."""
-    return (value if jnp.iscomplexobj(like) else jnp.real(value)).astype(like.dtype)
-
-
 @dataclass(frozen=True)
 class AtPoints:
     """Products of a plan as a function of inner fields at the points, for `Transform.pointwise`.
@@ -73,12 +68,12 @@ class AtPoints:
         if len(self.inner) == len(self.products) == 1 and not (self.is_one_number or self.functions):
             # on the array as it is: without the axis its memory would not be used again. A function of the user's must
             # not see the axis, along which it would look at other points without a trace
-            return _cast(self.made({Slot("inner", self.inner[0]): u}, numbers, places, u.shape)[0], u)
+            return self.made({Slot("inner", self.inner[0]): u}, numbers, places, u.shape)[0].astype(u.dtype)
         values: dict[Node, Array] = {Slot("inner", slot): u[i] for i, slot in enumerate(self.inner)}
         made = self.made(values, numbers, places, u.shape[1:])
         if self.is_one_number:  # which may hold no field, and be a number of Python's
             return made[0].astype(jnp.finfo(u.dtype).dtype)
-        return jnp.stack([_cast(value, u) for value in made])
+        return jnp.stack([value.astype(u.dtype) for value in made])
 
     def made(
         self,

@@ -15,6 +15,17 @@ from solver.loop import Schedule, StepControl
 from solver.pictures import View
 from solver.steppers.state import State
 
+SEPARATORS = ',/"'  # of columns in series.csv, and of groups in HDF5 files
+
+
+def refuse_separators(what: str, names: Iterable[str]) -> None:
+    """Raises ValueError where the name of a column would not be one name in the files."""
+    for name in names:
+        if not name or name != name.strip() or not name.isprintable() or any(sign in name for sign in SEPARATORS):
+            raise ValueError(
+                f"{what} {name!r}: a name without commas, slashes, quotes, line breaks and outer spaces is needed"
+            )
+
 
 @dataclass(frozen=True)
 class Run:

@@ -20,7 +20,7 @@ from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
 from solver.io import MEMBER, TIME, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
-from solver.outputs.base import Output, Run
+from solver.outputs.base import Output, Run, refuse_separators
 from solver.pictures import Recorded, View, records_figure, save
 from solver.steppers.state import State
 
@@ -63,6 +63,7 @@ class Records(Output):
         except ValueError as error:
             text = str(error)
             raise ValueError(text if text.startswith("output ") else f"output {self.name}: {text}") from None
+        refuse_separators(f"output {self.name}: {equation.name} has a column", layout.columns)
         axes_of_file = (*TIME, MEMBER, *layout.axes)
         taken = [name for name in layout.columns if name in axes_of_file]
         if taken:

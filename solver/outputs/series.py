@@ -22,7 +22,7 @@ from solver.grid import Grid
 from solver.io import RunDirectory, SeriesRows
 from solver.io.series import LEADING
 from solver.operators import Fields
-from solver.outputs.base import Output, Run
+from solver.outputs.base import Output, Run, refuse_separators
 from solver.outputs.resolution import tails, unresolved
 from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
@@ -146,8 +146,11 @@ def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
 
 
 def _check_names(equation: Reporting) -> None:
-    """Raises ValueError where a column of the equation has the name of one that the run, or a body, may have."""
+    """Raises ValueError where a column has no name, or that of one that the run, or a body, may have."""
     conserved, energies, budget = _names(equation)
+    refuse_separators(
+        f"{type(equation).__name__}: series.csv has a column", [*_units(equation), *conserved, *energies, *budget]
+    )
     others = [*LEADING, "rejected", *(f"{name}_drift" for name in conserved), *budget]
     others += [f"{name}_imbalance" for name in energies]
     for own, more in ((_units(equation), others), (equation.units_on_bodies(), equation.series_units())):

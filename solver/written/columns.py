@@ -26,7 +26,7 @@ from solver.written.tree import (
     Slot,
     Sum,
 )
-from solver.written.values import apart
+from solver.written.values import apart, refuse_complex_of_real
 from solver.written.vocabulary import COORDINATES, DERIVATIVES, EXTREMES, OPERATORS, POINTWISE
 
 Mean: TypeAlias = "tuple[Square, ...] | Plan[str]"  # without transforms where it is a quadratic form
@@ -190,4 +190,8 @@ def _is_extreme(node: Node) -> bool:
 
 def _mean(density: Node, less: Reduced) -> Mean:
     squares = squares_of(density, less)
-    return plan_as_written({"": density}, less.system.fields, apart(less.system)) if squares is None else squares
+    if squares is not None:
+        return squares
+    plan = plan_as_written({"": density}, less.system.fields, apart(less.system))
+    refuse_complex_of_real(plan, less.system)
+    return plan

@@ -134,7 +134,7 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
 def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None where it is none."""
     fields = set(less.system.fields)
-    if holds_place(node) or _has_complex_number_of_real_fields(node, less):
+    if holds_place(node):
         return None
     match node:
         case Sum(terms):
@@ -173,14 +173,6 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
         kinds = {less.system.kinds[part.name].is_complex for side in sides for part in _scalars(side, fields)}
         return (_square(number, *sides),) if len(kinds) == 1 else None  # fields of both kinds have other modes
     return (_square(number, left, right),) if _fits(less, left, right, ONE) else None
-
-
-def _has_complex_number_of_real_fields(node: Node, less: Reduced) -> bool:
-    """Whether a complex number stands before real fields, of which half of the modes is stored."""
-    has_complex = any(part.value.imag for part in node.walk() if isinstance(part, Number))
-    return has_complex and not any(
-        less.system.kinds[part.name].is_complex for part in _scalars(node, less.system.fields)
-    )
 
 
 def _acts_on_modes(node: Node, fields: Collection[str]) -> bool:
