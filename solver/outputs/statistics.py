@@ -137,10 +137,11 @@ class Statistics(Output):
                 raise ValueError(f"output.statistics.fields: {name} is complex; real fields have a variance")
 
     def check_times(self, end: float) -> None:
-        if not self.after < end and self.after == 0:  # which needs not have been written
+        if self.after < end:
+            return
+        if self.after == 0:  # which need not have been written
             raise ValueError(f"time.end = {end:g}: a later end than 0 is needed beside output.statistics")
-        if not self.after < end:
-            raise ValueError(f"output.statistics.after = {self.after}: a time before the end, {end}, is needed")
+        raise ValueError(f"output.statistics.after = {self.after}: a time before the end, {end}, is needed")
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         if not self.fields:

@@ -27,7 +27,7 @@ def is_complex_of_real(node: Node, names: Collection[str]) -> bool:
         node: in components.
         names: of what is complex.
     """
-    return node.names.isdisjoint(names) and _holds_complex_number(node)
+    return node.names.isdisjoint(names) and holds_complex_number(node)
 
 
 def in_real_parts(node: Node, names: Collection[str]) -> Node:
@@ -58,17 +58,16 @@ def _of_complex(node: Node, names: Collection[str]) -> Parts | None:
     return _parts(node, names) if is_complex_of_real(node, names) else None
 
 
-def _holds_complex_number(node: Node) -> bool:
+def holds_complex_number(node: Node) -> bool:
+    """Whether a complex number stands in a node outside of `MADE_REAL`."""
     if isinstance(node, Number):
         return node.value.imag != 0
-    return not (isinstance(node, Call) and node.function in MADE_REAL) and any(
-        map(_holds_complex_number, node.children)
-    )
+    return not (isinstance(node, Call) and node.function in MADE_REAL) and any(map(holds_complex_number, node.children))
 
 
 def _parts(node: Node, names: Collection[str]) -> Parts | None:
     """The two parts; None where they have no plain form."""
-    if not _holds_complex_number(node):
+    if not holds_complex_number(node):
         return in_real_parts(node, names), ZERO
     match node:
         case Number(value):
@@ -90,7 +89,7 @@ def _parts(node: Node, names: Collection[str]) -> Parts | None:
             size = Call("exp", (re,))
             return times(size, Call("cos", (im,))), times(size, Call("sin", (im,)))
     layer = outermost(node, ())
-    if layer is None or _holds_complex_number(layer.symbol):
+    if layer is None or holds_complex_number(layer.symbol):
         return None
     pair = _parts(layer.of, names)
     return None if pair is None else (_around(layer, pair[0]), _around(layer, pair[1]))
@@ -104,11 +103,10 @@ def _joined(node: Node, parts: list[Parts]) -> Parts:
         return minus(parts[0][0]), minus(parts[0][1])
     if isinstance(node, Product):
         return _product(*parts)
-    above, below = parts
-    re, im = _product(above, (below[0], minus(below[1])))
-    divisor = _square_of_modulus(below)
-    if below[1] == ZERO:
-        (re, im), divisor = above, below[0]
+    (re, im), below = parts
+    divisor = below[0]
+    if below[1] != ZERO:
+        (re, im), divisor = _product((re, im), (below[0], minus(below[1]))), _square_of_modulus(below)
     return (ZERO if re == ZERO else Quotient(re, divisor)), (ZERO if im == ZERO else Quotient(im, divisor))
 
 

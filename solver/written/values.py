@@ -13,9 +13,9 @@ from solver.written.elimination import Reduced, named
 from solver.written.formula import unicode
 from solver.written.matrices import Linear
 from solver.written.plan import Plan
-from solver.written.real_parts import is_complex_of_real
+from solver.written.real_parts import holds_complex_number, is_complex_of_real
 from solver.written.system import System
-from solver.written.tree import Call, Entry, Name, Node, Number, Slot, WrittenError
+from solver.written.tree import Call, Entry, Name, Node, WrittenError
 from solver.written.vocabulary import MADE_REAL
 
 
@@ -47,16 +47,8 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
     """
 
     def is_complex(node: Node) -> bool:
-        match node:
-            case Number(value):
-                return value.imag != 0
-            case Name(name) | Entry(name, _):
-                return name in names
-            case Slot():
-                return is_complex(plan.held(node))
-            case Call(function, _) if function in MADE_REAL:
-                return False
-        return any(map(is_complex, node.children))
+        whole = plan.without_slots(node)
+        return holds_complex_number(whole) or not _names_outside(whole).isdisjoint(names)
 
     complex_inner = frozenset(i for i, node in enumerate(plan.inner) if is_complex(node))
     needed: dict[bool, set[int]] = {False: set(), True: set()}
