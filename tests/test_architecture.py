@@ -38,6 +38,7 @@ def imported_rooms(path: Path) -> set[str]:
 FILES = [p for p in sorted(SOLVER.rglob("*.py")) if room_of(p) in ROOMS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOLVER)))
 def test_imports_point_upwards(path):
     room = room_of(path)

@@ -188,6 +188,7 @@ def in_a_users_file(tmp_path, monkeypatch):
     return {room: f"own.py:{name}" for room, name in CLASSES.items()}  # an output goes by its own name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["in_the_package", "in_a_users_file"])
 def test_a_run_with_all_of_them(where, request, tmp_path, capsys):
     names = request.getfixturevalue(where)

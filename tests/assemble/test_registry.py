@@ -247,6 +247,7 @@ def test_registered_in_python():
 # ---- list, describe, new, schema --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_everything_listed_is_described(capsys):
     assert main(["list"]) == 0
     listed = capsys.readouterr().out
@@ -331,6 +332,7 @@ def test_an_output_that_is_not_known(tmp_path):
 # ---- what a run says of itself ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_velocity_that_is_rounded_to_the_box_is_said(tmp_path, capsys):
     run_file = tmp_path / "packet.toml"
     run_file.write_text(
@@ -396,6 +398,7 @@ def test_an_output_of_a_file_is_overridden_by_its_name_or_class(case, capsys):
     assert steps == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_run_continues_where_its_initial_file_is_gone(tmp_path, monkeypatch):
     with h5py.File(tmp_path / "in.h5", "w") as file:
         file["u"] = np.sin(np.arange(64.0)).reshape(8, 8)

@@ -118,6 +118,7 @@ def test_what_is_no_equation_is_refused_before_anything_runs(case, changes, mess
     assert message in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_plan_and_goes_on_with_the_same_bits(case, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = case()
@@ -141,6 +142,7 @@ def test_a_run_keeps_its_plan_and_goes_on_with_the_same_bits(case, tmp_path, mon
     assert "other physics (equation.write" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_stands_beside_the_equations(case, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     beside = {
@@ -198,6 +200,7 @@ def test_the_schema_and_describe_know_texts(capsys):
     assert "`unknowns`" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_functions_of_a_file_are_copied_with_the_run_and_count_as_its_physics(case, tmp_path, capsys):
     own = tmp_path / "own.py"
     own.write_text("import jax.numpy as jnp\n\ndef gust(y):\n    return 0.1 * jnp.sin(y)\n")

@@ -41,6 +41,7 @@ def channel(eta):
     return np.linalg.solve(second - np.diag(chi / eta), -np.ones(N))
 
 
+@pytest.mark.slow
 def test_poiseuille_flow_is_that_of_a_collocation_solver_and_of_first_order_in_eta():
     errors = []
     for eta in (4e-2, 1e-2):
@@ -92,6 +93,7 @@ def test_stokes_flow_through_an_array_of_cylinders(fraction, published, finest):
 # ---- Couette flow between cylinders ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_couette_flow_between_cylinders_is_exact_to_the_order_of_eta():
     inner, outer, spin = 0.6, 1.4, 1.0
     errors = []
@@ -131,6 +133,7 @@ def stream(speed, body, shape=SHAPE, mesh=None, precision="float64", **options):
     return flow, start
 
 
+@pytest.mark.slow
 def test_a_body_at_rest_and_one_carried_with_the_stream_are_the_same_flow():
     """Up to a shift: after a time in which the second has moved by whole spacings."""
     ahead, steps, step = 1.0, 128, 1.0 / 128
@@ -158,6 +161,7 @@ def test_a_body_that_the_flow_goes_through_is_told():
     assert 0.02 < slips[0.02] < 0.1 < 0.3 < slips[0.5] < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("velocity_of_body", [None, (0.2, 0.5)])
 def test_the_force_is_what_the_fluid_outside_loses(velocity_of_body):
     """d/dt∫(1 − χ)u dV = −F, by differences in time; of a body at rest and of one that is set going."""
@@ -213,6 +217,7 @@ IN_SPACE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "bodies"), [((48, 40), SEVERAL), ((24, 20, 16), IN_SPACE)])
 def test_any_devices_give_what_one_gives(shape, bodies):
     """Slabs in a plane, pencils in space."""
@@ -233,6 +238,7 @@ def test_any_devices_give_what_one_gives(shape, bodies):
     assert set(found["one"][1]) == {f"{name}_{of}" for name in named for of in [*forces, *torques, "slip"]}
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_bodies_at_rest_changes_nothing():
     flow, start = stream(1.0, SEVERAL)
     kept = jax.jit(lambda flow: flow.prepared())(flow)
@@ -256,6 +262,7 @@ def test_a_batch_over_radii_is_separate_runs():
         np.testing.assert_allclose(together[n], run(radius), atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 8])
 def test_gradients_of_a_drag_are_differences(devices):
     mesh = sw.device_mesh(range(devices))
@@ -305,6 +312,7 @@ def test_plans_count_what_bodies_cost():
 WITH_VELOCITY = ["navier-stokes", "boussinesq", "mhd", "hall-mhd", "isothermal-flow", "oldroyd-b", "shallow-water"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_VELOCITY)
 def test_every_equation_with_a_velocity_takes_bodies(name):
     """The change of its velocity is that without bodies and −P(χ/η)u."""
@@ -363,6 +371,7 @@ def test_a_sponge_can_hold_the_flow_of_a_channel():
             stream(1.0, {"in": sw.bodies.Sponge(1.0, 1.0, 5.0, (0.4, 0.0), **wrong)})
 
 
+@pytest.mark.slow
 def test_a_flow_rate_is_kept_whatever_a_body_takes():
     disc = sw.bodies.Cylinder((2.0, 2.5), 0.6)
     flow, start = stream(1.0, disc, forcing=sw.forcing.FlowRate((1.0, 0.0)))

@@ -38,6 +38,7 @@ def motion(state):
 # ---- Newton's laws --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fluid_and_body_exchange_momentum_and_lose_none():
     """m V + ∫(1 − χ) u dV, of the body and the fluid outside; and x of the body is the integral of V."""
     mass, stepper = 0.6 * DISC, sw.steppers.ETDRK4()
@@ -78,6 +79,7 @@ def spin_in_a_drum(inner, outer, viscosity, inertia, t, points=400):
     return float(np.real((modes * np.exp(rates * t)) @ np.linalg.solve(modes, start))[0] / inner)
 
 
+@pytest.mark.slow
 def test_a_cylinder_that_spins_down_in_a_drum():
     """Second order in the spacing: torque, moment of inertia and the fluid in between."""
     errors = []
@@ -94,6 +96,7 @@ def test_a_cylinder_that_spins_down_in_a_drum():
     assert errors[0] / errors[1] > 3
 
 
+@pytest.mark.slow
 def test_a_sphere_settles_as_in_a_cubic_array():
     """At Re → 0, the mean flow held at zero: Hasimoto, J. Fluid Mech. 5 (1959) 317; 6πμaUK of all that falls."""
     share, n, stepper = 0.065, 24, sw.steppers.ETDRK3()
@@ -130,6 +133,7 @@ def test_moments_of_inertia_and_axes_in_space():
 # ---- as any state ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stepper", "order"),
     [("ETDRK4", 4), ("IFRK4", 4), ("LSRK3", 3), ("IMEXRK3", 3), ("SBDF3", 3), ("CNAB2", 2)],
@@ -145,6 +149,7 @@ def test_the_motion_has_the_order_of_the_stepper(stepper, order):
     assert np.log2(first / second) > order - 0.35 or first < 1e-11
 
 
+@pytest.mark.slow
 def test_evolve_integrate_and_rollout_agree_and_devices_change_nothing():
     stepper = sw.steppers.ETDRK3()
     flow, state = falling(stepper)
@@ -160,6 +165,7 @@ def test_evolve_integrate_and_rollout_agree_and_devices_change_nothing():
     np.testing.assert_allclose(motion(by_rate), motion(once), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_steps_by_tolerance_and_their_derivatives():
     """Steps as an embedded method asks for; and the derivative with respect to the size of equal steps."""
     stepper = sw.steppers.IFRK3()
@@ -176,6 +182,7 @@ def test_steps_by_tolerance_and_their_derivatives():
     np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_gradients_with_respect_to_mass_and_place_are_differences():
     stepper = sw.steppers.ETDRK3()
 
@@ -191,6 +198,7 @@ def test_gradients_with_respect_to_mass_and_place_are_differences():
         assert float(slopes[n]) == pytest.approx(float(value(*above) - value(*below)) / 2e-4, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_float32_stays_with_float64_over_a_long_run():
     stepper, found = sw.steppers.ETDRK3(), {}
     for precision in ("float32", "float64"):
@@ -200,6 +208,7 @@ def test_float32_stays_with_float64_over_a_long_run():
     np.testing.assert_allclose(found["float32"][:2], found["float64"][:2], atol=2e-2)
 
 
+@pytest.mark.slow
 def test_free_bodies_in_other_equations():
     grid, stepper = sw.Grid(SHAPE, lengths=LENGTHS, mesh=sw.device_mesh([0])), sw.steppers.ETDRK3()
     disc = {"disc": sw.bodies.Sphere((2.0, 2.2), 0.5, mass=2 * DISC, gravity=(0.0, -1.0))}
@@ -252,6 +261,7 @@ def run_file(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_a_run_is_continued_with_the_same_bits_and_reports_where_bodies_are(run_file, tmp_path):
     whole, run = tmp_path / "whole", tmp_path / "run"
     assert main(["run", str(run_file), f"output.directory={whole}"]) == 0
@@ -276,6 +286,7 @@ def test_a_run_is_continued_with_the_same_bits_and_reports_where_bodies_are(run_
     assert along_y @ np.arange(28) / 8 == pytest.approx(np.sum(along_y) * middle, rel=4e-3)
 
 
+@pytest.mark.slow
 def test_a_branch_goes_on_from_where_the_bodies_are(run_file, tmp_path, capsys):
     """With another viscosity; bodies of other names begin at their centres, and a line says so."""
     run, branch, other = tmp_path / "run", tmp_path / "branch", tmp_path / "other"

@@ -97,6 +97,7 @@ def arrays_of(folder, step):
     return read_checkpoint(folder / "checkpoints" / f"step-{step:08d}")[0]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_continued_has_the_same_bits(run_file, whole, tmp_path):
     """A moving body is where time says."""
     assert main(["run", str(run_file), f"output.directory={tmp_path / 'run'}", "time.end=0.2"]) == 0
@@ -139,6 +140,7 @@ def test_bodies_count_as_physics_and_are_kept_with_the_run(whole, run_file, caps
     assert "ellipsoid " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_run_file_with_bodies_touches_no_device(run_file):
     """Processes could not join a job afterwards."""
     code = (
@@ -201,6 +203,7 @@ def test_one_body_needs_no_name(tmp_path, capsys):
     assert list(config.bodies) == ["body"]
 
 
+@pytest.mark.slow
 def test_an_ensemble_over_radii_is_one_program(run_file, tmp_path):
     sweep = "ensemble={ sweep = { 'body.disc.radius' = [0.6, 0.8] }, together = 2 }"
     words = ["run", str(run_file), sweep, f"output.directory={tmp_path / 'many'}", "time.end=0.2"]

@@ -83,6 +83,7 @@ def test_distances_are_those_from_the_sides_of_cells_and_go_on_across_the_edge()
         assert float(body.distance([-1.0, 0.0], 0.0)) == pytest.approx(at_the_edge)
 
 
+@pytest.mark.slow
 def test_a_force_has_a_derivative_with_respect_to_the_points():
     sides = (1.5, 1.5)
     distances = jnp.asarray(np.hypot(*cells(sides, (30, 30))) - 0.5)
@@ -141,6 +142,7 @@ def run_file(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_a_run_with_a_shape_from_a_file_is_that_with_a_disc(run_file, tmp_path):
     forces = {}
     for name, words in {
@@ -178,6 +180,7 @@ def test_wrong_files_are_one_line(words, message, run_file):
         read_run_file(run_file, words)
 
 
+@pytest.mark.slow
 def test_a_run_does_not_go_on_with_another_file(run_file, tmp_path):
     path, run = tmp_path / "rock.h5", tmp_path / "run"
     shutil.copy(run_file.parent / "rock.h5", path)

@@ -38,6 +38,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_the_terms_are_those_of_the_formula(dimensions):
     """Of single waves, whose gradients are known, on all modes of the grid."""
@@ -82,6 +83,7 @@ def test_the_terms_are_those_of_the_formula(dimensions):
         np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_heat_between_cylinders():
     """Steady conduction: ln(r)."""
     grid = sw.Grid((64, 64), lengths=4.8, mesh=sw.device_mesh([0]))
@@ -99,6 +101,7 @@ def test_heat_between_cylinders():
     assert heat[32, 32] == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_what_is_sealed_between_walls_diffuses_as_it_should():
     """cos y between walls at 0 and π decays as exp(−κ t), to the order of the layer."""
     for n in (32, 64):
@@ -111,6 +114,7 @@ def test_what_is_sealed_between_walls_diffuses_as_it_should():
         np.testing.assert_allclose(decayed[fluid], np.exp(-1) * np.cos(y[fluid]), atol=4e-3)
 
 
+@pytest.mark.slow
 def test_what_a_sealed_body_keeps_out_stays_in_the_fluid():
     """∫ψc of a body in motion through a fluid at rest, with which it mixes; another passes through the body."""
     disc = sw.bodies.Cylinder((1.2, 1.5), 0.6, sealed=("dye",), velocity=(0.5, 0.0), eta=0.02)
@@ -124,6 +128,7 @@ def test_what_a_sealed_body_keeps_out_stays_in_the_fluid():
     assert open_ / before < 0.97
 
 
+@pytest.mark.slow
 def test_a_sponge_draws_a_scalar_and_waves_of_height():
     grid = sw.Grid((64, 4), lengths=(10.0, 1.0), mesh=sw.device_mesh([0]))
     left = {}
@@ -139,6 +144,7 @@ def test_a_sponge_draws_a_scalar_and_waves_of_height():
     assert left["height",] < 1e-3 * 0.8
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_bodies_at_rest_changes_nothing():
     at_rest = {name: SEVERAL[name] for name in ("hot", "end")} | {
         "shut": sw.bodies.Box((2.2, 2.2), (0.8, 0.8), sealed=("heat",))
@@ -173,6 +179,7 @@ class Gust(sw.bodies.Obstacle):
         pass
 
 
+@pytest.mark.slow
 def test_what_depends_on_time_is_not_kept():
     flow = stream({"gust": Gust(fixed=("heat",), values=(3.0,)), "disc": SEVERAL["hot"]})
     fields = flow.from_physical({name: jnp.ones(shape) for name, shape in flow.physical_shapes().items()})
@@ -182,6 +189,7 @@ def test_what_depends_on_time_is_not_kept():
         np.testing.assert_allclose(kept.nonlinear(fields, np.pi / 2)[name], n, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_cfl_number_counts_what_is_sealed():
     disc = sw.bodies.Cylinder((1.0, 1.5), 0.5, sealed=("heat",), eta=0.05)
     sealed, open_ = (stream({"disc": disc if of else SEVERAL["hot"]}, diffusivity=0.5) for of in (1, 0))
@@ -192,6 +200,7 @@ def test_a_cfl_number_counts_what_is_sealed():
     assert float(open_.rate(fields)) == pytest.approx(1 / eta + 0.5 * k**2 / 4, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(48, 36)])
 def test_devices_change_nothing(shape):
     found = []

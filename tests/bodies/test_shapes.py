@@ -39,6 +39,7 @@ def surface(shape, points):
     return points, d
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES_2D)
 def test_a_distance_is_that_of_the_nearest_point_of_the_surface(name):
     """The smallest of the distances from many points of it; an ellipse's is exact at the surface alone."""

@@ -58,6 +58,7 @@ def said(capsys, *words):
     return code, capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_branch_goes_on_with_time_and_forcing(first, capsys):
     assert main(["resume", "first", "--branch", "same", "time.end=0.2"]) == 0
     assert main(["resume", "first", "time.end=0.2"]) == 0
@@ -74,6 +75,7 @@ def test_a_branch_goes_on_with_time_and_forcing(first, capsys):
     assert f"branch of:   {first / 'first'}, step 2" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_branch_whose_exchanges_are_rounded_otherwise_says_so(first):
     assert main(["resume", "first", "--branch", "rounded", "time.end=0.15", "devices.exchange_precision=float16"]) == 0
     assert main(["resume", "first", "--branch", "same", "time.end=0.15"]) == 0
@@ -82,6 +84,7 @@ def test_a_branch_whose_exchanges_are_rounded_otherwise_says_so(first):
     assert "comes from" not in (first / "same" / "log.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_branch_takes_another_stepper_and_resolution_and_continues(first, capsys):
     changes = ["grid.shape=[12, 10]", "time.stepper=sbdf2", "time.step=0.02", "equation.viscosity=0.1"]
     code, errors = said(capsys, "resume", "first", *changes)

@@ -51,6 +51,7 @@ def test_a_run_that_no_record_is_like_is_counted_on_its_trace(capsys):
     assert "counted on the trace, since no such run was ever compiled" in out
 
 
+@pytest.mark.slow
 def test_too_much_for_one_device(capsys):
     _, out, _ = check(capsys, TAYLOR_GREEN, "grid.shape=[2048,2048,2048]", "--target", "a100", "--devices", "8")
     assert "does not fit" in out
@@ -66,6 +67,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_in_one_line(capsys, case):
     words, message = REFUSED[case]

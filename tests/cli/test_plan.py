@@ -36,6 +36,7 @@ def _problem(config, devices):
     return run.equation, run.stepper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_exchanges_and_bytes_are_those_of_the_compiled_step(case):
     devices = 4
@@ -46,6 +47,7 @@ def test_exchanges_and_bytes_are_those_of_the_compiled_step(case):
     assert received_by_all * (devices - 1) // devices == plan.exchanged_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("precision", "part"), [("float32", 2), ("float16", 4)])
 def test_fewer_bits_are_counted_and_named(precision, part):
     file = RUNS / "taylor_green_512.toml"
@@ -59,6 +61,7 @@ def test_fewer_bits_are_counted_and_named(precision, part):
     assert not any("precision" in line or precision in line for line in plan_lines(whole))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_memory_is_estimated_within_a_third(case, devices):

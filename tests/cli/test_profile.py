@@ -42,6 +42,7 @@ def steps_in(trace):
     return [int(e["args"]["step_num"]) for e in trace if e.get("name") == "step" and e.get("ph") == "X"]
 
 
+@pytest.mark.slow
 def test_the_trace_has_the_steps_by_name_and_the_run_keeps_its_bits(run):
     code, folder, out, _ = run("traced", "--profile", "3")
     assert code == 0
@@ -63,6 +64,7 @@ def test_the_trace_has_the_steps_by_name_and_the_run_keeps_its_bits(run):
         np.testing.assert_array_equal(values, other[name])
 
 
+@pytest.mark.slow
 def test_a_continued_run_is_traced_too(run):
     run("continued", "time.end=0.06")
     code, folder, _, _ = run("continued", "--resume", "--profile", "2")
@@ -76,6 +78,7 @@ def test_all_steps_but_the_first_can_be_traced(run):
     assert steps_in(events(folder / "profile" / "step-00000001-process-00000.json.gz")) == list(range(2, 13))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     {
@@ -95,6 +98,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, words, message):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_fewer_steps_than_asked_for_is_said(run):
     code, folder, out, _ = run("cfl", "time.cfl=0.5", "--profile", "500")
     assert code == 0

@@ -70,6 +70,7 @@ def test_a_scan_is_read_beside_overrides(capsys):
     assert f"set -- {FLOW} time.end=3 output.directory=out/x {sweep} {share}" in text.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "jobs"),
     [
@@ -90,6 +91,7 @@ def test_jobs_share_the_members_of_an_ensemble(capsys, tmp_path, words, jobs):
     assert f' --jobs {jobs} --job "$SLURM_ARRAY_TASK_ID"\n' in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["--scan", "equation.viscosity=0.01,0.02"]], ids=["run", "scan"])
 def test_a_directory_with_another_run_is_refused(capsys, tmp_path, words):
     """The job would find that out too, once it had waited in the queue."""
@@ -151,6 +153,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_run_is_refused_before_it_is_queued(capsys, case, monkeypatch, tmp_path):
     words, message = REFUSED[case]

@@ -94,6 +94,7 @@ def test_engines_that_can_transform_the_grid():
     assert [candidate.section.engine for candidate in with_other_engines(uneven)] == ["slabwave", "shard_map"]
 
 
+@pytest.mark.slow
 def test_the_precision_of_exchanges_is_kept_and_no_other_one_is_tried():
     for precision in ("grid", "float16"):
         own = Candidate(read(f"devices.exchange_precision={precision}"), 2, gpu=True)
@@ -115,6 +116,7 @@ def all_candidates(*overrides, devices=4):
     return list({candidate.key: candidate for candidate in candidates}.values())
 
 
+@pytest.mark.slow
 def test_lines_for_the_run_file_make_the_candidate(tmp_path):
     candidates = all_candidates("devices.virtual=4")
     assert len(candidates) > 20
@@ -133,6 +135,7 @@ def _without_devices(text):
     return after[after.index("\n[") :].lstrip() + "\n" + before[before.index("[") :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [{}, {"decomposition": "pencil", "mesh": [2, 2]}, {"fields_per_exchange": 1},
                                   {"engine": "shard_map"}], ids=str)  # fmt: skip
 def test_exchanges_are_those_of_the_compiled_program(keys):
@@ -161,11 +164,13 @@ def result():
     return make
 
 
+@pytest.mark.slow
 def test_results_in_other_layouts_are_equal(result):
     for keys in ({"decomposition": "pencil", "mesh": [2, 2]}, {"decomposition": "pencil", "mesh": [1, 4]}):
         assert result(**keys).differs(result(), steps=2) == ""
 
 
+@pytest.mark.slow
 def test_results_of_narrow_exchanges_are_equal_to_their_rounding(result):
     slabs, pencils = (result(exchange_precision="float16", **keys) for keys in (
         {}, {"decomposition": "pencil", "mesh": [2, 2]},
@@ -183,12 +188,14 @@ def changed(at, by):
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [(0, 0, 0, 1), (2, 7, 4, 12), (1, 14, 7, 3)])
 def test_one_wrong_mode_is_seen(result, at):
     wrong = result(changed(at, 1e-9))
     assert "velocity differs by" in wrong.differs(result(), steps=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", range(4))
 def test_modes_in_other_places_are_seen(result, axis):
     moved = result(lambda fields: {name: jnp.roll(field, 1, axis) for name, field in fields.items()})
@@ -279,6 +286,7 @@ def test_the_command(tune, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir()), "nothing is written"
 
 
+@pytest.mark.slow
 def test_steps_are_as_long_as_the_first_one_of_the_run():
     candidate = Trial(Candidate(read("time.cfl=0.5"), 1))
     trial.begin(candidate, device_mesh([0]), None)
@@ -287,6 +295,7 @@ def test_steps_are_as_long_as_the_first_one_of_the_run():
     assert candidate.ready.dt == float(after.dt) > 0
 
 
+@pytest.mark.slow
 def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
     code, out, _ = tune(
         "time.cfl=0.5", "devices.decomposition='pencil'", "devices.mesh=[1,2]", "devices.fields_per_exchange=3",
@@ -298,6 +307,7 @@ def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
     assert "failed" not in out
 
 
+@pytest.mark.slow
 def test_a_stepper_that_keeps_a_history(tune, few):
     """A candidate is one program: it takes what it gave before, so each array must lie there as at the start."""
     code, out, _ = tune("time.stepper=sbdf2")
@@ -306,6 +316,7 @@ def test_a_stepper_that_keeps_a_history(tune, few):
     assert "failed" not in out
 
 
+@pytest.mark.slow
 def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
     original = operations.on_global_arrays
 
@@ -322,6 +333,7 @@ def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
     assert all("failed: RuntimeError: RESOURCE_EXHAUSTED: out of memory" in row for row in failed)
 
 
+@pytest.mark.slow
 def test_where_the_own_choice_fails_another_is_recommended(tune, few, monkeypatch):
     original = search.compile_program
 
@@ -338,6 +350,7 @@ def test_where_the_own_choice_fails_another_is_recommended(tune, few, monkeypatc
     assert "shard_map" not in out.partition("in the run file:")[2]
 
 
+@pytest.mark.slow
 def test_a_wrong_result_is_said_and_never_recommended(tune, few, monkeypatch):
     original, turn = operations.on_global_arrays, trial.Ready.turn
 
@@ -389,6 +402,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRONG)
 def test_bad_input_is_one_line(tune, case):
     words, message = WRONG[case]
@@ -398,6 +412,7 @@ def test_bad_input_is_one_line(tune, case):
     assert message in err
 
 
+@pytest.mark.slow
 def test_a_missing_run_file(capsys):
     assert main(["tune", "nowhere.toml"]) == 2
     assert "nowhere.toml: no such run file" in capsys.readouterr().err

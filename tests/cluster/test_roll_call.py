@@ -71,6 +71,7 @@ def test_it_says_who_is_missing_and_ends_at_the_limit(place, monkeypatch, caplog
     assert "process 0 has left: waited 0.5 s" in str(raised[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", [0, 1, 2])
 def test_a_signal_to_any_one_stops_all_of_them(place, monkeypatch, stopped):
     requests = [StopRequest() for _ in range(3)]
@@ -109,6 +110,7 @@ def test_other_numbers_of_processes_are_told(place):
     thread.join(10)
 
 
+@pytest.mark.slow
 def test_a_second_first_process_is_told(place):
     with socket.create_server(("127.0.0.1", int(place(0).coordinator.split(":")[1]))):
         with pytest.raises(LaunchError, match=r"cannot listen at .*: Address already in use; another process 0"):

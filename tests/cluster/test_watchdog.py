@@ -56,6 +56,7 @@ def test_what_moves_is_left_alone(barks):
     assert not heard
 
 
+@pytest.mark.slow
 def test_long_chunks_are_allowed_longer_ones(barks):
     dog, heard, _ = barks
     dog.moved(1.0)
@@ -65,6 +66,7 @@ def test_long_chunks_are_allowed_longer_ones(barks):
     assert heard
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["starting", "writing", "compiling"])
 def test_work_that_takes_its_time_has_a_limit_of_its_own(barks, what):
     dog, heard, _ = barks

@@ -80,6 +80,7 @@ IN_FILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "said"), IN_FILE, ids=[said for _, said in IN_FILE])
 def test_a_fault_in_a_file_has_its_line(data_set, tmp_path, check, change, said):
     """Beside the line that says that the checksum is another one."""

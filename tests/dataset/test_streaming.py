@@ -9,6 +9,7 @@ import solver as sw
 from solver.config import ConfigError
 
 
+@pytest.mark.slow
 def test_members_have_the_values_of_the_files(run_file, data_set, manifest):
     """Rounded to single precision bit for bit, on the same devices; two of them are asked for, in this order."""
     made = list(sw.dataset.stream(run_file, members=[7, 1]))

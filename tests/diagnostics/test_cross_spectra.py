@@ -15,6 +15,7 @@ def binned(values, index, count):
     return np.bincount(index.ravel().astype(int), values.ravel(), minlength=count)[:count]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "real"), [*((case, True) for case in CASES), ("odd, all modes", False)])
 def test_co_and_quadrature_spectra(make_grid, case, real):
     transform, u_hat, u = random_vector(make_grid, case, components=2, real=real)
@@ -34,6 +35,7 @@ def test_co_and_quadrature_spectra(make_grid, case, real):
     np.testing.assert_allclose(co.sum(), np.mean(np.conj(u[0]) * u[1]).real, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_phase_splits_into_both(make_grid):
     grid, phase = make_grid((12, 14, 10), devices=4), 0.7
     waves = sw.sample(lambda x, y, z: (jnp.cos(2 * x + z), jnp.cos(2 * x + z + phase) + 0 * y), grid)
@@ -46,6 +48,7 @@ def test_the_flux_is_what_lower_shells_have_lost():
     np.testing.assert_array_equal(diagnostics.shell_flux(jnp.array([0.0, -2.0, 0.5, 1.5])), [0, 2, 1.5, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, "1-D"])
 def test_line_spectra(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case)

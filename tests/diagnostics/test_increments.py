@@ -25,6 +25,7 @@ def expected(u, steps):
     return along, across
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, "1-D"])
 def test_structure_functions(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case, lengths=equal_spacing(case))
@@ -43,6 +44,7 @@ def test_structure_functions(make_grid, case):
         np.testing.assert_array_less(np.abs(computed[1] - across), 1e-12 * scale + np.zeros_like(across))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, "1-D"])
 def test_structure_functions_of_a_scalar(make_grid, case):
     transform, c_hat, c = random_vector(make_grid, case, components=1, lengths=equal_spacing(case))

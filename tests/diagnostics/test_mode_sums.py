@@ -24,6 +24,7 @@ def by_points(a_hat, b_hat, grid):
     return float(jnp.mean(jnp.sum(transform.inverse(a_hat) * transform.inverse(b_hat), axis=0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(24,), (24, 24), (16, 24, 20)], ids=str)
 def test_sums_are_means_over_points(shape):
     """Sums asked together, and an empty one; a sum alone takes another way to the same value."""
@@ -76,6 +77,7 @@ def test_single_precision_loses_little():
     assert float(jax.jit(sw.diagnostics.mean_square, static_argnums=1)(ones, grid)) == pytest.approx(exact, rel=2e-6)
 
 
+@pytest.mark.slow
 def test_derivatives_in_a_loop_and_of_members():
     """The slope of Σ|a|² is 2Σ a·ȧ, also within a scan that is differentiated twice, and for each member."""
     grid = sw.Grid((12, 10), mesh=sw.device_mesh([0]))

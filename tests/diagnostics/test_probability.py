@@ -46,6 +46,7 @@ def test_positive_values_on_a_logarithmic_axis(make_grid, case):
     assert outside > 0.01
 
 
+@pytest.mark.slow
 def test_noise_of_known_statistics(make_grid):
     """Gaussian: skewness 0, flatness 3, density exp(−s²/2)/√2π; within five standard errors of 64³ values."""
     grid = make_grid((64, 64, 64), devices=8)

@@ -89,6 +89,7 @@ def test_a_soliton_is_fitted():
         diagnostics.fit_soliton(r[::20], profile[::20])
 
 
+@pytest.mark.slow
 def test_the_profile_of_a_soliton_in_a_box(make_grid):
     """Around its centre, across the sides of the box, and fitted: the radius of the one that was put there."""
     grid = make_grid((32, 32, 32), devices=8, lengths=8.0)
@@ -132,6 +133,7 @@ def test_explicit_meshes(make_grid):
         np.testing.assert_allclose(explicit, auto, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0.3, 1.0, 2 * np.pi])
 def test_points_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, length):
     grid = make_grid((8, 16), devices=2, lengths=length)
@@ -140,6 +142,7 @@ def test_points_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, length):
     np.testing.assert_array_equal(counts, [1, 14, 22, 38, 40])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("boxes", [-1, 1, 2, -3])
 def test_a_centre_outside_of_the_box_is_that_of_its_image(make_grid, boxes):
     grid = make_grid((8, 16), devices=2, lengths=(2.0, 3.0))

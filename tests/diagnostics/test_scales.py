@@ -86,6 +86,7 @@ def test_scales_of_a_random_field(make_grid, case):
         np.testing.assert_allclose(computed[name], value, rtol=1e-11, err_msg=name)
 
 
+@pytest.mark.slow
 def test_scales_of_vortices_in_closed_form(make_grid):
     """u = (sin x cos y, −cos x sin y) in a wind: ε = ν, λ² = 2/3, flatness 9/4; of an ABC flow L = 3π/4."""
     grid = make_grid((18, 25), devices=8)
@@ -110,6 +111,7 @@ def test_a_fluid_at_rest_has_no_scales(make_grid):
     assert all(float(value) == (np.inf if name in infinite else 0) for name, value in computed.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "real"), [*((case, True) for case in [*CASES, "1-D"]), ("pencils", False)])
 def test_correlations(make_grid, case, real):
     transform, u_hat, u = random_vector(make_grid, case, lengths=equal_spacing(case), real=real)
@@ -130,6 +132,7 @@ def test_correlations(make_grid, case, real):
         np.testing.assert_allclose(across, (computed.sum(axis=(0, 1)) - diagonal) / (d - 1) / variance, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_correlation_of_a_shear_wave(make_grid):
     """u = (0, cos 3x, 0): along r it is uniform, across it cos 3r along x and 1 along z."""
     grid = make_grid((12, 14, 10), devices=8)

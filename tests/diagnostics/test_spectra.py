@@ -11,6 +11,7 @@ import solver as sw
 from solver.diagnostics import mean_square, shell_index, shell_spectrum, shell_wavenumbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [True, False])
 @pytest.mark.parametrize("shape", [(32,), (16, 24), (16, 24, 12)], ids=str)
 def test_shells_add_up_to_the_energy(make_grid, shape, real):
@@ -36,6 +37,7 @@ def test_shells_follow_the_box(make_grid):
     assert shell_wavenumbers(grid)[1] == pytest.approx(2 * np.pi)
 
 
+@pytest.mark.slow
 def test_the_same_on_any_number_of_devices(make_grid):
     noise = np.random.default_rng(0).normal(size=(16, 24, 18))
     spectra = []

@@ -51,6 +51,7 @@ def test_the_page_is_what_the_script_writes(gallery):
     assert gallery.page() == (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_commands_pass_every_check(gallery):
     for entry in gallery.entries().values():
         command, file, *overrides = entry.words

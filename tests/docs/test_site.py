@@ -25,6 +25,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_contents(site):
     listed = re.findall(r"\b[\w/]+\.md", (ROOT / "mkdocs.yml").read_text())
     written = {path.name for path in (ROOT / "docs").glob("*.md")}

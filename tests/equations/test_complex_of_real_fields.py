@@ -27,6 +27,7 @@ def change_and_columns(of, seed=2):
     return {name: np.asarray(linear[name] + nonlinear[name]) for name in fields}, of.columns(fields)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("complex_text", "real_text"),
     [

@@ -32,6 +32,7 @@ def at_rest(entry, grid):
     return entry.cls(grid, **dict.fromkeys(needed, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_field_shapes_are_those_of_from_physical(make_grid, entry, precision):

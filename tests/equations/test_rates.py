@@ -44,6 +44,7 @@ def assembled(make_grid, name, d, devices):
     return equation, jax.jit(equation.from_physical)(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "d"), CASES)
 def test_both_are_what_each_is(make_grid, name, d):
     equation, fields = assembled(make_grid, name, d, devices=4 if d > 1 else 1)
@@ -66,6 +67,7 @@ FOUND = [REGISTRY.find("stepper", name) for name in REGISTRY.names("stepper")]
 STEPPERS = [entry.cls() for entry in FOUND if entry.cls.takes is not SplitEquation]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepper", STEPPERS, ids=lambda stepper: stepper.name)
 def test_a_step_of_chosen_size_transforms_no_more_than_one_of_fixed_size(make_grid, stepper):
     flow = sw.equations.NavierStokes(make_grid((13, 12, 10), devices=4), 0.1)
@@ -92,6 +94,7 @@ class Mixed(Slower, Recalled):
     """N of one parent, the rate of the other."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cls", "n", "r"), [(Recalled, 1.5, 1), (Slower, 1, 2), (Mixed, 1.5, 2)])
 def test_the_definition_nearest_to_a_class_counts(make_grid, cls, n, r):
     grid, now = make_grid((13, 12), devices=2), np.zeros(())
@@ -118,6 +121,7 @@ def test_what_is_known_is_the_first_evaluation_of_a_step_alone(make_grid):
     np.testing.assert_allclose(known.nonlinear(fields, now)["velocity"], plain, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dealias", ["two-thirds", "phase-shift-alternating", "phase-shift-random"])
 def test_cfl_is_kept_where_points_move(make_grid, dealias):
     """No step is longer than the rate on the points at rest allows, and N is that on the points that moved."""

@@ -38,6 +38,7 @@ def rotated(angle):
     return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "exact"),
     [
@@ -58,6 +59,7 @@ def test_the_mean_of_a_flow_follows_its_linear_terms(make_grid, more, exact):
     np.testing.assert_allclose(found, exact(mean), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_couplings_of_means_alone_are_kept(make_grid):
     text = ["dt(u) = lap(u) - a*mean(v)", "dt(v) = lap(v) + mean(u, x)"]
     equation = sw.write(text, {"u": "scalar", "v": "scalar"})(make_grid((12, 10), devices=2), a=0.5)
@@ -87,6 +89,7 @@ CAUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CAUSED)
 def test_budgets_have_all_that_changes_an_energy(make_grid, case):
     """The sum of the causes is the derivative of the energy along L u + N."""

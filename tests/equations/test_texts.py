@@ -68,6 +68,7 @@ def test_small_disturbances_of_the_brusselator(make_grid):
     np.testing.assert_allclose(found, exponential(jacobian, 0.5) @ [1.0, -0.5], rtol=2e-5)
 
 
+@pytest.mark.slow
 def test_small_disturbances_of_cells_that_follow_a_signal(make_grid):
     given = {"diffusivity": 0.4, "signal_diffusivity": 0.9, "sensitivity": 5.0, "production": 1.2, "decay": 1.2}
     equation = KellerSegel(make_grid((16, 12), devices=2), **given, growth=0.7)
@@ -95,6 +96,7 @@ def test_a_crystal_grows_from_a_melt_and_its_free_energy_falls(make_grid):
     assert float(after["mean_psi"]) == pytest.approx(mean, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_drift_waves_and_invariants_of_hasegawa_and_mima(make_grid):
     """One wave cos(x + 2y − ωt) is exact, ω = κ k_y/(1 + k²); advection conserves energy and potential enstrophy."""
     grid = make_grid((16, 18), devices=2)
@@ -113,6 +115,7 @@ def test_drift_waves_and_invariants_of_hasegawa_and_mima(make_grid):
 WATER = {"depth": 0.8, "gravity": 1.3, "rotation": 0.9}
 
 
+@pytest.mark.slow
 def test_poincare_waves_and_geostrophic_balance(make_grid):
     """Small waves have ω² = f² + gHk²; what is balanced, f ẑ × u = −g∇η, stays."""
     equation, size, end = ShallowWater(make_grid((16, 12), devices=2), **WATER), 1e-7, 2.0
@@ -134,6 +137,7 @@ def test_poincare_waves_and_geostrophic_balance(make_grid):
         np.testing.assert_allclose(found[name], size * wanted, atol=1e-6 * size)
 
 
+@pytest.mark.slow
 def test_energy_and_volume_of_shallow_water(make_grid):
     equation = ShallowWater(make_grid((24, 24), devices=2, dealias="one-half"), **WATER)
     x, y = np.meshgrid(*[2 * np.pi * np.arange(24) / 24] * 2, indexing="ij")
@@ -144,6 +148,7 @@ def test_energy_and_volume_of_shallow_water(make_grid):
     assert abs(float(equation.conserved(final)["volume"])) < 1e-15
 
 
+@pytest.mark.slow
 def test_sound_and_its_attenuation(make_grid):
     """A small sound wave along x: s_tt = c²s_xx + (4/3)ν s_txx."""
     c, nu, size, end = 1.4, 0.05, 1e-7, 3.0
@@ -157,6 +162,7 @@ def test_sound_and_its_attenuation(make_grid):
     np.testing.assert_allclose(found["log_density"][0], size * expected * np.cos(X)[:, None] + zero, atol=1e-6 * size)
 
 
+@pytest.mark.slow
 def test_compressible_flow_conserves_mass_and_loses_energy_to_viscosity_alone(make_grid):
     """d/dt ⟨ρ(½|u|² + c²s)⟩ = −⟨2νρ S:S⟩ with S the strain without its trace."""
     equation = IsothermalFlow(make_grid((32, 32), devices=2, dealias="one-half"), 1.0, 0.1)
@@ -178,6 +184,7 @@ def test_compressible_flow_conserves_mass_and_loses_energy_to_viscosity_alone(ma
     assert np.mean(rho * s_t[0]) == pytest.approx(0, abs=1e-10 * lost)
 
 
+@pytest.mark.slow
 def test_a_soliton_of_langmuir_waves(make_grid):
     """E = A sech(a ξ) e^{i(vx/2 + (a² − v²/4)t)}, n = −|E|²/(1 − v²), ξ = x − vt, A² = 2a²(1 − v²)."""
     length, a, end = 40.0, 1.5, 1.0
@@ -201,6 +208,7 @@ def test_a_soliton_of_langmuir_waves(make_grid):
         assert float(after[column]) == pytest.approx(float(before[column]), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_shear_of_a_fluid_with_polymers(make_grid):
     """Where shear starts, u_tt + (νk² + 1/λ)u_t + (ν + ν_p)k²u/λ = 0: it swings back, as no Newtonian fluid does."""
     nu, polymer, relaxation, k, end = 0.02, 0.6, 3.0, 2, 4.0
@@ -214,6 +222,7 @@ def test_shear_of_a_fluid_with_polymers(make_grid):
     np.testing.assert_allclose(found["velocity"], amplitude * velocity, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_polymers_and_flow_lose(make_grid):
     """d/dt ⟨½|u|² + ½tr τ⟩ = −ν⟨|∇u|²⟩ − ⟨tr τ⟩/(2λ)."""
     equation = OldroydB(make_grid((16, 16), devices=2), 0.03, 0.2, 1.5)

@@ -101,6 +101,7 @@ def test_values_are_those_of_the_equation_by_hand(name, shape, dealias):
             np.testing.assert_allclose(other[names[field]], one[field], atol=1e-13 * max(size, 1e-3), err_msg=field)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "shape"), [case for case in EACH if case.values[0] not in ("Kuramoto–Sivashinsky",)])
 def test_the_linear_operator_is_of_the_same_kind(name, shape):
     hand, text, *_ = both(name, shape)
@@ -154,6 +155,7 @@ def test_a_parent_may_lie_between_a_text_and_equation():
     np.testing.assert_allclose(heat.linear().entries["u"][:2], [-2.0, -2.1], rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_a_parameter_is_a_leaf():
     """∂/∂ν of the energy after one step, by differentiation and by differences."""
     grid = sw.Grid((16, 16), mesh=sw.device_mesh(range(2)))
@@ -190,6 +192,7 @@ def test_a_name_that_equations_have_is_no_parameter():
 # ---- rates ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "shape"), [case for case in EACH if case.values[0] != "Ginzburg–Landau"])
 def test_the_rate_is_that_of_the_equation_by_hand(name, shape):
     hand, text, fields, renamed, _ = both(name, shape)
@@ -246,6 +249,7 @@ def stratified():
     return equation, equation.from_physical({n: jnp.asarray(rng.normal(size=s) + 0.3) for n, s in shapes.items()})
 
 
+@pytest.mark.slow
 def test_the_causes_of_a_budget_add_up_to_the_rate_of_change():
     equation, fields = stratified()
     changes = Changes(equation.linear().apply(fields), equation.nonlinear(fields, 0.0), {})
@@ -270,6 +274,7 @@ def test_causes_that_change_nothing_are_left_out():
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "fields", "changed"),
     [
@@ -335,6 +340,7 @@ PARTS = {  # of a complex field f, and of a real one, by hand
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", ["scalar", "wavefunction"])
 @pytest.mark.parametrize("density", PARTS)
 def test_columns_of_parts_and_with_complex_numbers(density, rank):

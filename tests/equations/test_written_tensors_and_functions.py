@@ -54,6 +54,7 @@ def symmetric(held, dimensions):
     return full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(16, 18), (8, 10, 12)])
 def test_a_symmetric_tensor_is_stretched_as_all_its_components_are(shape):
     lengths = tuple(2.0 + i for i in range(len(shape)))
@@ -83,6 +84,7 @@ def test_a_symmetric_tensor_is_stretched_as_all_its_components_are(shape):
     assert np.abs(linear["u"] - (pushed - 0.1 * k2 * fields["u"])).max() < 1e-12 * np.abs(linear["u"]).max()
 
 
+@pytest.mark.slow
 def test_what_is_counted_of_a_symmetric_tensor_counts_all_its_components():
     equation = OLDROYD_B(sw.Grid((16, 18), mesh=sw.device_mesh([0])), nu=0.1, s=0.3, lam=2.0)
     values, fields = random_fields(equation)
@@ -182,6 +184,7 @@ def test_what_is_no_function_is_refused():
         Text("dt(u) = f(u)", {"u": "scalar"}, functions={"f": 3}).system  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dealias", ["two-thirds", "three-halves"])
 def test_a_source_alone_needs_no_field_at_the_points(dealias):
     grid = sw.Grid((16, 12), dealias=dealias, mesh=sw.device_mesh(range(2)))

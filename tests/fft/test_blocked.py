@@ -28,6 +28,7 @@ def product(u, factor, weight):
     return jnp.stack([factor * u[0] * u[1], weight * u[0], u[1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "devices", "dealias", "real"), CASES, ids=str)
 def test_blocks_agree_with_whole_arrays_and_numpy(make_grid, monkeypatch, shape, devices, dealias, real):
     monkeypatch.setattr(loops, "BLOCK_BYTES", 2000)  # blocks of a few lines, the last of which overlaps
@@ -58,6 +59,7 @@ def test_blocks_agree_with_whole_arrays_and_numpy(make_grid, monkeypatch, shape,
     assert not np.asarray(v_hat)[:, kept:].any(), "padding must be zero"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(12, 9), (12, 10, 7)], ids=str)
 def test_of_modes_that_belong_to_no_real_field_the_same_part_counts(make_grid, shape):
     """Pairs of planes would otherwise put one plane's imaginary part into the other."""
@@ -70,6 +72,7 @@ def test_of_modes_that_belong_to_no_real_field_the_same_part_counts(make_grid, s
     assert abs(blocked - u_hat).max() > 0.1, "nothing was left out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(15, 8), (15, 8, 8), (30, 8, 6)], ids=str)
 def test_what_a_function_gives_on_padding_reaches_no_points(make_grid, shape):
     """On two devices the last plane of 15 stands beside one of padding, on four the last two of 30."""
@@ -97,6 +100,7 @@ def test_an_exchange_is_cut_into_so_many_parts(make_grid, direction, chunks):
     assert counts == [chunks]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(16, 10), (16, 10, 8)], ids=str)
 def test_a_field_has_the_same_bits_beside_any_number_of_others(make_grid, monkeypatch, shape):
     monkeypatch.setattr(loops, "BLOCK_BYTES", 4000)
@@ -135,6 +139,7 @@ def test_blocks_of_two_dimensions_hold_no_whole_field(make_grid):
     assert held < 2.5 * pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(8, 6), (8, 6, 4)], ids=str)
 def test_numbers_without_a_precision_of_their_own_are_transformed_in_that_of_the_array(make_grid, shape):
     """`jnp.full` of a Python number is of a weak type, which promotion takes for single precision."""

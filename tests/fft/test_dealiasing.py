@@ -48,6 +48,7 @@ def complex_grid(make_grid):
     return lambda rule, shape=SHAPE: make_grid(shape, devices=4, real=False, dealias=rule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "fn"),
     [("two-thirds", square), ("three-halves", square), ("one-half", square), ("one-half", cube)],
@@ -66,6 +67,7 @@ def test_a_rule_leaves_aliases(complex_grid, rule, fn):
     assert error(complex_grid(rule), fn) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [SHAPE, (16, 12)], ids=str)
 def test_products_on_points_half_a_spacing_apart_cancel_their_aliases(complex_grid, shape):
     """Aliases of one and of three axes change their sign; those of two lie outside the ellipsoid."""

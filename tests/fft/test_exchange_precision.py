@@ -140,6 +140,7 @@ def test_numbers_far_below_the_largest_keep_their_digits(dtype):
     np.testing.assert_allclose(received.imag, np.swapaxes(pieces, 0, 1).imag, rtol=ROUNDING["float16"])
 
 
+@pytest.mark.slow
 def test_fields_and_members_have_scales_of_their_own(make_grid):
     grid = make_grid((8, 8, 8), devices=4)
     transform = sw.fft.Transform(grid, Method(precision="float16"))

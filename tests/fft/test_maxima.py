@@ -27,6 +27,7 @@ def test_equal_values_have_the_derivative_of_the_first():
     np.testing.assert_array_equal(slope, [[0, 1], [0, 0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_compiled_gradient_has_all_of_it(make_grid, devices):
     """Of max(u² + v²), one component of the derivative of `jnp.max` is lost, or both, as the program is fused."""

@@ -31,6 +31,7 @@ def test_frequencies_differentiate_a_transform():
         sw.fft.fftfreq(shape, [1.0, 2.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
 def test_roll(make_grid, mesh):
     grid = grid_on(make_grid, mesh)
@@ -89,6 +90,7 @@ def test_natural_order_is_exchanged_not_gathered(make_grid):
     assert sw.fft.to_natural_order(u_hat, grid).sharding.spec[1] == "slab"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mesh", [(1,), (4,), (4, 2)], ids=str)
 @pytest.mark.parametrize("dealias", ["two-thirds", "none"])
 def test_a_mode_is_found_where_it_lives(make_grid, mesh, dealias):

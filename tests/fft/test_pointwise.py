@@ -45,6 +45,7 @@ def unpacked(u):
 GOOD = [products, over_components, rotated, helped, moved, without_components, unpacked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(16, 12, 10), (16, 12)], ids=["3-D", "2-D"])
 @pytest.mark.parametrize("fn", GOOD, ids=lambda f: f.__name__)
 def test_pointwise_functions_are_taken(make_grid, fn, shape):
@@ -135,6 +136,7 @@ def scaled(u, parameters, at_points):
     return parameters * u + at_points * u**2
 
 
+@pytest.mark.slow
 def test_vmap_over_parameters_fields_and_points(make_grid):
     grid = make_grid((14, 12, 10), devices=4)
     transform = Transform(grid)
@@ -164,6 +166,7 @@ def with_number(u, number):
     return number * u
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one of two", "integer", "float32 grid"])
 def test_arguments_are_given_as_they_come(make_grid, kind):
     grid = make_grid((12, 10), devices=2, precision="float32" if kind == "float32 grid" else "float64")
@@ -330,6 +333,7 @@ def with_its_transpose(u):
     return jnp.einsum("ij...,kj...->ik...", u, u)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [Method(), Method(waves=2)], ids=["one wave", "waves"])
 def test_components_along_two_axes(make_grid, method):
     grid = make_grid((12, 10, 9), devices=2)
@@ -343,6 +347,7 @@ def scalar(u):
     return u * u
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fn", [scalar, lambda u: jnp.stack([u[0] * u[1], u[1], u[0]])], ids=["a scalar", "components"])
 def test_members_are_not_told_apart_in_waves(make_grid, fn):
     """However many members: as many FFTs and exchanges."""
@@ -367,6 +372,7 @@ def distance(u, parameters, at_points):
     return parameters - jnp.sum(jnp.abs(u), axis=0) * at_points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_the_largest_value_over_all_points(make_grid, place):
     shape, where, how = PLACES[place]
@@ -394,6 +400,7 @@ def test_the_largest_value_over_all_points(make_grid, place):
         check_grads(total, (u,), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [2, 4])
 def test_the_largest_value_of_each_member(members):
     grid = sw.Grid((12, 10, 9), mesh=sw.device_mesh(members=members))

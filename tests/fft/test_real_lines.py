@@ -31,6 +31,7 @@ def ffts(fn, *arrays):
     return list(within(jax.make_jaxpr(fn)(*arrays).jaxpr))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [2, 4, 6, 10, 96, 256])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_points_of_half_of_the_modes(points, precision):

@@ -92,6 +92,7 @@ def test_wavenumbers_differentiate(make_grid):
         np.testing.assert_allclose(transform.inverse(1j * k * u_hat), number * expected, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(8, 6, 10), (8, 9, 7), (16, 12), (24, 7)])
 @pytest.mark.parametrize("real", [True, False])
 @pytest.mark.parametrize("dealias", ["two-thirds", "none"])
@@ -187,6 +188,7 @@ def test_sampled_functions_are_written_with_jax_numpy(make_grid):
     assert field.shape == (2, 16, 12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("length", [0.3, 1.0, 1.1, 3.0, 5.0, 10.0, 2 * np.pi])
 def test_modes_on_the_bounds_of_a_band_lie_in_it(make_grid, precision, length):

@@ -28,6 +28,7 @@ class Waves(sw.Equation):
 """
 
 
+@pytest.mark.slow
 def test_a_function_that_is_changed_is_compiled_anew_and_the_same_text_is_not(make_grid):
     """After the cell of a helper was run again, with the class and its instance as they were."""
     notebook = {"__name__": "__main__", "sw": sw, "jnp": jnp}

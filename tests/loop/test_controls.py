@@ -57,6 +57,7 @@ SHORT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "control"), SHORT, ids=lambda given: str(given))
 def test_words_are_short_for_a_control(noise, words, control):
     flow, stepper, state = start(noise, IFRK3())
@@ -82,6 +83,7 @@ def test_a_step_is_as_long_as_its_control_says(noise):
     assert max(float(state.taken) for state in limited) == pytest.approx(0.01)
 
 
+@pytest.mark.slow
 def test_own_control_refuses_remembers_and_goes_on_from_a_checkpoint(noise, tmp_path):
     flow, stepper, state = start(noise, IFRK2())
     control, pauses = EveryOther(0.02), [sw.Schedule(every_time=0.05)]
@@ -169,6 +171,7 @@ CHOSEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stepper", "control"), CHOSEN, ids=lambda given: type(given).__name__)
 def test_integrate_takes_the_steps_that_evolve_takes(noise, stepper, control):
     flow, stepper, state = start(noise, stepper)
@@ -188,6 +191,7 @@ def energy(noise, state, control, viscosity, steps=32, checkpoint="sqrt", end=0.
     return sw.diagnostics.mean_square(after.field["velocity"], noise[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", [sw.KeepCFL(0.5), sw.MeetTolerance(1e-4)], ids=str)
 def test_gradients_through_chosen_steps(noise, control):
     _, _, state = start(noise, IFRK3())
@@ -225,6 +229,7 @@ def test_members_choose_steps_of_their_own(noise):
     assert float(together[0]) != float(together[1])
 
 
+@pytest.mark.slow
 def test_a_bound_that_is_hit_is_no_shorter_run(noise):
     flow, stepper, state = start(noise, IFRK3())
     given = {"control": sw.FixedStep(0.01), "end": 0.1}
@@ -236,6 +241,7 @@ def test_a_bound_that_is_hit_is_no_shorter_run(noise):
     assert np.isnan(jax.grad(of)(0.02))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", [sw.FixedStep(0.1), sw.KeepCFL(0.4), sw.MeetTolerance(1e-3)], ids=str)
 def test_an_end_before_the_state_is_refused(noise, control, tmp_path):
     """Under tracing fields are not a number; the time at which a state stands is no earlier one."""
@@ -258,6 +264,7 @@ def test_an_end_before_the_state_is_refused(noise, control, tmp_path):
     np.testing.assert_array_equal(to(1.0), state.field["velocity"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "message"),
     [

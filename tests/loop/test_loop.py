@@ -26,6 +26,7 @@ def times(problem, **options):
     return [(int(s.step), float(s.t)) for s in sw.evolve(*problem, **options)]
 
 
+@pytest.mark.slow
 def test_pauses_come_at_multiples_of_steps_and_at_exact_times(flow):
     pauses = [sw.Schedule(every_steps=4), sw.Schedule(every_time=0.25)]
     seen = times(flow, end=0.6, step=0.1, pauses=pauses)
@@ -36,6 +37,7 @@ def test_pauses_come_at_multiples_of_steps_and_at_exact_times(flow):
     assert (4, 0.25 + 1 * 0.1) in seen, "a multiple of steps"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("amplitude", "viscosity"), [(0.0, 0.1), (1e-11, 0.1), (1e-3, 4.0)])
 def test_all_times_are_met_where_any_step_would_do(make_grid, amplitude, viscosity):
     """Of a flow at rest, one near it, and one that decays: the size that the CFL number allows grows without bound."""
@@ -47,6 +49,7 @@ def test_all_times_are_met_where_any_step_would_do(make_grid, amplitude, viscosi
     assert [t for _, t in seen] == [float(f"{0.02 * n:.2f}") for n in range(201)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", [{"step": 0.2}, {"cfl": 0.5, "max_step": 0.2}, {"tolerance": 1.0, "max_step": 0.2}])
 def test_the_size_of_a_step_is_the_one_taken(make_grid, control):
     """Times between steps shorten them; so does the end."""
@@ -115,6 +118,7 @@ def test_the_callers_state_stays_valid(flow):
     np.testing.assert_array_equal(state.field["velocity"], before)
 
 
+@pytest.mark.slow
 def test_cfl_keeps_its_number_and_meets_targets(flow):
     equation, stepper, state = flow
     rate = jax.jit(equation.rate)
@@ -130,6 +134,7 @@ def test_cfl_keeps_its_number_and_meets_targets(flow):
     assert {0.3, 0.6, 0.9, 1.0} <= set(hits)
 
 
+@pytest.mark.slow
 def test_cfl_of_a_field_at_rest_goes_straight_to_the_end(make_grid):
     equation = NavierStokes(make_grid((16, 16), devices=2), viscosity=0.1)
     state = sw.initial_state(equation, IFRK4(), jnp.zeros((2, 16, 16)))
@@ -203,6 +208,7 @@ def test_schedules_of_numbers_of_other_libraries(kind):
     assert sw.outputs.Series(every_time=kind(0.25)).schedule.next_time(0.5, 0.0) == 0.75
 
 
+@pytest.mark.slow
 def test_kept_states_stay_valid_unless_donated(flow):
     states = list(sw.evolve(*flow, end=0.1, step=0.02, chunk=1))
     energies = [float(jax.jit(flow[0].series)(s.field, s.dt)["energy"]) for s in states]
@@ -223,6 +229,7 @@ class Pushed(NavierStokes):
         return {"velocity": super().nonlinear(fields, t)["velocity"] + self.transform.forward(force)}
 
 
+@pytest.mark.slow
 def test_a_flow_from_rest_is_not_crossed_in_one_step(make_grid):
     """u = (1 − e^{−νt})/ν cos y exactly."""
     equation = Pushed(make_grid((16, 16), devices=2), viscosity=0.3)

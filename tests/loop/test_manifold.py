@@ -74,6 +74,7 @@ FORCINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forcing", FORCINGS, ids=lambda forcing: forcing.name)
 def test_every_forcing_in_pencils(make_grid, forcing):
     grid = make_grid((12, 12, 12), mesh_shape=(2, 2))
@@ -83,6 +84,7 @@ def test_every_forcing_in_pencils(make_grid, forcing):
     assert how_far(sw.integrate(flow, stepper, state, step=1e-2, steps=3), flow) < 1e-15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize(
     "forcing", [sw.forcing.ConstantPower(power=0.1), sw.forcing.FrozenShells()], ids=lambda f: f.name
@@ -136,6 +138,7 @@ def flows(make_grid, **parameters):
         yield flow, sw.initial_state(flow, sw.steppers.IFRK4(), start)
 
 
+@pytest.mark.slow
 def test_an_equation_need_not_project_its_velocity(make_grid):
     """Stages are projected too: the result is that of Navier–Stokes, not of a method of first order."""
     ends = [sw.integrate(flow, sw.steppers.IFRK4(), start, step=0.02, steps=5) for flow, start in flows(make_grid)]

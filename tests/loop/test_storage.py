@@ -68,6 +68,7 @@ def test_modes_and_points_of_one_shape_are_told_apart(make_grid, tmp_path):
     assert words == {ComplexGinzburgLandau.name: ("modes", False), GrossPitaevskii.name: ("points", True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(12, 10), (10, 10)])
 def test_what_a_stepper_of_ones_own_keeps_goes_through_a_checkpoint(make_grid, tmp_path, shape):
     four, one = make_grid(shape, devices=4), make_grid(shape, devices=1)

@@ -19,6 +19,7 @@ def waves(grid):
     return sw.sample(lambda *x: 5 + jnp.sin(phase(*x)), grid), sum(a * a for a in k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 8])
 @pytest.mark.parametrize("shape", [(16, 24, 20), (24, 28)], ids=str)
 def test_solves_of_one_wave(make_grid, shape, devices):

@@ -96,6 +96,7 @@ def test_matrices_stay_split_over_devices(make_grid):
     assert set(collectives(step, fields)) <= {"all-reduce"}
 
 
+@pytest.mark.slow
 def test_gradients_pass_through_matrix_exponentials():
     entries = lambda a: jnp.asarray([[-0.1, 1.0], [-1.0, 0.0]])[..., None] * a  # noqa: E731
     value = lambda a: jnp.sum(phi_matrices(entries(a), 2)[2] ** 2)  # noqa: E731

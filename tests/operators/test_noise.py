@@ -46,6 +46,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_covariance_under_matrices_and_its_factor(kind):
     rng = np.random.default_rng(0)
@@ -134,6 +135,7 @@ def test_noise_reaches_the_fields_that_a_matrix_couples():
         reached_by(side_by_side, ("a", "b"))
 
 
+@pytest.mark.slow
 def test_derivatives_where_the_noise_is_nothing():
     """Modes outside of a band have no derivative, not one that is no number."""
 

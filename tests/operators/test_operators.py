@@ -18,6 +18,7 @@ def field(grid, seed=0, components=3):
     return sw.fft.Transform(grid).forward(jax.random.normal(jax.random.key(seed), (components, *grid.physical_shape)))
 
 
+@pytest.mark.slow
 def test_vector_identities_hold_to_round_off(grid):
     u_hat = field(grid)
     scale = float(jnp.max(jnp.abs(operators.curl(u_hat, grid))))

@@ -27,6 +27,7 @@ def logical(u_hat, grid):
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [True, False], ids=["real", "complex"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_a_key_gives_the_same_bits_however_modes_are_stored(make_grid, shape, real):
@@ -46,6 +47,7 @@ def test_a_key_gives_the_same_bits_however_modes_are_stored(make_grid, shape, re
     assert not np.array_equal(drawn[0], logical(random_modes(jax.random.key(2), grid, 3), grid))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "dealias"), [((8, 6), "none"), ((6, 5, 6), "none"), ((9, 8), "smooth"), ((8,), "none")]
 )
@@ -104,6 +106,7 @@ START = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", START)
 def test_random_starts_keep_their_large_scales_on_a_finer_grid(make_grid, name):
     """Of the same key, but for the share that the coarser grid does not hold."""

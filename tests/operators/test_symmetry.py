@@ -33,6 +33,7 @@ def noise(grid, components=2):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dealias", ["two-thirds", "none"])
 @pytest.mark.parametrize(("shape", "split"), SPLITS, ids=str)
 def test_what_no_real_field_has_is_removed_and_nothing_else(make_grid, shape, split, dealias):

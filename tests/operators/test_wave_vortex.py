@@ -28,6 +28,7 @@ def energy_product(one, other, n, grid):
     return mean_product(one[0], other[0], grid) + mean_product(one[1], other[1], grid) / n**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dealias", ["two-thirds", "none"])
 @pytest.mark.parametrize(("n", "f"), NUMBERS)
 def test_parts_are_complete_orthogonal_and_solenoidal(make_grid, n, f, dealias):
@@ -52,6 +53,7 @@ def test_parts_are_complete_orthogonal_and_solenoidal(make_grid, n, f, dealias):
             np.testing.assert_allclose(again[b][1], parts[a][1] * (a == b), atol=1e-13 * max(scale, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "f"), NUMBERS)
 def test_parts_are_modes_of_the_equation(make_grid, n, f):
     """L of the vortical part is 0; L² of the waves is −ω² times them; they have no potential vorticity."""
@@ -107,6 +109,7 @@ def test_derivatives_in_the_frequencies(make_grid):
     assert float(jax.grad(energy)(1.0)) == pytest.approx(float(difference), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_what_has_no_parts_is_refused(make_grid):
     grid, flat = make_grid((8, 6, 9), devices=1), make_grid((8, 6), devices=1)
     fields = a_flow(grid)

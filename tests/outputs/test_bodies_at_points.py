@@ -43,6 +43,7 @@ def read(directory, kind, step, name):
         return file[name][()], file[name].attrs["units"], file.attrs["time"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 8])
 @pytest.mark.parametrize("coarsen", [1, 2])
 def test_bodies_are_where_they_are_at_the_time_of_the_state(make_grid, tmp_path, devices, coarsen):

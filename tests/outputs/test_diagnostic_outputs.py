@@ -193,6 +193,7 @@ def test_a_magnetised_flow_and_a_wave_leave_theirs(tmp_path):
         np.testing.assert_allclose(zonal["density"][:].mean(axis=(1, 2)), file["density_mean"], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_scalar_named_density_is_no_density_of_a_wavefunction(make_grid):
     equation = sw.equations.HasegawaWakatani(make_grid((16, 12), devices=2))
     noise = np.random.default_rng(0).normal(size=(2, 1, 16, 12))
@@ -251,6 +252,7 @@ def test_a_row_costs_the_transforms_that_it_needs_and_no_gather(make_grid, name)
         np.testing.assert_allclose(values, results[1][key], rtol=1e-11, atol=1e-12 * scale, err_msg=key)
 
 
+@pytest.mark.slow
 def test_single_precision_stays_single(make_grid):
     grid = make_grid((12, 14, 10), devices=8, precision="float32")
     flows = [sw.equations.NavierStokes(grid, 0.1), sw.equations.MHD(grid, 0.1, 0.1)]
@@ -330,6 +332,7 @@ def test_modes_make_frequencies(make_grid):
     assert omega[np.argmax(power)] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_transfers_are_those_at_the_time_of_their_row(make_grid, tmp_path):
     """Of N = −(1 + t) u·∇u rows at t = 2 hold three times what N has at t = 0, in runs and in statistics."""
     text = [f"dt({name}) = -(1 + t)*velocity@grad({name}) + nu*lap({name})" for name in ("velocity", "magnetic_field")]

@@ -111,6 +111,7 @@ def outputs(**also):
     return {"outputs": made, "step": 0.05, "end": 0.5, **also}
 
 
+@pytest.mark.slow
 def test_the_directory_is_that_of_the_command(tmp_path):
     final = sw.run(*problem(), **outputs(), directory=tmp_path / "python", title="vortex")
     run_file = tmp_path / "run.toml"
@@ -136,6 +137,7 @@ def test_the_directory_is_that_of_the_command(tmp_path):
     assert main(["info", str(tmp_path / "python")]) == 0
 
 
+@pytest.mark.slow
 def test_a_script_continues_its_run_and_no_other(tmp_path, capsys):
     folder = tmp_path / "run"
     whole = sw.run(*problem(), **outputs(), directory=tmp_path / "whole")
@@ -153,6 +155,7 @@ def test_a_script_continues_its_run_and_no_other(tmp_path, capsys):
     assert tomllib.loads((folder / "config.toml").read_text())["equation"]["viscosity"] == 0.05
 
 
+@pytest.mark.slow
 def test_a_script_continues_on_other_devices_and_refuses_nonsense(tmp_path):
     sw.run(*problem(), **outputs(end=0.2), directory=tmp_path / "run")
     grid = sw.Grid((16, 16, 16), mesh=sw.device_mesh(range(3)))
@@ -364,6 +367,7 @@ def test_a_vector_is_read_back_from_a_snapshot(stratified):
     np.testing.assert_allclose(np.asarray(sw.io.read_field(path, "velocity", grid)), u, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_paraview_sees_x_as_x_and_a_vector(tmp_path, dimensions):
     vtk = pytest.importorskip("vtk", reason="vtk, ParaView's reader, is not installed")
@@ -386,6 +390,7 @@ def test_paraview_sees_x_as_x_and_a_vector(tmp_path, dimensions):
         np.testing.assert_allclose(values[number], u[(slice(None), *point)], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_programs_of_every_output_can_be_traced_for_a_plan(make_grid):
     """From shapes alone, as `slabwave check --target` does for devices that are not here."""
     flow, stepper = NavierStokes(make_grid((12, 10, 8), devices=2), viscosity=0.1), sw.steppers.IFRK2()

@@ -106,6 +106,7 @@ def test_parts_that_are_none_are_refused_before_anything_is_written(tmp_path, at
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_slices_of_a_run_are_those_of_its_snapshots(tmp_path):
     outputs = (Slices(every_steps=1, at=("z = 1", "x = 0, y = 2"), fields=("velocity", "vorticity")), Snapshots())
     run(tmp_path, *outputs)
@@ -136,6 +137,7 @@ def test_a_run_that_continues_drops_the_slices_beyond_its_checkpoint(tmp_path):
 # ---- fewer points, other numbers --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 4])
 def test_fewer_points_keep_the_modes_that_they_have(tmp_path, devices):
     """Modes |n| ≤ 2 live on six points: every second value is that of the fine grid."""
@@ -187,6 +189,7 @@ def test_snapshots_that_cannot_be_made_are_refused(tmp_path, options, message):
 # ---- derived ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 8])
 def test_vorticity_q_and_dissipation_of_an_abc_flow(devices):
     """∇×u = u; Q = ½(½|ω|² − s:s), worked out by hand from the gradients."""
@@ -233,6 +236,7 @@ def test_a_velocity_that_is_no_field_is_derived(tmp_path):
 # ---- places -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [True, False])
 @pytest.mark.parametrize(("shape", "devices"), [((12, 14, 9), 7), ((12, 14, 9), 1), ((10, 9), 3), ((11,), 1)])
 def test_a_field_at_places_is_its_series(shape, devices, real):
@@ -252,6 +256,7 @@ def test_a_field_at_places_is_its_series(shape, devices, real):
     np.testing.assert_allclose(np.asarray(values), [[np.cos(0.37 * k * x + 0.3)]], atol=1e-13)
 
 
+@pytest.mark.slow
 def test_points_of_a_run(tmp_path):
     places = ((0.0, 0.0, 0.0), (0.3, 1.1, 2.0))
     flow, last = run(tmp_path, Points(every_steps=1, at=places))
@@ -266,6 +271,7 @@ def test_points_of_a_run(tmp_path):
         Points(at=((0.0, 1.0),)).check(flow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "name"),
     [

@@ -51,6 +51,7 @@ def fields(directory):
     return arrays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 8])
 def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path, devices):
     run(tmp_path, 30 * STEP, devices=devices, momentary=True)
@@ -76,6 +77,7 @@ def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path, devi
             assert variance.max() > 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "sample"),
     [(15, 2), (15, 5), (20, 2)],
@@ -114,6 +116,7 @@ def test_a_run_may_begin_with_the_last_state_of_one_with_other_outputs(tmp_path)
     assert not kept.statistics
 
 
+@pytest.mark.slow
 def test_steps_of_changing_size_count_by_their_time(tmp_path):
     """A linear growth of the energy has its mean at half the window, but for the step that a state stands for."""
     run(tmp_path, 1.0, control={"cfl": 0.4}, every_steps=None, every_time=0.5, sample_steps=1, fields=())
@@ -129,6 +132,7 @@ def test_states_before_a_time_do_not_enter(tmp_path):
     assert (row.step, row.values["since"], row.values["samples"]) == (30, pytest.approx(0.8), 7)
 
 
+@pytest.mark.slow
 def test_other_sums_than_those_of_the_checkpoint_begin_anew(tmp_path):
     run(tmp_path, 20 * STEP, fields=())
     continue_from(tmp_path, 15)
@@ -179,6 +183,7 @@ def test_sums_of_fields_need_no_gather():
     assert made["fields"]["velocity"]["squares"].shape == (3, 16, 16, 16)
 
 
+@pytest.mark.slow
 def test_a_run_continues_whatever_the_order_of_what_is_summed_up(tmp_path):
     """Two outputs with columns of one name, in an order that is not that of their names."""
     of = ("structure-functions", "correlations")

@@ -54,6 +54,7 @@ def figures(monkeypatch):
 # ---- slices -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_part_is_drawn_as_what_it_is(sliced, tmp_path, figures):
     paths = list_snapshots(sliced / "slices")
     draw_parts(paths, tmp_path, View())
@@ -135,6 +136,7 @@ def test_the_whole_run_and_a_choice_are_drawn(sliced, tmp_path, capsys):
 # ---- films ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_film_of_a_plane(sliced, finished, tmp_path, capsys):
     target = tmp_path / "film.gif"
     words = ["--field", "velocity", "--component", "z", "--output", str(target)]

@@ -159,6 +159,7 @@ def test_a_spectrum_of_both_signs_is_dashed_where_it_is_negative():
     assert titles(spectra_figure(K, T[:1], both, View())) == ["energy per shell", "small per shell"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("highest", [5, 12, 90, 3000])
 def test_ticks_of_spectra_at_any_resolution(highest):
     k = np.arange(float(highest))
@@ -175,6 +176,7 @@ def wave(nx, ny, length=2 * np.pi):
     return [Side("x", x), Side("y", y)], np.sin(2 * np.pi * x / length)[:, None] * np.cos(y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "length"), [((16, 16), 2 * np.pi), ((48, 8), 30.0), ((8, 40), 1e-3), ((9, 7), 1e5)])
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_slices_have_the_aspect_of_the_box(shape, length, count):
@@ -282,12 +284,14 @@ def drawn(tmp_path, name, view, count=5):
     return records_figure(Recorded.read(record(tmp_path, name, axes, columns, values, count)), view)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", LOOKS, ids=["light", "dark"])
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_file_of_records_is_drawn(tmp_path, name, view):
     assert titles(readable(drawn(tmp_path, name, view))) == RECORDS[name][3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_one_row_is_enough(tmp_path, name):
     readable(drawn(tmp_path, name, View(), count=1))
@@ -430,6 +434,7 @@ def test_slices_alone_are_drawn_where_they_are_chosen(finished, line, empty, tmp
     assert not any((folder / "figures").exists() for folder in (line, empty))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["finished", "line", "running", "blown_up", "empty"])
 def test_every_run_is_drawn(request, kind, tmp_path, capsys):
     folder = tmp_path / "run"

@@ -47,6 +47,7 @@ def image():
     return pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_ball_is_drawn_where_it_is(tmp_path, dark, image):
     x, y, z = points((24, 24, 24), (1.0, 1.0, 1.0))

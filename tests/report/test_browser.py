@@ -71,6 +71,7 @@ def drawn(document):
     return len(re.findall(r'<svg viewBox="0 0[^>]*>(?:(?!</h3>).)*?class="curve" d="M[^"]*L', document))
 
 
+@pytest.mark.slow
 def test_every_chart_of_a_page_is_drawn_and_nothing_is_asked_for(finished, tmp_path):
     page = report_page(finished)
     charts = page.count('class="chart"')
@@ -82,6 +83,7 @@ def test_every_chart_of_a_page_is_drawn_and_nothing_is_asked_for(finished, tmp_p
     assert asked == []
 
 
+@pytest.mark.slow
 def test_charts_answer(finished, tmp_path):
     document, said, _ = opened(report_page(finished), tmp_path, used=True)
     noted = dict(re.findall(r'<p class="noted" id="(\w+)">([^<]*)</p>', document))
@@ -90,6 +92,7 @@ def test_charts_answer(finished, tmp_path):
     assert noted == dict.fromkeys(("slides", "logs", "zooms", "unzooms", "hides"), "true")
 
 
+@pytest.mark.slow
 def test_markup_stays_text_in_a_browser(blown_up, empty, tmp_path):
     for page in (report_page(blown_up), comparison_page([blown_up, empty])):
         document, said, asked = opened(page, tmp_path)
@@ -101,6 +104,7 @@ def test_markup_stays_text_in_a_browser(blown_up, empty, tmp_path):
         assert MARKUP in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["running", "empty", "line"])
 def test_other_runs_have_pages_without_errors(request, kind, tmp_path):
     page = report_page(request.getfixturevalue(kind))
@@ -117,6 +121,7 @@ def test_a_request_or_an_error_would_be_seen(tmp_path):
     assert asked == ["http://127.0.0.1:9/x.png"]
 
 
+@pytest.mark.slow
 def test_the_policy_holds_what_a_page_may_load(finished, tmp_path):
     page = report_page(finished).replace("</html>", "<img src='http://127.0.0.1:9/x.png'></html>")
     _, said, asked = opened(page, tmp_path)

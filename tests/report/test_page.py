@@ -67,6 +67,7 @@ def test_a_finished_run_is_told(finished):
     assert page.has("12 × 16 × 8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "badge", "sentence"),
     [
@@ -119,6 +120,7 @@ def test_words_are_escaped_in_every_place():
     assert "script" not in made.tags
 
 
+@pytest.mark.slow
 def test_the_command_does_it_again(finished, tmp_path):
     folder = tmp_path / "a run"
     shutil.copytree(finished, folder)
@@ -164,6 +166,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_shown(finished, tmp_path):
     assert "Against time" in page.texts["h2"]
 
 
+@pytest.mark.slow
 def test_a_page_is_at_most_eight_megabytes(finished, monkeypatch):
     whole = len(report_page(finished).encode())
     monkeypatch.setattr(page_module, "LIMIT", whole - 50_000)
@@ -234,6 +237,7 @@ def test_runs_have_short_names_that_tell_them_apart(tmp_path):
 # ---- the commands -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pages_are_written(finished, line, tmp_path, capsys):
     assert main(["report", str(finished), "--output", str(tmp_path / "page.html")]) == 0
     assert main(["compare", str(finished), str(line), "--output", str(tmp_path / "two.html")]) == 0
@@ -270,6 +274,7 @@ def test_what_cannot_be_told_is_one_line(finished, tmp_path, monkeypatch, capsys
 # ---- slices and statistics --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_means_and_newest_planes_are_on_the_page(sliced):
     page = Page(report_page(sliced))
     assert page.texts["h2"][1:-2] == [

@@ -27,6 +27,7 @@ class Mine:
         self.rows.append(sw.io.read_series(self.folder / "series.csv")["step"][-1])
 
 
+@pytest.mark.slow
 def test_own_listeners_are_told_of_every_pause_after_the_outputs(given, tmp_path):
     mine = Mine(tmp_path)
     last = sw.run(

@@ -80,12 +80,14 @@ def handed(request):
     return equation, stepper, state, sw.hand_over(state, equation, there), there
 
 
+@pytest.mark.slow
 def test_the_bits_are_the_same(handed):
     equation, _, state, on_other, mesh = handed
     assert same(state, on_other, equation.grid, equation.on_mesh(mesh).grid)
     assert any(np.any(np.asarray(field)) for field in on_other.field.values())
 
 
+@pytest.mark.slow
 def test_everything_lies_as_in_a_state_that_was_made_there(handed):
     equation, stepper, state, on_other, mesh = handed
     there = equation.on_mesh(mesh)
@@ -123,6 +125,7 @@ def traffic(monkeypatch):
     return to_host, sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("here", "there"), [(SLABS[6], LAST[2]), (SLABS[2], PENCILS), (PENCILS, SLABS[1])])
 def test_nothing_is_gathered_and_nothing_goes_through_the_host(here, there, traffic):
     equation, _, state = flow(here, shape=(24, 32, 20))

@@ -90,6 +90,7 @@ def test_error_falls_at_the_nominal_order(make_grid, stepper, case):
     assert errors[-1] > 1e-13, "the errors must be above round-off to measure an order"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepper", FOR_ANY_L, ids=names(FOR_ANY_L))
 def test_order_with_a_matrix_and_steps_of_changing_size(make_grid, stepper):
     """Steps alternate between h and h/3, as targets and CFL control make them; the order stays."""
@@ -134,6 +135,7 @@ def _kept(u):
     return np.fft.irfft(modes, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepper", EXACT, ids=names(EXACT))
 def test_the_linear_part_is_exact(make_grid, stepper):
     class Linear(Bernoulli):
@@ -230,6 +232,7 @@ def test_sbdf3_refuses_waves_and_is_differentiable(make_grid):
     assert float(slopes[0]) == pytest.approx(float(values[1] - values[2]) / 0.02, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_embedded_error_is_that_of_a_second_order_step(make_grid):
     """Halving dt divides it by 2³, and it is the difference to the solution of the other weights."""
     equation = Oscillator(make_grid((4,), devices=1))
@@ -268,6 +271,7 @@ def _with_weights(stepper, weights):
     return Other()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepper", SPLITTINGS, ids=names(SPLITTINGS))
 def test_a_splitting_has_its_order_and_is_reversible(make_grid, stepper):
     grid = make_grid((32, 16), devices=2, lengths=10.0, real=False, dealias="none")

@@ -98,6 +98,7 @@ def test_the_steppers_that_keep_a_history_are_found():
     assert {"sbdf2", "sbdf3", "cnab2", "strang"} <= {stepper.name for stepper in KEEPING}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("stepper", KEEPING, ids=lambda stepper: stepper.name)
 def test_a_history_is_split_from_the_start(make_grid, stepper, split):
@@ -112,6 +113,7 @@ def test_a_history_is_split_from_the_start(make_grid, stepper, split):
         assert {shard.data.size for shard in leaf.addressable_shards} == {leaf.size // 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forcing", FORCINGS)
 def test_what_a_forcing_keeps_is_placed(make_grid, forcing):
     grid = make_grid((8, 12), devices=4)
@@ -142,6 +144,7 @@ def test_explicit_axes_and_a_forcing_that_reads_no_field(make_grid):
     check_placement(flow, SBDF2(), sw.initial_state(flow, SBDF2(), random_values(2, 8, 12), seed=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", [[5, 2], [3]], ids=str)
 def test_some_of_the_devices(use):
     grid = sw.Grid((8, 12), mesh=sw.device_mesh(use))
@@ -169,6 +172,7 @@ def test_an_abstract_mesh_is_enough(make_grid):
     assert jax.tree.leaves(shapes[0]) == jax.tree.leaves(shapes[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 4])
 @pytest.mark.parametrize("stepper", [IFRK2(), SBDF2()], ids=lambda stepper: stepper.name)
 def test_a_run_compiles_its_step_once(make_grid, programs_compiled, stepper, devices):

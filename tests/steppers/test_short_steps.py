@@ -30,6 +30,7 @@ def exact():
     return ended(sw.equations.Burgers(grid, viscosity=0.1), sw.steppers.IFRK4(), None, step=0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("stepper", MULTISTEP, ids=lambda stepper: stepper.name)
 @pytest.mark.parametrize("step", [0.0333, 0.0333333, 0.033333333])
@@ -40,6 +41,7 @@ def test_a_sliver_before_each_output_changes_nothing(make_grid, exact, stepper, 
     assert np.abs(ended(equation, stepper, 0.1, step=step) - exact).max() < 1.2 * undisturbed + 2e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [0.1, 0.0637, 0.0301])
 @pytest.mark.parametrize("stepper", MULTISTEP, ids=lambda stepper: stepper.name)
 def test_the_order_is_kept_with_steps_of_any_sizes(make_grid, exact, stepper, interval):
@@ -79,6 +81,7 @@ def test_a_shortened_step_begins_at_its_own_time(make_grid, step, end, interval,
         np.testing.assert_allclose(equation.to_physical(last.field)["u"], np.sin(3 + end) - np.sin(3), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepper", [sw.steppers.SBDF2(), sw.steppers.SBDF3()], ids=lambda stepper: stepper.name)
 def test_short_steps_in_ensembles_and_across_checkpoints(make_grid, stepper, tmp_path):
     """With a budget on two devices: members as alone, and the same bits after a checkpoint right behind a sliver."""

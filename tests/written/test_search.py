@@ -286,6 +286,7 @@ print(cheapest_plan(reduced(read_system(*random_system(3)), 2)))
 """
 
 
+@pytest.mark.slow
 def test_plans_do_not_depend_on_the_order_of_sets():
     def printed(seed):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -29,6 +29,7 @@ def burgers(u="u", nu="nu"):
     return reduced(read_system([f"dt({u}) = -{u}*dx({u}) + {nu}*lap({u})"], {u: "scalar"}), 1)
 
 
+@pytest.mark.slow
 def test_the_librarys_plans_are_what_a_search_finds():
     stored = json.loads(FILE.read_text())
     assert stored.keys() == LIBRARY.keys(), "python -m solver.assemble.make_plans writes them"

@@ -72,6 +72,7 @@ def size(fields):
 # ---- derivatives and batches ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stepper"),
     [
@@ -103,6 +104,7 @@ def test_second_derivatives_through_several_steps(name, stepper):
     np.testing.assert_allclose(second, along(slopes), rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "key"), [("flow", "nu"), ("Hall", "b0"), ("drift waves", "alpha")])
 def test_a_batch_over_a_parameter_is_separate_runs(name, key):
     equation, stepper = made(name), IFRK2()
@@ -126,6 +128,7 @@ def test_a_batch_over_a_parameter_is_separate_runs(name, key):
 # ---- devices and precision ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [(8,), (2, 4), (4, 2)], ids=str)
 @pytest.mark.parametrize("name", ["flow", "Hall"])
 def test_slabs_and_pencils_of_eight_devices_give_what_one_gives(name, parts):
@@ -144,6 +147,7 @@ def test_slabs_and_pencils_of_eight_devices_give_what_one_gives(name, parts):
         np.testing.assert_allclose(other[column], value, rtol=1e-12, err_msg=column)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_single_precision_stays_single_and_is_the_double_one_to_rounding(name):
     ends = {}
@@ -221,6 +225,7 @@ def without_divergence(values, box):
     return box.points(modes - np.stack(box.k) * sum(k * u for k, u in zip(box.k, modes, strict=True)) / k2).real
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(16, 12), (10, 12, 8)], ids=str)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_dealiasing_rule_against_plain_transforms(rule, shape):
@@ -286,6 +291,7 @@ def random_system(seed, d):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("d", [1, 3])
 def test_random_systems_are_planned_as_the_text_says_and_never_with_more_transforms(seed, d):
@@ -337,6 +343,7 @@ FORCINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORCINGS)
 def test_round_off_does_not_grow_in_thousands_of_steps(name):
     """Divergence, mean flow, and what is not the spectrum of a real field, of the state at the end and of N there.
