@@ -57,6 +57,7 @@ def run_python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_import_touches_no_device_and_sets_no_flag():
     code = (
         "import jax; before = dict(jax.config.values); import solver as sw; "

@@ -101,6 +101,7 @@ def said(capsys, *words):
     return code, capsys.readouterr().err.strip().splitlines()[-1:] or [""]
 
 
+@pytest.mark.slow
 def test_an_equation_and_an_output_from_a_file_run_and_continue(case, tmp_path, capsys):
     folder = tmp_path / "out"
     assert main(["run", str(case), "time.end=0.5"]) == 0
@@ -359,6 +360,7 @@ def test_a_grid_that_no_memory_holds_is_refused_and_leaves_no_directory(tmp_path
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_check_compares_the_plan_with_the_machine(capsys, monkeypatch):
     monkeypatch.setattr("solver.cli.planned.machine_memory", lambda: 2**30)
     assert main(["check", str(cases()["taylor-green-512"]), "--devices", "4"]) == 0

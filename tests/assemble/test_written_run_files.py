@@ -58,6 +58,7 @@ def test_what_a_run_file_says_is_the_equation(case):
     assert again["plan"] == "fewest transforms"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -168,6 +169,7 @@ def test_what_stands_beside_the_equations(case, tmp_path, monkeypatch, capsys):
     assert "nu -1.0: zero or more is needed" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_plan_that_cannot_be_read_is_said(case, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(case()), "time.step=0.1", "output.directory=run", "time.end=0.2"]) == 0

@@ -150,6 +150,7 @@ def test_a_body_at_rest_and_one_carried_with_the_stream_are_the_same_flow():
     assert forces[0]["body_force_x"] == pytest.approx(forces[1]["body_force_x"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_body_that_the_flow_goes_through_is_told():
     slips = {}
     for eta in (0.02, 0.5):
@@ -184,6 +185,7 @@ def test_the_force_is_what_the_fluid_outside_loses(velocity_of_body):
     assert abs(lost[0]) > 0.1
 
 
+@pytest.mark.slow
 def test_the_energy_budget_closes_and_a_cfl_number_counts_eta():
     disc = sw.bodies.Cylinder((2.0, 2.5), 0.6, velocity=(0.0, 0.5), frequency=0.5)
     flow, start = stream(1.0, disc)
@@ -248,6 +250,7 @@ def test_what_is_kept_of_bodies_at_rest_changes_nothing():
     np.testing.assert_allclose(*n, atol=1e-13 * np.abs(n[0]).max())
 
 
+@pytest.mark.slow
 def test_a_batch_over_radii_is_separate_runs():
     flow, start = stream(1.0, sw.bodies.Cylinder((2.0, 2.5), 0.6))
     state = sw.initial_state(flow, STEPPER, start)
@@ -342,6 +345,7 @@ def test_every_equation_with_a_velocity_takes_bodies(name):
 # ---- sponges and forces that are the same everywhere ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_sponge_draws_the_flow_to_its_target():
     """Uniform flow that is crossed by a sponge of the whole cross-section: only the mean can change."""
     flow, start = stream(0.0, {"end": SEVERAL["end"]}, energy_budget=False)

@@ -56,6 +56,7 @@ def test_fluid_and_body_exchange_momentum_and_lose_none():
     assert 0.1 * min(p[2] for p in places) < places[1][0] < 0.1 * max(p[2] for p in places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 1.0, 3.0])
 def test_a_body_that_moves_with_the_stream_stays_with_it(share):
     disc = sw.bodies.Cylinder((2.0, 2.2), 0.5, mass=share * DISC, velocity=(0.7, 0.0))

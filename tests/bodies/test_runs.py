@@ -113,6 +113,7 @@ def test_a_run_that_is_continued_has_the_same_bits(run_file, whole, tmp_path):
     np.testing.assert_array_equal(rows[0][-1].tolist(), rows[1][-1].tolist())
 
 
+@pytest.mark.slow
 def test_the_series_has_forces_and_coefficients(whole):
     rows = np.genfromtxt(whole / "series.csv", delimiter=",", names=True, skip_header=1)
     np.testing.assert_allclose(rows["disc_drag"], rows["disc_force_x"] / (0.5 * 4.0 * 1.4), rtol=1e-12)

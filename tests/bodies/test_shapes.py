@@ -57,6 +57,7 @@ def test_a_distance_is_that_of_the_nearest_point_of_the_surface(name):
 SHARP = {"eta": 1e-2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "inside"),
     [

@@ -85,6 +85,7 @@ def test_a_plan_touches_no_device(monkeypatch):
     assert plan.exchanged_bytes == 32 * 16 * 512 * 512 * 171 * 255 // 256
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["taylor_green", "fuzzy_dark_matter"])
 def test_the_engine_of_a_run_file_carries_out_every_transform_of_the_step(case):
     config = assemble.resolve(
@@ -99,6 +100,7 @@ def test_the_engine_of_a_run_file_carries_out_every_transform_of_the_step(case):
     assert "engine='slabwave'" not in text
 
 
+@pytest.mark.slow
 def test_a_run_file_says_how_many_fields_share_an_exchange():
     overrides = [*CASES["taylor_green"], "devices.fields_per_exchange=1"]
     config = assemble.resolve(load(RUNS / "taylor_green.toml", assemble.schema(), overrides))
@@ -106,6 +108,7 @@ def test_a_run_file_says_how_many_fields_share_an_exchange():
     assert plan.exchanges == 32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "of_real", "of_complex"),
     [("taylor_green", 32, 0), ("fuzzy_dark_matter", 2, 2)],

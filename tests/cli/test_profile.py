@@ -72,6 +72,7 @@ def test_a_continued_run_is_traced_too(run):
     assert steps_in(events(folder / "profile" / "step-00000007-process-00000.json.gz")) == [8, 9]
 
 
+@pytest.mark.slow
 def test_all_steps_but_the_first_can_be_traced(run):
     code, folder, _, _ = run("all", "--profile", "11")
     assert code == 0

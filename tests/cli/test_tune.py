@@ -60,6 +60,7 @@ def test_splits_are_tried_with_defaults_whatever_the_run_file_has():
     assert {candidate.section.use for candidate in splits(own)} == {(0, 1)}, "what is not tuned stays"
 
 
+@pytest.mark.slow
 def test_fields_and_parts_of_an_exchange():
     slab, pencil = splits(Candidate(read(), 2))
     assert [candidate.fields for candidate in with_other_fields(slab)] == ["all", 1, 2]
@@ -202,6 +203,7 @@ def test_modes_in_other_places_are_seen(result, axis):
     assert "velocity differs by" in moved.differs(result(), steps=2)
 
 
+@pytest.mark.slow
 def test_not_a_number_is_seen(result):
     assert "velocity differs by" in result(changed((0, 0, 0, 1), jnp.nan)).differs(result(), steps=2)
 

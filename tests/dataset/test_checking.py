@@ -134,6 +134,7 @@ IN_FOLDER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "said"), IN_FOLDER, ids=[said for _, said in IN_FOLDER])
 def test_a_fault_of_the_whole_has_its_line(data_set, tmp_path, check, change, said):
     folder = tmp_path / "turbulence"

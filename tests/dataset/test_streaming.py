@@ -30,6 +30,7 @@ def test_members_have_the_values_of_the_files(run_file, data_set, manifest):
                 assert np.float32(value) == file["scalars"][name][entry["trajectory"]]
 
 
+@pytest.mark.slow
 def test_a_part_has_its_members_alone(run_file, manifest):
     own = [int(entry["member"][-4:]) for entry in manifest["members"] if entry["part"] == "valid"]
     assert [member.number for member in sw.dataset.stream(run_file, part="valid")] == own
@@ -45,6 +46,7 @@ def test_a_member_that_blows_up_is_drawn_again(run_file):
     assert [member.number for member in sw.dataset.stream(run_file, overrides=swept)] == [1]
 
 
+@pytest.mark.slow
 def test_what_is_refused_at_once(run_file):
     with pytest.raises(ConfigError, match=r"\[ensemble\] and \[output\.well\] is needed"):
         sw.dataset.stream(run_file, overrides=["output.well=false"])

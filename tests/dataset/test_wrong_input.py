@@ -60,6 +60,7 @@ def test_a_run_without_members_makes_no_data_set(run_file, tmp_path):
         assemble.read_run_file(alone)
 
 
+@pytest.mark.slow
 def test_check_says_what_the_data_set_will_hold(run_file, capsys):
     assert main(["check", str(run_file)]) == 0
     assert "output/many/turbulence: 8 for train, 1 for valid, 1 for test; 3 times of each" in capsys.readouterr().out

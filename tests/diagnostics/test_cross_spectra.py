@@ -64,6 +64,7 @@ def test_line_spectra(make_grid, case):
             np.testing.assert_allclose(computed[i].sum(), 0.5 * np.mean(u[i] ** 2), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "axis"), [*((case, 1) for case in CASES), ("3-D on 8", 0), ("3-D on 8", 2)])
 def test_plane_spectra(make_grid, case, axis):
     transform, u_hat, u = random_vector(make_grid, case)

@@ -37,6 +37,7 @@ def test_sums_are_means_over_points(shape):
     np.testing.assert_allclose(summed([one], grid.dtype), [known[0]], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [None, (4, 2)], ids=["slabs", "pencils"])
 @pytest.mark.parametrize("shape", [(20, 24), (16, 24, 20)], ids=str)
 def test_sums_of_each_device_add_up_and_send_nothing(shape, split):
@@ -53,6 +54,7 @@ def test_sums_of_each_device_add_up_and_send_nothing(shape, split):
     assert all(np.ptp(rates) > 0 for rates in found)
 
 
+@pytest.mark.slow
 def test_devices_add_up_once_in_a_step():
     """However many evaluations it has: the six rates of the four are one array."""
     flow, stepper = sw.equations.Vorticity(sw.Grid((16, 16), mesh=sw.device_mesh([0, 1])), 0.1), sw.steppers.IFRK4()

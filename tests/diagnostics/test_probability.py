@@ -11,6 +11,7 @@ import solver as sw
 from solver import diagnostics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, "1-D"])
 def test_densities_are_those_of_a_histogram(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case)
@@ -30,6 +31,7 @@ def test_densities_are_those_of_a_histogram(make_grid, case):
     np.testing.assert_allclose(moments, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["3-D on 1", "3-D on 8", "odd, all modes"])
 def test_positive_values_on_a_logarithmic_axis(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case, components=1)
@@ -67,6 +69,7 @@ def test_noise_of_known_statistics(make_grid):
     np.testing.assert_allclose(centre, -0.5 * 0.3**2 * np.log(10), atol=5 * 0.3 / n**0.5)  # ⟨10^(s g)⟩ of a Gaussian g
 
 
+@pytest.mark.slow
 def test_uniform_fields_and_zeros(make_grid):
     grid = make_grid((8, 6), devices=1)
     shares, outside, moments = diagnostics.deviation_density(np.full((1, 8, 6), 3.0), 10.0, 5, grid)

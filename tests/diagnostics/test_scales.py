@@ -146,6 +146,7 @@ def test_the_correlation_of_a_shear_wave(make_grid):
     np.testing.assert_allclose(variance, 0.5, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["3-D on 8", "2-D"])
 def test_the_length_of_a_pattern(make_grid, case):
     transform, u_hat, u = random_vector(make_grid, case, components=1)

@@ -23,6 +23,7 @@ def test_shells_add_up_to_the_energy(make_grid, shape, real):
     np.testing.assert_allclose(spectrum.sum(), 0.5 * mean_square(u_hat, grid), rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_mode_lands_in_its_shell(make_grid):
     grid = make_grid((16, 24, 18), devices=4)
     u = sw.sample(lambda x, y, z: 3 * jnp.cos(2 * x + 2 * y - z) + 0 * z, grid)  # |k| = 3

@@ -35,6 +35,7 @@ def test_every_page_is_in_the_contents(site):
         assert (site / name).with_suffix(".html").is_file()
 
 
+@pytest.mark.slow
 def test_the_reference_has_what_it_names(site):
     named = re.findall(r"^::: (\S+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
     page = (site / "api.html").read_text()

@@ -74,6 +74,7 @@ def test_damaged_words_fail(tmp_path, capsys, monkeypatch):
     assert first.wrong_words == 4 * exchange.CALLS, "what was damaged before the last exchange still counts"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", exchange.SCOPES)
 @pytest.mark.parametrize("times", [1, 3])
 def test_words_go_where_they_belong(scope, times):
@@ -115,6 +116,7 @@ def test_scopes():
     assert of(2, 4) == ["within_host", "across_hosts", "all"]
 
 
+@pytest.mark.slow
 def test_a_directory_that_takes_no_file(capsys, tmp_path):
     code, lines = doctor(capsys, "/proc", "--json", tmp_path / "found.json")
     assert code == 1

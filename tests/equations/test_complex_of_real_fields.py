@@ -56,6 +56,7 @@ def test_complex_expressions_of_real_fields_are_what_they_are_in_real_ones(make_
         np.testing.assert_allclose(found[name], values, atol=1e-13 * np.abs(values).max(), err_msg=name)
 
 
+@pytest.mark.slow
 def test_beside_a_wavefunction_too(make_grid):
     grid = make_grid((16,), devices=1)
     found, _ = change_and_columns(equation(["dt(u) = -abs(u + 1j*dx(u))**2", "dt(E) = 1j*lap(E)"], grid, ("u", "E")))
@@ -63,6 +64,7 @@ def test_beside_a_wavefunction_too(make_grid):
     np.testing.assert_allclose(found["u"], expected["u"], atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("energy", ["abs(u + 1j*dx(v))**2/2", "(u + 1j*dx(v))*conj(u + 1j*dx(v))/2"])
 def test_energies_and_columns_hold_both_parts(make_grid, energy):
     lines, grid = ["dt(u) = lap(u) - v", "dt(v) = lap(v) + u"], make_grid((16,), devices=1)

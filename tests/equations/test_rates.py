@@ -107,6 +107,7 @@ def test_the_definition_nearest_to_a_class_counts(make_grid, cls, n, r):
     np.testing.assert_allclose([rate, equation.rate(fields)], r * plain.rate(fields), rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_what_is_known_is_the_first_evaluation_of_a_step_alone(make_grid):
     forcing = sw.forcing.Kolmogorov(amplitude=0.3, wavenumber=2)
     equation = sw.equations.NavierStokes(make_grid((13, 12), devices=2), 0.1, forcing=forcing)

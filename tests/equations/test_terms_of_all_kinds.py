@@ -127,6 +127,7 @@ def test_a_cause_has_a_name_of_its_own(name):
         sw.write(f"dt(u) = lap(u) - cause({name}, u)", {"u": "scalar"})
 
 
+@pytest.mark.slow
 def test_complex_factors_of_columns_count(make_grid):
     grid = make_grid((16,), devices=1, real=False)
     series = {"momentum": "1j*conj(A)*dx(A)", "mixed": "conj(A)*B*(1 + 2j)"}
@@ -177,6 +178,7 @@ def test_fields_that_act_on_each_other_through_l_alone_have_no_rate(make_grid):
     assert "its fields act on each other through L" in made(make_grid((16,), devices=1)).why_no_rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_a_text_whose_rate_is_zero_takes_any_step(make_grid, precision):
     equation = sw.write("dt(u) = lap(u) + sin(x)", {"u": "scalar"})(make_grid((16,), devices=1, precision=precision))

@@ -60,6 +60,7 @@ def exponential(matrix, t):
     return np.real(vectors @ np.diag(np.exp(values * t)) @ np.linalg.inv(vectors))
 
 
+@pytest.mark.slow
 def test_small_disturbances_of_the_brusselator(make_grid):
     a, b, du, dv = 1.5, 3.0, 0.3, 1.1
     equation = Brusselator(make_grid((16,), devices=1), a, b, du, dv)
@@ -77,6 +78,7 @@ def test_small_disturbances_of_cells_that_follow_a_signal(make_grid):
     np.testing.assert_allclose(found, exponential(jacobian, 0.5) @ [1.0, 0.3], rtol=2e-5)
 
 
+@pytest.mark.slow
 def test_cells_are_conserved_without_growth(make_grid):
     equation = KellerSegel(make_grid((16, 12), devices=2), growth=0.0, sensitivity=2.0)
     cells = 1 + 0.3 * np.cos(X)[:, None] * np.sin(X[:12] * 16 / 12)

@@ -131,6 +131,7 @@ class Dragged(sw.Equation):
     drag = 0.5
 
 
+@pytest.mark.slow
 def test_a_class_attribute_is_a_text_too():
     made = write(Dragged.text.write, dict(Dragged.text.fields), unknowns={"p": "scalar"})
     grid = sw.Grid((16, 16), mesh=sw.device_mesh([0]))
@@ -261,6 +262,7 @@ def test_the_causes_of_a_budget_add_up_to_the_rate_of_change():
         np.testing.assert_allclose(sum(budget[name].values()), derivative, atol=1e-12 * size, err_msg=name)
 
 
+@pytest.mark.slow
 def test_causes_that_change_nothing_are_left_out():
     """Rotation changes no energy; buoyancy moves it between its parts and leaves the sum."""
     equation, fields = stratified()

@@ -97,6 +97,7 @@ def test_what_is_counted_of_a_symmetric_tensor_counts_all_its_components():
     assert 0.5 * np.mean(np.sum(symmetric(np.asarray(start), 2) ** 2, axis=(0, 1))) == pytest.approx(0.7, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_tensor_that_is_not_symmetric():
     lengths = (2.0, 3.0)
     equation = STRETCHED(sw.Grid((16, 18), lengths, mesh=sw.device_mesh([0])), r=0.7)

@@ -58,6 +58,7 @@ def test_a_rule_leaves_no_aliases(complex_grid, rule, fn):
     assert error(complex_grid(rule), fn) < 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "fn"),
     [("two-thirds", cube), ("none", square), ("smooth", square)],

@@ -156,6 +156,7 @@ def test_fields_and_members_have_scales_of_their_own(make_grid):
 # ---- bytes ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "itemsize", "scales"), [("grid", 16, 0), ("float32", 8, 0), ("float16", 4, 1)])
 @pytest.mark.parametrize("mesh", MESHES)
 def test_bytes_in_the_program_are_those_counted(make_grid, mesh, sent, itemsize, scales):
@@ -246,6 +247,7 @@ def test_a_run_continued_with_other_exchanges_says_so_once(advance, tmp_path, ch
     assert f"step-00000005 comes from exchanges in float16 on 4 devices; this run goes on with {goes_on}" in log
 
 
+@pytest.mark.slow
 def test_the_start_and_fields_at_the_points_are_not_rounded(make_grid):
     grid = make_grid((12, 10), devices=4)
     values = {"velocity": random_field(grid, (2,))}
@@ -264,6 +266,7 @@ def test_what_results_depend_on_is_the_split_of_several_devices(make_grid):
     assert Method(precision="float32").rounding(8, layouts[0]) is None
 
 
+@pytest.mark.slow
 def test_a_tolerance_below_the_rounding_is_refused(advance):
     with refused_in_one_line("tolerance 1e-06 with exchanges in float16.*0.0001 or more is needed"):
         advance(0.05, step=None, tolerance=1e-6)

@@ -13,6 +13,7 @@ def values():
     return jnp.asarray(np.random.default_rng(3).normal(size=(2, 5, 4)))
 
 
+@pytest.mark.slow
 def test_it_is_the_maximum_of_all_or_of_the_last_axes(values):
     assert float(max_over_points(values)) == float(jnp.max(values))
     np.testing.assert_array_equal(max_over_points(values, 2), jnp.max(values, axis=(1, 2)))

@@ -309,6 +309,7 @@ def test_values_from_outside_are_refused_with_the_way_to_pass_them(make_grid):
 # ---- the largest value beside them ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_members_in_waves():
     grid = sw.Grid((12, 10, 9), mesh=sw.device_mesh(members=2))
     u = np.random.default_rng(0).normal(size=(4, 2, 12, 10, 9))

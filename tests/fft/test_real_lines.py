@@ -58,6 +58,7 @@ def test_no_inverse_fft_but_of_odd_lengths(shape, dealias):
     assert kinds == ["FFT"] * (len(shape) - 1) + [last]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("devices", "decomposition"), [(1, None), (2, None), (4, None), (4, (2, 2))], ids=str)
 @pytest.mark.parametrize("shape", [(8, 10, 12), (10, 9, 7)], ids=str)
 def test_planes_whose_axes_are_transformed_one_after_the_other(make_grid, monkeypatch, shape, devices, decomposition):

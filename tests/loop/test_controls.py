@@ -69,6 +69,7 @@ def test_words_are_short_for_a_control(noise, words, control):
     assert int(short.step) > 2
 
 
+@pytest.mark.slow
 def test_a_step_is_as_long_as_its_control_says(noise):
     flow, stepper, state = start(noise, IFRK3())
     every = [sw.Schedule(every_steps=1)]
@@ -221,6 +222,7 @@ def test_derivatives_from_rest_under_a_cfl_number(make_grid):
     assert float(jax.grad(jax.grad(of))(1.0)) == pytest.approx(2 * float(of(1.0)), rel=1e-6)  # it is a square of it
 
 
+@pytest.mark.slow
 def test_members_choose_steps_of_their_own(noise):
     _, _, state = start(noise, IFRK3())
     of = lambda number: energy(noise, state, sw.KeepCFL(number), 0.02, end=END)  # noqa: E731

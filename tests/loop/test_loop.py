@@ -63,6 +63,7 @@ def test_the_size_of_a_step_is_the_one_taken(make_grid, control):
     assert sizes.min() < 0.15 < sizes.max()
 
 
+@pytest.mark.slow
 def test_times_are_counted_not_accumulated(flow):
     seen = times(flow, end=0.8, step=0.1, chunk=1)
     assert seen[-2:] == [(7, 0.7), (8, 0.8)]  # 7 · 0.1 is 0.7000000000000001 in binary numbers
@@ -141,6 +142,7 @@ def test_cfl_of_a_field_at_rest_goes_straight_to_the_end(make_grid):
     assert times((equation, IFRK4(), state), end=2.0, cfl=0.5) == [(0, 0.0), (1, 2.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", [{"step": 1.0}, {"cfl": 50.0}], ids=str)
 def test_a_blow_up_is_raised_and_never_yielded(make_grid, control):
     grid = make_grid((16, 16), devices=2)
@@ -176,6 +178,7 @@ def test_schedules_depend_on_the_state_alone():
     assert not sw.Schedule().due(state)
 
 
+@pytest.mark.slow
 def test_float32_runs_in_float32_with_exact_times(make_grid):
     grid = make_grid((16, 16, 16), devices=2, precision="float32")
     equation = NavierStokes(grid, viscosity=0.02)
@@ -287,6 +290,7 @@ def test_coefficients_are_kept_while_a_step_stays(make_grid):
     assert float(last.field["u"][0, 0].real) == pytest.approx(exact, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_no_step_is_longer_than_the_longest(flow):
     states = list(sw.evolve(*flow, end=1.0, cfl=0.5, max_step=0.03, chunk=1))
     sizes = np.diff([float(s.t) for s in states])

@@ -146,12 +146,14 @@ def test_an_equation_need_not_project_its_velocity(make_grid):
         np.testing.assert_allclose(end.field["velocity"], ends[2].field["velocity"], atol=1e-15)
 
 
+@pytest.mark.slow
 def test_a_term_that_no_real_field_has_is_refused_before_the_first_step(make_grid):
     (flow, start), *_ = flows(make_grid, wrong=0.5)
     with pytest.raises(ValueError, match=r"Unprojected: .* nonlinear\(\) and forcings add to velocity is not real"):
         next(sw.evolve(flow, sw.steppers.IFRK4(), start, end=1.0, step=0.01))
 
 
+@pytest.mark.slow
 def test_the_watch_warns_and_ends_a_run(make_grid, tmp_path, monkeypatch):
     """Where nothing put the state back, a row of the series would say so."""
     monkeypatch.setattr(PeriodicSystem, "to_manifold", lambda self, fields: fields)

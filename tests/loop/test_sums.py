@@ -33,6 +33,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_times_and_budgets_lose_nothing_in_32_bits(make_grid, case):
     """A step of 8e-5 from t = 1000, where float32 has no number within 6e-5; increments of 4e-7 to a sum of −5."""

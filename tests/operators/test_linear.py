@@ -68,6 +68,7 @@ def waves(grid):
     return sw.Matrix(rows, ("u", "v"))
 
 
+@pytest.mark.slow
 def test_apply_solve_and_exp_agree_with_numpy(make_grid):
     grid = make_grid((8, 6), devices=2)
     linear = waves(grid)

@@ -67,6 +67,7 @@ def test_covariance_under_matrices_and_its_factor(kind):
     assert np.all(lower[0, 1:] == 0)
 
 
+@pytest.mark.slow
 def test_a_singular_covariance_has_no_noise_in_its_missing_directions():
     """Noise along one direction of four, under a linear part that keeps it there."""
     direction = np.array([1.0, -2.0, 0.5, 3.0])[:, None]
@@ -98,6 +99,7 @@ def test_variance_of_one_number_per_mode(rate, dtype):
     np.testing.assert_allclose(found**2, expected, rtol=1e-14 if dtype == "float64" else 1e-6)
 
 
+@pytest.mark.slow
 def test_fields_coupled_alike_in_each_component_and_rates_of_each_component():
     """Both are the same as one matrix over all components."""
     rng = np.random.default_rng(1)

@@ -84,6 +84,7 @@ def test_parts_are_modes_of_the_equation(make_grid, n, f):
         np.testing.assert_allclose(linear(parts["shear"])["velocity"] * (k2 > 0), 0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_parts_on_eight_devices_and_in_single_precision(make_grid):
     results = []
     for split_over in ({"devices": 1}, {"devices": 8}, {"mesh_shape": (3, 2)}):
@@ -101,6 +102,7 @@ def test_parts_on_eight_devices_and_in_single_precision(make_grid):
     assert {part.dtype for pair in parts.values() for part in pair} == {np.dtype("complex64")}
 
 
+@pytest.mark.slow
 def test_derivatives_in_the_frequencies(make_grid):
     grid = make_grid((8, 6, 9), devices=1)
     fields = a_flow(grid)

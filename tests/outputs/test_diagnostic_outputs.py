@@ -303,6 +303,7 @@ def test_the_velocity_comes_first(make_grid):
     assert {"velocity", "magnetic_field", "magnetic_field_vorticity", "magnetic_field_increment_r2"} <= columns
 
 
+@pytest.mark.slow
 def test_scalars_have_structure_functions(make_grid):
     grid = make_grid((12, 14, 10), devices=1)
     flow = sw.equations.NavierStokes(grid, 0.1, scalars=("dye",), diffusivities=(0.1,))
@@ -354,6 +355,7 @@ def test_transfers_are_those_at_the_time_of_their_row(make_grid, tmp_path):
                 np.testing.assert_allclose(records[column]["mean"], file[column][0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_both_halves_of_a_symmetric_tensor_count(make_grid):
     """Of a stress off the diagonal that is short and one on it that is long: ⟨|τ|²⟩ has the short one twice."""
     flow = sw.equations.OldroydB(make_grid((12, 12), devices=2))

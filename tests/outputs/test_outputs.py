@@ -177,6 +177,7 @@ def test_a_script_continues_on_other_devices_and_refuses_nonsense(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_figures_of_short_runs(tmp_path):
     for end in (0.0, 0.05):
         sw.run(
@@ -187,6 +188,7 @@ def test_figures_of_short_runs(tmp_path):
     assert (tmp_path / "0.05" / "figures" / "series.png").exists()
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_continued_are_refused_before_anything_is_dropped(tmp_path):
     folder = tmp_path / "run"
     sw.run(*problem(), **outputs(end=0.2), directory=folder)
@@ -202,6 +204,7 @@ def test_files_that_cannot_be_continued_are_refused_before_anything_is_dropped(t
     assert sorted(path.name for path in (folder / "snapshots").iterdir()) == snapshots
 
 
+@pytest.mark.slow
 def test_rows_of_the_series_that_were_changed_or_removed_are_told(tmp_path, capsys):
     def run_until(end, resume=True):
         kinds = [sw.outputs.Series(every_steps=1)]
@@ -240,6 +243,7 @@ def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
     assert all(row.step <= 3 for row in RecordsFile(folder / "spectra.h5").rows())
 
 
+@pytest.mark.slow
 def test_drift_is_relative_to_the_size_of_what_is_conserved(tmp_path):
     """The mean of sin 3x is zero up to round-off: its drift is round-off too, and that of 2 + sin 3x is its own."""
     grid = sw.Grid((32,))

@@ -125,6 +125,7 @@ def test_slices_of_a_run_are_those_of_its_snapshots(tmp_path):
         assert file["vorticity_z1"].shape == (12, 14, 3)
 
 
+@pytest.mark.slow
 def test_a_run_that_continues_drops_the_slices_beyond_its_checkpoint(tmp_path):
     run(tmp_path, Slices(every_steps=1))
     from solver.io import RunDirectory

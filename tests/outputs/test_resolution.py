@@ -35,6 +35,7 @@ def test_noise_that_decays_is_no_lack_of_points(make_grid):
     assert float(tails(equation, {"velocity": equation.transform.forward(shock[None])})["velocity"]) < 0.01
 
 
+@pytest.mark.slow
 def test_where_single_precision_rounds_viscosity_away_a_run_names_it(tmp_path):
     """νk²Δt = 2.8e-8 changes no number of 24 bits: the energy stays, and a smaller step would change nothing."""
     grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]), precision="float32")

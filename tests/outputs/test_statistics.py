@@ -101,6 +101,7 @@ def test_a_run_that_continues_has_the_bits_of_the_undisturbed_one(tmp_path, stop
         np.testing.assert_array_equal(a[name], b[name])
 
 
+@pytest.mark.slow
 def test_a_run_may_begin_with_the_last_state_of_one_with_other_outputs(tmp_path):
     """It carries the sums of that run's outputs, which nothing in the new one declares."""
     grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]))
@@ -126,6 +127,7 @@ def test_steps_of_changing_size_count_by_their_time(tmp_path):
     assert rows[1].values["since"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_states_before_a_time_do_not_enter(tmp_path):
     run(tmp_path, 30 * STEP, every_steps=None, after=0.8, fields=())
     (row,) = recorded(tmp_path)
@@ -199,6 +201,7 @@ def test_a_run_continues_whatever_the_order_of_what_is_summed_up(tmp_path):
             np.testing.assert_array_equal(parts[-1].values[column], values)
 
 
+@pytest.mark.slow
 def test_sums_on_other_axes_are_not_continued(tmp_path):
     """Arrays of the same shapes with another meaning: neither the sums nor the rows go on."""
     given = {"fields": (), "of": ("pdfs",)}

@@ -47,6 +47,7 @@ def flow(tmp_path_factory):
     return written(tmp_path_factory.mktemp("flow") / "run", sw.equations.NavierStokes(grid, 0.05), start, names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
 def test_derivatives_are_those_of_the_solver(flow, plane):
     bare = only(flow, "velocity")
@@ -63,6 +64,7 @@ def test_derivatives_are_those_of_the_solver(flow, plane):
     assert len(of(bare, "q", plane=plane)) == 1
 
 
+@pytest.mark.slow
 def test_a_flow_in_a_plane_has_its_velocity_of_the_vorticity(tmp_path):
     grid = sw.Grid((16, 12), lengths=(2 * np.pi, 3.0), mesh=sw.device_mesh([0]))
     equation = sw.equations.Vorticity(grid, viscosity=0.01)
@@ -77,6 +79,7 @@ def test_a_flow_in_a_plane_has_its_velocity_of_the_vorticity(tmp_path):
     np.testing.assert_allclose(gradient[0].values.mean(axis=1), -2 * np.sin(2 * x), atol=2e-3)  # of cos 2x, after 0.02
 
 
+@pytest.mark.slow
 def test_potential_vorticity_is_that_of_the_whole_buoyancy(tmp_path):
     """(ω + f ẑ)·∇(b + N² z), at the points of the start, by hand."""
     grid = sw.Grid((12, 12, 12), mesh=sw.device_mesh([0]))

@@ -85,6 +85,7 @@ def test_each_part_is_drawn_as_what_it_is(sliced, tmp_path, figures):
     assert point._suptitle.get_text() == "x = 1.05, y = 0.785, z = 0.785"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "parts"),
     [
@@ -119,6 +120,7 @@ def test_what_slices_do_not_have_is_one_line(sliced, tmp_path, capsys, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_whole_run_and_a_choice_are_drawn(sliced, tmp_path, capsys):
     assert (
         main(["plot", str(sliced), "--output", str(tmp_path / "one"), "--field", "q_criterion", "--time", "0.4"]) == 0
@@ -271,6 +273,7 @@ def test_the_drawn_soliton_is_that_of_the_fit(tmp_path, core):
     np.testing.assert_allclose(line.get_ydata(), soliton_profile(line.get_xdata(), central, radius), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_long_titles_are_broken(tmp_path):
     names = [f"magnetic_field_{a}_magnetic_field_{b}_imaginary" for a in "xyz" for b in "xyz"]
     figure = drawn(tmp_path, "cospectra", {"k": (K, "")}, {n: (("k",), "") for n in names}, lambda *_: np.cos(K))

@@ -67,6 +67,7 @@ def series(scale=1.0):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-7, 1.0, 123456.0])
 def test_series_without_constant_columns(scale):
     figure = readable(series_figure(series(scale), {"energy": "length^2/time^2"}, View()))
@@ -132,12 +133,14 @@ def test_a_compensated_power_law_is_flat():
     assert [line.get_label() for line in figure.axes[0].lines][-1] == "t = 123"
 
 
+@pytest.mark.slow
 def test_only_spectra_with_a_power_law_are_compensated():
     spectra = {name: np.exp(-K) * np.ones((len(T), 1)) for name in ("energy", "enstrophy")}
     figure = readable(spectra_figure(K, T, spectra, View(), {"enstrophy": 1.0}))
     assert titles(figure) == ["energy per shell", "enstrophy per shell", "k × enstrophy"]
 
 
+@pytest.mark.slow
 def test_k_max_is_marked_where_shells_lie_beyond_it():
     law = np.exp(-K / 9) * np.ones((3, 1))
     for k_max, expected in ((55.0, [55.0, 55.0]), (200.0, []), (None, [])):
@@ -384,6 +387,7 @@ def test_many_modes_are_an_image_and_few_times_are_none(tmp_path):
 # ---- the command ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_planes_are_cut_where_they_are_asked_for(finished):
     snapshot = sw.io.read_snapshot(finished / "snapshots" / "step-00000008.h5")
     whole = snapshot.values("velocity")
@@ -423,6 +427,7 @@ def test_what_does_not_fit_is_one_line(finished, tmp_path, capsys, words, messag
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_slices_alone_are_drawn_where_they_are_chosen(finished, line, empty, tmp_path, capsys):
     folder = tmp_path / "some" / "where"
     assert main(["plot", str(finished), "--output", str(folder), "--time", "0.4", "--format", "svg", "--dark"]) == 0

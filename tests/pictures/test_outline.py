@@ -69,6 +69,7 @@ def test_the_outline_is_the_surface(moving, view):
         assert limits[0] == limits[1]
 
 
+@pytest.mark.slow
 def test_the_mask_is_a_panel_where_it_is_asked_for_or_alone(moving):
     snapshot = read_snapshot(list_snapshots(moving / "snapshots")[1])
     for figure in (figure_of(snapshot, View(field="bodies")), figure_of(with_only(snapshot, "bodies"), View())):

@@ -63,6 +63,7 @@ def test_a_ball_is_drawn_where_it_is(tmp_path, dark, image):
     assert (pixels[5, 5].mean() < 60) == dark
 
 
+@pytest.mark.slow
 def test_bodies_are_drawn_in_grey(tmp_path, image):
     """A large one beside the ball covers part of the page in grey, and the ball stays."""
     x, y, z = points((24, 24, 24), (1.0, 1.0, 1.0))

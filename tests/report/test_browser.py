@@ -113,6 +113,7 @@ def test_other_runs_have_pages_without_errors(request, kind, tmp_path):
     assert drawn(document) == page.count('class="chart"')
 
 
+@pytest.mark.slow
 def test_a_request_or_an_error_would_be_seen(tmp_path):
     """The tests above can fail: a page that asks for a picture and throws is found out."""
     bad = "<html><body><img src='http://127.0.0.1:9/x.png'><script>throw new Error('seen')</script></body></html>"

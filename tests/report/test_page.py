@@ -142,6 +142,7 @@ def test_the_command_does_it_again(finished, tmp_path):
     assert page.has(f"slabwave run '{folder}/config.toml' output.directory='{folder}-again'")
 
 
+@pytest.mark.slow
 def test_own_records_are_on_the_page(finished, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
@@ -303,6 +304,7 @@ def test_means_and_newest_planes_are_on_the_page(sliced):
     assert [curve["name"] for curve in point["curves"]] == ["(0.1, 0.2, 0.3)", "(1, 2, 3)"]
 
 
+@pytest.mark.slow
 def test_statistics_that_are_damaged_are_named(sliced, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(sliced, folder)

@@ -217,6 +217,7 @@ def test_backward_weights_are_those_of_equal_steps():
     np.testing.assert_allclose(b, [3, -3, 1], rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_sbdf3_refuses_waves_and_is_differentiable(make_grid):
     grid = make_grid((4,), devices=1)
     with pytest.raises(TypeError, match=r"stepper sbdf3 is stable for linear parts that are real; .* can step it"):

@@ -129,6 +129,7 @@ def test_points_that_the_devices_do_not_divide_are_whole(make_grid):
     check_placement(equation, strang, sw.initial_state(equation, strang, jnp.ones((1, 10, 9), complex)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mesh", [SLABS, EXPLICIT], ids=["Auto", "Explicit"])
 def test_a_stepper_of_ones_own_is_placed_as_it_declares(make_grid, mesh):
     """Left to the compiler its numbers on the host would be split, and its coefficients of zero whole."""
@@ -139,6 +140,7 @@ def test_a_stepper_of_ones_own_is_placed_as_it_declares(make_grid, mesh):
     assert not state.history["zeros"].is_fully_replicated
 
 
+@pytest.mark.slow
 def test_explicit_axes_and_a_forcing_that_reads_no_field(make_grid):
     flow = NavierStokes(make_grid((8, 12), **EXPLICIT), 0.1, forcing=FORCINGS["ornstein-uhlenbeck"])
     check_placement(flow, SBDF2(), sw.initial_state(flow, SBDF2(), random_values(2, 8, 12), seed=0))

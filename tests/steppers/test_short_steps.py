@@ -51,6 +51,7 @@ def test_the_order_is_kept_with_steps_of_any_sizes(make_grid, exact, stepper, in
     assert fine < 1.6 * np.abs(ended(equation, stepper, None, step=0.01) - exact).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepper", MULTISTEP, ids=lambda stepper: stepper.name)
 def test_a_step_much_longer_than_the_one_before_starts_anew(make_grid, stepper):
     """Steps of 1e-9 alone, then one of 0.05: what lies in the history is no use to it."""
@@ -64,6 +65,7 @@ def test_a_step_much_longer_than_the_one_before_starts_anew(make_grid, stepper):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), after.field, alone.field)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "end", "interval"), [(0.1, 0.95, None), (0.1, 1.0, 0.35), (0.3, 1.0, 0.5)])
 @pytest.mark.parametrize("several", [False, True], ids=["alone", "ensemble"])
 def test_a_shortened_step_begins_at_its_own_time(make_grid, step, end, interval, several):

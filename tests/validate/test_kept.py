@@ -22,6 +22,7 @@ def decay(directory, viscosity=0.1, times=(0.2, 0.4)):
     return states(equation, ETDRK4(), sample(lambda x: (jnp.sin(x),), grid), times, step=0.01, directory=directory)
 
 
+@pytest.mark.slow
 def test_states_that_are_kept_are_those_that_are_not(tmp_path):
     for kept, not_kept in zip(decay(tmp_path), decay(None), strict=True):
         assert float(kept.t) == float(not_kept.t)

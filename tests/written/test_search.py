@@ -264,6 +264,7 @@ def random_system(seed):
     return [*lines, f"dt(u) = -u@grad(u) - grad(p) + ({term()})*ex", "div(u) = 0"], fields | VELOCITY, PRESSURE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_random_products_never_need_more_transforms_than_the_text(seed):
     lines, fields, unknowns = random_system(seed)
