@@ -13,6 +13,7 @@ from solver.written.energies import Square, in_scalars, refuse_of_equations, sca
 from solver.written.kinds import SCALAR, kind_of
 from solver.written.parse import read_expression
 from solver.written.plan import Plan, plan_as_written
+from solver.written.real_parts import holds_complex_number
 from solver.written.tree import (
     Call,
     Comparison,
@@ -90,10 +91,16 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
         return Column(Slot("part", 0), (Part(_mean(scalar_of(text, less), less), "mean"),))
     parts: dict[str, Part] = {}
 
+    def is_complex(node: Node) -> bool:
+        return kind_of(node, less.system.kinds, less.dimensions, less.system.functions).is_complex
+
     def part_of(node: Node) -> Node | None:
         if not isinstance(node, Call) or node.function not in (*EXTREMES, "mean") or len(node.arguments) > 1:
             return None
-        density, by = in_scalars(node.arguments[0], less), node.function
+        (argument,), by = node.arguments, node.function
+        density = in_scalars(argument, less)
+        if by in EXTREMES and (is_complex(argument) or holds_complex_number(density)):
+            raise node.place.error(f"{by} of complex numbers, which have no order: abs, real or imag of them is needed")
         name = f"_{len(parts)}"  # no name of a text starts so
         parts[name] = Part(_mean(density, less) if by == "mean" else values_of(density, less, node.place), by)
         return Name(name, place=node.place)
@@ -130,7 +137,10 @@ def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
     kind = kind_of(node, kinds, less.dimensions, system.functions)
     if kind.order:
         raise node.place.error(f"{kind}: a scalar is needed")
-    return written_out(node, kinds, less.dimensions).scalar
+    made = written_out(node, kinds, less.dimensions).scalar
+    if kind.is_complex or holds_complex_number(made):
+        raise node.place.error("a column that is complex: abs, real or imag of it is needed")
+    return made
 
 
 def values_of(node: Node, less: Reduced, place: Place) -> Values:

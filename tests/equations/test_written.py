@@ -356,6 +356,21 @@ def test_columns_of_parts_and_with_complex_numbers(density, rank):
     np.testing.assert_allclose(row["of_parts"], PARTS[density](f, slope).mean(), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("max(f)", r"max of complex numbers, which have no order: abs, real or imag"),
+        ("min(1j*abs(f))", r"min of complex numbers"),
+        ("max(abs(f)) + 2j", r"a column that is complex: abs, real or imag of it is needed"),
+        ("mean(abs(f)**2)*3j + max(abs(f))", r"a column that is complex"),
+    ],
+)
+def test_columns_are_real(column, message):
+    equation = write("dt(f) = lap(f)", {"f": "wavefunction"}, series={"of_all": column})
+    with pytest.raises(ValueError, match=message):
+        equation(sw.Grid((16,), mesh=sw.device_mesh([0]))).check()
+
+
 def test_parts_of_a_field_are_no_energy():
     equation = write("dt(f) = lap(f)", {"f": "wavefunction"}, energies={"e": "abs(real(f))**2"})
     with pytest.raises(ValueError, match=r"real\(…\) is not, and stands in columns"):
