@@ -83,10 +83,11 @@ class Written(WithBodies):
         require_powers(self.grid, self.own_text.system, self.numbers())
 
     def _must_be_real(self, name: str, value: Any) -> bool:
-        """Whether real fields hold a complex parameter as it is; of one that stands behind `real` they stay real."""
-        if not any(field.real for field in self.fields.values()):
-            return False
-        return not any(map(jnp.iscomplexobj, jax.tree.leaves(value))) or name in self.worked.numbers_of_real
+        """Whether real fields or what is reported hold a complex parameter as it is, and not behind `real`."""
+        is_beside_real = any(field.real for field in self.fields.values())
+        if not any(map(jnp.iscomplexobj, jax.tree.leaves(value))):
+            return is_beside_real
+        return name in self.worked.numbers_of_reports or (is_beside_real and name in self.worked.numbers_of_real)
 
     @property
     def own_text(self) -> Text:

@@ -75,8 +75,11 @@ class RecordsLayout:
         return self.of_rows() == other.of_rows()
 
     def of_rows(self) -> Any:
-        """What rows depend on: axes with values and units, and each column's axes and units; JSON can hold it."""
-        axes = {name: (axis.values.tolist(), axis.units) for name, axis in self.axes.items()}
+        """What rows depend on: axes with all that is said of them, and each column's axes and units; JSON can hold it.
+
+        Places and modes have numbers as their axis, and stand in its description.
+        """
+        axes = {name: (axis.values.tolist(), axis.units, axis.long_name) for name, axis in self.axes.items()}
         return axes, {name: (column.axes, column.units) for name, column in self.columns.items()}
 
     def to_json(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Points(Records):
         d = equation.grid.dimensions
         if not self.at or any(len(place) != d for place in self.at):
             raise ValueError(f"output points: at = {[list(p) for p in self.at]}: places of {d} numbers are needed")
-        listed = "; ".join(f"({', '.join(f'{x:g}' for x in place)})" for place in self.at)
+        listed = "; ".join(f"({', '.join(f'{x:.12g}' for x in place)})" for place in self.at)
         axes = {"point": Axis(np.arange(len(self.at)), long_name=f"the places, in turn: {listed}")}
         columns = {}
         for name, field in equation.fields.items():

@@ -35,7 +35,7 @@ from solver.io import (
     snapshot_path,
     verify_data,
 )
-from solver.loop import Schedule, reached
+from solver.loop import TOLERANCE, Schedule, reached
 from solver.outputs.at_points import component_labels
 from solver.outputs.base import Output, Run
 from solver.outputs.field_sums import (
@@ -70,7 +70,7 @@ class Statistics(Output):
             them, or default ones if the run has no such output.
         fields: fields of the equation; mean and variance of each component at every point.
         sample_steps: number of steps between two sampled states.
-        after: time before which no state is sampled.
+        after: time before which no state is sampled. A run that continues with a later one drops the states before it.
 
     Raises:
         ValueError: a number of steps is not positive, or `of` and `fields` are both empty.
@@ -176,6 +176,8 @@ class Statistics(Output):
             return carried
         if np.isnan(last):
             return {**carried, "since": t, "last": t}
+        if last < self.after - TOLERANCE * abs(self.after):  # of a run that was continued with a later `after`
+            return {**self.accumulators(equation), "since": t, "last": t}
         if not t > last:  # a continued run has counted this state already
             return carried
         if carried["closed"]:

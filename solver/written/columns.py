@@ -27,7 +27,7 @@ from solver.written.tree import (
     Slot,
     Sum,
 )
-from solver.written.values import apart, refuse_complex_of_real
+from solver.written.values import apart, refuse_both_kinds, refuse_complex_of_real
 from solver.written.vocabulary import COORDINATES, DERIVATIVES, EXTREMES, OPERATORS, POINTWISE
 
 Mean: TypeAlias = "tuple[Square, ...] | Plan[str]"  # without transforms where it is a quadratic form
@@ -165,6 +165,7 @@ def values_of(node: Node, less: Reduced, place: Place) -> Values:
         return Slot("inner", inner.index(part))
 
     made = node.rewritten(at_points)
+    refuse_both_kinds(inner, less.system)
     return Values(tuple(inner), made)
 
 
@@ -204,4 +205,5 @@ def _mean(density: Node, less: Reduced) -> Mean:
         return squares
     plan = plan_as_written({"": density}, less.system.fields, apart(less.system))
     refuse_complex_of_real(plan, less.system)
+    refuse_both_kinds(map(plan.without_slots, plan.inner), less.system)
     return plan

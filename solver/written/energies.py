@@ -18,7 +18,8 @@ from solver.written.parse import read_expression
 from solver.written.real_parts import real_part
 from solver.written.symbols import RandomModes, modes_of_all_kinds, vanishes
 from solver.written.system import insert, refuse_fields_in_exponents
-from solver.written.tree import Call, Entry, Name, Negative, Node, Number, Power, Product, Quotient, Sum
+from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
+from solver.written.vocabulary import OPERATORS
 
 Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
 
@@ -134,7 +135,7 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
 def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None where it is none."""
     fields = set(less.system.fields)
-    if holds_place(node):
+    if _depends_on_place(node):
         return None
     match node:
         case Sum(terms):
@@ -155,6 +156,13 @@ def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     return None
 
 
+def _depends_on_place(node: Node) -> bool:
+    """Whether a coordinate stands in an expression, but for those that name the axes of an operator."""
+    if isinstance(node, Call) and node.function in (*OPERATORS, "mean"):
+        return _depends_on_place(node.arguments[0])
+    return holds_place(node) and (not node.children or any(map(_depends_on_place, node.children)))
+
+
 def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
     fields = set(less.system.fields)
     varying = [part for part in factors(node) if degree(part, fields)]
@@ -170,8 +178,7 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
     if not all(_acts_on_modes(side, fields) for side in sides):
         return None
     if is_modulus:
-        kinds = {less.system.kinds[part.name].is_complex for side in sides for part in _scalars(side, fields)}
-        return (_square(number, *sides),) if len(kinds) == 1 else None  # fields of both kinds have other modes
+        return (_square(number, *sides),) if len(_kinds(less, *sides)) == 1 else None
     return (_square(number, left, right),) if _fits(less, left, right, ONE) else None
 
 
@@ -180,9 +187,10 @@ def _acts_on_modes(node: Node, fields: Collection[str]) -> bool:
     return degree(node, fields) == 1 and not node.calls("conj", "real", "imag")
 
 
-def _scalars(node: Node, fields: Collection[str]) -> list[Name | Entry]:
-    """The scalars of fields that an expression holds."""
-    return [part for part in node.walk() if isinstance(part, Name | Entry) and part.name in fields]
+def _kinds(less: Reduced, *nodes: Node) -> set[bool]:
+    """Whether the fields that expressions hold are complex; both where they are of both kinds, whose modes differ."""
+    names = set[str]().union(*(node.names for node in nodes)) & set(less.system.fields)
+    return {less.system.kinds[name].is_complex for name in names}
 
 
 def _square(number: Node, left: Node, right: Node) -> Square:
@@ -193,9 +201,8 @@ def _square(number: Node, left: Node, right: Node) -> Square:
 
 def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
     """Whether a product of real fields, or a squared modulus, and no product of complex ones without conjugation."""
-    kinds = less.system.kinds
-    is_complex = any(name in kinds and kinds[name].is_complex for name in left.names | right.names)
-    return not is_complex or (isinstance(base, Call) and base.function == "abs")
+    kinds = _kinds(less, left, right)
+    return kinds == {False} or (kinds == {True} and isinstance(base, Call) and base.function == "abs")
 
 
 def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, ...] | None:

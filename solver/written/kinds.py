@@ -39,7 +39,7 @@ RANKS = {
     "wavefunction": (0, True),
 }
 OWN_CAUSES = ("linear", "nonlinear", "forcing")  # columns of budgets, of what has no cause in the text
-SAME = ("lap", "inverse_lap", "dx", "dy", "dz", "conj", "dt", "explicit", "mean")  # what they give is of the same kind
+SAME = ("lap", "inverse_lap", "dx", "dy", "dz", "conj", "dt", "mean")  # what they give is of the same kind
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,15 @@ RULES = {
     **dict.fromkeys(("trans", "sym"), Rule(lambda d, of: of if of == 2 else None, "a tensor is")),
     **dict.fromkeys(("real", "imag"), Rule(lambda d, of: of, "")),
 }
+
+
+def _check_remark(node: Call) -> None:
+    """Refuse a cause with a name that budgets give, and one inside of `explicit`, where it would not be seen."""
+    name, of = node.arguments[0], node.arguments[-1]
+    if node.function == "cause" and isinstance(name, Name) and name.name in OWN_CAUSES:
+        raise node.place.error(f"cause({name.name}, …): a budget has this name for what nothing names")
+    if node.function == "explicit" and (causes := of.calls("cause")):
+        raise causes[0].place.error("cause inside explicit: cause(name, explicit(term)) is needed")
 
 
 def kind_of(node: Node, names: Mapping[str, Kind], dimensions: int, functions: Collection[str] = ()) -> Kind:
@@ -210,10 +219,9 @@ class _Checker:
             raise node.place.error(f"{name} in {self.dimensions} dimensions: there is no such axis")
         if name in ALONG:
             self.axes(name, arguments[1:])
-        if name == "cause":
-            if isinstance(arguments[0], Name) and arguments[0].name in OWN_CAUSES:
-                raise node.place.error(f"cause({arguments[0].name}, …): a budget has this name for what nothing names")
-            return self.kind(arguments[1])
+        if name in ("cause", "explicit"):
+            _check_remark(node)
+            return self.kind(arguments[-1])
         if name in ("integ", "penalise"):  # those of equations are read before
             raise node.place.error(f"{name} stands in an equation alone, not in a definition or a column")
         if name in SAME:

@@ -48,7 +48,7 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
 
     def is_complex(node: Node) -> bool:
         whole = plan.without_slots(node)
-        return holds_complex_number(whole) or not _names_outside(whole).isdisjoint(names)
+        return holds_complex_number(whole) or not names_outside(whole).isdisjoint(names)
 
     complex_inner = frozenset(i for i, node in enumerate(plan.inner) if is_complex(node))
     needed: dict[bool, set[int]] = {False: set(), True: set()}
@@ -64,17 +64,17 @@ def numbers_of_real(plan: Plan[Any], changes: Mapping[Node, Node], linear: Linea
         *(plan.without_slots(change) for scalar, change in changes.items() if named(scalar) not in names),
         *(symbol for (row, _), symbol in linear.between(less.scalars).items() if named(row) not in names),
     ]
-    inner = map(_names_outside, map(plan.without_slots, plan.inner))
-    return set().union(*map(_names_outside, of_real), *filter(names.isdisjoint, inner))
+    inner = map(names_outside, map(plan.without_slots, plan.inner))
+    return set().union(*map(names_outside, of_real), *filter(names.isdisjoint, inner))
 
 
-def _names_outside(node: Node) -> set[str]:
+def names_outside(node: Node) -> set[str]:
     """The names in a node that do not stand behind `MADE_REAL`."""
     if isinstance(node, Name | Entry):
         return {node.name}
     if isinstance(node, Call) and node.function in MADE_REAL:
         return set()
-    return set().union(*map(_names_outside, node.children))
+    return set().union(*map(names_outside, node.children))
 
 
 def refuse_complex_of_real(plan: Plan[Any], system: System) -> None:
@@ -95,14 +95,34 @@ def refuse_complex_of_real(plan: Plan[Any], system: System) -> None:
             )
 
 
-def refuse_coupling(linear: Linear, less: Reduced) -> None:
-    """Refuse a linear operator between real and complex fields.
+def refuse_both_kinds(nodes: Iterable[Node], system: System) -> None:
+    """Refuse what is taken mode by mode from real and complex fields together.
+
+    Raises:
+        WrittenError: the message shows the expression, and says how it is written.
+    """
+    for node in nodes if system.is_mixed else ():
+        if len({system.kinds[name].is_complex for name in node.names & set(system.fields)}) > 1:
+            raise WrittenError(
+                f"{unicode(node)} takes real and complex fields through one operator, and their modes differ: "
+                "each by itself is needed"
+            )
+
+
+def refuse_coupling(linear: Linear, changes: Mapping[Node, Node], less: Reduced) -> None:
+    """Refuse linear terms between real and complex fields.
+
+    Args:
+        linear: the linear operator.
+        changes: what changes each scalar else, in slots of products.
+        less: the system without its unknowns.
 
     Raises:
         WrittenError: the message shows the equation, and says how the term is written.
     """
-    names = less.system.complex_names
-    for row, column in linear.between(less.scalars):
+    names, scalars = less.system.complex_names, set(less.scalars)
+    outside = ((row, part) for row, change in changes.items() for part in change.walk() if part in scalars)
+    for row, column in (*linear.between(less.scalars), *outside):
         if (named(row) in names) is not (named(column) in names):
             place = less.system.equation_of(named(row)).right.place
             raise place.error(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,7 +35,14 @@ from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert
 from solver.written.tree import Call, Node, Slot, WrittenError
 from solver.written.units import units
-from solver.written.values import apart, numbers_of_real, refuse_complex_of_real, refuse_coupling
+from solver.written.values import (
+    apart,
+    names_outside,
+    numbers_of_real,
+    refuse_both_kinds,
+    refuse_complex_of_real,
+    refuse_coupling,
+)
 from solver.written.vocabulary import EXTREMES, nearest
 
 if TYPE_CHECKING:
@@ -84,6 +92,17 @@ class Worked:
         return numbers_of_real(self.plan, self.changes, self.linear, self.less)
 
     @property
+    def numbers_of_reports(self) -> set[str]:
+        """Names of parameters that must be real for what is reported, since the real part of a mean is taken."""
+        parts = [part.of for column in (*self.columns.values(), *self.conserved.values()) for part in column.parts]
+        forms = [energy.squares for energy in self.energies.values()]
+        forms += [*self.invariants.values(), *self.spectra.values(), *(of for of in parts if isinstance(of, tuple))]
+        nodes = [column.node for column in (*self.columns.values(), *self.conserved.values())]
+        for square in itertools.chain(*forms):
+            nodes += [square.number] if square.left == square.right else [square.number, square.left, square.right]
+        return set().union(*map(names_outside, nodes))
+
+    @property
     def plan_to_keep(self) -> str:
         """The plan as a text that a run keeps; empty for one that the library keeps itself."""
         return text_to_keep(self.less)
@@ -120,7 +139,8 @@ def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
     densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
     linear, causes = linear_operator(less), causes_of(less)
     if text.is_mixed:
-        refuse_coupling(linear, less)
+        refuse_coupling(linear, changes, less)
+        refuse_both_kinds(map(plan.without_slots, plan.inner), less.system)
     acts = any(change != ZERO for change in changes.values())
     forms = {name: quadratic_form(density, less) for name, density in densities.items()}
     columns: dict[str, Column] = {}

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import solver as sw
 from solver.equations import Written
 from solver.written import Text, WrittenError
 
@@ -99,6 +100,75 @@ def test_complex_parameters_that_real_fields_hold_as_they_are_are_refused(make_g
     assert of_text(make_grid((8,), devices=1), a=0.5).a == 0.5
     with pytest.raises(ValueError, match=r"a 0.1j: a finite number is needed, which is not complex"):
         of_text(make_grid((8,), devices=1), a=0.1j)
+
+
+@pytest.mark.parametrize(
+    "reported",
+    [
+        {"energies": {"e": "a*conj(E)*dx(E)"}},
+        {"energies": {"e": "conj(E)*dx(a*E)"}},
+        {"series": {"s": "a*conj(E)*dx(E)"}},
+        {"series": {"s": "a*max(abs(E))"}},
+        {"invariants": {"e": "a*abs(E)**2"}},
+        {"conserved": {"e": "a*abs(E)**2"}},
+    ],
+)
+def test_complex_parameters_of_what_is_reported_stand_behind_real_or_imag(make_grid, reported):
+    """The real part of a mean is taken, and that of a number alone would be another one."""
+    text = sw.write("dt(E) = a*lap(E)", {"E": "wavefunction"}, **reported)
+    assert text(make_grid((8,), devices=1), a=0.5).a == 0.5
+    with pytest.raises(ValueError, match=r"a 0.1j: a finite number is needed, which is not complex"):
+        text(make_grid((8,), devices=1), a=0.1j)
+
+
+def test_parts_of_complex_parameters_in_what_is_reported(make_grid):
+    parts = "real(a)*conj(E)*dx(E) + 1j*imag(a)*conj(E)*dx(E)"
+    columns = {"whole": "real(a*conj(E)*dx(E))"}
+    text = sw.write("dt(E) = a*lap(E)", {"E": "wavefunction"}, energies={"e": parts}, series=columns)
+    equation = text(make_grid((16,), devices=1), a=0.3 + 0.7j)
+    [x] = map(np.asarray, equation.grid.coordinates())
+    E = np.exp(2j * x) + 0.3 * np.sin(x)
+    slope = 2j * np.exp(2j * x) + 0.3 * np.cos(x)
+    row = equation.columns(equation.from_physical({"E": jnp.asarray(E[None])}))
+    for name in ("e", "whole"):
+        np.testing.assert_allclose(row[name], ((0.3 + 0.7j) * E.conj() * slope).mean().real, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        ("t*n", r"'n' in a linear term for 'E': one is real, the other complex"),
+        ("cos(t)*dx(n)", r"'n' in a linear term for 'E': one is real, the other complex"),
+        ("dx(n + E)*E", r"∂x\(.*\) takes real and complex fields through one operator"),
+    ],
+)
+def test_real_and_complex_fields_are_not_taken_together_mode_by_mode(make_grid, term, message):
+    text = sw.write([f"dt(E) = 1j*lap(E) + {term}", "dt(n) = lap(n)"], {"E": "wavefunction", "n": "scalar"})
+    with pytest.raises(WrittenError, match=message):
+        text(make_grid((8,), devices=1)).check()
+
+
+def test_columns_take_real_and_complex_fields_through_the_points(make_grid):
+    text = sw.write(
+        ["dt(E) = 1j*lap(E)", "dt(n) = lap(n)"],
+        {"E": "wavefunction", "n": "scalar"},
+        series={"together": "abs(E + 1j*n)**2"},
+    )
+    equation = text(make_grid((16,), devices=1))
+    [x] = map(np.asarray, equation.grid.coordinates())
+    E, n = np.exp(2j * x), np.sin(2 * x) + 0.3
+    row = equation.columns(equation.from_physical({"E": jnp.asarray(E[None]), "n": jnp.asarray(n[None])}))
+    np.testing.assert_allclose(row["together"], (abs(E + 1j * n) ** 2).mean(), rtol=1e-12)
+
+
+def test_the_axes_of_an_operator_are_no_place(make_grid):
+    text = sw.write("dt(u) = lap(u)", {"u": "scalar"}, energies={"of_means": "mean(u, x)*u", "slope": "-u*lap(u, x)/2"})
+    equation = text(make_grid((12, 10), devices=1))
+    x, y = map(np.asarray, equation.grid.coordinates())
+    u = np.sin(x) * (1 + np.cos(y)) + 0.5 * np.cos(y) + 0 * x
+    row = equation.columns(equation.from_physical({"u": jnp.asarray(u[None])}))
+    np.testing.assert_allclose(row["of_means"], (u.mean(0) ** 2).mean(), rtol=1e-12)
+    np.testing.assert_allclose(row["slope"], ((np.cos(x) * (1 + np.cos(y))) ** 2).mean() / 2, rtol=1e-12)
 
 
 def test_complex_fields_beside_real_ones_may_hold_complex_parameters(make_grid):

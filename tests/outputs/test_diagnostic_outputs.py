@@ -355,6 +355,21 @@ def test_transfers_are_those_at_the_time_of_their_row(make_grid, tmp_path):
                 np.testing.assert_allclose(records[column]["mean"], file[column][0], rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (sw.outputs.Points(at=((0.1, 0.2, 0.3),)), sw.outputs.Points(at=((0.1, 0.2, 0.4),))),
+        (sw.outputs.Modes(modes=((1, 1, 1),)), sw.outputs.Modes(modes=((1, 1, 0),))),
+        (sw.outputs.PlaneSpectra(direction="x"), sw.outputs.PlaneSpectra(direction="z")),
+    ],
+)
+def test_rows_of_other_places_modes_and_directions_are_not_continued(make_grid, before, now):
+    """Their axes have the same numbers, on a cube also those of directions."""
+    flow = sw.equations.NavierStokes(make_grid((8, 8, 8), devices=1), viscosity=0.02)
+    assert before.layout(flow).continues(before.layout(flow))
+    assert not now.layout(flow).continues(before.layout(flow))
+
+
 @pytest.mark.slow
 def test_both_halves_of_a_symmetric_tensor_count(make_grid):
     """Of a stress off the diagonal that is short and one on it that is long: ⟨|τ|²⟩ has the short one twice."""

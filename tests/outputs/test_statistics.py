@@ -219,6 +219,23 @@ def test_sums_on_other_axes_are_not_continued(tmp_path):
     assert row.values["since"] == pytest.approx(16 * STEP)  # the next state that enters
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("every_steps", [None, 10], ids=["within a window", "after one"])
+def test_a_later_time_to_begin_at_counts_for_a_run_that_is_continued(tmp_path, every_steps):
+    """States before it leave the sums, and none of them gives the first state after it a weight."""
+    given = {"fields": (), "every_steps": every_steps, "sample_steps": 1}
+    run(tmp_path / "whole", 40 * STEP, after=32 * STEP, **given)
+    stopped = tmp_path / "parts"
+    run(stopped, 40 * STEP, **given)
+    continue_from(stopped, 15)
+    run(stopped, 40 * STEP, resume=True, after=32 * STEP, **given)
+    row, expected = recorded(stopped)[-1], recorded(tmp_path / "whole")[-1]
+    assert row.step == expected.step == 40
+    assert row.values.keys() == expected.values.keys()
+    for name, values in expected.values.items():
+        np.testing.assert_array_equal(row.values[name], values, err_msg=name)
+
+
 def test_a_window_begins_at_its_time(make_grid):
     """0.45 in steps of 0.15 may be the number before: schedules allow a billionth of a step, and so does `after`."""
     flow = sw.equations.NavierStokes(make_grid((8, 8), devices=1), viscosity=0.02)

@@ -83,6 +83,7 @@ def refused(text, start, message, *, rest=(REST,), fields=FLOW, **more):
         ("dt(u) = where(b, u, u)", "b, u", "one comparison"),
         ("dt(u) = where(0 < b < 1, u, u)", "0 < b < 1", "one comparison"),
         ("dt(u) = cause(lap(u), u)", "cause(", "with a name"),
+        ("dt(u) = explicit(cause(drag, u))", "cause(drag, u)", "cause inside explicit"),
         ("dt(u) = u*mean(b, b*b)", "mean(b", "with a name"),
         ("dt(u) = u*mean(b, nu)", "nu)", "mean along nu"),
         # ranks
