@@ -158,7 +158,7 @@ def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
 
 def _depends_on_place(node: Node) -> bool:
     """Whether a coordinate stands in an expression, but for those that name the axes of an operator."""
-    if isinstance(node, Call) and node.function in (*OPERATORS, "mean"):
+    if isinstance(node, Call) and node.function in OPERATORS:
         return _depends_on_place(node.arguments[0])
     return holds_place(node) and (not node.children or any(map(_depends_on_place, node.children)))
 
@@ -178,19 +178,14 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
     if not all(_acts_on_modes(side, fields) for side in sides):
         return None
     if is_modulus:
-        return (_square(number, *sides),) if len(_kinds(less, *sides)) == 1 else None
+        is_one_kind = len(less.system.are_complex(left.names | right.names)) == 1
+        return (_square(number, *sides),) if is_one_kind else None
     return (_square(number, left, right),) if _fits(less, left, right, ONE) else None
 
 
 def _acts_on_modes(node: Node, fields: Collection[str]) -> bool:
     """Whether an expression is linear in the fields, mode by mode: conj, real and imag join a mode and its opposite."""
     return degree(node, fields) == 1 and not node.calls("conj", "real", "imag")
-
-
-def _kinds(less: Reduced, *nodes: Node) -> set[bool]:
-    """Whether the fields that expressions hold are complex; both where they are of both kinds, whose modes differ."""
-    names = set[str]().union(*(node.names for node in nodes)) & set(less.system.fields)
-    return {less.system.kinds[name].is_complex for name in names}
 
 
 def _square(number: Node, left: Node, right: Node) -> Square:
@@ -201,8 +196,8 @@ def _square(number: Node, left: Node, right: Node) -> Square:
 
 def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
     """Whether a product of real fields, or a squared modulus, and no product of complex ones without conjugation."""
-    kinds = _kinds(less, left, right)
-    return kinds == {False} or (kinds == {True} and isinstance(base, Call) and base.function == "abs")
+    are_complex = less.system.are_complex(left.names | right.names)
+    return are_complex == {False} or (are_complex == {True} and isinstance(base, Call) and base.function == "abs")
 
 
 def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, ...] | None:

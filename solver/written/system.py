@@ -54,7 +54,11 @@ class System:
     @property
     def is_mixed(self) -> bool:
         """Whether some fields are real and some are complex."""
-        return len({self.kinds[name].is_complex for name in self.fields}) > 1
+        return len(self.are_complex(self.fields)) > 1
+
+    def are_complex(self, names: Iterable[str]) -> set[bool]:
+        """Whether the fields among names are complex; both where they are of both kinds, whose modes differ."""
+        return {self.kinds[name].is_complex for name in names if name in self.fields}
 
     def equation_of(self, field: str) -> Line:
         """The line that gives the rate of change of a field."""

@@ -102,7 +102,7 @@ def refuse_both_kinds(nodes: Iterable[Node], system: System) -> None:
         WrittenError: the message shows the expression, and says how it is written.
     """
     for node in nodes if system.is_mixed else ():
-        if len({system.kinds[name].is_complex for name in node.names & set(system.fields)}) > 1:
+        if len(system.are_complex(node.names)) > 1:
             raise WrittenError(
                 f"{unicode(node)} takes real and complex fields through one operator, and their modes differ: "
                 "each by itself is needed"

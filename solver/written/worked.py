@@ -94,11 +94,11 @@ class Worked:
     @property
     def numbers_of_reports(self) -> set[str]:
         """Names of parameters that must be real for what is reported, since the real part of a mean is taken."""
-        parts = [part.of for column in (*self.columns.values(), *self.conserved.values()) for part in column.parts]
-        forms = [energy.squares for energy in self.energies.values()]
-        forms += [*self.invariants.values(), *self.spectra.values(), *(of for of in parts if isinstance(of, tuple))]
-        nodes = [column.node for column in (*self.columns.values(), *self.conserved.values())]
-        for square in itertools.chain(*forms):
+        columns = (*self.columns.values(), *self.conserved.values())
+        means = (part.of for column in columns for part in column.parts if isinstance(part.of, tuple))
+        forms = (*(energy.squares for energy in self.energies.values()), *self.spectra.values(), *means)
+        nodes = [column.node for column in columns]
+        for square in itertools.chain(*forms):  # spectra have those of invariants
             nodes += [square.number] if square.left == square.right else [square.number, square.left, square.right]
         return set().union(*map(names_outside, nodes))
 
