@@ -24,7 +24,13 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         steppers as steppers,
     )
     from solver.assemble import Ensemble as Ensemble, StoppedEarly as StoppedEarly, register as register, run as run
-    from solver.equations import Equation as Equation, Field as Field, SplitEquation as SplitEquation, write as write
+    from solver.equations import (
+        ChangedStart as ChangedStart,
+        Equation as Equation,
+        Field as Field,
+        SplitEquation as SplitEquation,
+        write as write,
+    )
     from solver.grid import (
         Grid as Grid,
         Storage as Storage,
@@ -38,6 +44,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver.loop import (
         FixedStep as FixedStep,
         KeepCFL as KeepCFL,
+        LongStep as LongStep,
         MeetTolerance as MeetTolerance,
         Schedule as Schedule,
         StepControl as StepControl,

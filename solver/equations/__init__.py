@@ -7,6 +7,7 @@ from solver.equations.base import Equation as Equation, SplitEquation as SplitEq
 from solver.equations.field import Field as Field
 from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity
 from solver.equations.reporting import Reporting as Reporting
+from solver.equations.start_changes import ChangedStart as ChangedStart
 from solver.equations.system import PeriodicSystem as PeriodicSystem, require as require
 from solver.equations.write import write as write
 from solver.equations.written import Written as Written

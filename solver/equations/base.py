@@ -26,6 +26,7 @@ from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.equations.kicks import with_work_of_kicks
 from solver.equations.reporting import Reporting
+from solver.equations.start_changes import Shares, shares_removed
 from solver.equations.system import PeriodicSystem, compiled
 from solver.fft import Transform, max_over_points
 from solver.grid import Grid, Storage
@@ -162,8 +163,9 @@ class Equation(Reporting):
     def field_storage(self) -> dict[str, Storage]:
         return {name: Storage("modes", field.real) for name, field in self.fields.items()}
 
-    def from_physical(self, u: Fields) -> Fields:
-        return self.to_manifold(self._each_kind(lambda name, values: self._exact_transform(name).forward(values), u))
+    def start_from(self, u: Fields) -> tuple[Fields, Shares]:
+        sampled = self._each_kind(lambda name, values: self._exact_transform(name).forward(values), u)
+        return self.to_manifold(sampled), shares_removed(u, sampled, self.fields, self.grid)
 
     def to_physical(self, fields: Fields) -> Fields:
         return self._each_kind(lambda name, u_hat: self._exact_transform(name).inverse(u_hat), fields)
@@ -230,8 +232,8 @@ class SplitEquation(Reporting):
     def field_storage(self) -> dict[str, Storage]:
         return dict.fromkeys(self.fields, Storage("points"))
 
-    def from_physical(self, u: Fields) -> Fields:
-        return {name: values.astype(self.grid.complex_dtype) for name, values in u.items()}
+    def start_from(self, u: Fields) -> tuple[Fields, Shares]:
+        return {name: values.astype(self.grid.complex_dtype) for name, values in u.items()}, {}
 
     def to_physical(self, fields: Fields) -> Fields:
         return fields

@@ -25,6 +25,7 @@ from jaxtyping import Array
 from solver.discovery import ClassName
 from solver.equations.field import Field
 from solver.equations.manifold import on_manifold
+from solver.equations.start_changes import Shares
 from solver.fft import Method, Transform
 from solver.grid import Grid, Storage, moved
 from solver.mesh import AnyMesh
@@ -249,8 +250,16 @@ class PeriodicSystem(eqx.Module):
         }
 
     @abstractmethod
+    def start_from(self, u: Fields) -> tuple[Fields, Shares]:
+        """Fields as a state holds them, from values at the points `(component, x, y, z)` by name.
+
+        Returns:
+            The fields, and the shares of their mean squares that are not kept (`start_changes.shares_removed`).
+        """
+
     def from_physical(self, u: Fields) -> Fields:
         """Fields as a state holds them, from values at the points `(component, x, y, z)` by name."""
+        return self.start_from(u)[0]
 
     @abstractmethod
     def to_physical(self, fields: Fields) -> Fields:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.equations.system import PeriodicSystem
+from solver.loop.cfl_at_start import warn_of_long_step
 from solver.loop.controls import FixedStep, StepControl
 from solver.loop.first_change import check_first_change
 from solver.loop.schedule import TOLERANCE, Schedule, multiple, reached, slack
@@ -71,6 +72,9 @@ def evolve(
     Yields:
         States.
 
+    Warns:
+        LongStep: the CFL number of a fixed step is above one at the start.
+
     Raises:
         ValueError: not exactly one of `control`, `step`, `cfl` and `tolerance`, one that is not positive, or `max_step`
             beside `step`; an end before the state's time; a state of another grid, equation or stepper; an own equation
@@ -82,11 +86,15 @@ def evolve(
     items = course(
         equation, stepper, state, end=end, control=control, pauses=pauses, observe=observe, chunk=chunk, donate=donate
     )
+    warned = False
     for item in items:
         if isinstance(item, Advance):
             item.carry_out(donate)
-        else:
-            yield item
+            continue
+        if not warned:  # at the start, after all checks
+            warn_of_long_step(equation, control, item)
+        warned = True
+        yield item
 
 
 class Advance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import jax.numpy as jnp
 
 from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
+from solver.equations import ChangedStart
 from solver.equations.reporting import Reporting
 from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
+from solver.loop import long_step_at_start
 from solver.outputs.base import Run
 from solver.simulation.output_list import OutputList
 from solver.simulation.simulation import Simulation
@@ -43,8 +46,9 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
                 f"{directory.checkpoints}: none of its {len(damaged)} checkpoints is valid; the run is not started "
                 "over, move the directory away to do that"
             )
-        state = simulation.start()
+        state = _started(simulation)
         _check_finite(state)
+        _warn_of_long_step(simulation, state)
         return state, None
     _set_aside(directory, list(damaged))
     statistics = statistics_of(simulation.outputs, run.equation)
@@ -54,6 +58,25 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
     warn_of_other_exchanges(path.name, read_manifest(path), run.equation.exchange_rounding)
     return state, int(state.step)
+
+
+def _started(simulation: Simulation) -> State:
+    """The first state of a new run; what its initial fields lose is a warning in the log."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ChangedStart)
+        state = simulation.start()
+    for warning in caught:
+        if issubclass(warning.category, ChangedStart):
+            LOGGER.warning("%s", warning.message)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return state
+
+
+def _warn_of_long_step(simulation: Simulation, state: State) -> None:
+    line = long_step_at_start(simulation.equation, simulation.control, state)
+    if line:
+        LOGGER.warning("time.%s", line)
 
 
 def warn_of_other_exchanges(name: str, manifest: Mapping[str, Any], now: dict[str, Any] | None) -> None:

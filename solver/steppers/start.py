@@ -14,6 +14,7 @@ from jaxtyping import Array
 from solver.equations import reporting
 from solver.equations.beside import BUDGET, MOTION
 from solver.equations.budget import with_budget
+from solver.equations.start_changes import Shares, warn_of_changes
 from solver.equations.system import PeriodicSystem, compiled
 from solver.grid import Storage
 from solver.operators import Fields
@@ -44,6 +45,10 @@ def initial_state(
         their `Storage` says; every other array whole on each device. Communication: the forward transform, and what
         the equation's sums need.
 
+    Warns:
+        ChangedStart: part of a field is dropped, since it lies beyond k_max, is a mean or a divergent part that the
+            equation's field cannot have; its share of the mean square is named. Not while tracing.
+
     Raises:
         TypeError: an equation that the stepper cannot step.
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
@@ -53,7 +58,8 @@ def initial_state(
         raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
     values = _by_name(u, equation)
     key = () if seed is None else jax.random.key(seed)
-    made = _start(equation, stepper, values)
+    made, removed = _start(equation, stepper, values)
+    warn_of_changes(removed, equation.grid)
     forced = _start_forcing(equation, key, made["field"])
     storage = split_arrays(
         _field_storage(equation),
@@ -64,12 +70,15 @@ def initial_state(
     return State(**made, **forced, box=equation.grid.box, storage=storage, **begin)
 
 
-def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
-    """The entries of a state that depend on its fields. Equation and stepper are checked while this is traced: once."""
+def _make_start(equation: Any, stepper: Any, values: Fields) -> tuple[dict[str, Any], Shares]:
+    """The entries of a state that depend on its fields, and the shares of the given values that it does not keep.
+
+    Equation and stepper are checked while this is traced: once.
+    """
     stepper.check(equation)
     equation.check()
     columns, shapes = reporting.budget_columns(equation), equation.physical_shapes()
-    fields = equation.from_physical({name: v.reshape(shapes[name]) for name, v in values.items()})
+    fields, removed = equation.start_from({name: v.reshape(shapes[name]) for name, v in values.items()})
     fields |= equation.motion_at_start()
     budget = {name: jnp.asarray(np.float64(0)) for name in columns}
     history = stepper.start(equation, with_budget(fields, budget))
@@ -81,7 +90,7 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> dict[str, Any]:
         "budget": budget,
     }
     declared = {**_field_storage(equation), **_history_storage(equation, stepper, history)}
-    return place_as_declared(made, declared, equation.grid)
+    return place_as_declared(made, declared, equation.grid), removed
 
 
 def _make_forcing(equation: Any, key: Any, fields: Fields) -> dict[str, Any]:

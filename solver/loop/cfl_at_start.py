@@ -1,0 +1,50 @@
+"""The CFL number of the first step, which a fixed step may make too large."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from solver.equations.base import Equation
+from solver.equations.system import compiled
+from solver.loop.controls import StepControl
+from solver.steppers.state import State
+
+LARGEST = 1.0  # above it a wave or the flow crosses more than one interval between points in a step
+
+_rate = compiled(lambda equation, fields: equation.rate(fields))
+
+
+class LongStep(UserWarning):
+    """A fixed step whose CFL number is above one at the start.
+
+    `warnings.simplefilter("ignore", sw.LongStep)` turns it off.
+    """
+
+
+def long_step_at_start(equation: Any, control: StepControl, state: State) -> str:
+    """One line where the CFL number of a fixed first step is above one, with a step that makes it one; else empty.
+
+    Equations at the points (`SplitEquation`) and those without a rate have no such number. One evaluation of `rate`.
+    """
+    if control.size is None or not isinstance(equation, Equation) or not equation.has_rate:
+        return ""
+    step, rate = float(control.size), float(_rate(equation, state.field))
+    number = step * rate
+    if not (math.isfinite(number) and number > LARGEST):
+        return ""
+    fitting = _rounded_down(LARGEST / rate)
+    return f"step = {step:g}: the CFL number is {number:.3g} at the start; step = {fitting:g} makes it 1"
+
+
+def warn_of_long_step(equation: Any, control: StepControl, state: State) -> None:
+    """Warn, in the class `LongStep`, of a fixed step whose CFL number is above one at the start."""
+    line = long_step_at_start(equation, control, state)
+    if line:
+        warnings.warn(line, LongStep, stacklevel=3)
+
+
+def _rounded_down(step: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(step)) - 1)
+    return math.floor(step / unit * (1 + 1e-9)) * unit

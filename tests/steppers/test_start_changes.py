@@ -1,0 +1,102 @@
+"""What a start takes away from the given values is said: by a warning in Python, by a line in the log of a run."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver.cli.main import main
+
+N = 32
+ANGLES = 2 * np.pi * np.arange(N) / N
+
+
+def said(equation, values):
+    """The warnings of a start."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", sw.ChangedStart)
+        sw.initial_state(equation, sw.steppers.IFRK4(), jnp.asarray(values))
+    return [str(warning.message) for warning in caught if issubclass(warning.category, sw.ChangedStart)]
+
+
+def percent(text):
+    return float(text.split("initial field ")[1].split(": ")[1].split(" %")[0])
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_shares_of_white_noise_beyond_k_max_and_of_its_mean(make_grid, devices):
+    """NumPy's FFT says how much of it lies in the retained modes."""
+    values = np.random.default_rng(0).standard_normal((N, N)) + 0.5
+    retained = np.abs(np.fft.fftfreq(N, 1 / N)) < N / 3
+    modes = np.abs(np.fft.fft2(values)[np.ix_(retained, retained)] / N**2) ** 2
+    beyond, mean = said(sw.equations.Vorticity(make_grid((N, N), devices), 0.02), values)
+    assert "beyond k_max = 10" in beyond
+    assert percent(beyond) == pytest.approx(100 * (1 - modes.sum() / np.mean(values**2)), rel=0.01)
+    assert "mean" in mean
+    assert percent(mean) == pytest.approx(100 * modes[0, 0] / np.mean(values**2), rel=0.01)
+
+
+def test_share_of_the_divergent_part(make_grid):
+    """Of (cos x + 3 cos y, 0) the first term is a gradient: a tenth of the mean square."""
+    grid = make_grid((N, N), 2)
+    x, y = np.meshgrid(ANGLES, ANGLES, indexing="ij")
+    values = np.stack([np.cos(x) + 3 * np.cos(y), 0 * x])
+    (text,) = said(sw.equations.NavierStokes(grid, 0.02), values)
+    assert "divergent" in text
+    assert percent(text) == pytest.approx(10)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_nothing_is_said_of_a_start_that_is_kept(make_grid, precision):
+    grid = make_grid((N, N), 2, precision=precision)
+    x, y = np.meshgrid(ANGLES, ANGLES, indexing="ij")
+    values = np.stack([np.cos(y) + 0.5, np.sin(3 * x)]).astype(precision)
+    assert not said(sw.equations.NavierStokes(grid, 0.02), values)
+
+
+def test_nothing_is_said_while_tracing(make_grid):
+    equation, values = sw.equations.Vorticity(make_grid((N, N), 1), 0.02), np.ones((N, N))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sw.ChangedStart)
+        jax.jit(lambda u: sw.initial_state(equation, sw.steppers.IFRK4(), u))(jnp.asarray(values))
+
+
+def test_the_log_of_a_run_says_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(
+        'title = "a mean"\n[grid]\nshape = [16, 16]\nlengths = [6.283185307179586, 6.283185307179586]\n'
+        '[equation]\nname = "vorticity"\nviscosity = 0.01\n[initial]\nname = "uniform"\nvalue = 2.0\n'
+        '[time]\nstepper = "ifrk4"\nstep = 0.1\nend = 0.1\n[output]\ndirectory = "out"\n'
+        "[devices]\nuse = [0, 1]\n"
+    )
+    assert main(["run", "run.toml"]) == 0
+    log = (tmp_path / "out/log.txt").read_text()
+    assert log.count("initial field vorticity: 100 % of its mean square is its mean") == 1
+
+
+def test_a_fixed_step_of_a_large_cfl_number_is_said(make_grid):
+    """sin y crosses its points, 2π/32 apart, at speeds up to one: the CFL number of a step of 0.5 is 16/2π."""
+    grid = make_grid((N, N), 2)
+    values = np.stack([np.sin(ANGLES)[None] + np.zeros((N, 1)), np.zeros((N, N))])
+    flow, stepper = sw.equations.NavierStokes(grid, 0.02), sw.steppers.IFRK4()
+    state = sw.initial_state(flow, stepper, jnp.asarray(values))
+    with pytest.warns(sw.LongStep, match=r"step = 0\.5: the CFL number is 2\.55 at the start; step = 0\.19 makes it 1"):
+        list(sw.evolve(flow, stepper, state, end=0.5, step=0.5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sw.LongStep)
+        list(sw.evolve(flow, stepper, state, end=0.19, step=0.19))
+
+
+def test_the_log_of_a_run_says_that_its_step_is_long(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(
+        'title = "a long step"\n[grid]\nshape = [16, 16]\nlengths = ["2 pi", "2 pi"]\n'
+        '[equation]\nname = "navier-stokes"\nviscosity = 0.1\n[initial]\nname = "taylor-green"\n'
+        '[time]\nstepper = "ifrk4"\nstep = 0.8\nend = 0.8\n[output]\ndirectory = "out"\n[devices]\nuse = [0, 1]\n'
+    )
+    assert main(["run", "run.toml"]) == 0
+    log = (tmp_path / "out/log.txt").read_text()
+    assert log.count("time.step = 0.8: the CFL number is 2.04 at the start; step = 0.39 makes it 1") == 1
