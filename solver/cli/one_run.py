@@ -6,6 +6,7 @@ import logging
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from jax.sharding import Mesh
 
@@ -13,9 +14,9 @@ from solver import assemble
 from solver.assemble.branch import kept_start
 from solver.cluster import LOGGER, Watchdog, is_first
 from solver.config import Config, ConfigError
-from solver.io import RunDirectory, RunLock, WritingThread, list_checkpoints
+from solver.io import RunDirectory, RunLock, WritingThread, ailments_of, list_checkpoints
 from solver.loop import Advance, BlowUp
-from solver.reading import AFTER_BLOW_UP, RunStatus, run_status
+from solver.reading import RunStatus, after_blow_up, run_status
 from solver.simulation import (
     Profile,
     Simulation,
@@ -141,21 +142,21 @@ def refuse_blow_up_again(directory: RunDirectory, config: Config) -> None:
     """
     now = run_status(directory)
     if not config.members and blew_up_under(now, directory, config):
-        raise BlowUp(f"{directory.path}: {now.message}; the same run file would lead there again: {AFTER_BLOW_UP}")
+        raise BlowUp(
+            f"{directory.path}: {now.message}; the same run file would lead there again; {after_blow_up(directory)}"
+        )
 
 
 @contextmanager
 def _blow_up_names_branch(directory: RunDirectory) -> Iterator[None]:
-    """Add the command that continues from the last checkpoint to the message of a blow-up."""
+    """Add the command that continues from the last healthy checkpoint to the message of a blow-up."""
     try:
         yield
     except BlowUp as error:
-        if not list_checkpoints(directory.checkpoints):
+        remedy = after_blow_up(directory)
+        if not remedy:
             raise
-        raise BlowUp(
-            f"{error}; slabwave resume {directory.path} --branch NEW time.step=… goes on from the last checkpoint with "
-            "another step"
-        ) from error
+        raise BlowUp(f"{error}; {remedy}") from error
 
 
 def _start(assembly: assemble.Assembly) -> State:
@@ -168,7 +169,17 @@ def _start(assembly: assemble.Assembly) -> State:
     if kept is not None:
         there = kept.checkpoint()
         record_branch(there.path, there.t, assembly.config.directory)
+        _warn_of_ailments(there.path)
     return state
+
+
+def _warn_of_ailments(checkpoint: Path) -> None:
+    """Log what is wrong with the checkpoint that a branch starts from, or with those after it."""
+    for line in ailments_of(checkpoint) or []:
+        LOGGER.warning("branch: %s is not healthy: %s", checkpoint.name, line)
+    later = [path for path in list_checkpoints(checkpoint.parent) if path.name > checkpoint.name]
+    if later:
+        LOGGER.info("branch: starts from %s; later ones are %s", checkpoint.name, ", ".join(p.name for p in later))
 
 
 def _summary(assembly: assemble.Assembly) -> str:

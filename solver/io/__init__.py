@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from solver.io.manifest import (
         CheckpointError as CheckpointError,
         OtherFormat as OtherFormat,
+        ailments_of as ailments_of,
         list_checkpoints as list_checkpoints,
+        newest_healthy as newest_healthy,
         newest_time as newest_time,
         other_formats as other_formats,
         read_manifest as read_manifest,

@@ -15,7 +15,7 @@ from typing import Any
 from solver.cluster import LOGGER, Agreement, any_process, is_first, own_group
 from solver.config.checksum import checksum
 from solver.io.files import PARTIAL, partial_path
-from solver.io.manifest import CheckpointError, OtherFormat, list_checkpoints, read_manifest
+from solver.io.manifest import CheckpointError, OtherFormat, list_checkpoints, newest_healthy, read_manifest
 from solver.io.shared_file import NAME as NAME_OF_SHARED, block_checksums
 
 
@@ -93,7 +93,9 @@ def remove_leftovers(folder: Path) -> None:
 def keep_newest(
     folder: Path, keep: int, agreement: Agreement, is_permanent: Callable[[dict[str, Any]], bool] | None = None
 ) -> None:
-    """Delete all but the newest `keep` checkpoints, after reading back the newest and finding it whole. Collective.
+    """Delete all but the newest `keep` checkpoints and the newest healthy one. Collective.
+
+    The newest is read back first, and found whole.
 
     Args:
         folder: of the checkpoints.
@@ -109,7 +111,10 @@ def keep_newest(
         if problems:
             raise CheckpointError(f"{paths[-1]} was written damaged; older ones are kept: {'; '.join(problems)}")
     with agreement.together():
+        healthy = newest_healthy(paths) if is_first() else None
         for path in paths[:-keep] if is_first() else ():
+            if path == healthy:
+                continue
             if is_permanent is None or not _must_stay(path, is_permanent):
                 _delete(path)
 

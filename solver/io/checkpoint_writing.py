@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,15 +51,17 @@ class HeldState:
     arrays: dict[str, HeldArray]
     values: dict[str, dict[str, Any]]
     exchange: dict[str, Any] | None = None
+    ailments: tuple[str, ...] = ()
 
 
-def hold(state: State, grid: Grid, exchange: dict[str, Any] | None = None) -> HeldState:
+def hold(state: State, grid: Grid, exchange: dict[str, Any] | None = None, ailments: Sequence[str] = ()) -> HeldState:
     """Copy this process's part of a state to the host, without padding.
 
     Args:
         state: of a run.
         grid: of its arrays.
         exchange: `Method.rounding` of the equation's transforms, for whoever continues the run.
+        ailments: what is wrong with the state, one line each, for whoever continues the run.
 
     Raises:
         ValueError: a state made by hand, which does not say how its arrays are stored.
@@ -67,7 +69,7 @@ def hold(state: State, grid: Grid, exchange: dict[str, Any] | None = None) -> He
     leaves = leaves_of(state)
     arrays = {leaf.name: _held(leaf, grid) for leaf in leaves if leaf.storage.is_split}
     values = {leaf.name: value_as_json(leaf) for leaf in leaves if not leaf.storage.is_split}
-    return HeldState(int(state.step), arrays, values, exchange)
+    return HeldState(int(state.step), arrays, values, exchange, tuple(ailments))
 
 
 def _held(leaf: Leaf, grid: Grid) -> HeldArray:
@@ -195,6 +197,7 @@ def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
         "files": _files(notes),
         "run_file": run_file,
         **({} if held.exchange is None else {"exchange": held.exchange}),
+        **({"ailments": list(held.ailments)} if held.ailments else {}),
     }
     write_text(partial / MANIFEST, json.dumps({**body, "sha256": digest(body)}, indent=1))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,19 @@ def other_formats(folder: Path | str) -> dict[Path, str]:
         except CheckpointError:
             continue
     return reasons
+
+
+def ailments_of(path: Path) -> list[str] | None:
+    """What is wrong with the state of a checkpoint, one line each; None if its manifest cannot be read."""
+    try:
+        return list(read_manifest(path).get("ailments", []))
+    except CheckpointError:
+        return None
+
+
+def newest_healthy(paths: Sequence[Path]) -> Path | None:
+    """The last of these checkpoints whose state is healthy, as its run found when it wrote it; None if none is."""
+    return next((path for path in reversed(paths) if ailments_of(path) == []), None)
 
 
 def newest_time(folder: Path | str) -> float | None:

@@ -1,7 +1,11 @@
 """Stepping: `evolve`, with pauses that yield the state; `integrate` and `rollout`, pure functions."""
 
 from solver.loop.batch import Modules as Modules, signature as signature
-from solver.loop.cfl_at_start import LongStep as LongStep, long_step_at_start as long_step_at_start
+from solver.loop.cfl_at_start import (
+    LongStep as LongStep,
+    long_step as long_step,
+    long_step_at_start as long_step_at_start,
+)
 from solver.loop.chunks import Advance as Advance, BlowUp as BlowUp, course as course, evolve as evolve
 from solver.loop.controls import (
     Attempt as Attempt,

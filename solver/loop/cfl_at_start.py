@@ -23,18 +23,24 @@ class LongStep(UserWarning):
     """
 
 
-def long_step_at_start(equation: Any, control: StepControl, state: State) -> str:
-    """One line where the CFL number of a fixed first step is above one, with a step that makes it one; else empty.
+def long_step(equation: Any, control: StepControl, state: State) -> float | None:
+    """The CFL number of a fixed step if it is above one, or not finite; None otherwise.
 
     Equations at the points (`SplitEquation`) and those without a rate have no such number. One evaluation of `rate`.
     """
     if control.size is None or not isinstance(equation, Equation) or not equation.has_rate:
+        return None
+    number = float(control.size) * float(_rate(equation, state.field))
+    return None if number <= LARGEST else number
+
+
+def long_step_at_start(equation: Any, control: StepControl, state: State) -> str:
+    """One line where the CFL number of a fixed first step is above one, with a step that makes it one; else empty."""
+    number = long_step(equation, control, state)
+    if number is None or not math.isfinite(number):
         return ""
-    step, rate = float(control.size), float(_rate(equation, state.field))
-    number = step * rate
-    if not (math.isfinite(number) and number > LARGEST):
-        return ""
-    fitting = _rounded_down(LARGEST / rate)
+    step = float(control.size)
+    fitting = _rounded_down(LARGEST * step / number)
     return f"step = {step:g}: the CFL number is {number:.3g} at the start; step = {fitting:g} makes it 1"
 
 

@@ -13,14 +13,18 @@ from solver.equations.reporting import Reporting
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, other_formats, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run
+from solver.outputs.health import ailments
 from solver.steppers.state import State
 
 
 @dataclass(frozen=True)
 class Checkpoints(Output):
-    """The whole state, complete or absent; the newest `keep` are kept.
+    """The whole state, complete or absent; the newest `keep` are kept, and the newest healthy one.
 
-    The state is copied to the host and written while the run continues. No device collectives.
+    A checkpoint is healthy if the energy budgets close, the spectra fall off towards k_max, and the CFL number of a
+    fixed step is at most one (`outputs.health`). After a blow-up a branch starts from the newest healthy one.
+
+    The state is copied to the host and written while the run continues. Communication: the all-reduces of these sums.
 
     Args:
         keep: number of checkpoints to keep; an older one is deleted after the newest has been read back and found
@@ -85,7 +89,8 @@ class Checkpoints(Output):
 
     def _copied(self, folder: Path, run: Run, state: State) -> Job:
         began = time.monotonic()
-        held, run_file = hold(state, run.equation.grid, run.equation.exchange_rounding), run.run_file
+        found = ailments(run.equation, state, run.control)
+        held, run_file = hold(state, run.equation.grid, run.equation.exchange_rounding, found), run.run_file
         is_permanent = None if self.keep_every is None else self._is_permanent
 
         def write(agreement: Agreement) -> None:

@@ -23,13 +23,13 @@ from solver.io import RunDirectory, SeriesRows
 from solver.io.series import LEADING
 from solver.operators import Fields
 from solver.outputs.base import Output, Run, refuse_separators
+from solver.outputs.health import CLOSED
 from solver.outputs.resolution import tails, unresolved
 from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
 from solver.steppers.state import State
 
 _report = compiled(lambda equation, fields, dt, t: _reported(equation, fields, dt, t))
-CLOSED = 1e-3  # an energy budget that misses more than this is worth a warning
 
 
 @dataclass(frozen=True)

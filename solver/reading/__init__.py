@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from solver.reading.hours import device_hours as device_hours
     from solver.reading.jobs import JobStatus as JobStatus, job_statuses as job_statuses, jobs_line as jobs_line
     from solver.reading.outcome import (
-        AFTER_BLOW_UP as AFTER_BLOW_UP,
         RunStatus as RunStatus,
+        after_blow_up as after_blow_up,
         is_ensemble as is_ensemble,
         refuse_ensemble as refuse_ensemble,
         run_status as run_status,

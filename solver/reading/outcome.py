@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from solver.config import ConfigError, member_name, read_toml
-from solver.io import DEAD_SECONDS, RunDirectory, list_checkpoints, log_of_run, read_holder
+from solver.io import (
+    DEAD_SECONDS,
+    RunDirectory,
+    list_checkpoints,
+    log_of_run,
+    newest_healthy,
+    read_holder,
+    step_of,
+)
 
 BLEW_UP = ("blew up", "beyond time.energy_limit")
 LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
 START = "processes: "  # the first line of each start
-AFTER_BLOW_UP = (
-    "`slabwave resume DIR --branch NEW time.step=…` goes on from its last checkpoint with a smaller step (or time.cfl, "
-    "or more points: grid.shape); without --branch it takes the same steps again"
-)
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,19 @@ def run_status(directory: RunDirectory) -> RunStatus:
     else:
         status, message = "stopped", stopped
     return RunStatus(status, step or 0, t or 0.0, end, message, warnings)
+
+
+def after_blow_up(directory: RunDirectory) -> str:
+    """One line that says how to go on after a blow-up, and from which checkpoint; empty if the run has none."""
+    paths = list_checkpoints(directory.checkpoints)
+    if not paths:
+        return ""
+    healthy = newest_healthy(paths)
+    command = f"`slabwave resume {directory.path} --branch NEW"
+    remedy = "with a smaller step (or time.cfl, or more points: grid.shape)"
+    if healthy is None:
+        return f"no checkpoint is healthy; {command} --from-step N time.step=…` starts from one all the same, {remedy}"
+    return f"{command} time.step=…` starts from step {step_of(healthy)}, its last healthy checkpoint, {remedy}"
 
 
 def is_ensemble(directory: RunDirectory) -> bool:

@@ -117,3 +117,75 @@ def test_what_a_branch_cannot_be_is_one_line(first, capsys, words, line):
     assert line in errors
     assert len(errors.splitlines()) == 1
     assert not (first / "new").exists()
+
+
+ACCELERATED = """
+[grid]
+shape = [16, 16]
+lengths = ["2 pi", "2 pi"]
+[equation]
+name = "navier-stokes"
+viscosity = 0.01
+[initial]
+name = "taylor-green"
+amplitude = 0.1
+[forcing]
+name = "uniform"
+acceleration = [10.0, 0.0]
+[time]
+stepper = "ifrk4"
+step = 0.05
+end = 100.0
+[devices]
+use = [0, 1]
+[output]
+directory = "accelerated"
+checkpoints = { every_steps = 5, keep = 1 }
+"""
+
+
+@pytest.fixture(scope="module")
+def blown_up(tmp_path_factory):
+    """A wind that grows as 10 t: its CFL number 10 t · 0.05/(2π/16) passes one at t = 0.785, after step 15."""
+    folder = tmp_path_factory.mktemp("blown-up")
+    (folder / "wind.toml").write_text(ACCELERATED)
+    assert main(["run", str(folder / "wind.toml"), f"output.directory={folder}/accelerated"]) == 3
+    return folder
+
+
+@pytest.fixture
+def accelerated(blown_up, tmp_path, monkeypatch):
+    shutil.copytree(blown_up / "accelerated", tmp_path / "accelerated")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_last_healthy_checkpoint_is_kept_and_named_after_a_blow_up(accelerated, capsys):
+    steps = [int(path.name[5:]) for path in list_checkpoints(accelerated / "accelerated/checkpoints")]
+    assert steps[0] == 15
+    assert len(steps) == 2
+    assert main(["info", "accelerated"]) == 0
+    text = capsys.readouterr().out
+    assert "starts from step 15, its last healthy checkpoint" in text
+    assert f"step-{steps[1]:08d} (not healthy: " in text
+    assert "the CFL number is" in text
+
+
+def test_a_branch_after_a_blow_up_starts_from_the_last_healthy_checkpoint(accelerated, capsys):
+    assert main(["resume", "accelerated", "--branch", "new", "time.step=0.01", "time.end=0.8"]) == 0
+    log = (accelerated / "new/log.txt").read_text()
+    assert "starts from step-00000015; later ones are" in log
+    assert "not healthy" not in log
+    last = list_checkpoints(accelerated / "accelerated/checkpoints")[-1]
+    step, t = int(last.name[5:]), read_manifest(last)["t"]
+    words = ["time.step=0.001", f"time.end={t + 0.001}"]
+    main(["resume", "accelerated", "--branch", "later", "--from-step", str(step), *words])
+    assert f"{last.name} is not healthy: the CFL number is" in (accelerated / "later/log.txt").read_text()
+
+
+def test_a_branch_of_a_run_without_a_healthy_checkpoint_needs_a_step(accelerated, capsys):
+    shutil.rmtree(accelerated / "accelerated/checkpoints/step-00000015")
+    capsys.readouterr()
+    assert main(["resume", "accelerated", "--branch", "new", "time.step=0.01"]) == 2
+    assert "no checkpoint is healthy; choose one by --from-step" in capsys.readouterr().err
+    assert not (accelerated / "new").exists()

@@ -17,12 +17,13 @@ from solver.io import (
     CheckpointError,
     OtherFormat,
     RunDirectory,
+    ailments_of,
     duration,
     list_checkpoints,
     read_holder,
     read_manifest,
 )
-from solver.reading import AFTER_BLOW_UP, device_hours, job_statuses, jobs_line, run_status
+from solver.reading import after_blow_up, device_hours, job_statuses, jobs_line, run_status
 
 FORMAT = 1
 
@@ -185,7 +186,7 @@ def _with_parameters(table: dict[str, Any]) -> str:
 def _stands_at(directory: RunDirectory, end: float) -> str:
     now = run_status(directory)
     if now.status == "blown up":
-        return f"{now.message}; {AFTER_BLOW_UP}"
+        return "; ".join(filter(None, [now.message, after_blow_up(directory)]))
     for path in reversed(list_checkpoints(directory.checkpoints)):
         try:
             manifest = read_manifest(path)
@@ -225,7 +226,8 @@ def _last_row(directory: RunDirectory) -> str:
 
 
 def _checkpoints(directory: RunDirectory) -> str:
-    return ", ".join(path.name for path in list_checkpoints(directory.checkpoints)) or "none"
+    marks = ((path.name, ailments_of(path)) for path in list_checkpoints(directory.checkpoints))
+    return ", ".join(f"{name} (not healthy: {'; '.join(bad)})" if bad else name for name, bad in marks) or "none"
 
 
 def _provenance(directory: RunDirectory) -> dict[str, Any]:

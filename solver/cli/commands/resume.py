@@ -13,8 +13,8 @@ from solver.cli.directory import open_any
 from solver.cli.settings import jax_for
 from solver.cli.shares import add_share, share_of
 from solver.config import ConfigError
-from solver.io import RunDirectory, list_checkpoints, step_of
-from solver.reading import refuse_ensemble
+from solver.io import RunDirectory, list_checkpoints, newest_healthy, step_of
+from solver.reading import refuse_ensemble, run_status
 
 OVERRIDES = True
 STOPS_EARLY = True
@@ -76,7 +76,23 @@ def _start(directory: RunDirectory, options: argparse.Namespace) -> list[str]:
     steps = [step_of(path) for path in list_checkpoints(directory.checkpoints)]
     if not steps:
         raise ConfigError(f"{directory.path} has no checkpoint that a branch could start from")
-    step = steps[-1] if options.from_step is None else options.from_step
+    step = _newest_to_branch_from(directory) if options.from_step is None else options.from_step
     place = json.dumps(str(directory.path.resolve()), ensure_ascii=False)
     start = f"initial={{ name = 'run', path = {place}, step = {step}, keep_time = true }}"
     return [start, f"output.directory={json.dumps(options.branch, ensure_ascii=False)}"]
+
+
+def _newest_to_branch_from(directory: RunDirectory) -> int:
+    """Step of the newest checkpoint; after a blow-up of the newest healthy one.
+
+    Raises:
+        ConfigError: the run blew up and none is healthy.
+    """
+    paths = list_checkpoints(directory.checkpoints)
+    if run_status(directory).status != "blown up":
+        return step_of(paths[-1])
+    healthy = newest_healthy(paths)
+    if healthy is None:
+        known = ", ".join(str(step_of(path)) for path in paths)
+        raise ConfigError(f"{directory.path} blew up, and no checkpoint is healthy; choose one by --from-step: {known}")
+    return step_of(healthy)
