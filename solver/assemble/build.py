@@ -23,6 +23,7 @@ from solver.initial.base import Initial
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.mesh import AnyMesh
+from solver.operators import random_key
 from solver.simulation import Limits, OutputList, Simulation
 from solver.steppers.base import Stepper
 from solver.steppers.start import initial_state, state_shapes
@@ -145,7 +146,7 @@ class Assembly:
 
     def _key(self, position: int) -> Array:
         """The random key of the field at a position. Each field has its own, so that no two have the same noise."""
-        key = jax.random.key(self.config.random.seed)
+        key = random_key(self.config.random.seed)
         return jax.random.fold_in(key, position) if position else key
 
     def start(self) -> State:

@@ -19,7 +19,7 @@ from solver.equations.kicks import kicks, prepared_kicks, with_work_of_kicks, wo
 from solver.equations.manifold import constrained
 from solver.equations.system import forcing_key
 from solver.grid import Grid
-from solver.operators import Fields, LinearOperator
+from solver.operators import Fields, LinearOperator, uniform
 
 SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 
@@ -166,7 +166,7 @@ class Driven(eqx.Module):
         shift = jnp.full(layout.dimensions, 0.5 * ((self.step + evaluation) % 2), self.grid.dtype)
         if self.grid.dealias == "phase-shift-random":
             key = jax.random.fold_in(jax.random.fold_in(self.key, SHIFT_KEY), self.step)
-            shift = shift + jax.random.uniform(key, shift.shape, shift.dtype)
+            shift = shift + uniform(key, shift.shape, shift.dtype)
         return eqx.tree_at(lambda equation: equation.shift, self.equation, shift, is_leaf=lambda leaf: leaf is None)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
@@ -15,7 +14,7 @@ from solver.equations.system import require
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_periods
 from solver.grid import Grid, Storage
-from solver.operators import project_solenoidal
+from solver.operators import normal, project_solenoidal
 
 
 class OrnsteinUhlenbeck(Forcing):
@@ -61,7 +60,7 @@ class OrnsteinUhlenbeck(Forcing):
                     f"{axis}"
                 )
         shape = (components, *[2 * self.largest + 1] * grid.dimensions)
-        return jax.random.normal(key, shape, grid.dtype)
+        return normal(key, shape, grid.dtype)
 
     def state_storage(self, field: Storage) -> Storage:
         return Storage("host")
@@ -69,7 +68,7 @@ class OrnsteinUhlenbeck(Forcing):
     def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, grid: Grid | None = None) -> Array:
         x = jnp.asarray(dt, state.dtype) / self.correlation_time
         # 1 − e^{−x} without cancellation: in single precision steps may be short against τ
-        noise = jnp.sqrt(-jnp.expm1(-2 * x)) * jax.random.normal(key, state.shape, state.dtype)
+        noise = jnp.sqrt(-jnp.expm1(-2 * x)) * normal(key, state.shape, state.dtype)
         return state + jnp.expm1(-x) * state + noise
 
     def longest_step(self) -> ArrayLike:

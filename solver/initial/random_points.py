@@ -15,7 +15,7 @@ from solver.equations.system import require
 from solver.fft import Transform
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, component_count
-from solver.operators import project_solenoidal
+from solver.operators import normal, project_solenoidal, uniform
 
 
 class Noise(Initial):
@@ -53,7 +53,7 @@ class Noise(Initial):
         @jax.jit
         def make(key: Array) -> Array:
             shape = (component_count(field, grid), *grid.physical_shape)
-            noise = jax.random.normal(key, shape, grid.physical_dtype)
+            noise = normal(key, shape, grid.physical_dtype)
             noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
             if field.solenoidal:
                 noise = transform.inverse(project_solenoidal(transform.forward(noise), grid))
@@ -94,7 +94,7 @@ class Spots(Initial):
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
             raise ValueError("spots without a key: one from jax.random.key is needed")
-        drawn = jax.random.uniform(key, (self.count, grid.dimensions), jnp.float32)  # the same bits in both precisions
+        drawn = uniform(key, (self.count, grid.dimensions), jnp.float32)  # the same bits in both precisions
         places = drawn.astype(grid.dtype) * jnp.asarray(grid.lengths)
 
         def fill(*points: Array) -> tuple[Array]:

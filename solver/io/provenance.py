@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 from solver.io.files import write_text
+from solver.operators import GENERATOR
 
 PACKAGES = ("slabwave", "jax", "jaxlib", "numpy", "h5py", "jaxdecomp", "mpi4py")
 # users mail and publish this file: only listed variables are kept, since others hold credentials (SLURM_JWT)
@@ -81,6 +82,7 @@ def _this_start(devices: Sequence[jax.Device]) -> dict[str, Any]:
         "host": platform.node(),
         "processes": jax.process_count(),
         "devices": [f"{d.platform}:{d.id} {d.device_kind}" for d in devices],
+        "random": {"generator": GENERATOR, "partitionable": True},
         "environment": kept_variables(os.environ),
     }
 

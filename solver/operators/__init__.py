@@ -7,6 +7,12 @@ from solver.operators.derivatives import (
     gradient as gradient,
     project_solenoidal as project_solenoidal,
 )
+from solver.operators.draws import (
+    GENERATOR as GENERATOR,
+    normal as normal,
+    random_key as random_key,
+    uniform as uniform,
+)
 from solver.operators.elliptic import (
     solve_biharmonic as solve_biharmonic,
     solve_helmholtz as solve_helmholtz,

@@ -13,10 +13,10 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.random import threefry2x32_p
 from jaxtyping import Array
 
 from solver.grid import Grid
+from solver.operators.draws import threefry, two_words
 
 
 def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
@@ -48,7 +48,7 @@ def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
 @cache
 def _drawer(grid: Grid, components: int) -> Callable[[Array], Array]:
     """`random_modes` of one grid, compiled."""
-    draw = lambda key: _drawn(jax.random.bits(key, (2,), jnp.uint32), grid, components)  # noqa: E731
+    draw = lambda key: _drawn(two_words(key), grid, components)  # noqa: E731
     return jax.jit(draw, out_shardings=grid.spectral_sharding(1 + grid.dimensions))
 
 
@@ -89,14 +89,9 @@ def _bits(words: Array, numbers: list[Array], shape: tuple[int, ...]) -> list[tu
     """Two pairs of 32 random bits for each mode and component: the leading bits of two numbers, and their last ones."""
     x, y, z = [*numbers, jnp.asarray(0), jnp.asarray(0)][:3]
     component = jnp.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))
-    key = _threefry((words[0], words[1]), x, y)
-    key = _threefry(key, z, component)
-    return [_threefry(key, jnp.full(shape, i), jnp.asarray(0)) for i in (0, 1)]
-
-
-def _threefry(key: tuple[Array, Array], x: Array, y: Array) -> tuple[Array, Array]:
-    arguments = jnp.broadcast_arrays(*key, x.astype(jnp.uint32), y.astype(jnp.uint32))
-    return tuple(threefry2x32_p.bind(*arguments))  # type: ignore[return-value]
+    key = threefry((words[0], words[1]), x, y)
+    key = threefry(key, z, component)
+    return [threefry(key, jnp.full(shape, i), jnp.asarray(0)) for i in (0, 1)]
 
 
 def _between_0_and_1(leading: Array, last: Array, grid: Grid) -> Array:

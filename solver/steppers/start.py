@@ -17,7 +17,7 @@ from solver.equations.budget import with_budget
 from solver.equations.start_changes import Shares, warn_of_changes
 from solver.equations.system import PeriodicSystem, compiled
 from solver.grid import Storage
-from solver.operators import Fields
+from solver.operators import Fields, random_key
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
 from solver.steppers.storage import HOST, declare, place_as_declared, split_arrays
@@ -57,7 +57,7 @@ def initial_state(
     if equation.grid.dealias == "phase-shift-random" and seed is None:
         raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
     values = _by_name(u, equation)
-    key = () if seed is None else jax.random.key(seed)
+    key = () if seed is None else random_key(seed)
     made, removed = _start(equation, stepper, values)
     warn_of_changes(removed, equation.grid)
     forced = _start_forcing(equation, key, made["field"])
