@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     """The console script: run one command and end this process; after a failure, also the others of its job."""
+    _open_closed_streams()
     code, failure = _run(sys.argv[1:], catch=True)
     _flush()
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself
@@ -39,6 +40,24 @@ def entry() -> None:
         if service_client() is not None or code == INTERRUPTED:
             end_all(code, failure)
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that whoever started the process has closed, on the null device.
+
+    Python has None for them, and the first file that is opened would take their place: what C++ prints would end in a
+    checkpoint. Letters that a stream cannot encode are printed as `?`.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: SIM115
+        elif number and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="replace")
 
 
 def _run(words: list[str], *, catch: bool = False) -> tuple[int, str]:

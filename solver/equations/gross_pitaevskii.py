@@ -64,6 +64,10 @@ class GrossPitaevskii(SchroedingerEquation):
         if self.trap is not None and np.shape(self.trap) != (self.grid.dimensions,):
             raise ValueError(f"trap {self.trap}: {self.grid.dimensions} frequencies are needed, one per axis")
 
+    @property
+    def self_focusing(self) -> ArrayLike:
+        return -self.coupling
+
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """Trap, interaction and −μ at the points. No communication."""
         return self._trap() + self.coupling * density(psi) - self.chemical_potential

@@ -71,6 +71,10 @@ class NonlinearSchroedinger(Written):
         require("damping", self.damping, "zero or more", least=0)
 
     @property
+    def self_focusing(self) -> ArrayLike:
+        return self.coupling
+
+    @property
     def text(self) -> Text:  # type: ignore[override]
         """The equation, with damping if there is any."""
         return _text(self.grid.dimensions, self.damping is not None)

@@ -49,6 +49,10 @@ class SchroedingerPoisson(SchroedingerEquation):
     def __check_init__(self) -> None:
         require("coupling", self.coupling, "zero (free) or more (attractive)", least=0)
 
+    @property
+    def self_gravity(self) -> ArrayLike:
+        return self.coupling
+
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """V at the points, zero on average. One real transform each way."""
         density_hat = self._of_density.forward(density(psi))

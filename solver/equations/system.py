@@ -285,6 +285,16 @@ class PeriodicSystem(eqx.Module):
         return on_manifold(self.constrain(fields), self.fields, self.grid)
 
     @property
+    def self_focusing(self) -> ArrayLike | None:
+        """g of the term i g|ψ|²ψ in ψ_t = ½ i∇²ψ + …, positive where waves focus themselves; None without the term."""
+        return None
+
+    @property
+    def self_gravity(self) -> ArrayLike | None:
+        """g of ∇²V = g(|ψ|² − ⟨|ψ|²⟩) in i ψ_t = (−½∇² + V)ψ; None for an equation without such a potential."""
+        return None
+
+    @property
     def has_rate(self) -> bool:
         """Whether `rate` means anything: without one steps are fixed, or chosen by a tolerance."""
         return not self.why_no_rate

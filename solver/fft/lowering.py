@@ -46,7 +46,11 @@ def register(primitive: Primitive, operation: Callable[..., Callable[..., Any]])
 
         return lower
 
-    primitive.def_impl(lambda *operands, **parameters: compiled(primitive.bind, **parameters)(*operands))
+    def evaluate(*operands: Any, **parameters: Any) -> Any:
+        with jax.disable_jit(False):  # without compilation the primitive would evaluate itself by itself for ever
+            return compiled(primitive.bind, **parameters)(*operands)
+
+    primitive.def_impl(evaluate)
     dispatch.prim_requires_devices_during_lowering.add(primitive)
     mlir.register_lowering(primitive, lowering_rule(on_cpu=False))
     mlir.register_lowering(primitive, lowering_rule(on_cpu=True), platform="cpu")
@@ -58,8 +62,16 @@ def _batch(primitive: Primitive, operands: Any, axes: Any, **parameters: Any) ->
     moved = [v if axis is None else jnp.moveaxis(v, axis, 0) for v, axis in zip(operands, axes, strict=True)]
     if "functions" in parameters:
         parameters["functions"] = parameters["functions"].on_batch(axes)
-    results = primitive.bind(*moved, **parameters)
+    results = _bind(primitive, *moved, **parameters)
     return results, [0] * len(results) if primitive.multiple_results else 0
+
+
+def _bind(primitive: Primitive, *operands: Any, **parameters: Any) -> Any:
+    """`primitive.bind`; of a batch of none, which has no planes to transform, zeros of the result's shape."""
+    if operands[0].size > 0:
+        return primitive.bind(*operands, **parameters)
+    shapes = jax.eval_shape(lambda *given: primitive.bind(*given, **parameters), *operands)
+    return jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
 
 
 # ---- calls ------------------------------------------------------------------------------------------------------
@@ -82,7 +94,7 @@ def bind(
     def pin(v: AnyArray) -> Array:
         return constrained(v, padded_sharding(mesh, v.ndim, layout.dimensions))
 
-    results = primitive.bind(pin(u), *operands, layout=layout, mesh=mesh, **parameters)
+    results = _bind(primitive, pin(u), *operands, layout=layout, mesh=mesh, **parameters)
     return [pin(results[0]), *results[1:]] if primitive.multiple_results else pin(results)
 
 

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
+from solver.equations.korteweg_de_vries import KortewegDeVries, ModifiedKortewegDeVries
 from solver.equations.system import PeriodicSystem, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
@@ -55,9 +56,15 @@ class KdVSolitons(Initial):
             raise ValueError("kdv-solitons with nonlinearity 0: another number is needed, as that of the equation")
 
     def for_equation(self, equation: Any, field: str) -> KdVSolitons:
-        """These solitons with the coefficients of the equation where they have none of their own."""
+        """These solitons with the coefficients of `korteweg-de-vries` where they have none of their own."""
+        if not isinstance(equation, KortewegDeVries):
+            return self
         missing = [name for name in ("nonlinearity", "dispersion") if getattr(self, name) is None]
-        return replace(self, **{name: getattr(equation, name) for name in missing if hasattr(equation, name)})
+        return replace(self, **{name: getattr(equation, name) for name in missing})
+
+    def check(self, equation: PeriodicSystem, field: str) -> None:
+        if isinstance(equation, ModifiedKortewegDeVries):
+            raise ValueError(f"name = 'kdv-solitons': {equation.name} has others, mkdv-solitons")
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         a = 6.0 if self.nonlinearity is None else self.nonlinearity
@@ -103,7 +110,9 @@ class MKdVSolitons(Initial):
             raise ValueError(f"mkdv-solitons with polarities {list(self.polarities or ())}: 1 or -1 for each is needed")
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
-        if getattr(equation, "sign", 1) == -1:
+        if isinstance(equation, KortewegDeVries):
+            raise ValueError(f"name = 'mkdv-solitons': {equation.name} has others, kdv-solitons")
+        if isinstance(equation, ModifiedKortewegDeVries) and equation.sign == -1:
             raise ValueError(f"name = 'mkdv-solitons': {equation.name} with sign -1 has none; sign 1 is needed")
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

@@ -62,10 +62,19 @@ class NlsSoliton(Initial):
         return [line for v in given for line in rounding_note("nls-soliton: velocity", self._along_x(v, grid), grid)]
 
     def for_equation(self, equation: Any, field: str) -> NlsSoliton:
-        """These solitons with the coupling of the equation where they have none of their own."""
-        if self.coupling is not None or not hasattr(equation, "coupling"):
+        """These solitons with the coupling of the equation where they have none of their own.
+
+        Raises:
+            ValueError: the equation has no term i g|ψ|²ψ with g > 0.
+        """
+        if self.coupling is not None:
             return self
-        return replace(self, coupling=equation.coupling)
+        focusing = equation.self_focusing
+        needed = "a positive g of the term i g|ψ|²ψ (gross-pitaevskii: a negative coupling)"
+        if focusing is None:
+            raise ValueError(f"nls-soliton in {equation.name}: {needed} is needed, or coupling of its own")
+        require(f"nls-soliton in {equation.name} with g =", focusing, needed, above=0)
+        return replace(self, coupling=focusing)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.coupling is None:

@@ -62,11 +62,19 @@ class QuantisedVortices(Initial):
         require("quantised-vortices with healing_length", self.healing_length, "a positive length", above=0)
 
     def for_equation(self, equation: Any, field: str) -> QuantisedVortices:
-        """These vortices with the healing length of the equation where they have none of their own."""
-        if self.healing_length is not None or not hasattr(equation, "coupling"):
+        """These vortices with the healing length of the equation where they have none of their own.
+
+        Raises:
+            ValueError: the equation has no term −i g|ψ|²ψ with g > 0.
+        """
+        if self.healing_length is not None:
             return self
-        require("coupling of quantised-vortices", equation.coupling, "a positive number (repulsive)", above=0)
-        return replace(self, healing_length=(equation.coupling * self.density) ** -0.5)
+        focusing = equation.self_focusing
+        needed = "a repulsive term −i g|ψ|²ψ with g > 0 (nonlinear-schroedinger: a negative coupling)"
+        if focusing is None:
+            raise ValueError(f"quantised-vortices in {equation.name}: {needed} is needed, or healing_length")
+        require(f"quantised-vortices in {equation.name} with g =", -focusing, needed, above=0)
+        return replace(self, healing_length=(-focusing * self.density) ** -0.5)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.healing_length is None:

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
+from solver.equations.sine_gordon import SineGordon
 from solver.equations.system import require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
@@ -134,8 +135,10 @@ def _wavenumber(start: Breather | KinkPair) -> Any:
 
 
 def _completed(start: T, equation: Any) -> T:
+    if not isinstance(equation, SineGordon):
+        return start
     missing = [name for name in ("wave_speed", "mass") if getattr(start, name) is None]
-    return replace(start, **{name: getattr(equation, name) for name in missing if hasattr(equation, name)})
+    return replace(start, **{name: getattr(equation, name) for name in missing})
 
 
 def _check(name: str, start: Breather | KinkPair) -> None:

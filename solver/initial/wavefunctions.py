@@ -144,10 +144,16 @@ class Solitons(Initial):
         return [line for velocity in given for line in rounding_note("solitons: velocity", velocity, grid)]
 
     def for_equation(self, equation: Any, field: str) -> Solitons:
-        """These solitons with the coupling of the equation where they have none of their own."""
-        if self.coupling is not None or not hasattr(equation, "coupling"):
+        """These solitons with the coupling of the equation where they have none of their own.
+
+        Raises:
+            ValueError: the equation has no gravity of its own.
+        """
+        if self.coupling is not None:
             return self
-        return replace(self, coupling=equation.coupling)
+        if equation.self_gravity is None:
+            raise ValueError(f"solitons in {equation.name}: schroedinger-poisson is needed, or coupling of their own")
+        return replace(self, coupling=equation.self_gravity)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.coupling is None:

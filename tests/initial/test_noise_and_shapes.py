@@ -7,7 +7,7 @@ import pytest
 from helpers import VELOCITY
 
 import solver as sw
-from solver import initial, operators
+from solver import equations, initial, operators
 from solver.equations import KortewegDeVries, SineGordon
 
 pytestmark = pytest.mark.slow
@@ -95,3 +95,38 @@ def test_the_rate_of_a_kink_pair_is_its_derivative_in_time(make_grid):
     v, c, m, h = 0.4, 1.5, 0.7, 1e-5
     pair = lambda t, rate: initial.KinkPair(v, [12 + v * c * t, 26 - v * c * t], rate, c, m)(line)  # noqa: E731
     np.testing.assert_allclose(pair(0, True), (pair(h, False) - pair(-h, False)) / (2 * h), atol=1e-8)
+
+
+def soliton_in(equation):
+    return initial.NlsSoliton([1.0]).for_equation(equation, "wavefunction")
+
+
+def test_a_start_knows_its_equation_by_its_terms(make_grid):
+    """ψ_t = ½i∇²ψ − i g|ψ|²ψ of gross-pitaevskii focuses where g < 0; vortices need that it does not."""
+    grid = make_grid((16, 16), 1, real=False, dealias="none")
+    condensate = lambda g: equations.GrossPitaevskii(grid, coupling=g)  # noqa: E731
+    wave = lambda g: equations.NonlinearSchroedinger(grid, coupling=g)  # noqa: E731
+    assert soliton_in(condensate(-2.0)).coupling == soliton_in(wave(2.0)).coupling == 2.0
+    vortices = initial.QuantisedVortices()
+    for repulsive in (condensate(4.0), wave(-4.0)):
+        assert vortices.for_equation(repulsive, "wavefunction").healing_length == 0.5
+    for start, equation, message in [
+        (initial.NlsSoliton(), condensate(1.0), "g = -1.0: a positive g"),
+        (initial.NlsSoliton(), wave(-1.0), "g = -1.0: a positive g"),
+        (initial.NlsSoliton(), equations.SchroedingerPoisson(grid), "schroedinger-poisson: a positive g"),
+        (vortices, condensate(-1.0), "g = -1.0: a repulsive term"),
+        (vortices, wave(1.0), "g = -1.0: a repulsive term"),
+        (vortices, equations.SchroedingerPoisson(grid), "schroedinger-poisson: a repulsive term"),
+        (initial.Solitons([1.0], [[0, 0]]), condensate(1.0), "schroedinger-poisson is needed"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            start.for_equation(equation, "wavefunction")
+
+
+def test_solitons_of_the_modified_equation_are_refused_in_the_other(make_grid):
+    grid = make_grid((16,), 1)
+    plain, modified = equations.KortewegDeVries(grid), equations.ModifiedKortewegDeVries(grid)
+    for start, other in [(initial.KdVSolitons([1.0]), modified), (initial.MKdVSolitons([1.0]), plain)]:
+        with pytest.raises(ValueError, match="has others"):
+            start.check(other, "u")
+    assert initial.Breather(0.5).for_equation(equations.KleinGordon(grid, mass=3.0), "phi").mass is None

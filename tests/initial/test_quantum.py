@@ -75,7 +75,7 @@ def test_what_is_open_comes_from_the_equation(make_grid):
         (lambda g: initial.QuantisedVortices([[1.0], [2.0]], healing_length=1.0)(g), r"centre \[1.0\]: x and y"),
         (
             lambda g: initial.QuantisedVortices().for_equation(GrossPitaevskii(g, -1.0), "wavefunction"),
-            "coupling .* -1.0: a positive",
+            "g = -1.0: a repulsive",
         ),
         (lambda g: initial.NlsSoliton((1.0,), (1.0, 2.0)), "1 amplitudes and 2 centres: as many are needed"),
         (lambda g: initial.NlsSoliton((-1.0,)), r"amplitudes \(-1.0,\): a positive number"),

@@ -1,0 +1,49 @@
+"""Standard streams that are closed, or that cannot encode every letter."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+RUN = """
+[grid]
+shape = [8, 8]
+[equation]
+name = "vorticity"
+viscosity = 0.1
+[initial]
+name = "random-phase"
+[time]
+stepper = "ifrk2"
+step = 0.1
+end = 0.2
+[devices]
+virtual = 1
+[output]
+directory = "out"
+"""
+
+
+def shell(line, folder, **variables):
+    """A line of a shell in which `slabwave` is the command."""
+    return subprocess.run(
+        ["sh", "-c", line.replace("slabwave", f"{sys.executable} -m solver")],
+        cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_run_with_closed_streams_finishes(tmp_path, closed):
+    (tmp_path / "flow.toml").write_text(RUN)
+    done = shell(f"slabwave run flow.toml {closed}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "finished: step 2" in (tmp_path / "out/log.txt").read_text()
+    assert not done.stderr
+
+
+def test_a_stream_without_greek_letters_gets_question_marks(tmp_path):
+    done = shell("slabwave describe vorticity", tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "?_t = " in done.stdout
