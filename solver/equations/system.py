@@ -361,6 +361,8 @@ def require(
         ValueError: the message names the parameter, the value and what is needed.
     """
     for entry in jax.tree.leaves(value):
+        if isinstance(entry, bool | np.bool_):
+            raise ValueError(f"{name} {value}: {needed} is needed, not a truth value")
         if not isinstance(entry, int | float | complex | np.ndarray | np.generic | jax.Array):
             continue
         if real and jnp.iscomplexobj(entry):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import AbstractMesh, Mesh
 from jaxtyping import Array
 
 from solver.fft import primitive
@@ -118,6 +118,8 @@ def _transform(
         raise ValueError(f"rfftn of dtype {a.dtype}: real input is needed; fftn takes complex")
     a, points = _fields(a, s, axes) if is_forward else _coefficients(a, s, axes, real)
     mesh = device_mesh([0] if len(points) == 1 else None) if mesh is None else mesh
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(f"mesh={mesh!r}: a mesh from solver.device_mesh is needed")
     layout, method = Layout(points, "none", real, *mesh_parts(mesh)), Method(engine)
     method.check(layout, mesh)
     factor = _factor(norm, is_forward, math.prod(points))
@@ -131,6 +133,8 @@ def _transform(
 
 def _dtype(given: Any, *, is_complex: bool) -> np.dtype:
     """Dtype in which fields of this dtype are transformed: single precision, or that of a Python number."""
+    if not (jnp.issubdtype(given, jnp.number) or jnp.issubdtype(given, jnp.bool_)):
+        raise TypeError(f"values of dtype {given}: numbers are needed")
     is_single = jnp.issubdtype(given, jnp.inexact) and jnp.finfo(given).bits <= 32
     real = np.dtype(np.float32) if is_single else np.dtype(jnp.result_type(float))
     return np.result_type(real, np.complex64) if is_complex else real
@@ -181,6 +185,8 @@ def _coefficients(a: AnyArray, s: tuple[int, ...] | None, axes: Ints, real: bool
 
 def _axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> tuple[int, ...]:
     """The transformed axes of an array of `ndim` axes, as numbers from 0; raises ValueError where they are invalid."""
+    if axes is not None and not isinstance(axes, Sequence | np.ndarray):
+        raise TypeError(f"axes={axes!r}: a list of whole numbers is needed, such as [{axes!r}]")
     if axes is None:
         count = min(ndim, 3) if s is None else len(s)
         axes = range(ndim - count, ndim)

@@ -63,7 +63,7 @@ class Layout:
 
     def _cannot_split(self) -> str:
         if self.dimensions == 1:
-            return f"a one-dimensional grid on {self.slabs} devices: it can use one"
+            return f"a one-dimensional grid on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
         axes = f"{self.points[0]} planes along x and {self.retained[1]} retained ky"
         if self.slabs > self.max_slabs:
             more = " (in three dimensions pencils split y and kz too)" if self.dimensions == 3 else ""

@@ -51,6 +51,11 @@ def _limit(max_step: Any) -> Any:
     return max_step
 
 
+def nan_unless_positive(value: Any) -> Any:
+    """A size of a step; one that is being traced is not a number where it is not positive, since nothing can raise."""
+    return jnp.where(value > 0, value, jnp.nan) if isinstance(value, jax.core.Tracer) else _double(value)
+
+
 def need_positive(name: str, value: Any) -> None:
     """Refuse what is not one positive number; a value being traced passes.
 
@@ -180,7 +185,7 @@ class FixedStep(StepControl):
         ValueError: a size that is not positive and finite.
     """
 
-    dt: ArrayLike = eqx.field(converter=_double)
+    dt: ArrayLike = eqx.field(converter=nan_unless_positive)
 
     def __check_init__(self) -> None:
         need_positive("step", self.dt)

@@ -20,7 +20,7 @@ from solver.equations.beside import BUDGET
 from solver.equations.budget import rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
-from solver.loop.controls import StepControl, need_positive
+from solver.loop.controls import StepControl, nan_unless_positive, need_positive
 from solver.loop.schedule import TOLERANCE
 from solver.loop.short_words import check_end, step_control
 from solver.loop.steps import begin_control, controlled_step
@@ -57,7 +57,7 @@ def integrate(
     Args:
         equation, stepper: as in `evolve`.
         state: from `initial_state` or a checkpoint.
-        step: size of every step [time]; may be traced.
+        step: size of every step [time]; may be traced: then fields are not a number where it is not positive.
         steps: how many, zero or more; beside `step`. Or
         control, cfl, tolerance, max_step: what decides the size of each step, as in `evolve`; `step` with `end` is
             `FixedStep(step)`.
@@ -94,6 +94,7 @@ def integrate(
         raise ValueError(f"steps={steps} with {given[0] if given else 'no'} step: step alone is needed beside steps")
     count = _checked(step, steps, checkpoint)
     stepper.check_step(equation, step)
+    step = nan_unless_positive(step) if traced(step) else step
     check_state(equation, state)
     field, history, forcing = _integrated(equation, stepper, _for_equal_steps(state), step, count, checkpoint)
     after = state.replace(
@@ -185,6 +186,7 @@ def rollout(
     """
     count, apart = _checked(step, steps, checkpoint), _whole(every)
     stepper.check_step(equation, step)
+    step = nan_unless_positive(step) if traced(step) else step
     if not apart or count % apart:
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
     check_state(equation, state)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solver.cluster import is_first
+from solver.cluster import LOGGER, is_first
 from solver.config import ConfigError, nearest
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
@@ -137,11 +137,14 @@ class Statistics(Output):
                 raise ValueError(f"output.statistics.fields: {name} is complex; real fields have a variance")
 
     def check_times(self, end: float) -> None:
-        if self.after < end:
-            return
-        if self.after == 0:  # which need not have been written
-            raise ValueError(f"time.end = {end:g}: a later end than 0 is needed beside output.statistics")
-        raise ValueError(f"output.statistics.after = {self.after}: a time before the end, {end}, is needed")
+        if self.after >= end and self.after == 0:  # which need not have been written
+            raise ValueError(f"time.end = {end:g}: a later end than 0 is needed with output.statistics")
+
+    def prepare(self, run: Run) -> None:
+        if self.after >= run.end:  # the first stage of a longer run
+            LOGGER.warning(
+                "output.statistics.after = %g is not before time.end = %g: no state is sampled", self.after, run.end
+            )
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         if not self.fields:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
+import numpy as np
 
 from solver.grid import Box, Storage
 from solver.steppers.storage import Declared, split_arrays
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class State:
     """Everything a run needs to go on: a pytree, and exactly what a checkpoint holds.
 
@@ -58,6 +59,14 @@ class State:
     box: Box | None = field(default=None, metadata={"static": True})
     storage: Declared | None = field(default=None, metadata={"static": True})
 
+    def __repr__(self) -> str:
+        """Time, step, and shape, type and devices of each field; no numbers of fields."""
+        fields = self.field.items() if isinstance(self.field, Mapping) else [("field", self.field)]
+        others = [name for name in ("history", "forcing", "statistics") if jax.tree.leaves(getattr(self, name))]
+        counted = ", ".join(f"{name} = {_short(getattr(self, name))}" for name in ("t", "step", "dt"))
+        lines = [f"State({counted})", *(f"  {name}: {_outline(value)}" for name, value in fields)]
+        return "\n".join([*lines, *([f"  with {', '.join(others)}"] if others else [])])
+
     def replace(self, **changes: Any) -> State:
         """A copy with some entries changed."""
         return replace(self, **changes)
@@ -87,3 +96,20 @@ class State:
         others = {name: how for name, how in self.storage if not name.startswith("statistics/")}
         storage = split_arrays(others, *(declared[name] for name in sums))
         return replace(self, statistics=dict(sums), storage=storage)
+
+
+def _short(value: Any) -> str:
+    """A number with six digits; a traced or batched one as its shape."""
+    is_known = isinstance(value, int | float | np.generic | np.ndarray | jax.Array)
+    is_number = is_known and not isinstance(value, jax.core.Tracer) and np.ndim(value) == 0
+    return f"{float(value):.6g}" if is_number else _outline(value)
+
+
+def _outline(value: Any) -> str:
+    """Type, shape and number of devices of an array."""
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return type(value).__name__
+    split = ""
+    if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
+        split = f" on {len(value.sharding.device_set)} device{'s' if len(value.sharding.device_set) > 1 else ''}"
+    return f"{value.dtype}{list(value.shape)}{split}"

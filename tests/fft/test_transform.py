@@ -1,6 +1,8 @@
 """Distributed transforms against NumPy, and what the compiled program communicates."""
 
 import re
+import subprocess
+import sys
 from functools import partial
 
 import jax
@@ -274,3 +276,18 @@ def test_numbers_of_other_kinds_are_transformed_in_the_next_larger_one(given, fo
     u_hat = sw.fft.rfftn(u.astype(given), mesh=sw.device_mesh([0, 1]))
     assert u_hat.dtype == found
     np.testing.assert_allclose(jnp.moveaxis(u_hat, -1, -2), np.fft.rfftn(u), atol=1e-5)
+
+
+def test_arguments_of_other_types_are_refused_in_one_line():
+    """In a process of its own, where no types are checked at run time."""
+    calls = ["u, axes=1", "u, mesh='x'", "np.array([['a', 'b']] * 2)", "np.zeros((4, 4), 'datetime64[s]')"]
+    lines = ["import numpy as np, solver as sw", "u = np.zeros((4, 4, 4))"]
+    for call in calls:
+        lines += ["try:", f"    sw.fft.rfftn({call})", "except TypeError as error:", "    print(error)"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == [
+        "axes=1: a list of whole numbers is needed, such as [1]",
+        "mesh='x': a mesh from solver.device_mesh is needed",
+        "values of dtype <U1: numbers are needed",
+        "values of dtype datetime64[s]: numbers are needed",
+    ], done.stderr

@@ -235,3 +235,19 @@ def test_a_second_call_compiles_nothing(programs_compiled):
     before = programs_compiled()
     calls(0.2, 0.02)
     assert programs_compiled() == before
+
+
+@pytest.mark.parametrize("form", ["integrate", "rollout", "to an end"])
+def test_a_traced_step_that_is_not_positive_gives_no_numbers(make_grid, form):
+    """Nothing can raise there; without tracing a step of −0.01 is refused."""
+    equation, stepper = sw.equations.Burgers(make_grid((16,), 1), 0.1), sw.steppers.IFRK2()
+    state = sw.initial_state(equation, stepper, jnp.sin(2 * jnp.pi * jnp.arange(16.0)[None] / 16))
+
+    def after(step):
+        if form == "rollout":
+            return sw.rollout(equation, stepper, state, step=step, steps=2, every=1)[1]["velocity"][-1]
+        how = {"steps": 2} if form == "integrate" else {"end": 0.02, "max_steps": 3}
+        return sw.integrate(equation, stepper, state, step=step, **how).field["velocity"]
+
+    assert not np.isnan(np.asarray(jax.jit(after)(0.01))).any()
+    assert np.isnan(np.asarray(jax.jit(after)(-0.01))).all()

@@ -111,3 +111,14 @@ def test_what_is_no_grid_no_field_and_no_function_is_said(steady):
         sw.steppers.start._by_name({"velocity": [1.0]}, steady[0])
     with pytest.raises(TypeError, match=r"an equation on \(16, 16\): a grid is needed, such as solver.Grid"):
         NavierStokes((16, 16), 0.1)
+
+
+def test_printing_a_state_says_what_it_is_and_no_numbers(make_grid):
+    equation, stepper = sw.equations.Vorticity(make_grid((32, 32), 4), 0.1), sw.steppers.SBDF2()
+    state = sw.initial_state(equation, stepper, jnp.ones((1, 32, 32)))
+    text = repr(state)
+    assert text.splitlines()[0] == "State(t = 0, step = 0, dt = 0)"
+    assert f"vorticity: complex128{list(state.field['vorticity'].shape)} on 4 devices" in text
+    assert len(text) < 200
+    assert "State(" in repr(jax.eval_shape(lambda: state))
+    jax.vmap(lambda t: (repr(state.replace(t=t)), t)[1])(jnp.zeros(2))
