@@ -16,7 +16,7 @@ from solver.config.parameters import (
     argument_descriptions as argument_descriptions,
     parameters_of as parameters_of,
 )
-from solver.config.physics import changed_physics as changed_physics
+from solver.config.physics import changed_keys as changed_keys, changed_physics as changed_physics
 from solver.config.resolved import SECTIONS as SECTIONS, WRITTEN as WRITTEN, Config as Config, Named as Named
 from solver.config.runfile import load as load, parse as parse
 from solver.config.sections import (

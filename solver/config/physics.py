@@ -25,6 +25,23 @@ def changed_physics(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]
     ]
 
 
+def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Every difference between two resolved run files, as lines `key: old → new`."""
+    before, after = _flat(old), _flat(new)
+    return [
+        f"{key}: {before.get(key, 'absent')} → {after.get(key, 'absent')}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
+
+
 def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
     flat = {}
     for section in ("ensemble", "grid", "equation", "initial", "forcing", "body", "sponge", "time", "random"):

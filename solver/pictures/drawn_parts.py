@@ -35,21 +35,33 @@ def draw_parts(paths: Sequence[Path], folder: Path, view: View) -> list[Path]:
         ValueError: the slices do not have what the view asks for.
     """
     paths = chosen_snapshots(paths, view, read_slices)
-    made = []
-    for part in chosen_parts(read_slices(paths[0]), view):
-        stem = f"slices-{part}"
-        if len(read_slices(paths[0]).of_part(part).axes) > 1:
-            shown = [read_slices(paths[i]).of_part(part) for i in chosen_times(len(paths), MAX_TIMES)]
-            made += draw_snapshots(shown, folder, view, f"{stem}-")
-            continue
-        rows = [read_slices(paths[i]).of_part(part) for i in chosen_times(len(paths), MAX_ROWS)]
-        if not rows[0].axes:
-            made += _draw_points(rows, folder, view, stem)
-        elif len(rows) > 1:
-            made += draw_against_time(rows, folder, view, stem)
-        else:
-            made += draw_slices(rows[0], folder, view, f"{stem}-{paths[0].stem}")
-    return made
+    files = [read_slices(paths[i]) for i in chosen_times(len(paths), MAX_ROWS)]
+    by_part: dict[str, list[Snapshot]] = {}  # a run that was resumed may have written other parts since
+    for slices in files:
+        for part in slices.parts():
+            by_part.setdefault(part, []).append(slices.of_part(part))
+    parts = dict.fromkeys(part for slices in _of_each_kind(files) for part in chosen_parts(slices, view))
+    return [path for part in parts for path in _draw_part(by_part[part], folder, view, f"slices-{part}")]
+
+
+def _of_each_kind(files: Sequence[Snapshot]) -> list[Snapshot]:
+    """The first file of each set of parts."""
+    kinds: dict[tuple[str, ...], Snapshot] = {}
+    for slices in files:
+        kinds.setdefault(tuple(slices.parts()), slices)
+    return list(kinds.values())
+
+
+def _draw_part(rows: Sequence[Snapshot], folder: Path, view: View, stem: str) -> list[Path]:
+    """Draw one part at its times."""
+    if len(rows[0].axes) > 1:
+        shown = [rows[i] for i in chosen_times(len(rows), MAX_TIMES)]
+        return draw_snapshots(shown, folder, view, f"{stem}-")
+    if not rows[0].axes:
+        return _draw_points(rows, folder, view, stem)
+    if len(rows) > 1:
+        return draw_against_time(rows, folder, view, stem)
+    return draw_slices(rows[0], folder, view, f"{stem}-{rows[0].path.stem}")
 
 
 def chosen_parts(slices: Snapshot, view: View) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from solver.io import Snapshot, read_snapshot
+from solver.io import Snapshot, SnapshotVariable, read_snapshot
 from solver.reading.datasets import STEP, TIME
 from solver.reading.optional import is_installed, needed
 
@@ -22,10 +22,10 @@ WINDOW = {
 def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = read_snapshot) -> Any:
     """Dataset of fields `(t, x, y, z)` and vectors `(t, x, y, z, component)`; slices have fewer axes.
 
-    Without files the dataset is empty.
+    Without files the dataset is empty. A field that a file does not have is NaN at its time.
 
     Raises:
-        ValueError: a file is not a snapshot, or its fields differ from those of the first file.
+        ValueError: a file is not a snapshot, or a field has another shape or other places than in an earlier file.
     """
     xarray = needed("xarray", "open_run", "analysis")
     snapshots = [read(path) for path in paths]
@@ -36,33 +36,45 @@ def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = 
     if not snapshots:
         return xarray.Dataset(coords=coordinates)
     first = snapshots[0]
-    for other in snapshots[1:]:
-        _check_alike(first, other)
+    known: dict[str, SnapshotVariable] = {}
+    axes_known: dict[str, np.ndarray] = {}
+    for snapshot in snapshots:  # a run that was resumed may have written other fields since
+        _check_alike(snapshot, known, axes_known, first)
+        known |= {name: variable for name, variable in snapshot.variables.items() if name not in known}
+        axes_known |= snapshot.axes
     for name in first.window:
         coordinates[name] = ("t", np.array([snapshot.window[name] for snapshot in snapshots]), WINDOW[name])
-    for name, points in first.axes.items():
+    for name, points in axes_known.items():
         coordinates[name] = (name, points, {"units": "length", "long_name": f"{name[0]} of the grid point"})
     variables = {}
-    for name, variable in first.variables.items():
+    for name, variable in known.items():
         axes = ("t", *variable.sides)
         if variable.labels:
             coordinates[variable.along] = (variable.along, list(variable.labels), {"long_name": "component"})
             axes = (*axes, variable.along)
         about = {"units": variable.units, "long_name": name.replace("_", " "), **variable.at}
-        lazy = xarray.Variable(axes, _lazily(snapshots, name), about)
+        lazy = xarray.Variable(axes, _lazily(snapshots, name, variable), about)
         variables[name] = lazy.chunk({"t": 1}) if is_installed("dask") else lazy
     return xarray.Dataset(variables, coordinates, {"title": first.title})
 
 
-def _check_alike(first: Snapshot, other: Snapshot) -> None:
-    """Raises ValueError if the fields of two snapshots cannot form one array."""
-    shapes = [{name: v.shape for name, v in snapshot.variables.items()} for snapshot in (first, other)]
-    if shapes[0] != shapes[1] or first.window.keys() != other.window.keys():
-        words = [", ".join(f"{name} {list(shape)}" for name, shape in each.items()) for each in shapes]
-        raise ValueError(f"{other.path}: holds {words[1]}; {words[0]} are needed, as in {first.path.name}")
+def _check_alike(
+    snapshot: Snapshot, known: Mapping[str, SnapshotVariable], axes: Mapping[str, np.ndarray], first: Snapshot
+) -> None:
+    """Raises ValueError if a snapshot's fields cannot form arrays with those of earlier ones."""
+    if first.window.keys() != snapshot.window.keys():
+        raise ValueError(f"{snapshot.path}: a window of averages is needed in all files or in none")
+    for name, variable in snapshot.variables.items():
+        before = known.get(name, variable)
+        if (before.shape, before.at, before.labels) != (variable.shape, variable.at, variable.labels):
+            shapes = f"{list(variable.shape)}; {list(before.shape)}"
+            raise ValueError(f"{snapshot.path}: {name} has shape {shapes}, at the same places, is needed, as before")
+    for name, points in snapshot.axes.items():
+        if not np.array_equal(axes.get(name, points), points):
+            raise ValueError(f"{snapshot.path}: the axis {name} has other points than in an earlier file")
 
 
-def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:
+def _lazily(snapshots: Sequence[Snapshot], name: str, variable: SnapshotVariable) -> Any:
     """An xarray array that reads only the indexed part of the files, when its values are needed."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
@@ -80,9 +92,14 @@ def _lazily(snapshots: Sequence[Snapshot], name: str) -> Any:
         def _read(self, key: tuple[Any, ...]) -> np.ndarray:
             which, inside = key[0], key[1:]  # xarray has turned steps backwards into forward ones, as HDF5 needs
             if not isinstance(which, slice):
-                return snapshots[which].values(name, inside)
-            parts = [snapshot.values(name, inside) for snapshot in snapshots[which]]
+                return self._values(snapshots[which], inside)
+            parts = [self._values(snapshot, inside) for snapshot in snapshots[which]]
             return np.stack(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
 
-    first = snapshots[0].variables[name]
-    return indexing.LazilyIndexedArray(OverFiles((len(snapshots), *first.shape), first.dtype))
+        def _values(self, snapshot: Snapshot, inside: tuple[Any, ...]) -> np.ndarray:
+            if name in snapshot.variables:
+                return snapshot.values(name, inside)
+            shape = np.broadcast_to(0.0, self.shape[1:])[inside].shape
+            return np.full(shape, np.nan, self.dtype)
+
+    return indexing.LazilyIndexedArray(OverFiles((len(snapshots), *variable.shape), np.dtype(variable.dtype)))

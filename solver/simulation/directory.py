@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 
 import jax
 
-from solver.cluster import Agreement, is_first, log_to
-from solver.config import ConfigError, Source, changed_physics
+from solver.cluster import LOGGER, Agreement, is_first, log_to
+from solver.config import ConfigError, Source, changed_keys, changed_physics, read_toml
 from solver.io import (
     DirectoryLock,
     RunDirectory,
@@ -123,6 +124,8 @@ def locked_run_directory(
                 for path in {directory.path, *_written_by(kinds, directory)}:
                     if path.is_dir():
                         remove_leftovers(path)
+                if continues and directory.held is None:
+                    _log_changes(directory, run_file)
                 for source in sources:
                     write_text(directory.path / source.copy_name, source.content)
                 write_text(directory.run_file, run_file)
@@ -130,6 +133,14 @@ def locked_run_directory(
                     record_provenance(directory.provenance, devices, notes)
         with end_recorded(lock):
             yield lock
+
+
+def _log_changes(directory: RunDirectory, run_file: str) -> None:
+    """Log every key of the run file that differs from the last start of the run."""
+    if not directory.run_file.exists():
+        return
+    for change in changed_keys(read_toml(directory.run_file), tomllib.loads(run_file)):
+        LOGGER.info("changed since the last start: %s", change)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import solver as sw
+from solver.cli.main import main
 from solver.config import ConfigError
 from solver.io import RecordsFile, list_snapshots, read_slices
 
@@ -124,3 +125,30 @@ def test_no_link_out_of_a_file_of_slices_is_followed(sliced, tmp_path):
         file["velocity_z1"] = h5py.ExternalLink(str(list_snapshots(sliced / "slices")[1]), "velocity_z1")
     with pytest.raises(ValueError, match=r"lies behind a link \(external\)"):
         read_slices(folder)
+
+
+def test_parts_and_fields_may_change_when_a_run_is_resumed(tmp_path, capsys):
+    """Each file keeps what was asked for at its time; readers and figures take what there is, and the log says it."""
+    table = (
+        '[grid]\nshape = [8, 8]\nlengths = ["2 pi", "2 pi"]\n[equation]\nname = "navier-stokes"\nviscosity = 0.1\n'
+        '[initial]\nname = "taylor-green"\n[time]\nstepper = "ifrk2"\nstep = 0.1\nend = 0.2\n[devices]\nuse = [0]\n'
+        f'[output]\ndirectory = "{tmp_path}/run"\nslices = {{ every_steps = 1, at = ["x = 0"] }}\n'
+        'snapshots = { every_steps = 1, fields = ["velocity"] }\n'
+    )
+    (tmp_path / "run.toml").write_text(table)
+    assert main(["run", str(tmp_path / "run.toml")]) == 0
+    now = ["output.slices.at=['y = 0']", "output.snapshots.fields=['vorticity']", "time.end=0.4"]
+    assert main(["resume", f"{tmp_path}/run", *now]) == 0
+    run = sw.open_run(tmp_path / "run")
+    for dataset, before, after in [
+        (run.slices, "velocity_x0", "velocity_y0"),
+        (run.snapshots, "velocity", "vorticity"),
+    ]:
+        assert np.isnan(dataset[before].values.reshape(5, -1)).all(axis=1).tolist() == [False] * 3 + [True] * 2
+        assert np.isnan(dataset[after].values.reshape(5, -1)).all(axis=1).tolist() == [True] * 3 + [False] * 2
+    log = (tmp_path / "run/log.txt").read_text()
+    assert "changed since the last start: output.slices.at: ['x = 0'] → ['y = 0']" in log
+    assert "changed since the last start: time.end: 0.2 → 0.4" in log
+    assert main(["plot", f"{tmp_path}/run"]) == 0
+    drawn = {path.name for path in (tmp_path / "run/figures").iterdir()}
+    assert {"slices-x0.png", "slices-y0.png"} <= drawn, drawn
