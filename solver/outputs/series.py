@@ -36,7 +36,8 @@ _report = compiled(lambda equation, fields, dt, t: _reported(equation, fields, d
 class Series(Output):
     """One row of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
 
-    dt is the size of the last step; in the first row it is the size of the next one, 0 where a control will choose
+    dt is the size of the last full step, and the CFL number is that of such a step: a step that was shortened to meet
+    the time of the row does not count. In the first row dt is the size of the next step, 0 where a control will choose
     it. Drift is the change since the start of the run, relative to the first value or, if that is larger, to the
     size of the quantity, so that a mean of zero has a meaningful drift (absolute if both are zero). The budget of
     an energy E has a column `E_from_CAUSE` for each cause, its contribution since the start of the run, and
@@ -89,7 +90,7 @@ class Series(Output):
         _file(run, *_names(run.equation)).flush()
 
     def write(self, run: Run, state: State) -> None:
-        dt = np.float64(state.taken or state.dt)  # before the first step, the one to come
+        dt = np.float64(state.dt)  # not `taken`: a step that was shortened to meet this row says little of the run
         report = _report(run.equation, state.field, dt, np.float64(state.t))
         row, conserved, scales, energies, astray, ends = jax.tree.map(float, report)
         for name, now in conserved.items():

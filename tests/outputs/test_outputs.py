@@ -488,3 +488,19 @@ def test_a_field_called_as_an_axis_of_snapshots_is_refused(make_grid, name):
     equation = NavierStokes(make_grid((8, 8), devices=1), 0.1, scalars=(name,), diffusivities=(0.1,))
     with pytest.raises(ValueError, match=f"a quantity called '{name}', as an axis of the file is"):
         sw.outputs.Snapshots().check(equation)
+
+
+@pytest.mark.slow
+def test_rows_have_the_size_of_full_steps(tmp_path):
+    """At cfl = 0.5 every row but the first has this CFL number, though steps are shortened to meet the rows' times."""
+    grid = sw.Grid((16, 16), mesh=sw.device_mesh([0]))
+    flow, stepper = sw.equations.NavierStokes(grid, viscosity=1e-6), sw.steppers.IFRK4()
+    x = 2 * np.pi * np.arange(16) / 16
+    state = sw.initial_state(
+        flow, stepper, jnp.asarray(np.stack([np.sin(x)[None] + np.zeros((16, 1)), np.zeros((16, 16))]))
+    )
+    outputs = [sw.outputs.Series(every_time=0.31)]
+    sw.run(flow, stepper, state, end=2.0, cfl=0.5, directory=tmp_path / "run", outputs=outputs)
+    rows = sw.io.read_series(tmp_path / "run/series.csv")
+    np.testing.assert_allclose(rows["cfl"][1:], 0.5, rtol=1e-4)
+    np.testing.assert_allclose(rows["dt"][1:], 0.5 * 2 * np.pi / 16, rtol=1e-4)
