@@ -1,9 +1,10 @@
-"""Whether what a user's own class adds to the fields is of their kind, seen once before the first step."""
+"""Checks, once before the first step, that L and N of a user's own class keep fields what they are declared to be."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
@@ -12,6 +13,7 @@ from solver.equations.base import Equation
 from solver.equations.beside import fields_alone
 from solver.equations.manifold import distances, on_manifold
 from solver.equations.system import PeriodicSystem, compiled
+from solver.operators import random_key, random_modes
 from solver.steppers.state import State
 
 # shares of N, and of what the fields change at their own rate: beyond both it is no round-off
@@ -19,16 +21,23 @@ TOLERATED = {"float64": (1e-6, 1e-9), "float32": (1e-3, 1e-5)}
 
 
 def check_first_change(equation: PeriodicSystem, state: State) -> None:
-    """Refuse an own equation or forcing whose N is not what its fields are declared to be.
+    """Refuse an own equation or forcing whose L or N is not what its fields are declared to be.
 
-    The step would drop that part of N (`Stepper.step`), and the run would solve another equation than the one written
-    down. Classes of Slabwave itself are tested, and not looked at. One evaluation of N.
+    The step would drop that part (`Stepper.step`), and the run would solve another equation than the one written down.
+    L is applied to random fields, N to the state's fields and a tenth of random ones, which also excite the planes of
+    modes that are their own mirror. Classes of Slabwave itself are tested, and not looked at. One evaluation of each.
 
     Raises:
-        ValueError: names the field and what is wrong with its N.
+        ValueError: names the field and what is wrong with its L or N.
     """
     if not isinstance(equation, Equation) or not _is_own(equation):
         return
+    for name, share in _of_linear(equation).items():
+        if share > TOLERATED[equation.grid.precision][0]:
+            raise ValueError(
+                f"{type(equation).__name__}: linear() makes {float(share):.1e} of a real {name} not real; symbols with "
+                "L(−k) = conj L(k) are needed, as grid.derivative_wavenumbers() gives it"
+            )
     of_change, of_field = (float(limit) for limit in TOLERATED[equation.grid.precision])
     t = jnp.asarray(state.t, equation.grid.dtype)
     for name, parts in _parts(equation, state.field, t, state.forcing, state.key, state.step).items():
@@ -41,11 +50,51 @@ def check_first_change(equation: PeriodicSystem, state: State) -> None:
                 )
 
 
+def check_once(equation: PeriodicSystem, state: State) -> None:
+    """`check_first_change` for the first values of each kind of equation; while tracing, nothing.
+
+    `integrate` and `rollout` are called again and again with other parameters, which the kind of equation (its class,
+    its grid, whatever is static) does not hold.
+    """
+    leaves, kind = jax.tree.flatten(equation)
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in [*leaves, *jax.tree.leaves(state)]):
+        return
+    if kind not in _checked:
+        check_first_change(equation, state)
+        _checked[kind] = None
+
+
+_checked: dict[Any, None] = {}  # kinds of equations that were found right
+
+
+def _random(equation: Any) -> dict[str, Array]:
+    """Fields of random modes, each of mean square one for each component and mode, as they are declared to be."""
+    grids = {name: equation.grid_of(name) for name in equation.fields}
+    shapes = equation.field_shapes()
+    fields = {
+        name: random_modes(random_key(i), grid, shapes[name].shape[0]) for i, (name, grid) in enumerate(grids.items())
+    }
+    return on_manifold(fields, equation.fields, equation.grid)
+
+
+@compiled
+def _of_linear(equation: Any) -> dict[str, Array]:
+    """Shares of L û that no real field has, by field, of random fields."""
+    changed = equation.linear().apply(_random(equation))
+    parts = distances(changed, equation.fields, equation.grid)
+    return {name: of_field["not real"] for name, of_field in parts.items()}
+
+
 @compiled
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
     """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
     # a state that is not on it is put back by the first step
-    fields = {**fields, **on_manifold(fields_alone(fields), equation.fields, equation.grid)}
+    kept = on_manifold(fields_alone(fields), equation.fields, equation.grid)
+    for name, noise in _random(equation).items():
+        grid = equation.grid_of(name)
+        size = jnp.sqrt(mean_square(kept[name], grid) / mean_square(noise, grid))
+        kept[name] = kept[name] + 0.1 * size * noise
+    fields = {**fields, **kept}
     driven = equation.at_step(forcing, key, step)
     change = driven.nonlinear(fields, t)
     kicked = driven.kicked(fields, driven.prepare_kicks(jnp.ones_like(t)))

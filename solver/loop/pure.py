@@ -21,6 +21,7 @@ from solver.equations.budget import rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
 from solver.loop.controls import StepControl, nan_unless_positive, need_positive
+from solver.loop.first_change import check_once
 from solver.loop.schedule import TOLERANCE
 from solver.loop.short_words import check_end, step_control
 from solver.loop.steps import begin_control, controlled_step
@@ -96,6 +97,7 @@ def integrate(
     stepper.check_step(equation, step)
     step = nan_unless_positive(step) if traced(step) else step
     check_state(equation, state)
+    check_once(equation, state)
     field, history, forcing = _integrated(equation, stepper, _for_equal_steps(state), step, count, checkpoint)
     after = state.replace(
         field=field, history=history, forcing=forcing, t=state.t + count * step, dt=_number(step), taken=_number(step),
@@ -120,6 +122,7 @@ def _to_end(
     control.check_rate(equation)
     control.check_step(stepper, equation)
     check_state(equation, state)
+    check_once(equation, state)
     check_history(equation, stepper, state.history)
     check_end(end, control, state.t)
     state = begin_control(equation, control, state)
@@ -190,6 +193,7 @@ def rollout(
     if not apart or count % apart:
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
     check_state(equation, state)
+    check_once(equation, state)
     values = _rolled(equation, stepper, _for_equal_steps(state), step, count, apart, checkpoint)
     return jnp.asarray(state.t + apart * np.arange(count // apart + 1) * step), values
 

@@ -1,7 +1,9 @@
 """A state stays where its fields belong: real, free of divergence, of zero mean as they declare, whatever moves it."""
 
 from dataclasses import replace
+from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -177,3 +179,47 @@ def test_the_watch_warns_and_ends_a_run(make_grid, tmp_path, monkeypatch):
 def test_a_stepper_gives_advance_and_not_step():
     with pytest.raises(TypeError, match="stepper Mine defines step or step_with_error: advance"):
         type("Mine", (sw.steppers.IFRK2,), {"step": lambda self, *_: None})
+
+
+class Turning(sw.Equation):
+    """u_t = i s u, s the sign of the first wavenumber that is not zero, or 1 if `everywhere`: then no real field."""
+
+    everywhere: bool = eqx.field(static=True, default=True)
+    in_linear: bool = eqx.field(static=True, default=True)
+
+    name = "turning"
+    fields: ClassVar = {"u": sw.Field("scalar")}
+
+    def symbol(self):
+        kx, ky = (jnp.asarray(k) for k in self.grid.wavenumbers())
+        sign = jnp.where(kx != 0, jnp.sign(kx), jnp.sign(ky))
+        return 1j * (jnp.ones_like(kx + ky) if self.everywhere else sign)
+
+    def linear(self):
+        factor = self.symbol() if self.in_linear else 0 * self.symbol()
+        return sw.Diagonal({"u": factor * self.grid.is_kept()})
+
+    def nonlinear(self, fields, t):
+        return {"u": (0 if self.in_linear else self.symbol()) * fields["u"]}
+
+    def rate(self, fields):
+        return jnp.asarray(1.0)
+
+
+@pytest.mark.parametrize("in_linear", [True, False], ids=["L", "N"])
+@pytest.mark.parametrize("door", ["integrate", "rollout", "evolve"])
+def test_a_symbol_that_no_real_field_has_is_refused_at_every_door(make_grid, door, in_linear):
+    """cos y does not excite the planes of kx whose modes are their own mirror; random modes do."""
+    grid, stepper = make_grid((16, 16), 2), sw.steppers.ETDRK2()
+    values = jnp.broadcast_to(jnp.cos(2 * jnp.pi * jnp.arange(16) / 16), (1, 16, 16))
+
+    def run(equation):
+        state = sw.initial_state(equation, stepper, values)
+        if door == "evolve":
+            return list(sw.evolve(equation, stepper, state, end=0.2, step=0.1))
+        how = {"every": 1} if door == "rollout" else {}
+        return getattr(sw, door)(equation, stepper, state, step=0.1, steps=2, **how)
+
+    with pytest.raises(ValueError, match=r"linear\(\) makes .* of a real u not real" if in_linear else "not real"):
+        run(Turning(grid, in_linear=in_linear))
+    run(Turning(grid, everywhere=False, in_linear=in_linear))
