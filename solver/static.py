@@ -8,10 +8,12 @@ is another value of the same.
 
 from __future__ import annotations
 
+import dis
 import functools
+import hashlib
 import sys
 from collections.abc import Callable
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -72,53 +74,159 @@ def opened(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.value if held(leaf) else leaf, tree, is_leaf=held)
 
 
-# ---- code that may change while Python runs --------------------------------------------------------------------
+# ---- code and values that may change while Python runs ------------------------------------------------------------
 
 
-def own_code(tree: Any) -> tuple[CodeType, ...]:
-    """Code of the user's own that the modules and functions in a tree run, as far as names lead to it.
+def own_code(tree: Any) -> tuple[Any, ...]:
+    """Code of the user's own that the modules and functions in a tree run, and the values that it reads by name.
 
-    In a notebook a function is changed by running its cell again, while the class that calls it stays the same object.
-    Programs are kept by this code, too, so that they are not those of the function before. Two functions of equal text
-    have equal code. Followed are methods of classes, global names, closures and defaults; not what is reached through
-    attributes of other objects.
+    In a notebook a function is changed by running its cell again, while the class that calls it stays the same, and
+    a global number may be set anew. Programs are kept by this code and these values, too, so that an old program is not
+    used again. Two functions of equal text have equal code. Followed are methods and attributes of classes, global
+    names, names in the user's own modules, closures, defaults, the functions of a text, and attributes of plain
+    objects. Values are numbers, words, arrays, and lists, tuples, dicts and sets of them.
     """
-    codes: dict[int, CodeType] = {}
-    for module in jax.tree.leaves(tree, is_leaf=_is_code_holder):
-        _follow(type(module) if isinstance(module, eqx.Module) else module, codes)
-        if isinstance(module, eqx.Module):
-            for value in vars(module).values():
-                codes |= {id(code): code for code in own_code(value)}
-    return tuple(codes.values())
+    found = _Found()
+    for leaf in jax.tree.leaves(tree, is_leaf=_is_code_holder):
+        found.follow(type(leaf) if isinstance(leaf, eqx.Module) else leaf)
+        if isinstance(leaf, eqx.Module):
+            for value in vars(leaf).values():
+                found.add(own_code(value))
+    return found.everything()
 
 
 def _is_code_holder(value: Any) -> bool:
     return isinstance(value, eqx.Module | FunctionType | functools.partial)
 
 
-def _follow(value: Any, codes: dict[int, CodeType]) -> None:
-    """Adds the code of a class or function, and of what it names, to `codes`, where it is kept by its id."""
-    if isinstance(value, type):
+class _Found:
+    """Code and values that were found so far."""
+
+    def __init__(self) -> None:
+        self.codes: dict[int, CodeType] = {}
+        self.values: list[Any] = []
+        self._followed: dict[int, Any] = {}  # objects by id, held so that no other one takes it
+
+    def everything(self) -> tuple[Any, ...]:
+        return (*self.codes.values(), *self.values)
+
+    def add(self, others: tuple[Any, ...]) -> None:
+        """Add what was found elsewhere."""
+        self.codes |= {id(code): code for code in others if isinstance(code, CodeType)}
+        self.values += [value for value in others if not isinstance(value, CodeType)]
+
+    def follow(self, value: Any) -> None:
+        """Add the code of a class, a function or a plain object, and the code and the values that it names."""
+        if id(value) in self._followed:
+            return
+        if isinstance(value, type):
+            self._followed[id(value)] = value
+            self._follow_class(value)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, *value.args, *value.keywords.values()):
+                self._read(part)
+        elif isinstance(value, FunctionType):
+            if not _is_of_a_library(value) and id(value.__code__) not in self.codes:
+                self.codes[id(value.__code__)] = value.__code__
+                for other in [*_named(value), *map(_contents, value.__closure__ or ()), *(value.__defaults__ or ())]:
+                    self._read(other)
+        elif not is_array(value) and hasattr(value, "__dict__") and not _is_of_a_library(type(value)):
+            self._followed[id(value)] = value
+            self.follow(type(value))
+            for name, attribute in sorted(vars(value).items()):
+                self._read(attribute, name)
+
+    def _follow_class(self, value: type) -> None:
         for cls in value.__mro__:
-            for member in () if _is_of_a_library(cls) else vars(cls).values():
-                _follow(_unwrapped(member), codes)
-    elif isinstance(value, functools.partial):
-        _follow(value.func, codes)
-    elif isinstance(value, FunctionType) and not _is_of_a_library(value) and id(value.__code__) not in codes:
-        codes[id(value.__code__)] = value.__code__
-        for other in [*_named(value), *map(_contents, value.__closure__ or ()), *(value.__defaults__ or ())]:
-            if isinstance(other, type | FunctionType | functools.partial):
-                _follow(other, codes)
+            for _, function in getattr(vars(cls).get("text"), "functions", None) or ():
+                self._read(function)
+            if _is_of_a_library(cls):
+                continue
+            for name, member in vars(cls).items():
+                if not (name.startswith("__") and name.endswith("__")):
+                    self._read(_unwrapped(member), name)
+
+    def _read(self, value: Any, name: str = "") -> None:
+        """Follow what holds code, and add what is a value."""
+        content = _content(value)
+        if content is not None:
+            self.values.append((name, content))
+        for part in _parts_with_code(value):
+            self.follow(part)
+
+
+class _Same:
+    """An array that cannot change: equal to itself only."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+MOST_NESTED = 8  # containers in containers; what lies deeper is not looked at
+
+
+def _content(value: Any, depth: int = 0) -> Any:
+    """A number, a word, an array or a container of them as something to compare and to hash; None for others."""
+    if isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        return type(value), repr(value)  # so that NaN equals NaN, and -0.0 not 0.0
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcmMSU":
+        return value.shape, value.dtype.str, hashlib.blake2b(np.ascontiguousarray(value).tobytes()).digest()
+    if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
+        return _Same(value)
+    if depth >= MOST_NESTED or not isinstance(value, list | tuple | dict | set | frozenset):
+        return None
+    if isinstance(value, dict):
+        return dict, tuple((_content(k, depth + 1), _content(v, depth + 1)) for k, v in value.items())
+    parts = [_content(part, depth + 1) for part in value]
+    return type(value), frozenset(parts) if isinstance(value, set | frozenset) else tuple(parts)
+
+
+def _parts_with_code(value: Any, depth: int = 0) -> list[Any]:
+    """Classes and functions in a value, and plain objects of the user's own."""
+    if isinstance(value, list | tuple | dict) and depth < MOST_NESTED:
+        parts = value.values() if isinstance(value, dict) else value
+        return [holder for part in parts for holder in _parts_with_code(part, depth + 1)]
+    if isinstance(value, type | FunctionType | functools.partial):
+        return [value]
+    is_plain = hasattr(value, "__dict__") and not isinstance(value, ModuleType | eqx.Module)
+    return [value] if is_plain and not _is_of_a_library(type(value)) else []
 
 
 def _named(function: FunctionType) -> list[Any]:
-    """The objects that global names in a function, and in the functions within it, stand for."""
-    codes, names = [function.__code__], set()
+    """The objects that global names in a function, and in the functions within it, stand for.
+
+    Of a module of the user's own these are the attributes that the function names.
+    """
+    names, attributes = _names_in(function.__code__)
+    found = [function.__globals__[name] for name in names if name in function.__globals__]
+    modules = [
+        value for value in found if isinstance(value, ModuleType) and not _is_library(value.__name__.partition(".")[0])
+    ]
+    inside = [vars(module)[name] for module in modules for name in attributes if name in vars(module)]
+    return [*(value for value in found if not isinstance(value, ModuleType)), *inside]
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_in(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Global names that code, and the code within it, reads, and names of attributes; each in order."""
+    names: set[str] = set()
+    attributes: set[str] = set()
+    codes = [code]
     while codes:
-        code = codes.pop()
-        names |= set(code.co_names)
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return [function.__globals__[name] for name in sorted(names) if name in function.__globals__]
+        one = codes.pop()
+        for step in dis.get_instructions(one):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                names.add(str(step.argval))
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes.add(str(step.argval))
+        codes += [constant for constant in one.co_consts if isinstance(constant, CodeType)]
+    return tuple(sorted(names)), tuple(sorted(attributes))
 
 
 def _contents(cell: CellType) -> Any:
