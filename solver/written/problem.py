@@ -168,6 +168,6 @@ def sparse(x: np.ndarray, null: np.ndarray) -> list[float]:
 
 
 def rounded(value: float) -> float:
-    """The fraction with a denominator of at most 48 that a value is to 1e-7; else the value."""
+    """The fraction with a denominator of at most 48 that a value is to 1e-7, but for zero; else the value."""
     near = float(Fraction(value).limit_denominator(LARGEST_DENOMINATOR))
-    return near if abs(near - value) < 1e-7 else value
+    return near if near and abs(near - value) < 1e-7 else value

@@ -30,6 +30,7 @@ Entries: TypeAlias = dict[tuple[Node, Node], Node]  # of a matrix, by row and co
 Terms: TypeAlias = dict[tuple[float, tuple[Node, Node]], list[Node]]  # of entries, by the order of the wavenumber
 
 LARGE = 2.0**20  # a wavenumber at which the leading order counts alone
+ROUNDED = 1e-14  # of the size of terms that cancel
 
 
 @dataclass(frozen=True)
@@ -188,12 +189,13 @@ class _Linearised:
         """The order of the wavenumber in a product of symbols, and the number before it."""
         at = [along_axis(self.less.dimensions, axis, LARGE * factor) for factor in (1, 2)]
         values = [np.asarray(modes.value(outer) * modes.value(inner)).item() for modes in at]
-        if values[0] == 0 or abs(values[0]) < 1e-300:
+        sizes = [abs((each.values(outer) * each.values(inner))[0]) for each in (modes.sizes() for modes in at)]
+        if abs(values[0]) < 1e-300 or _is_rounding(values, sizes):
             return
-        order = round(12 * math.log2(abs(values[1] / values[0]))) / 12
+        order = order_of(values)
         number = complex(values[0] / LARGE**order)
         if not outer.names | inner.names:
-            yield order, Number(complex(round(number.real, 12), round(number.imag, 12)))
+            yield order, Number(in_digits(number))
             return
         symbol = applied(outer, inner)
         written = leading_order(symbol, axis)
@@ -203,6 +205,22 @@ class _Linearised:
         name = f"(leading order of {unicode(symbol)} along {'xyz'[axis]})"
         self.coefficients[name] = Coefficient(outer, inner, axis, order)
         yield order, Name(name)
+
+
+def order_of(values: Sequence[complex]) -> float:
+    """The power of the wavenumber that a value goes with, from those at a wavenumber and at twice that."""
+    return round(12 * math.log2(abs(values[1] / values[0]))) / 12
+
+
+def _is_rounding(values: Sequence[complex], sizes: Sequence[float]) -> bool:
+    """Whether values are what rounding leaves of the terms of these sizes, which cancel."""
+    return abs(values[0]) < ROUNDED * sizes[0] and order_of(values) == order_of(sizes)
+
+
+def in_digits(number: complex) -> complex:
+    """A number rounded to 12 digits, however small it is: in SI units a coefficient may be 1e-13."""
+    whole = 12 - math.ceil(math.log10(abs(number)))
+    return complex(round(number.real, whole), round(number.imag, whole))
 
 
 def _entries(terms: Terms) -> dict[float, Entries]:

@@ -238,6 +238,10 @@ class RandomModes(Modes):
         """The modes of opposite wavenumbers, with the same parameters."""
         return RandomModes(-self.slopes, self.random, self.numbers)
 
+    def sizes(self) -> Sizes:
+        """The same modes and parameters, for the size of the terms of symbols."""
+        return Sizes(self.slopes, self.random, self.numbers, self.amplitudes)
+
     def scaled(self, factor: float, lengths: Mapping[Any, float]) -> RandomModes:
         """The same with all wavenumbers multiplied, and with parameters that count as so many derivatives."""
         numbers = {key: value * factor ** lengths.get(key, 0.0) for key, value in self.numbers.items()}
@@ -298,6 +302,13 @@ class RandomModes(Modes):
     def divided(self, above: Any, below: Any, size: Any) -> Any:
         vanishes = np.abs(below) <= VANISHES * size
         return np.where(vanishes, 0, above / np.where(vanishes, 1, below))
+
+
+class Sizes(RandomModes):
+    """The size of the terms of a symbol instead of their sum: what rounding is measured by where they cancel."""
+
+    def value(self, symbol: Node) -> Any:
+        return sum(abs(self.value(term)) for term in symbol.terms) if isinstance(symbol, Sum) else super().value(symbol)
 
 
 def random_slopes(random: np.random.Generator, *shape: int) -> np.ndarray:
