@@ -35,6 +35,8 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
     - `integral_scale` L, see the function; `turnover_time` L/u';
     - `taylor_scale` λ = (2(d − 1)/(d + 1) · Σ⟨u_i²⟩ / Σ⟨(∂_i u_i)²⟩)^½, the transverse one of an isotropic solenoidal
       flow, g(r) = 1 − r²/λ² + … with g = f + r f'/(d − 1): the factor is 1 in 3-D and 2/3 in 2-D;
+    - `taylor_scale_of_dissipation` (15)^½ u' / ⟨|∇u|²⟩^½ in 3-D, which is (15 ν/ε)^½ u', and (16/3)^½ u' / ⟨|∇u|²⟩^½ in
+      2-D: equal to λ where the flow is isotropic and solenoidal;
     - `gradient_skewness` and `gradient_flatness` of ∂_i u_i, all i together: ⟨g³⟩/⟨g²⟩^(3/2), ⟨g⁴⟩/⟨g²⟩²;
 
     and with a viscosity ν
@@ -61,6 +63,8 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
     g = longitudinal_gradients(u_hat, transform)
     g2 = jnp.mean(g**2)
     isotropic = 2 * (grid.dimensions - 1) / (grid.dimensions + 1)
+    gradients = weighted_mean_square(u_hat, grid.k_squared(), grid)
+    of_dissipation = isotropic * (grid.dimensions + 2) * u2  # ⟨|∇u|²⟩ = d (d + 2) ⟨(∂_1 u_1)²⟩ in an isotropic flow
     taylor = jnp.sqrt(ratio(isotropic * u2, grid.dimensions * g2))
     scales = {
         "energy": 0.5 * u2,
@@ -68,13 +72,14 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
         "integral_scale": size,
         "turnover_time": ratio(size, rms),
         "taylor_scale": taylor,
+        "taylor_scale_of_dissipation": jnp.sqrt(ratio(of_dissipation, gradients)),
         "gradient_skewness": ratio(jnp.mean(g**3), g2**1.5),
         "gradient_flatness": ratio(jnp.mean(g**4), g2**2),
     }
     if viscosity is None:
         return scales
     nu = jnp.asarray(viscosity)
-    lost = nu * weighted_mean_square(u_hat, grid.k_squared(), grid)
+    lost = nu * gradients
     eta = jnp.where(lost > 0, (nu**3 * ratio(1.0, lost)) ** 0.25, jnp.inf)
     return {
         **scales,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         DirectoryLock as DirectoryLock,
         RunLock as RunLock,
         TakenError as TakenError,
+        is_alive as is_alive,
         live_holder as live_holder,
         read_lock as read_lock,
     )

@@ -186,14 +186,19 @@ def read_lock(path: Path) -> dict[str, Any]:
 
 
 def live_holder(folder: Path) -> dict[str, Any]:
-    """Record of the process that holds a directory's lock; empty if none does. Does not take the lock.
-
-    A holder on this host is dead when its process is gone, another one when it was silent for `DEAD_SECONDS`.
-    """
+    """Record of the live process that holds a directory's lock, empty otherwise. Does not take the lock."""
     holder = read_lock(folder / ".lock")
+    return holder if is_alive(holder) else {}
+
+
+def is_alive(holder: Mapping[str, Any]) -> bool:
+    """True if the process of a lock's record may still run.
+
+    A process on this host is dead when it is gone, one on another host when it was silent for `DEAD_SECONDS`.
+    """
     if not holder or holder.get("released") or time.time() - holder.get("time", 0) > DEAD_SECONDS:
-        return {}
-    return holder if holder.get("host") != platform.node() or _is_there(holder.get("pid")) else {}
+        return False
+    return holder.get("host") != platform.node() or _is_there(holder.get("pid"))
 
 
 def _is_there(process: Any) -> bool:

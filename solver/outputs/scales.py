@@ -22,6 +22,7 @@ COLUMNS = {
     "integral_scale": ("length", "integral of the longitudinal correlation, from the spectrum"),
     "turnover_time": ("time", "integral scale over r.m.s. velocity"),
     "taylor_scale": ("length", "transverse Taylor scale, from the longitudinal gradients"),
+    "taylor_scale_of_dissipation": ("length", "the same from all gradients: (15 nu/epsilon)^(1/2) u' in 3-D"),
     "gradient_skewness": ("1", "skewness of the longitudinal gradients"),
     "gradient_flatness": ("1", "flatness of the longitudinal gradients"),
 }

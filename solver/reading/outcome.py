@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time as clock
 from dataclasses import dataclass
 from typing import Any
 
 from solver.config import ConfigError, member_name, read_toml
 from solver.io import (
-    DEAD_SECONDS,
     RunDirectory,
+    is_alive,
     list_checkpoints,
     log_of_run,
     newest_healthy,
@@ -54,7 +53,7 @@ def run_status(directory: RunDirectory) -> RunStatus:
     finished = next((text for _, text in reversed(last_start) if text.startswith("finished: ")), "")
     stopped = next((text for _, text in reversed(last_start) if text.startswith("stopped")), "")
     warnings = tuple(dict.fromkeys(text for level, text in lines if level in "WEC"))
-    if holder and not holder.get("released") and clock.time() - holder.get("time", 0) <= DEAD_SECONDS:
+    if is_alive(holder):
         status, message = "running", ""
     elif blow_up:
         status, message = "blown up", blow_up

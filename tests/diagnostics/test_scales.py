@@ -72,6 +72,7 @@ def test_scales_of_a_random_field(make_grid, case):
         "integral_scale": size,
         "turnover_time": size / rms,
         "taylor_scale": taylor,
+        "taylor_scale_of_dissipation": rms * np.sqrt({2: 16 / 3, 3: 15}[d] * nu / lost),
         "gradient_skewness": np.mean(g**3) / np.mean(g**2) ** 1.5,
         "gradient_flatness": np.mean(g**4) / np.mean(g**2) ** 2,
         "dissipation": lost,

@@ -2,7 +2,9 @@
 
 import json
 import logging
+import platform
 import re
+import subprocess
 import time
 
 import numpy as np
@@ -102,3 +104,7 @@ def test_info_says_who_is_at_it_and_when_it_will_end(tmp_path):
     silent = say(**status, time=time.time() - 3600)
     assert silent == "no process is running it; process 7 on n1, Slurm job 42 was last heard of 1 h 00 min ago"
     assert say(**status, released=True) == "no process is running it"
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    dead = say(**status, host=platform.node(), pid=gone.pid)
+    assert dead.startswith(f"no process is running it; process {gone.pid} on {platform.node()}, Slurm job 42 was last")

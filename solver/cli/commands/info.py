@@ -13,12 +13,12 @@ from typing import Any
 from solver.cli.directory import open_run, runs_below
 from solver.config import read_toml
 from solver.io import (
-    DEAD_SECONDS,
     CheckpointError,
     OtherFormat,
     RunDirectory,
     ailments_of,
     duration,
+    is_alive,
     list_checkpoints,
     read_holder,
     read_manifest,
@@ -93,8 +93,7 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
 def _holder(directory: RunDirectory) -> dict[str, Any]:
     """Content of the lock of the process that is running it now; empty if there is none."""
     holder = read_holder(directory)
-    live = bool(holder) and not holder.get("released") and clock.time() - holder.get("time", 0) <= DEAD_SECONDS
-    return holder if live else {}
+    return holder if is_alive(holder) else {}
 
 
 def _print_table(runs: list[RunDirectory], values: dict[str, dict[str, str]]) -> None:
@@ -208,7 +207,7 @@ def _now(directory: RunDirectory) -> str:
     silent = clock.time() - holder["time"]
     job = f", Slurm job {holder['job']}" if holder.get("job") else ""
     who = f"process {holder['pid']} on {holder['host']}{job}"
-    if silent > DEAD_SECONDS:
+    if not is_alive(holder):
         return f"no process is running it; {who} was last heard of {duration(silent)} ago"
     if "step" not in holder:
         return f"{who} is starting it"
