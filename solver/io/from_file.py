@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array
@@ -14,12 +14,18 @@ from solver.initial.base import Initial, as_tuples
 from solver.io.fields import describe_field, read_field
 
 
+def _names(given: Any) -> Any:
+    """Names as a tuple; a word is one name."""
+    return (given,) if isinstance(given, str) else as_tuples(given)
+
+
 class FromFile(Initial):
-    """Values read from data sets of an HDF5 file, at the same points; see `solver.io.read_field`.
+    """Values read from an HDF5 file, a .npy or a .npz file, at the same points; see `solver.io.read_field`.
 
     Args:
         path: of the file.
-        datasets: names, one for each component, or one that holds all of them (a snapshot's vector does).
+        datasets: names, one for each component, or one that holds all of them (a snapshot's vector does); a word is one
+            name. None is needed for a .npy file, or where the file holds one array.
 
     Returns:
         When called: `(component, *grid.physical_shape)`; each device's block is read by itself.
@@ -29,7 +35,7 @@ class FromFile(Initial):
     """
 
     path: str = eqx.field(static=True)
-    datasets: tuple[str, ...] = eqx.field(converter=as_tuples, static=True)
+    datasets: str | tuple[str, ...] = eqx.field(converter=_names, static=True, default=())
 
     name: ClassVar[str] = "file"
     ranks: ClassVar[tuple[str, ...]] = RANKS
@@ -46,7 +52,7 @@ class FromFile(Initial):
             kind = "complex" if is_complex else "real"
             raise ValueError(
                 f"datasets: the {kind} field in {self.path} has shape {list(shape)}; "
-                f"{'real' if real else 'real or complex'} values of shape {list(needed)} are needed"
+                f"{'real' if real else 'real or complex'} values of shape {list(needed)}, components first, are needed"
             )
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

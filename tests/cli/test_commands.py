@@ -435,8 +435,10 @@ def test_starting_from_a_snapshot(finished, tmp_path):
     one = f"initial={{name='file',path='{path}',datasets=['x']}}"
     few = slabwave("check", DEMO, *SMALL, one)
     assert few.returncode == 2
-    assert "has shape [24]; real values of shape [3, 24, 16, 20] are needed" in few.stderr
-    assert "has shape [3, 24, 16, 20]; real values of shape [3, 24, 16, 24] are needed" in wrong.stderr
+    assert "has shape [24]; real values of shape [3, 24, 16, 20], components first, are needed" in few.stderr
+    assert (
+        "has shape [3, 24, 16, 20]; real values of shape [3, 24, 16, 24], components first, are needed" in wrong.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -257,3 +257,29 @@ def test_random_numbers_do_not_depend_on_the_devices(make_grid):
         return np.asarray(fill(jax.random.key(5)))
 
     np.testing.assert_array_equal(draw(make_grid((16, 12, 8), devices=4)), draw(make_grid((16, 12, 8), devices=1)))
+
+
+def test_fields_in_files_of_numpy(tmp_path, make_grid):
+    """The only array of a .npy file and of a .npz file, and arrays by name; what is no number is refused."""
+    grid, u = make_grid((8, 6), devices=2), np.random.default_rng(0).standard_normal((2, 8, 6))
+    np.save(tmp_path / "u.npy", u)
+    np.savez(tmp_path / "one.npz", u=u)
+    np.savez_compressed(tmp_path / "two.npz", a=u[0], b=u[1])
+    np.save(tmp_path / "words.npy", np.array(["a"]))
+    (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY no")
+    (tmp_path / "broken.npz").write_bytes(b"PK no")
+    with h5py.File(tmp_path / "u.h5", "w") as file:
+        file["u"] = u
+    for name, datasets in [("u.npy", ()), ("one.npz", ()), ("one.npz", "u"), ("two.npz", ("a", "b")), ("u.h5", ())]:
+        np.testing.assert_array_equal(sw.io.read_field(tmp_path / name, datasets, grid), u, err_msg=name)
+    for name, datasets, message in [
+        ("u.npy", "u", "one array, which has no name"),
+        ("two.npz", "c", "no array 'c'; there are a, b"),
+        ("two.npz", (), "holds a, b: say which"),
+        ("words.npy", (), "numbers are needed"),
+        ("broken.npy", (), "not a file of NumPy's"),
+        ("broken.npz", (), "not a file of NumPy's"),
+        ("none.npy", (), "no such file"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            sw.io.read_field(tmp_path / name, datasets, grid)

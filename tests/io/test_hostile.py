@@ -119,7 +119,7 @@ def run_with(tmp_path, *overrides):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (huge, r"has shape \[3, 10000, 10000, 10000\]; real values of shape \[3, 8, 8, 8\] are needed"),
+        (huge, r"has shape \[3, 10000, 10000, 10000\]; real values of shape \[3, 8, 8, 8\], components first"),
         (words, "'u' holds .*; numbers are needed"),
         (compound, "'u' holds .*; numbers are needed"),
         (group, "'u' is a group; a data set is needed"),
