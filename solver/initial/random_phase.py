@@ -39,8 +39,8 @@ class RandomPhase(Initial):
         When called: `(component, *grid.physical_shape)`, mean zero, as many components as the field has.
 
     Raises:
-        ValueError: parameters that are not positive; when called: no key, or a spectrum of which the grid holds less
-            than 1 %.
+        ValueError: parameters that are not positive; when called: no key, a spectrum of which the grid holds less than
+            1 %, or, in a box of unequal sides, a peak below the width of the shells, the largest 2π/L.
 
     Source: method of Rogallo, NASA TM-81315 (1981), with noise in place of phases.
     """
@@ -59,6 +59,7 @@ class RandomPhase(Initial):
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
             raise ValueError("random-phase without a key: one from jax.random.key is needed")
+        self._check_shells(grid)
         wanted = _prescribed(shell_wavenumbers(grid), self.peak, self.slope)
         if not isinstance(wanted, jax.core.Tracer) and not _share(wanted, grid, self.peak, self.slope) > LEAST_SHARE:
             raise ValueError(
@@ -66,6 +67,17 @@ class RandomPhase(Initial):
                 f"grid's |k|, {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
         return _values(self, Held((grid, field)), wanted, key)
+
+    def _check_shells(self, grid: Grid) -> None:
+        """Refuse a peak among waves that are longer than the shells of an elongated box can tell apart."""
+        width, longest = shell_width(grid), min(grid.fundamental)
+        if isinstance(self.peak, jax.core.Tracer) or longest >= width:
+            return
+        if float(np.min(self.peak)) < width:
+            raise ValueError(
+                f"random-phase with peak {self.peak}: {width:.4g} or more is needed, the width of the shells of this "
+                f"box, since longer waves, down to k = {longest:.4g}, get nothing; gaussian-random draws them all"
+            )
 
 
 @compiled

@@ -205,3 +205,15 @@ def test_impossible_fields_are_refused_in_one_line(make_grid, case):
 def test_a_key_in_the_place_of_the_field_is_told(make_grid):
     with pytest.raises(TypeError, match=r"random-phase\(grid, field, key\): field is of type .*; a Field, or key=…"):
         sw.initial.RandomPhase()(make_grid((8, 8), devices=1), jax.random.key(0))
+
+
+def test_a_peak_among_waves_longer_than_the_shells_is_refused(make_grid):
+    """On [2π, 20π] shells are 1 wide and the longest wave has k = 0.1: a peak at 0.3 would get no long wave."""
+    grid = make_grid((16, 160), devices=2, lengths=(2 * np.pi, 20 * np.pi))
+    field = sw.Field("scalar")
+    with pytest.raises(
+        ValueError, match=r"peak 0.3: 1 or more is needed, the width of the shells .* k = 0.1, .*gaussian"
+    ):
+        sw.initial.RandomPhase(peak=0.3)(grid, field, jax.random.key(0))
+    sw.initial.RandomPhase(peak=2.0)(grid, field, jax.random.key(0))
+    sw.initial.RandomPhase(peak=0.3)(make_grid((16, 16), devices=2, lengths=20 * np.pi), field, jax.random.key(0))
