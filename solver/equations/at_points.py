@@ -79,7 +79,7 @@ class AtPoints:
         self,
         values: Mapping[Node, Array],
         numbers: Mapping[str, Any],
-        places: Mapping[str, Array] | None,
+        places: Mapping[str, Any] | None,
         shape: Sequence[int],
     ) -> list[Array]:
         """The products, each over all points, from the values of inner fields by slot."""
@@ -117,6 +117,23 @@ class AtPoints:
         return dict(zip(held, made, strict=True))
 
 
+@dataclass(frozen=True)
+class OfBothKinds:
+    """Products of real and complex fields, as `Transform.check_function` takes them: all of them as complex."""
+
+    function: AtPoints
+
+    @property
+    def __name__(self) -> str:
+        return self.function.__name__
+
+    def __call__(self, u: Array, numbers: Mapping[str, Any], at_points: Any) -> Array:
+        values, places = at_points
+        slots = (Slot("inner", slot) for slot in self.function.inner)
+        made = self.function.made(dict(zip(slots, values, strict=True)), numbers, places, u.shape)
+        return jnp.stack([value.astype(u.dtype) for value in made])
+
+
 class _Point:
     """Expressions at the points."""
 
@@ -126,7 +143,7 @@ class _Point:
         self,
         inner: Mapping[Node, Array],
         numbers: Mapping[str, Any],
-        places: Mapping[str, Array],
+        places: Mapping[str, Any],
         functions: Mapping[str, Any],
     ) -> None:
         self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions

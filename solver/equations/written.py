@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.at_points import KEPT, OBSTACLES, SPACING, AtPoints
+from solver.equations.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
 from solver.equations.base import Equation
 from solver.equations.damping import require_powers
 from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
@@ -263,7 +263,11 @@ class Written(WithBodies):
             function = AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.own_text.functions)
             values = self._at_points(inner, plan, rows)
             numbers = self._numbers(rows.modes, function, *([] if largest is None else [largest]))
-            made = function.made(values, numbers, self._places(function), self.grid.physical_shape)
+            places = self._places(function)
+            if function.functions:
+                held = [values[Slot("inner", i)] for i in inner]
+                Transform(self.grid.as_complex).check_function(OfBothKinds(function), numbers, (held, places))
+            made = function.made(values, numbers, places, self.grid.physical_shape)
             if largest is not None:
                 [at_points] = largest.made(values, numbers, self._places(largest), self.grid.physical_shape)
                 found = max_over_points(at_points.astype(self.grid.dtype))
@@ -349,7 +353,11 @@ class Written(WithBodies):
         return {scalar: part for parts in each.values() for scalar, part in parts}
 
     def _places(self, *functions: AtPoints) -> dict[str, Any] | None:
-        """The coordinates that functions need, and what bodies at rest do there; None if they need none."""
+        """The coordinates that functions need, and what bodies at rest do there; None if they need none.
+
+        Raises:
+            ValueError: they need some, and the points are shifted.
+        """
         places: dict[str, Any] = dict(zip("xyz", self.grid.coordinates(), strict=False))
         places = {name: places[name] for function in functions for name in function.coordinates}
         if self.kept_of_bodies is not None:
@@ -359,6 +367,8 @@ class Written(WithBodies):
                 for name, a in self.kept_of_bodies.items()
                 if name in held or (name == KEPT and STRENGTH in held)
             }
+        if places:
+            self.transform.refuse_moved_points()
         return places or None
 
     def _inner(self, inner: Sequence[Node], rows: Rows) -> Array:

@@ -17,6 +17,7 @@ from solver.fft import primitive
 from solver.fft.lowering import refuse_inside_shard_map
 from solver.fft.method import Method
 from solver.fft.point_function import PointFunction, over_points, stack
+from solver.fft.pointwise_check import check_pointwise
 from solver.fft.pointwise_primitive import pointwise
 from solver.fft.stages import AnyArray, as_dtype, check_shape
 from solver.grid import Grid
@@ -125,11 +126,8 @@ class Transform:
         """
         grid = self.grid
         _refuse_method_with_parameters(fn)
-        if self.shift is not None and at_points is not None:
-            raise ValueError(
-                f"dealias {grid.dealias!r}: arrays over points cannot follow the points as they move; two-thirds, "
-                "three-halves, one-half, smooth or none can serve this equation"
-            )
+        if at_points is not None:
+            self.refuse_moved_points()
         u_hat, names = self._stacked(fields)
         numbers, parameters_structure = jax.tree.flatten(sealed(parameters))
         arrays, at_points_structure = jax.tree.flatten(at_points)
@@ -149,6 +147,37 @@ class Transform:
         if largest is None:
             return jax.tree.map(self._from_points, results)
         return jax.tree.map(self._from_points, results[0]), results[1]
+
+    def refuse_moved_points(self) -> None:
+        """Refuse arrays over points, such as coordinates, while the points are shifted.
+
+        Raises:
+            ValueError: they are.
+        """
+        if self.shift is not None:
+            raise ValueError(
+                f"dealias {self.grid.dealias!r}: arrays over points cannot follow the points as they move; two-thirds, "
+                "three-halves, one-half, smooth or none can serve this equation"
+            )
+
+    def check_function(self, fn: Callable[..., Any], parameters: Any, at_points: Any) -> None:
+        """Check, as `pointwise` does, a function whose fields are transformed one by one.
+
+        Args:
+            fn: called as `fn(u, parameters, at_points)`, u an array over the points that gives the dtype of the grid.
+            parameters: as those of `pointwise`.
+            at_points: any tree of arrays over the points, the fields among them.
+
+        Raises:
+            ValueError: the function mixes points or depends on where they lie.
+        """
+        numbers, parameters_structure = jax.tree.flatten(sealed(parameters))
+        arrays, at_points_structure = jax.tree.flatten(at_points)
+        dimensions, points = self.grid.dimensions, self.grid.physical_shape
+        function = PointFunction(fn, dimensions, None, parameters_structure, at_points_structure, own_code(fn))
+        given = ([self._in_precision(v) for v in numbers], [over_points(jnp.asarray(v), points) for v in arrays])
+        specs = [tuple((v.shape, v.dtype) for v in each) for each in given]
+        check_pointwise(function, points, (points, self.grid.physical_dtype), *specs)
 
     def _stacked(
         self, fields: AnyArray | Mapping[str, AnyArray]
