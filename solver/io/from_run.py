@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
 from solver.config import GridSection
+from solver.diagnostics import mean_square
 from solver.equations.field import RANKS, Field
+from solver.equations.start_changes import warn_of_changes
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, resample
 from solver.grid import Grid
@@ -92,7 +95,12 @@ class FromRun(Initial):
         source.refuse_other_box(grid)
         source.refuse_complex(self.field, field)
         its_grid = source.grid_like(grid)
-        return Transform(grid).inverse(resample(source.coefficients(self.field, its_grid), its_grid, grid))
+        theirs = source.coefficients(self.field, its_grid)
+        ours = resample(theirs, its_grid, grid)
+        whole = mean_square(theirs, its_grid)
+        lost = jnp.where(whole > 0, 1 - mean_square(ours, grid) / jnp.where(whole > 0, whole, 1), 0)
+        warn_of_changes({self.field: {"beyond": lost}}, grid)
+        return Transform(grid).inverse(ours)
 
     def _source(self, *, whole: bool = False) -> _Source:
         path = Path(self.path)

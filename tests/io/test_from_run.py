@@ -160,7 +160,8 @@ def test_a_start_that_is_not_there_is_one_line(tmp_path, coarse, overrides, mess
 def test_a_snapshot_in_single_precision_starts_a_run_in_its_box(tmp_path):
     """Its lengths are those that its places tell, which are rounded."""
     path, box = flow_run(tmp_path), "grid.lengths=[0.3, 1.1]"
-    assert main(["run", str(path), box, "grid.precision=float32", "devices.use=[0, 1]"]) == 0
+    words = [box, "initial.velocity.peak=30", "grid.precision=float32", "devices.use=[0, 1]"]
+    assert main(["run", str(path), *words]) == 0
     [*_, last] = sorted((tmp_path / "coarse" / "snapshots").glob("*.h5"))
     given = [f"initial={{ name = 'run', path = '{last}' }}", f"output.directory={tmp_path}/new"]
     run, state = started(path, [*given, box], 1)
@@ -184,3 +185,22 @@ def test_modes_that_the_target_does_not_keep_are_zero(make_grid):
     moved, kept = np.asarray(resample(u_hat, source, target)), np.asarray(target.is_kept())
     assert np.all(moved[:, ~np.broadcast_to(kept, moved.shape[1:])] == 0)
     assert np.any(moved[:, np.broadcast_to(kept, moved.shape[1:])] == 1)
+
+
+def test_the_log_says_what_a_coarser_grid_drops(tmp_path):
+    """Two waves of amplitude 3 and 1 on 32 points: on 16 points the second, a tenth, is beyond k_max = 5."""
+    x = 2 * np.pi * np.arange(32) / 32
+    np.save(tmp_path / "u.npy", (3 * np.cos(x) + np.cos(8 * x))[:, None] + 0 * x)
+    table = (
+        '[grid]\nshape = [{n}, {n}]\nlengths = ["2 pi", "2 pi"]\n[equation]\nname = "allen-cahn"\n[initial]\n{start}\n'
+        '[time]\nstepper = "etdrk2"\nstep = 1e-6\nend = 1e-6\n[devices]\nuse = [0, 1]\n[output]\ndirectory = "{out}"\n'
+    )
+    for n, start, out in [
+        (32, f'name = "file"\npath = "{tmp_path}/u.npy"', "fine"),
+        (16, f'name = "run"\npath = "{tmp_path}/fine"', "coarse"),
+    ]:
+        (tmp_path / f"{out}.toml").write_text(table.format(n=n, start=start, out=tmp_path / out))
+        assert main(["run", str(tmp_path / f"{out}.toml")]) == 0
+    log = (tmp_path / "coarse/log.txt").read_text()
+    assert "initial field u: 10 % of its mean square lies beyond k_max = 5" in log
+    assert "beyond" not in (tmp_path / "fine/log.txt").read_text()
