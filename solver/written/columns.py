@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from solver.written.components import written_out
-from solver.written.degrees import degree
+from solver.written.degrees import degree, holds_operator
 from solver.written.elimination import Reduced
-from solver.written.energies import Square, in_scalars, refuse_of_equations, scalar_of, squares_of
+from solver.written.energies import Square, depends_on_place, in_scalars, refuse_of_equations, scalar_of, squares_of
 from solver.written.kinds import SCALAR, kind_of
 from solver.written.parse import read_expression
 from solver.written.plan import Plan, plan_as_written
 from solver.written.real_parts import holds_complex_number
+from solver.written.system import insert
 from solver.written.tree import (
     Call,
     Comparison,
@@ -92,6 +93,7 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
     parts: dict[str, Part] = {}
 
     def is_complex(node: Node) -> bool:
+        node = insert(node, less.system.definitions)
         return kind_of(node, less.system.kinds, less.dimensions, less.system.functions).is_complex
 
     def part_of(node: Node) -> Node | None:
@@ -153,13 +155,15 @@ def values_of(node: Node, less: Reduced, place: Place) -> Values:
     functions = {*POINTWISE, "conj", "real", "imag", "cause", *less.system.functions}
 
     def at_points(part: Node) -> Node | None:
-        if not degree(part, fields):
+        if not degree(part, fields) and not holds_operator(part):
             return part
         is_function = isinstance(part, Call) and part.function in functions
         if is_function or isinstance(part, Comparison | Sum | Product | Quotient | Power | Negative):
             return None
         if degree(part, fields) != 1:
             raise place.error("a derivative of products at the points: only those of fields are known")
+        if depends_on_place(part):
+            raise place.error("an operator on a place, such as x, at the points: only those on fields are known")
         if part not in inner:
             inner.append(part)
         return Slot("inner", inner.index(part))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from solver.written.components import ONE, ZERO, factors, minus, plus, times, times_all, written_out
-from solver.written.degrees import degree, holds_place
+from solver.written.degrees import degree, holds_place, holds_time
 from solver.written.elimination import Reduced, Symbols, replaced, rows_of
 from solver.written.kinds import kind_of
 from solver.written.linear import coefficient, linear_part, taken_apart
 from solver.written.matrices import Linear, linear_operator, matrices
 from solver.written.parse import read_expression
 from solver.written.real_parts import real_part
-from solver.written.symbols import RandomModes, modes_of_all_kinds, vanishes
+from solver.written.symbols import RandomModes, key_of, modes_of_all_kinds, vanishes
 from solver.written.system import insert, refuse_fields_in_exponents
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 from solver.written.vocabulary import OPERATORS
@@ -78,6 +78,7 @@ def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
         refuse_of_equations(part)
     refuse_fields_in_exponents(node, {*system.fields, *system.unknowns})
     entries = written_out(node, system.kinds, less.dimensions).entries
+    _refuse_unknowns_of_time(node, entries.values(), less)
     return [real_part(replaced(entry, less.diagnosed), system.complex_names) for entry in entries.values()]
 
 
@@ -87,6 +88,16 @@ def refuse_of_equations(node: Node) -> None:
         raise node.place.error("t beside the equations: energies and columns are functions of the fields alone")
     if isinstance(node, Call) and node.function == "dt":
         raise node.place.error("dt stands on the left of an equation alone")
+
+
+def _refuse_unknowns_of_time(node: Node, entries: Iterable[Node], less: Reduced) -> None:
+    """Refuse unknowns whose own equations hold the time: what stands beside the equations is not given it."""
+    for part in (part for entry in entries for part in entry.walk()):
+        if part in less.diagnosed and holds_time(less.diagnosed[part]):
+            raise node.place.error(
+                f"{key_of(part)[0]!r} beside the equations: t stands in the equation that gives it, and energies, "
+                "columns, vectors and rates are functions of the fields alone"
+            )
 
 
 def in_scalars(node: Node, less: Reduced) -> Node:
@@ -109,6 +120,10 @@ def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
     parts = tuple(components_of(node, less, 1))
     if any(degree(part, set(less.system.fields)) > 1 for part in parts):
         raise node.place.error("a product of fields: a vector that is linear in them is needed")
+    if any(map(depends_on_place, parts)):
+        raise node.place.error(
+            "a place, such as x, in a vector or in an unknown of it: one of the fields alone is needed"
+        )
     return parts
 
 
@@ -135,7 +150,7 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
 def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None where it is none."""
     fields = set(less.system.fields)
-    if _depends_on_place(node):
+    if depends_on_place(node):
         return None
     match node:
         case Sum(terms):
@@ -156,11 +171,11 @@ def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
     return None
 
 
-def _depends_on_place(node: Node) -> bool:
+def depends_on_place(node: Node) -> bool:
     """Whether a coordinate stands in an expression, but for those that name the axes of an operator."""
     if isinstance(node, Call) and node.function in OPERATORS:
-        return _depends_on_place(node.arguments[0])
-    return holds_place(node) and (not node.children or any(map(_depends_on_place, node.children)))
+        return depends_on_place(node.arguments[0])
+    return holds_place(node) and (not node.children or any(map(depends_on_place, node.children)))
 
 
 def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:

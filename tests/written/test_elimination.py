@@ -1,9 +1,11 @@
 """Unknowns that are eliminated, against dense linear algebra mode by mode."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from evaluation import Box, by_plan, on_constraints, random_values, symbol_values
 
+import solver as sw
 from solver.written import WrittenError, read_system
 from solver.written.arranged import arranged
 from solver.written.components import plus
@@ -147,3 +149,53 @@ def test_a_force_that_the_pressure_takes_up_breaks_nothing(force):
     """Of c²∇c = ∇(c³/3) the projection leaves round-off, whose divergence is as large as itself."""
     lines = [f"dt(u) = -u@grad(u) - grad(p) + {force}", "div(u) = 0", "dt(c) = -u@grad(c) + lap(c)"]
     Text(lines, {"u": "vector", "c": "scalar"}, {"p": "scalar"}).in_dimensions(2)
+
+
+BESIDE = [
+    {"series": {"c": "mean(psi*q)"}},
+    {"series": {"c": "max(psi)"}},
+    {"series": {"c": "1 + max(v.x)"}},
+    {"vectors": {"w": "perp(psi)"}},
+    {"energies": {"e": "psi*q"}},
+    {"series": {"c": "psi*q"}, "spectra": ["c"]},
+    {"invariants": {"i": "psi**2"}},
+    {"conserved": {"i": "psi**2"}},
+    {"rate": "abs(psi)"},
+]
+
+
+def stirred(source, **beside):
+    equations = ["dt(q) = -v@grad(q)", f"lap(psi) - psi = {source}"]
+    return sw.write(equations, {"q": "scalar"}, unknowns={"psi": "scalar"}, define={"v": "perp(psi)"}, **beside)
+
+
+@pytest.mark.parametrize("beside", BESIDE, ids=repr)
+@pytest.mark.parametrize("source", ["q*cos(3*t)", "q + cos(t)"])
+def test_an_unknown_that_holds_the_time_stands_in_equations_alone(make_grid, source, beside):
+    """What is reported is not given t: at t = 1 a mean of it had the value of t = 0."""
+    with pytest.raises(WrittenError, match="'psi' beside the equations: t stands in the equation that gives it"):
+        stirred(source, **beside)(make_grid((8, 8), devices=1)).worked  # noqa: B018
+    stirred(source, energies={"e": "q**2"})(make_grid((8, 8), devices=1)).check()
+
+
+@pytest.mark.parametrize("beside", BESIDE[1:], ids=repr)
+@pytest.mark.parametrize("source", ["q*cos(x)", "q + cos(x)"])
+def test_an_unknown_that_holds_a_place_is_refused_where_it_is_not_known(make_grid, source, beside):
+    with pytest.raises(WrittenError, match=r"a place, such as x|an energy is quadratic"):
+        stirred(source, **beside)(make_grid((8, 8), devices=1)).worked  # noqa: B018
+
+
+def test_the_mean_of_an_unknown_that_holds_a_place(make_grid):
+    """q = 1 gives psi = −cos(x)/2: the mean of psi cos x is −1/4."""
+    grid = make_grid((16, 12), devices=2)
+    equation = stirred("q*cos(x)", series={"c": "mean(psi*cos(x)*q)"})(grid)
+    fields = equation.from_physical({"q": jnp.ones((1, 16, 12))})
+    np.testing.assert_allclose(equation.series(fields, 0.1)["c"], -0.25, atol=1e-14)
+
+
+def test_an_extreme_of_a_definition(make_grid):
+    """psi = −sin(y)/2 of q = sin y: v.x = −∂y psi = cos(y)/2."""
+    grid = make_grid((16, 16), devices=1)
+    equation = stirred("q", series={"c": "1 + max(v.x)"})(grid)
+    fields = equation.from_physical({"q": jnp.broadcast_to(jnp.sin(grid.coordinates()[1]), (1, 16, 16))})
+    np.testing.assert_allclose(equation.series(fields, 0.1)["c"], 1.5, atol=1e-14)
