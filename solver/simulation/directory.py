@@ -185,6 +185,9 @@ def take(directory: RunDirectory) -> RunLock:
     Raises:
         ConfigError: another process is writing a run there, or the directory cannot be made.
     """
+    if directory.path.is_symlink() and not directory.path.exists():
+        lost = os.readlink(directory.path)
+        raise ConfigError(f"output.directory = {str(directory.path)!r}: a link to {lost}, which does not exist")
     try:
         directory.path.mkdir(parents=True, exist_ok=True)
         if directory.held is not None:

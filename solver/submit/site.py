@@ -50,6 +50,7 @@ class Site(Section):
     )
     partition: Word | None = Field(None, description="partition that jobs are sent to")
     account: Word | None = Field(None, description="project that jobs are charged to")
+    needs_account: bool = Field(False, description="true where jobs without an account are refused")
     constraint: Word | None = Field(None, description="features that nodes must have")
     sbatch: Options = Field((), description="more options of the job, such as '--exclusive'")
     srun: Options = Field((), description="more options of srun")

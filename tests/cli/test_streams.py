@@ -47,3 +47,22 @@ def test_a_stream_without_greek_letters_gets_question_marks(tmp_path):
     done = shell("slabwave describe vorticity", tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert "?_t = " in done.stdout
+
+
+def test_new_without_a_name_lists_the_cases(here):
+    assert here("new").stdout == here("list", "cases").stdout != ""
+
+
+def test_a_link_that_leads_nowhere_is_named(tmp_path, here):
+    (tmp_path / "flow.toml").write_text(RUN)
+    (tmp_path / "out").symlink_to(tmp_path / "gone")
+    done = here("run", "flow.toml", "devices.use=[0]", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"output.directory = 'out': a link to {tmp_path}/gone, which does not exist" in done.stderr
+
+
+def test_a_site_that_charges_projects_asks_for_one(tmp_path, here):
+    (tmp_path / "flow.toml").write_text(RUN)
+    words = ["submit", "flow.toml", "--nodes", "1", "--site", "perlmutter", "--dry-run"]
+    assert "takes no job without a project: --account is needed" in here(*words, cwd=tmp_path).stderr
+    assert "project" not in here(*words, "--account", "m1", cwd=tmp_path).stderr

@@ -30,8 +30,14 @@ def run(options: argparse.Namespace) -> int:
         if options.kind in (None, title):
             _print(title, {name: registry.find(kind, name).summary for name in registry.names(kind)}, options.kind)
     if options.kind in (None, "cases"):
-        titles = {name: tomllib.loads(path.read_text(encoding="utf-8"))["title"] for name, path in cases().items()}
-        _print("cases", titles, options.kind)
+        return list_cases(options.kind)
+    return 0
+
+
+def list_cases(only: str | None = "cases") -> int:
+    """Print a line for each run file that comes with the package; returns the exit code 0."""
+    titles = {name: tomllib.loads(path.read_text(encoding="utf-8"))["title"] for name, path in cases().items()}
+    _print("cases", titles, only)
     return 0
 
 

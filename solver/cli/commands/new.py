@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 
 from solver.assemble.registry import Registry
+from solver.cli.commands.list import list_cases
 from solver.cli.new_run_file import new_run_file
 from solver.config import ConfigError, nearest
 from solver.config.cases import cases
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`NAME`."""
-    parser.add_argument("name", help="a case or an equation; slabwave list names them")
+    """`[NAME]`."""
+    parser.add_argument("name", nargs="?", help="a case or an equation; without a name, the cases are listed")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the run file."""
     registry, known = Registry(), cases()
     name = options.name
+    if name is None:
+        return list_cases()
     if name in known:
         print(known[name].read_text(encoding="utf-8"), end="")
         return 0

@@ -72,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"slabwave: {line}", file=sys.stderr)
     site = _site(options, config)
     _check_platform(config, site, options)
+    if site.needs_account and site.account is None:
+        print(f"slabwave: warning: {options.site} takes no job without a project: --account is needed", file=sys.stderr)
     for each in config.members or (config,):
         _check_devices(each, site, options.nodes)
     job = Job(
