@@ -103,6 +103,9 @@ def simulation_course(
             log_rounding(run.equation)
         if resumed_at is not None:
             run.kept.add(resumed_at)
+        if alone:
+            written = ", ".join(output.name for output in simulation.outputs.all)
+            LOGGER.info("compiling what writes %s, and the step", written)
         conditions = StopConditions(request, run.directory, lock, limits.time_limit, companions)
         conditions.begin(state, run.writer)
         began = time.monotonic()
