@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
@@ -45,7 +46,7 @@ def shares_removed(values: Fields, sampled: Fields, fields: Mapping[str, Field],
     return {name: _shares(u, sampled[name], fields[name], grid) for name, u in values.items()}
 
 
-def _shares(u: Array, u_hat: Array, field: Field, grid: Grid) -> dict[str, Array]:
+def _shares(u: ArrayLike, u_hat: Array, field: Field, grid: Grid) -> dict[str, Array]:
     grid = grid.as_real if field.real else grid.as_complex
     points = jnp.sum(jnp.abs(u) ** 2) / np.prod(u.shape[1:])
     whole = jnp.where(points > 0, points, 1)
