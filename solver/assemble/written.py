@@ -48,7 +48,10 @@ def written_entry(
         )
         system = text.system
     except WrittenError as error:
-        raise ConfigError(f"equation: {error}") from None
+        first, *shown = str(error).split("\n")
+        is_missing = first.startswith("unknown name") and "did you mean" not in first
+        hint = "; the number of a parameter stands in [equation.parameters]" if is_missing else ""
+        raise ConfigError("\n".join([f"equation: {first}{hint}", *shown])) from None
     unused = sorted(ranks.keys() - text.names)
     if unused:
         raise ConfigError(f"equation.parameters.{unused[0]} stands nowhere in the text{nearest(unused[0], text.names)}")

@@ -19,6 +19,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error message: `; did you mean …?` or `; known are …`."""
     names = sorted(known)
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    close = close or difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(names) or 'none'}"
 
 

@@ -56,13 +56,15 @@ def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
     rotation = Derived(lambda fields: _bare(transform.inverse(curl(hats(fields), transform.grid))), rate)
     if name != "velocity":
         return {**quantities, f"curl_{name}": rotation}
-    quantities["vorticity"] = rotation
+    apart = lambda quantity: reporting.name_apart(equation, quantity, name)  # noqa: E731
+    if "vorticity" not in equation.fields:
+        quantities["vorticity"] = rotation
     if equation.grid.dimensions == 3:
-        quantities["q_criterion"] = Derived(
+        quantities[apart("q_criterion")] = Derived(
             lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2"
         )
     if reporting.kinematic_viscosity(equation) is not None:
-        quantities["dissipation"] = Derived(
+        quantities[apart("dissipation")] = Derived(
             lambda fields: reporting.dissipation(equation, gradient_tensor(hats(fields), transform)),
             "length^2/time^3",
         )
@@ -72,9 +74,11 @@ def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
 def _of_wavefunction(equation: Any, name: str, field: Field) -> dict[str, Derived]:
     psi = lambda fields: equation.to_physical(fields)[name][0]  # noqa: E731
     square = "density" if field.units == "density^(1/2)" else f"({field.units})^2"
+    several = sum(not other.real for other in equation.fields.values()) > 1
+    apart = lambda quantity: f"{name}_{quantity}" if several else reporting.name_apart(equation, quantity, name)  # noqa: E731
     return {
-        "density": Derived(lambda fields: psi(fields).real ** 2 + psi(fields).imag ** 2, square),
-        "phase": Derived(lambda fields: jnp.angle(psi(fields)), "rad"),
+        apart("density"): Derived(lambda fields: psi(fields).real ** 2 + psi(fields).imag ** 2, square),
+        apart("phase"): Derived(lambda fields: jnp.angle(psi(fields)), "rad"),
     }
 
 

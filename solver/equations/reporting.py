@@ -216,6 +216,19 @@ def density(equation: PeriodicSystem, values: Fields) -> Array | None:
     return None
 
 
+def name_apart(equation: PeriodicSystem, quantity: str, of: str) -> str:
+    """The name of a quantity that is made of a vector or field, with that in front where another field is called so."""
+    taken = {name for name in equation.fields if name != of}
+    taken |= {component for name in equation.fields for component in equation.component_names(name) if component != of}
+    return f"{of}_{quantity}" if quantity in taken else quantity
+
+
+def density_name(equation: PeriodicSystem) -> str:
+    """The name of the equation's density in files."""
+    waves = [name for name, field in equation.fields.items() if not field.real]
+    return name_apart(equation, "density", "own" if isinstance(equation, HasDensity) or not waves else waves[0])
+
+
 def kinematic_viscosity(equation: PeriodicSystem) -> Any:
     """ν of an equation's velocity [length²/time]: its parameter `viscosity`, None if it has none."""
     return getattr(equation, "viscosity", None)

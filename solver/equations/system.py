@@ -60,12 +60,18 @@ class PeriodicSystem(eqx.Module):
     fields: ClassVar[Mapping[str, Field]]
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
 
+    @classmethod
+    def why_not_in(cls, dimensions: int) -> str:
+        """The end of a message: what makes no sense in so many dimensions of space, if that is known."""
+        return ""
+
     def __check_init__(self) -> None:
         # runs after any `__init__`, a subclass's own too; the one attribute that is not left as it was given
         object.__setattr__(self, "grid", self.grid.as_real if self.is_real() else self.grid.as_complex)
         if self.grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
-            raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known")
+            why = self.why_not_in(self.grid.dimensions)
+            raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known{why}")
         self.method.check(self.grid.layout, self.grid.mesh)
 
     def __hash__(self) -> int:

@@ -82,6 +82,11 @@ class Written(WithBodies):
             require(name, value, words, real=self._must_be_real(name, value), **options)
         require_powers(self.grid, self.own_text.system, self.numbers())
 
+    @classmethod
+    def why_not_in(cls, dimensions: int) -> str:
+        why = cls.text.system.why_not_in(dimensions) if isinstance(cls.text, Text) else ""
+        return why and f"; {why}"
+
     def _must_be_real(self, name: str, value: Any) -> bool:
         """Whether real fields or what is reported hold a complex parameter as it is, and not behind `real`."""
         is_beside_real = any(field.real for field in self.fields.values())

@@ -25,8 +25,9 @@ class Extremes(Records):
     """Largest and smallest value of every component, and their points: `Q_max`, `Q_max_x`, `Q_max_y`, …, `Q_min`, ….
 
     Quantities are real components; `density`; `speed`, |u| of the first vector field; its `vorticity`, |ω| in 3-D and ω
-    in 2-D. Of several equal values the first in the order of x, then y, then z counts. Costs one inverse transform of
-    each quantity, and all-reduces of numbers.
+    in 2-D. A field keeps its name: beside one that is called so `density` and `speed` have the name in front of what
+    they are made of, and a vorticity is left out. Of several equal values the first in the order of x, then y, then z
+    counts. Costs one inverse transform of each quantity, and all-reduces of numbers.
 
     Args:
         quantities: names of the quantities; all that the equation has if empty.
@@ -71,7 +72,7 @@ def _quantities(equation: Reporting, fields: Fields) -> dict[str, Array]:
         name, u_hat = next(iter(vectors.items()))
         u = values[name] if name in values else equation.transform.inverse(u_hat)
         omega = equation.transform.inverse(curl(u_hat, equation.grid))
-        quantities["speed"] = jnp.sqrt(jnp.sum(u**2, axis=0))
+        quantities[reporting.name_apart(equation, "speed", name)] = jnp.sqrt(jnp.sum(u**2, axis=0))
         quantities.setdefault("vorticity", omega[0] if len(omega) == 1 else jnp.sqrt(jnp.sum(omega**2, axis=0)))
     density = reporting.density(equation, values)
-    return quantities if density is None else {**quantities, "density": density}
+    return quantities if density is None else {**quantities, reporting.density_name(equation): density}

@@ -21,7 +21,6 @@ from solver.outputs.records import Records
 from solver.outputs.structure_functions import check_separations
 from solver.outputs.vectors import density_of, has_density, vector_prefixes
 
-POSITIVE = ("dissipation", "density")  # quantities on the logarithmic axis
 MOMENTS = ("mean", "std", "skewness", "flatness", "outside")
 MAX_BINS = 100_000
 
@@ -33,9 +32,10 @@ class PDFs(Records):
     `velocity`, `longitudinal_gradient` (∂_i u_i), `transverse_gradient` (∂_j u_i, i ≠ j), `vorticity` and
     `increment_r4` (longitudinal, over 4 of the coarsest spacing) of the first vector field, those of another one with
     its name in front; every real scalar field. These are densities of (v − ⟨v⟩)/σ. `dissipation` (what viscosity takes
-    away: 2ν s_ij s_ij of a solenoidal velocity) and `density` are densities of log₁₀(v/⟨v⟩). Beside each: `Q_mean`,
-    `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and `Q_outside`, the fraction of the values beyond the axis; the
-    integral over the axis is 1 less that.
+    away: 2ν s_ij s_ij of a solenoidal velocity) and `density` are densities of log₁₀(v/⟨v⟩). A field keeps its name:
+    what is made of another one has the name of that in front, and a vorticity beside one is left out. Beside each:
+    `Q_mean`, `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and `Q_outside`, the fraction of the values beyond the
+    axis; the integral over the axis is 1 less that.
 
     Costs one inverse transform of the d components of a vector field, one of its d² gradients, for each increment one
     of a component along each axis that is split over devices; all-reduces of the counts.
@@ -111,13 +111,15 @@ class PDFs(Records):
     def _known(self, equation: Reporting) -> list[str]:
         names, several = [], equation.grid.dimensions > 1
         vectors = vector_prefixes(equation, self.name, needed=False)
-        for prefix in vectors.values():
-            names += [f"{prefix}velocity" if not prefix else prefix[:-1], f"{prefix}longitudinal_gradient"]
-            names += [f"{prefix}transverse_gradient", f"{prefix}vorticity"] if several else []
-            names += [f"{prefix}increment_r{n}" for n in self._separations(equation)]
-            names += ["dissipation"] if not prefix and reporting.kinematic_viscosity(equation) is not None else []
-        names += [name for name, field in equation.fields.items() if field.rank == "scalar" and name not in names]
-        return names + (["density"] if has_density(equation) else [])
+        for vector, prefix in vectors.items():
+            own = [f"{prefix}velocity" if not prefix else prefix[:-1], f"{prefix}longitudinal_gradient"]
+            own += [f"{prefix}transverse_gradient", f"{prefix}vorticity"] if several else []
+            own = [name for name in own if name != "vorticity" or name not in equation.fields]
+            own += [f"{prefix}increment_r{n}" for n in self._separations(equation)]
+            own += ["dissipation"] if not prefix and reporting.kinematic_viscosity(equation) is not None else []
+            names += [reporting.name_apart(equation, name, vector) for name in own]
+        names += [name for name, field in equation.fields.items() if field.rank == "scalar"]
+        return names + ([reporting.density_name(equation)] if has_density(equation) else [])
 
     def _separations(self, equation: Reporting) -> list[int]:
         if self.separations:
@@ -132,8 +134,10 @@ class PDFs(Records):
             if field.rank == "scalar":
                 made[name] = lambda name=name: equation.transform_of(name).inverse(fields[name])  # type: ignore[misc]
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
-            made |= self._of_vector(equation, prefix, vectors()[name])
-        made.setdefault("density", lambda: density_of(equation, fields)[None])
+            own = self._of_vector(equation, prefix, vectors()[name])
+            made |= {reporting.name_apart(equation, quantity, name): make for quantity, make in own.items()}
+        if has_density(equation):
+            made[reporting.density_name(equation)] = lambda: density_of(equation, fields)[None]
         return made
 
     def _of_vector(self, equation: Reporting, prefix: str, u_hat: Array) -> dict[str, Callable]:
@@ -155,4 +159,6 @@ class PDFs(Records):
 
 def _axis(quantity: str, equation: Reporting) -> str:
     """Its axis; a field may have any sign, whatever its name."""
-    return "log10_of_mean" if quantity in POSITIVE and quantity not in equation.fields else "deviation"
+    first = next(iter(vector_prefixes(equation, PDFs.name, needed=False)), "")
+    positive = reporting.name_apart(equation, "dissipation", first), reporting.density_name(equation)
+    return "log10_of_mean" if quantity in positive and quantity not in equation.fields else "deviation"

@@ -21,7 +21,8 @@ from solver.outputs.vectors import AXES, has_density
 
 @dataclass(frozen=True)
 class ZonalMeans(Records):
-    """Mean over x of every component, as a function of y [and z]; for a wavefunction the mean of |ψ|², `density`.
+    """Mean over x of every component, as a function of y [and z]; for a wavefunction the mean of |ψ|², `density`
+    (`PSI_density` where a field is called so).
 
     If the equation has a velocity that is not one of its fields, its components are included. Costs one inverse
     transform of the fields, and an all-reduce of the means.
@@ -52,7 +53,11 @@ class ZonalMeans(Records):
             means = zonal_mean(u, equation.grid)
             columns |= dict(zip(_component_names(equation, name), means, strict=True))
         density = reporting.density(equation, values)
-        return columns if density is None else {**columns, "density": zonal_mean(density, equation.grid)}
+        return (
+            columns
+            if density is None
+            else {**columns, reporting.density_name(equation): zonal_mean(density, equation.grid)}
+        )
 
 
 def _derived(equation: Reporting, fields: Fields) -> Fields:
@@ -76,4 +81,4 @@ def _units(equation: Reporting) -> list[tuple[str, str]]:
     shapes = equation.field_shapes()
     for name in jax.eval_shape(lambda fields: _derived(equation, fields), shapes):
         units += [(component, "length/time") for component in _component_names(equation, name)]
-    return units + ([("density", "density")] if has_density(equation) else [])
+    return units + ([(reporting.density_name(equation), "density")] if has_density(equation) else [])

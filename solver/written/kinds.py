@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from solver.written.tree import (
@@ -50,11 +50,13 @@ class Kind:
         order: number of indices: 0 of a scalar, 1 of a vector, 2 of a tensor.
         is_complex: whether its values may be complex.
         is_symmetric: of a name, whether it stands for a tensor that is symmetric.
+        is_guessed: of a name, whether it is a parameter of which nothing is said.
     """
 
     order: int = 0
     is_complex: bool = False
     is_symmetric: bool = False
+    is_guessed: bool = False
 
     def __str__(self) -> str:
         what = ORDERS[self.order] if self.order < len(ORDERS) else f"a tensor of order {self.order}"
@@ -66,7 +68,7 @@ class Kind:
         return cls(*RANKS[rank])  # type: ignore[arg-type]
 
 
-SCALAR, VECTOR = Kind(0), Kind(1)
+SCALAR, VECTOR, GUESSED = Kind(0), Kind(1), Kind(0, is_guessed=True)
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,12 @@ class Rule:
 RULES = {
     "grad": Rule(lambda d, of: of + 1 if of <= 2 else None, "a scalar, a vector or a tensor is"),
     "div": Rule(lambda d, of: of - 1 if of else None, "a vector or a tensor is"),
-    "curl": Rule(lambda d, of: d - 2 if of == 1 < d else None, "a vector in two or three is", True),
-    "perp": Rule(lambda d, of: 1 if of == 0 and d == 2 else None, "a scalar in two is", True),
+    "curl": Rule(lambda d, of: d - 2 if of == 1 < d else None, "a vector in two or three dimensions is", True),
+    "perp": Rule(lambda d, of: 1 if of == 0 and d == 2 else None, "a scalar in two dimensions is", True),
     "dot": Rule(lambda d, a, b: a + b - 2 if a and b else None, "vectors or tensors are"),
-    "cross": Rule(lambda d, a, b: d - 2 if a == b == 1 < d else None, "two vectors in two or three are", True),
+    "cross": Rule(
+        lambda d, a, b: d - 2 if a == b == 1 < d else None, "two vectors in two or three dimensions are", True
+    ),
     "outer": Rule(lambda d, a, b: 2 if a == b == 1 else None, "two vectors are"),
     **dict.fromkeys(("trans", "sym"), Rule(lambda d, of: of if of == 2 else None, "a tensor is")),
     **dict.fromkeys(("real", "imag"), Rule(lambda d, of: of, "")),
@@ -158,7 +162,8 @@ class _Checker:
         if node.name not in CONSTANTS:
             raise node.place.error(f"unknown name {node.name!r}{nearest(node.name, {*self.names, *CONSTANTS})}")
         if axis >= self.dimensions:
-            raise node.place.error(f"{node.name} in {self.dimensions} dimensions: there is no such axis")
+            turned = "; cross(ez, u) is u.x*ey - u.y*ex there" if node.name == "ez" and self.dimensions == 2 else ""
+            raise node.place.error(f"{node.name} in {self.dimensions} dimensions: there is no such axis{turned}")
         return VECTOR if node.name in UNIT_VECTORS else SCALAR
 
     def alike(self, nodes: tuple[Node, ...], what: str) -> Kind:
@@ -197,8 +202,14 @@ class _Checker:
     def contraction(self, node: Contraction, left: Kind, right: Kind) -> Kind:
         order = left.order + right.order - 2
         if not left.order or not right.order:
-            raise node.place.error(f"{left} @ {right}: vectors or tensors are needed; * multiplies scalars")
+            hint = self.hint(node.children)
+            raise node.place.error(f"{left} @ {right}: vectors or tensors are needed; * multiplies scalars{hint}")
         return Kind(order, left.is_complex or right.is_complex)
+
+    def hint(self, nodes: Sequence[Node]) -> str:
+        """The end of a message: how a parameter among these, which counts as a scalar, is said to be a vector."""
+        names = [node.name for node in nodes if isinstance(node, Name) and self.kind(node).is_guessed]
+        return f'; parameters = {{"{names[0]}": "vector"}} says that {names[0]} is one' if names else ""
 
     def component(self, node: Component) -> Kind:
         kind = self.kind(node.of)
@@ -264,8 +275,16 @@ class _Checker:
         rule, kinds = RULES[node.function], list(map(self.kind, node.arguments))
         order = rule.order(self.dimensions, *(kind.order for kind in kinds))
         if order is None:
-            space = f" in {self.dimensions} dimensions" if rule.in_space else ""
-            raise node.place.error(f"{node.function} of {' and '.join(map(str, kinds))}{space}: {rule.needed} needed")
+            orders = [kind.order for kind in kinds]
+            fits = any(rule.order(d, *orders) is not None for d in (1, 2, 3))
+            what = f"{' and '.join(map(str, kinds))}{f' in {self.dimensions} dimensions' if fits else ''}"
+            turned = (
+                "; a vector u turned by a right angle is u.x*ey - u.y*ex"
+                if node.function == "perp" and orders == [1]
+                else ""
+            )
+            hint = self.hint(node.arguments) or turned
+            raise node.place.error(f"{node.function} of {what}: {rule.needed} needed{hint}")
         return Kind(order, any(kind.is_complex for kind in kinds) and node.function not in ("real", "imag"))
 
 

@@ -96,12 +96,19 @@ class _Reader:
         self.start = start + len(part) - len(part.lstrip())
         if not self.part:
             raise Place(self.text, start, stop).error("nothing stands here: an expression is needed")
+        if "^" in self.part:
+            at = self.text.index("^", self.start)
+            raise Place(self.text, at, at + 1).error("^ is no power here: ** is needed, as in u**2")
         try:
             tree = ast.parse(self.part, mode="eval")
             return self.node(tree.body)
         except SyntaxError as error:
             at = self.start + max(0, min(len(self.part), error.offset or 1) - 1)
-            raise Place(self.text, at, at + 1).error(f"no expression: {error.msg}") from None
+            products = re.finditer(r"(?<![\w.])([\d.]+)\s*([A-Za-z_]\w*)", self.text)
+            product = next((found for found in products if found.start() <= at <= found.start(2)), None)
+            at = at if product is None else product.start()
+            needed = f"; a product is written with *, as {product[1]}*{product[2]}" if product else ""
+            raise Place(self.text, at, at + 1).error(f"no expression: {error.msg}{needed}") from None
         except (RecursionError, MemoryError, ValueError) as error:
             if isinstance(error, ValueError) and type(error) is not ValueError:
                 raise
@@ -178,10 +185,12 @@ class _Reader:
     def call(self, given: ast.Call, place: Place) -> Node:
         """A call of a word by its name; raises WrittenError where there is none, or with other arguments."""
         if not isinstance(given.func, ast.Name):
-            raise place.error("only operators and functions are called, by their names")
+            needed = "; a product is written with *" if isinstance(given.func, ast.Constant) else ""
+            raise place.error(f"only operators and functions are called, by their names{needed}")
         name = given.func.id
         if name not in self.words:
-            raise self.place(given.func).error(f"no operator or function {name!r}{nearest(name, self.words)}")
+            close = ["dt"] if name in ("d", "ddt", "d_dt", "Dt") else self.words
+            raise self.place(given.func).error(f"no operator or function {name!r}{nearest(name, close)}")
         word = self.words[name]
         if given.keywords or any(isinstance(argument, ast.Starred) for argument in given.args):
             raise place.error(f"{word.signature}: arguments by position are needed")

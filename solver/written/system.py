@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from solver.written.degrees import degree, is_constant
-from solver.written.kinds import RANKS, Kind, kind_of, same_kind
+from solver.written.kinds import GUESSED, RANKS, Kind, kind_of, same_kind
 from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
 from solver.written.tree import Call, Line, Name, Negative, Node, Number, Place, Power, Sum, WrittenError
 from solver.written.vocabulary import CONSTANTS, WORDS, Word, nearest
@@ -30,6 +30,7 @@ class System:
         functions: of the user's, by name.
         lines: the equations, with definitions written out.
         dimensions: numbers of dimensions in space in which all parts fit together.
+        guesses: whether nothing is said of the parameters, so that each is taken for a scalar.
     """
 
     fields: Mapping[str, str]
@@ -39,12 +40,22 @@ class System:
     functions: Mapping[str, Word]
     lines: tuple[Line, ...]
     dimensions: tuple[int, ...]
+    guesses: bool = False
+
+    def why_not_in(self, dimensions: int) -> str:
+        """What does not fit together in so many dimensions of space; empty where all does."""
+        try:
+            _check_kinds(self, dimensions)
+        except WrittenError as error:
+            return str(error)
+        return ""
 
     @property
     def kinds(self) -> dict[str, Kind]:
         """The kind of each field, unknown and parameter, by name."""
         ranks = {**self.fields, **self.unknowns, **self.parameters}
-        return {name: Kind.of_rank(rank) for name, rank in ranks.items()}
+        kinds = {name: Kind.of_rank(rank) for name, rank in ranks.items()}
+        return {**kinds, **dict.fromkeys(self.parameters, GUESSED)} if self.guesses else kinds
 
     @property
     def complex_names(self) -> set[str]:
@@ -90,13 +101,16 @@ def read_system(
     named = {name: read_expression(text, functions) for name, text in define.items()}
     lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns, named.values())
     declared = {*fields, *unknowns, *named, *CONSTANTS}
+    guesses = parameters is None
     if parameters is None:
         parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines)], declared), "scalar")
     for node in [*named.values(), *(side for line in lines for side in (line.right,))]:
         _refuse_rates(node, "on the left of an equation, and not in a definition")
     definitions = _written_out(named)
     lines = [Line(insert(line.left, definitions), insert(line.right, definitions), line.text) for line in lines]
-    system = System(dict(fields), dict(unknowns), dict(parameters), definitions, dict(functions), tuple(lines), ())
+    system = System(
+        dict(fields), dict(unknowns), dict(parameters), definitions, dict(functions), tuple(lines), (), guesses
+    )
     fitting = _dimensions(system)
     _check_rates(system)
     _refuse_varying_powers(system)

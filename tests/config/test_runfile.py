@@ -104,6 +104,7 @@ REFUSED = {
         ["equation.viscocity=1"],
         "equation.viscocity: unknown key; did you mean 'viscosity'?",
     ),
+    "capital letters": (["time.stepper=RK4"], "time.stepper = 'RK4': unknown; did you mean 'ifrk4'?"),
     "unknown stepper": (["time.stepper=rk4"], "time.stepper = 'rk4': unknown; did you mean 'ifrk4'?"),
     "bad length": (['grid.lengths=["2 pie", 1, 1]'], "'2 pie' is not a length"),
     "negative length": (["grid.lengths=[1, 1, -1]"], "grid.lengths[2] = -1: a positive length is needed"),

@@ -16,6 +16,7 @@ from solver.cli.main import main
 from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import SplitEquation
+from solver.equations.derived import derived_quantities
 from solver.equations.reporting import HasParts, HasVirial
 from solver.loop.energy import energy_of_all
 from solver.outputs.records import Records, _at_time, _values
@@ -202,6 +203,67 @@ def test_a_scalar_named_density_is_no_density_of_a_wavefunction(make_grid):
     assert pdfs.layout(equation).columns["density"].axes == ("deviation",)
     values = np.asarray(equation.to_physical(fields)["density"])
     np.testing.assert_allclose(pdfs.values(equation, fields)["density_std"], values.std(), rtol=1e-12)
+
+
+def values_and_fields(equation, seed=0):
+    """Random values at the points that the equation can hold, and their coefficients."""
+    noise, values = np.random.default_rng(seed), {}
+    for name, u in equation.values_at_points().items():
+        imaginary = 1j * noise.normal(size=u.shape) if np.issubdtype(u.dtype, complex) else 0
+        values[name] = jnp.asarray(noise.normal(size=u.shape) + imaginary, u.dtype)
+    fields = equation.from_physical(values)
+    return {n: np.asarray(v) for n, v in equation.to_physical(fields).items()}, fields
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_a_density_beside_a_wavefunction_keeps_its_name(make_grid, dimensions):
+    equation = sw.equations.Zakharov(make_grid((16, 12)[:dimensions], devices=1))
+    values, fields = values_and_fields(equation)
+    intensity = np.abs(values["envelope"][0]) ** 2
+    found = sw.outputs.Extremes().values(equation, fields)
+    for name, expected in {"density": values["density"][0], "envelope_density": intensity}.items():
+        np.testing.assert_allclose(found[f"{name}_max"], expected.max(), rtol=1e-12)
+        np.testing.assert_allclose(found[f"{name}_min"], expected.min(), rtol=1e-12)
+    pdfs = sw.outputs.PDFs(bins=20)
+    assert pdfs.layout(equation).columns["density"].axes == ("deviation",)
+    assert pdfs.layout(equation).columns["envelope_density"].axes == ("log10_of_mean",)
+    shares = pdfs.values(equation, fields)
+    np.testing.assert_allclose(shares["density_std"], values["density"].std(), rtol=1e-12)
+    np.testing.assert_allclose(shares["envelope_density_mean"], intensity.mean(), rtol=1e-12)
+    if dimensions == 2:
+        means = sw.outputs.ZonalMeans()
+        assert means.layout(equation).columns.keys() == means.values(equation, fields).keys()
+        np.testing.assert_allclose(means.values(equation, fields)["density"], values["density"][0].mean(0), atol=1e-14)
+        np.testing.assert_allclose(means.values(equation, fields)["envelope_density"], intensity.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(derived_quantities(equation)["envelope_density"].make(fields), intensity, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_scalars_keep_their_names_beside_what_is_made_of_a_velocity(make_grid):
+    names = ("speed", "vorticity", "increment_r1", "longitudinal_gradient", "dissipation")
+    texts = [f"dt({name}) = lap({name})" for name in names]
+    cls = sw.write(["dt(u) = viscosity*lap(u)", *texts], {"u": "vector", **dict.fromkeys(names, "scalar")})
+    equation = cls(make_grid((16, 12), devices=1), viscosity=0.1)
+    values, fields = values_and_fields(equation)
+    found, pdfs = sw.outputs.Extremes().values(equation, fields), sw.outputs.PDFs(bins=20)
+    np.testing.assert_allclose(found["u_speed_max"], np.sqrt((values["u"] ** 2).sum(0)).max(), rtol=1e-12)
+    shares = pdfs.values(equation, fields)
+    assert shares.keys() == pdfs.layout(equation).columns.keys()
+    for name in names:
+        np.testing.assert_allclose(found[f"{name}_max"], values[name].max(), rtol=1e-12)
+        np.testing.assert_allclose(shares[f"{name}_std"], values[name].std(), rtol=1e-12)
+    step = np.stack([np.roll(values["u"][i], -1, axis=i) - values["u"][i] for i in range(2)])
+    np.testing.assert_allclose(shares["u_increment_r1_std"], step.std(), rtol=0.2)
+    assert shares["u_dissipation_mean"] > 0
+
+
+@pytest.mark.slow
+def test_the_vorticity_of_a_magnetised_column_is_its_own(make_grid):
+    equation = sw.equations.ReducedMHD(make_grid((10, 8, 6), devices=1), 0.1, 0.1)
+    values, fields = values_and_fields(equation)
+    shares = sw.outputs.PDFs(quantities=("vorticity",), bins=20).values(equation, fields)
+    np.testing.assert_allclose(shares["vorticity_std"], values["vorticity"].std(), rtol=1e-12)
 
 
 # all-to-alls of one row: one for each inverse transform, two for N; along x, which is split, one for each separation

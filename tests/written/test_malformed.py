@@ -1,7 +1,10 @@
 """Texts that are no equations: each is refused in one line that says why, above the text with a caret."""
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import solver as sw
 from solver.written import WrittenError, read_system
 
 FLOW = {"u": "vector", "b": "scalar"}
@@ -37,6 +40,12 @@ def refused(text, start, message, *, rest=(REST,), fields=FLOW, **more):
         ("dt(u) = lap(u))", ")", "no expression"),
         ("dt(u) = nu lap(u)", "lap(u)", "no expression"),
         ("dt(u) = 2u", "2u", "no expression"),
+        ("dt(u) = 2u", "2u", "a product is written with *, as 2*u"),
+        ("dt(u) = 2.5 u", "2.5 u", "a product is written with *, as 2.5*u"),
+        ("dt(u) = 2(u)", "2(u)", "a product is written with *"),
+        ("dt(u) = lap(u) + b^2*u", "^2", "^ is no power here: ** is needed"),
+        ("d(u) = lap(u)", "d(u)", "no operator or function 'd'; did you mean 'dt'?"),
+        ("dt(u) = perp(u)", "perp(u)", "perp of a vector: a scalar in two dimensions is needed; a vector u turned"),
         ("dt(u) = nu*", "", "no expression"),
         ("dt(u) = u == 0", "u == 0", "where alone"),
         ("dt(u) = [u]", "[u]", "no part of the language"),
@@ -165,3 +174,36 @@ def test_the_caret_counts_characters_where_python_counts_bytes():
     _, shown, caret = str(raised.value).split("\n")
     assert shown[caret.index("^") :] == "κκ"
     assert caret.count("^") == 2
+
+
+@pytest.mark.parametrize("term", ["cross(w, u)", "w@grad(u)", "curl(w)*u"])
+def test_a_parameter_of_which_nothing_is_said_is_no_vector(term):
+    with pytest.raises(WrittenError, match=r'parameters = \{"w": "vector"\} says that w is one'):
+        sw.write(f"dt(u) = {term}", {"u": "vector"})
+    with pytest.raises(WrittenError) as raised:
+        sw.write(f"dt(u) = {term}", {"u": "vector"}, parameters={"w": "scalar"})
+    assert "says" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        (
+            "cross(ez, u)",
+            r"2 dimensions: 3 are known; ez in 2 .* cross\(ez, u\) is u.x\*ey - u.y\*ex there\n.*\n +\^\^$",
+        ),
+        ("cross(u, up)", r"2 dimensions: 3 are known; a scalar is added to a vector.*\n.*\n +\^+$"),
+    ],
+)
+def test_what_makes_no_sense_in_a_number_of_dimensions_is_shown(make_grid, term, message):
+    equation = sw.write(f"dt(u) = lap(u) - {term}", {"u": "vector"})
+    with pytest.raises(ValueError, match=message):
+        equation(make_grid((8, 8), devices=1))
+
+
+def test_the_way_a_vector_turns_in_two_dimensions(make_grid):
+    """u.x ey − u.y ex of (1, 2) is (−2, 1)."""
+    turned = sw.write("dt(u) = a*(u.x*ey - u.y*ex)", {"u": "vector"})(make_grid((8, 8), devices=1), a=1.0)
+    fields = turned.from_physical({"u": jnp.ones((2, 8, 8)) * jnp.array([1.0, 2.0])[:, None, None]})
+    change = turned.to_physical(turned.linear().apply(fields))["u"]
+    np.testing.assert_allclose(change[:, 0, 0], [-2, 1], atol=1e-14)
