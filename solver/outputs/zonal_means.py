@@ -21,11 +21,11 @@ from solver.outputs.vectors import AXES, has_density
 
 @dataclass(frozen=True)
 class ZonalMeans(Records):
-    """Mean over x of every component, as a function of y [and z]; for a wavefunction the mean of |ψ|², `density`
-    (`PSI_density` where a field is called so).
+    """Mean over x of every component, as a function of y [and z]; for a wavefunction the mean of |ψ|².
 
-    If the equation has a velocity that is not one of its fields, its components are included. Costs one inverse
-    transform of the fields, and an all-reduce of the means.
+    The column of |ψ|² is `density`, or `PSI_density` of a wavefunction PSI where a field is called `density`. If the
+    equation has a velocity that is not one of its fields, its components are included. Costs one inverse transform of
+    the fields, and an all-reduce of the means.
 
     Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), section 9.1.
     """
