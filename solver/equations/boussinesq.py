@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.equations.written import Written
 from solver.operators import Fields, split_waves
 from solver.written import Text
@@ -108,7 +108,7 @@ class Boussinesq(Written):
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
 
     def __check_init__(self) -> None:
-        require("rotation", self.rotation, "a finite number")
+        need(self, "rotation", "rotation", "a finite number")
         if self.grid.dimensions == 2 and not (isinstance(self.rotation, int | float) and self.rotation == 0):
             raise ValueError(f"rotation {self.rotation} in two dimensions: 0 is needed, there is no third component")
 

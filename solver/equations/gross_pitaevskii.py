@@ -12,7 +12,7 @@ from jaxtyping import Array, Complex, Float
 from solver.diagnostics import shell_spectrum
 from solver.equations.mhd import Vector
 from solver.equations.schroedinger import SchroedingerEquation, density
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.operators import Fields
 
 
@@ -58,9 +58,9 @@ class GrossPitaevskii(SchroedingerEquation):
     }
 
     def __check_init__(self) -> None:
-        require("coupling", self.coupling, "a finite number")
-        require("trap", self.trap, "zero or more for each axis", least=0)
-        require("chemical_potential", self.chemical_potential, "a finite number")
+        need(self, "coupling", "coupling", "a finite number")
+        need(self, "trap", "trap", "zero or more for each axis", least=0)
+        need(self, "chemical_potential", "chemical_potential", "a finite number")
         if self.trap is not None and np.shape(self.trap) != (self.grid.dimensions,):
             raise ValueError(f"trap {self.trap}: {self.grid.dimensions} frequencies are needed, one per axis")
 

@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import weighted_mean_square
 from solver.equations.field import Field, MoreFields
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.equations.written import Written
 from solver.operators import Fields
 from solver.written import Text
@@ -107,8 +107,8 @@ class NavierStokes(Written):
     units: ClassVar[dict[str, str]] = {"kmax_eta": "1"}
 
     def __check_init__(self) -> None:
-        require("diffusivities", self.diffusivities, "zero or more", least=0)
-        require("mean_gradients", self.mean_gradients, "finite numbers")
+        need(self, "diffusivities", "diffusivities", "zero or more", least=0)
+        need(self, "mean_gradients", "mean_gradients", "finite numbers")
         count, d = len(self.scalars), self.grid.dimensions
         taken = {"velocity", "pressure", *COLUMNS}
         if len(set(self.scalars)) < count or taken & set(self.scalars) or "" in self.scalars:

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.equations.field import Field
 from solver.equations.schroedinger import SNAPSHOT_UNITS, psi_and_density
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.equations.written import Written
 from solver.operators import Fields
 from solver.written import Text
@@ -68,7 +68,7 @@ class NonlinearSchroedinger(Written):
     fields: ClassVar[dict[str, Field]] = {"wavefunction": Field("wavefunction", "density^(1/2)")}
 
     def __check_init__(self) -> None:
-        require("damping", self.damping, "zero or more", least=0)
+        need(self, "damping", "damping", "zero or more", least=0)
 
     @property
     def self_focusing(self) -> ArrayLike:

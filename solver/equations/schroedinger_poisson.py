@@ -10,7 +10,7 @@ from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics import shell_spectrum
 from solver.equations.schroedinger import SchroedingerEquation, density
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.fft import Transform
 from solver.operators import Fields, solve_poisson
 
@@ -47,7 +47,7 @@ class SchroedingerPoisson(SchroedingerEquation):
     }
 
     def __check_init__(self) -> None:
-        require("coupling", self.coupling, "zero (free) or more (attractive)", least=0)
+        need(self, "coupling", "coupling", "zero (free) or more (attractive)", least=0)
 
     @property
     def self_gravity(self) -> ArrayLike:

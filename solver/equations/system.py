@@ -359,18 +359,18 @@ def in_precision(module: Any) -> Any:
 def require(
     name: str, value: Any, needed: str, least: float = -math.inf, above: float = -math.inf, *, real: bool = True
 ) -> None:
-    """Refuse a parameter that is complex (unless `real` is False), not finite, below `least` or not above `above`.
+    """Refuse a flag, a complex number (unless `real` is False), one not finite, below `least` or not above `above`.
 
-    Of a value that is being traced it is only known whether it is complex.
+    Of a value that is being traced it is only known whether it is complex: see `nothing_unless`.
 
     Raises:
         ValueError: the message names the parameter, the value and what is needed.
     """
     for entry in jax.tree.leaves(value):
-        if isinstance(entry, bool | np.bool_):
-            raise ValueError(f"{name} {value}: {needed} is needed, not a truth value")
         if not isinstance(entry, int | float | complex | np.ndarray | np.generic | jax.Array):
             continue
+        if jnp.issubdtype(jnp.result_type(entry), jnp.bool_):
+            raise ValueError(f"{name} {value}: {needed} is needed, which is not a flag")
         if real and jnp.iscomplexobj(entry):
             raise ValueError(f"{name} {value}: {needed} is needed, which is not complex")
         if not isinstance(entry, jax.core.Tracer):
@@ -378,6 +378,37 @@ def require(
             ordered = numbers.real if np.iscomplexobj(numbers) else numbers
             if not (np.all(np.isfinite(numbers)) and np.all((ordered >= least) & (ordered > above))):
                 raise ValueError(f"{name} {value}: {needed} is needed")
+
+
+def nothing_unless(value: Any, least: float = -math.inf, above: float = -math.inf) -> Any:
+    """The value, and not a number where one that is being traced is what `require` would refuse; nothing else changes.
+
+    Under `jit` and other transformations nothing can be raised: results and their derivatives are not a number either.
+    """
+
+    def mark(entry: Any) -> Any:
+        if not isinstance(entry, jax.core.Tracer) or not jnp.issubdtype(entry.dtype, jnp.inexact):
+            return entry
+        ordered = jnp.real(entry)
+        return jnp.where(jnp.isfinite(entry) & (ordered >= least) & (ordered > above), entry, jnp.nan)
+
+    return jax.tree.map(mark, value)
+
+
+def need(
+    module: eqx.Module,
+    attribute: str,
+    name: str,
+    needed: str,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    *,
+    real: bool = True,
+) -> None:
+    """`require` of an attribute, for `__check_init__`; it is put through `nothing_unless`."""
+    value = getattr(module, attribute)
+    require(name, value, needed, least, above, real=real)
+    object.__setattr__(module, attribute, nothing_unless(value, least, above))
 
 
 def require_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:

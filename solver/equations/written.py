@@ -18,7 +18,7 @@ from solver.equations.declared import declare_parameters, declared_fields, dimen
 from solver.equations.in_modes import GridModes, LargeMode, Rows
 from solver.equations.manifold import without_mean
 from solver.equations.reported import whole
-from solver.equations.system import require, require_shape
+from solver.equations.system import nothing_unless, require, require_shape
 from solver.equations.turned import Turned
 from solver.equations.with_bodies import WithBodies
 from solver.fft import Transform, max_over_points
@@ -80,6 +80,8 @@ class Written(WithBodies):
             require_shape(name, value, (self.grid.dimensions,) * order)
             words, options = LIMITS[limits.get(name, "")]
             require(name, value, words, real=self._must_be_real(name, value), **options)
+            if getattr(self, name, None) is value:
+                object.__setattr__(self, name, nothing_unless(value, **options))
         require_powers(self.grid, self.own_text.system, self.numbers())
 
     @classmethod

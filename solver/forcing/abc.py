@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
@@ -43,7 +43,7 @@ class ABC(Forcing):
         if len(self.coefficients) != 3:
             raise ValueError(f"abc with coefficients {list(self.coefficients)}: three numbers A, B, C are needed")
         need_periods("abc", self.wavenumber)
-        require("abc with coefficients", self.coefficients, "a finite number for each")
+        need(self, "coefficients", "abc with coefficients", "a finite number for each")
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         grid = equation.grid_of(field)

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, need
 from solver.forcing.base import Forcing, has_modes, in_shells
 from solver.grid import Grid
 
@@ -40,7 +40,7 @@ class ConstantPower(Forcing):
     name: ClassVar[str] = "constant-power"
 
     def __check_init__(self) -> None:
-        require("constant-power with power", self.power, "zero or more", least=0)
+        need(self, "power", "constant-power with power", "zero or more", least=0)
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         if any(isinstance(bound, jax.core.Tracer) for bound in (self.low, self.high)):

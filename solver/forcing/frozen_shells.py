@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_wavenumbers, shell_width
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, need
 from solver.forcing.base import Forcing
 from solver.grid import Grid, Storage
 
@@ -48,7 +48,7 @@ class FrozenShells(Forcing):
     def __check_init__(self) -> None:
         if not 0 <= self.low <= self.high < np.inf:
             raise ValueError(f"frozen-shells with low {self.low} and high {self.high}: 0 ≤ low ≤ high is needed")
-        require("frozen-shells with return_time", self.return_time, "a positive time", above=0)
+        need(self, "return_time", "frozen-shells with return_time", "a positive time", above=0)
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         grid = equation.grid_of(field)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
@@ -45,7 +45,7 @@ class Kolmogorov(Forcing):
 
     def __check_init__(self) -> None:
         need_periods("kolmogorov", self.wavenumber)
-        require("kolmogorov with amplitude", self.amplitude, "a finite number")
+        need(self, "amplitude", "kolmogorov with amplitude", "a finite number")
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         grid, declared = equation.grid_of(field), equation.fields[field]

@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_periods
 from solver.grid import Grid, Storage
@@ -47,8 +47,8 @@ class OrnsteinUhlenbeck(Forcing):
 
     def __check_init__(self) -> None:
         need_periods("ornstein-uhlenbeck", self.largest, "largest")
-        require("ornstein-uhlenbeck with rms", self.rms, "zero or more", least=0)
-        require("ornstein-uhlenbeck with correlation_time", self.correlation_time, "a positive time", above=0)
+        need(self, "rms", "ornstein-uhlenbeck with rms", "zero or more", least=0)
+        need(self, "correlation_time", "ornstein-uhlenbeck with correlation_time", "a positive time", above=0)
 
     def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Array:
         """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""

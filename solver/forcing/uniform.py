@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, need, require
 from solver.forcing.base import Forcing
 from solver.grid import Grid
 
@@ -50,7 +50,7 @@ class FlowRate(Forcing):
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
         _need_components("flow-rate.velocity", self.velocity, equation, field)
-        require("flow-rate.relaxation", self.relaxation, "a positive time", above=0.0)
+        need(self, "relaxation", "flow-rate.relaxation", "a positive time", above=0.0)
 
     def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         assert change is not None

@@ -14,7 +14,7 @@ from jaxtyping import Array
 from solver.diagnostics import weighted_mean_square
 from solver.equations.field import RANKS
 from solver.equations.reporting import Reporting, invariants, parts
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, need
 from solver.forcing.base import has_modes, in_shells
 from solver.forcing.white import WhiteForcing
 from solver.grid import Grid
@@ -65,9 +65,9 @@ class WhiteNoise(WhiteForcing):
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
-        require("white-noise with power", self.power, "zero or more", least=0)
-        require("white-noise with low", self.low, "zero or more", least=0)
-        require("white-noise with slope", self.slope, "a finite number")
+        need(self, "power", "white-noise with power", "zero or more", least=0)
+        need(self, "low", "white-noise with low", "zero or more", least=0)
+        need(self, "slope", "white-noise with slope", "a finite number")
         if not self._is_traced() and not np.all(np.asarray(self.low) <= np.asarray(self.high)):
             raise ValueError(f"white-noise with low {self.low} and high {self.high}: low ≤ high is needed")
         if self.part not in ("all", "vortical", "waves"):

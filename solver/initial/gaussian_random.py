@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import RANKS, Field
-from solver.equations.system import compiled, require
+from solver.equations.system import compiled, need
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
@@ -60,11 +60,11 @@ class GaussianRandom(Initial):
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
-        require("gaussian-random with rms", self.rms, "zero or more", least=0)
-        require("gaussian-random with slope", self.slope, "a finite number")
-        require("gaussian-random with peak", self.peak, "a positive wavenumber", above=0)
-        require("gaussian-random with low", self.low, "zero or more", least=0)
-        require("gaussian-random with high", self.high, "a positive wavenumber", above=0)
+        need(self, "rms", "gaussian-random with rms", "zero or more", least=0)
+        need(self, "slope", "gaussian-random with slope", "a finite number")
+        need(self, "peak", "gaussian-random with peak", "a positive wavenumber", above=0)
+        need(self, "low", "gaussian-random with low", "zero or more", least=0)
+        need(self, "high", "gaussian-random with high", "a positive wavenumber", above=0)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:

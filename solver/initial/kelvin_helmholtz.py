@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, need_resolved
 
@@ -53,7 +53,7 @@ class KelvinHelmholtz(Initial):
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
 
     def __check_init__(self) -> None:
-        require("kelvin-helmholtz with width", self.width, "a positive length", above=0)
+        need(self, "width", "kelvin-helmholtz with width", "a positive length", above=0)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         need_resolved("kelvin-helmholtz", "waves", self.waves, grid, [0])

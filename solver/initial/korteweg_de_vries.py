@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from solver.equations.field import Field
 from solver.equations.korteweg_de_vries import KortewegDeVries, ModifiedKortewegDeVries
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
 
@@ -51,7 +51,7 @@ class KdVSolitons(Initial):
 
     def __check_init__(self) -> None:
         _check_lists("kdv-solitons", self.speeds, positions=self.positions)
-        require("kdv-solitons with dispersion", self.dispersion, "a positive number, as that of the equation,", above=0)
+        need(self, "dispersion", "kdv-solitons with dispersion", "a positive number, as that of the equation,", above=0)
         if isinstance(self.nonlinearity, int | float) and self.nonlinearity == 0:
             raise ValueError("kdv-solitons with nonlinearity 0: another number is needed, as that of the equation")
 

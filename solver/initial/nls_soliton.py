@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
-from solver.equations.system import require
+from solver.equations.system import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
 from solver.initial.wavefunctions import galilean_phase, rounding_note
@@ -54,8 +54,8 @@ class NlsSoliton(Initial):
             given = getattr(self, name)
             if given is not None and len(given) != count:
                 raise ValueError(f"nls-soliton with {count} amplitudes and {len(given)} {name}: as many are needed")
-        require("nls-soliton with amplitudes", self.amplitudes, "a positive number for each", above=0)
-        require("nls-soliton with coupling", self.coupling, "a positive number, as that of the equation,", above=0)
+        need(self, "amplitudes", "nls-soliton with amplitudes", "a positive number for each", above=0)
+        need(self, "coupling", "nls-soliton with coupling", "a positive number, as that of the equation,", above=0)
 
     def notes(self, grid: Grid) -> list[str]:
         given = () if self.velocities is None else self.velocities

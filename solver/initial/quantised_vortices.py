@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
-from solver.equations.system import require
+from solver.equations.system import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
 
@@ -58,8 +58,8 @@ class QuantisedVortices(Initial):
                 f"quantised-vortices with {count} centres and signs {list(self.signs)}: one sign for each is needed, "
                 "1 or -1, and they must add up to zero in a periodic box"
             )
-        require("quantised-vortices with density", self.density, "a positive number", above=0)
-        require("quantised-vortices with healing_length", self.healing_length, "a positive length", above=0)
+        need(self, "density", "quantised-vortices with density", "a positive number", above=0)
+        need(self, "healing_length", "quantised-vortices with healing_length", "a positive length", above=0)
 
     def for_equation(self, equation: Any, field: str) -> QuantisedVortices:
         """These vortices with the healing length of the equation where they have none of their own.

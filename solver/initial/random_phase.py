@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers, shell_width
 from solver.equations.field import RANKS, Field
-from solver.equations.system import compiled, require
+from solver.equations.system import compiled, need
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
@@ -54,7 +54,7 @@ class RandomPhase(Initial):
 
     def __check_init__(self) -> None:
         for name in ("energy", "peak", "slope"):
-            require(f"random-phase with {name}", getattr(self, name), "a positive number", above=0)
+            need(self, name, f"random-phase with {name}", "a positive number", above=0)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import RANKS, Field
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.fft import Transform
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, component_count
@@ -43,7 +43,7 @@ class Noise(Initial):
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
-        require("noise with amplitude", self.amplitude, "zero or more", least=0)
+        need(self, "amplitude", "noise with amplitude", "zero or more", least=0)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
@@ -88,8 +88,8 @@ class Spots(Initial):
     ranks: ClassVar[tuple[str, ...]] = ("scalar",)
 
     def __check_init__(self) -> None:
-        require("spots with width", self.width, "a positive length", above=0)
-        require("spots with count", self.count, "1 or more", least=1)
+        need(self, "width", "spots with width", "a positive length", above=0)
+        need(self, "count", "spots with count", "1 or more", least=1)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:

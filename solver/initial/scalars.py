@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import RANKS, Field
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, component_count, per_axis
 
@@ -65,7 +65,7 @@ class Bump(Initial):
     ranks: ClassVar[tuple[str, ...]] = ("scalar",)
 
     def __check_init__(self) -> None:
-        require("bump with width", self.width, "a positive length", above=0)
+        need(self, "width", "bump with width", "a positive length", above=0)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         middle = [[0.5 * length for length in grid.lengths]]  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.equations.field import Field
 from solver.equations.sine_gordon import SineGordon
-from solver.equations.system import require
+from solver.equations.system import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
 
@@ -48,7 +48,7 @@ class Breather(Initial):
 
     def __check_init__(self) -> None:
         _check("breather", self)
-        require("breather with frequency", self.frequency, "a number between 0 and 1", above=0)
+        need(self, "frequency", "breather with frequency", "a number between 0 and 1", above=0)
         if isinstance(self.frequency, int | float) and not self.frequency < 1:
             raise ValueError(f"breather with frequency {self.frequency}: a number between 0 and 1 is needed")
 
@@ -103,7 +103,7 @@ class KinkPair(Initial):
 
     def __check_init__(self) -> None:
         _check("kink-pair", self)
-        require("kink-pair with speed", self.speed, "a number between -1 and 1")
+        need(self, "speed", "kink-pair with speed", "a number between -1 and 1")
         if isinstance(self.speed, int | float) and not abs(self.speed) < 1:
             raise ValueError(f"kink-pair with speed {self.speed}: a number between -1 and 1 is needed")
         if self.positions is not None and len(self.positions) != 2:

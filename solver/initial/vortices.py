@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.fft import Transform
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, per_axis
@@ -54,8 +54,8 @@ class VortexRing(Initial):
     dimensions: ClassVar[tuple[int, ...]] = (3,)
 
     def __check_init__(self) -> None:
-        require("vortex-ring with radius", self.radius, "a positive length", above=0)
-        require("vortex-ring with core", self.core, "a positive length", above=0)
+        need(self, "radius", "vortex-ring with radius", "a positive length", above=0)
+        need(self, "core", "vortex-ring with core", "a positive length", above=0)
         count = 1 if self.centres is None else len(self.centres)
         if self.axes is not None and len(self.axes) != count:
             raise ValueError(f"vortex-ring with {len(self.axes)} axes for {count} centres: as many are needed")
@@ -124,7 +124,7 @@ class VortexTubes(Initial):
     dimensions: ClassVar[tuple[int, ...]] = (3,)
 
     def __check_init__(self) -> None:
-        require("vortex-tubes with core", self.core, "a positive length", above=0)
+        need(self, "core", "vortex-tubes with core", "a positive length", above=0)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         def vorticity(*points: Array) -> list[Array]:

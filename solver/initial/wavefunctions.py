@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.field import Field
-from solver.equations.system import require
+from solver.equations.system import need
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
 
@@ -82,7 +82,7 @@ class Gaussian(Initial):
     ranks: ClassVar[tuple[str, ...]] = ("wavefunction",)
 
     def __check_init__(self) -> None:
-        require("gaussian with width", self.width, "a positive length", above=0)
+        need(self, "width", "gaussian with width", "a positive length", above=0)
 
     def notes(self, grid: Grid) -> list[str]:
         return rounding_note("gaussian: velocity", self.velocity, grid)
@@ -136,8 +136,8 @@ class Solitons(Initial):
                 f"solitons with {radii} core_radii, {len(self.centres)} centres and {speeds} velocities: "
                 "as many of each are needed, and at least one"
             )
-        require("solitons with core_radii", self.core_radii, "a positive length for each", above=0)
-        require("solitons with coupling", self.coupling, "a positive number, as that of the equation,", above=0)
+        need(self, "core_radii", "solitons with core_radii", "a positive length for each", above=0)
+        need(self, "coupling", "solitons with coupling", "a positive number, as that of the equation,", above=0)
 
     def notes(self, grid: Grid) -> list[str]:
         given = () if self.velocities is None else self.velocities

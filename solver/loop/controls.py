@@ -20,7 +20,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.base import Equation
-from solver.equations.system import PeriodicSystem, require
+from solver.equations.system import PeriodicSystem, nothing_unless, require
 from solver.loop.first_step import first_step
 from solver.static import is_array
 from solver.steppers.base import Stepper
@@ -36,7 +36,8 @@ Numbers = dict[str, Any]  # what a control remembers from step to step
 
 def _double(value: Any) -> Any:
     """Python's numbers as NumPy's, so that one program serves both; others as they are."""
-    return np.float64(value) if isinstance(value, int | float | np.generic) else value
+    is_number = isinstance(value, int | float | np.generic) and not isinstance(value, bool | np.bool_)
+    return np.float64(value) if is_number else value
 
 
 def _limit(max_step: Any) -> Any:
@@ -46,14 +47,9 @@ def _limit(max_step: Any) -> Any:
         ValueError: one that is not positive.
     """
     max_step = _double(math.inf if max_step is None else max_step)
-    if is_known(max_step) and not max_step > 0:
+    if is_known(max_step) and (np.asarray(max_step).dtype == bool or not max_step > 0):
         raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
-    return max_step
-
-
-def nan_unless_positive(value: Any) -> Any:
-    """A size of a step; one that is being traced is not a number where it is not positive, since nothing can raise."""
-    return jnp.where(value > 0, value, jnp.nan) if isinstance(value, jax.core.Tracer) else _double(value)
+    return nothing_unless(max_step, above=0) if isinstance(max_step, jax.core.Tracer) else max_step
 
 
 def need_positive(name: str, value: Any) -> None:
@@ -185,10 +181,11 @@ class FixedStep(StepControl):
         ValueError: a size that is not positive and finite.
     """
 
-    dt: ArrayLike = eqx.field(converter=nan_unless_positive)
+    dt: ArrayLike = eqx.field(converter=_double)
 
     def __check_init__(self) -> None:
         need_positive("step", self.dt)
+        object.__setattr__(self, "dt", nothing_unless(self.dt, above=0))
 
     @property
     def size(self) -> Any:
@@ -222,6 +219,7 @@ class KeepCFL(StepControl):
 
     def __check_init__(self) -> None:
         need_positive("cfl", self.number)
+        object.__setattr__(self, "number", nothing_unless(self.number, above=0))
 
     def start(self, equation: PeriodicSystem, state: State) -> Numbers:
         first = first_step(equation, state, self.number) if isinstance(equation, Equation) else jnp.inf
@@ -265,6 +263,7 @@ class MeetTolerance(StepControl):
 
     def __check_init__(self) -> None:
         need_positive("tolerance", self.tolerance)
+        object.__setattr__(self, "tolerance", nothing_unless(self.tolerance, above=0))
 
     def check_rate(self, equation: PeriodicSystem) -> None:
         """As every control, and refuse exchanges that round to more than the tolerance."""

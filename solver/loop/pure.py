@@ -18,9 +18,9 @@ from jaxtyping import Array
 from solver.equations import reporting
 from solver.equations.beside import BUDGET
 from solver.equations.budget import rates_in, shorn, without_budget
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.system import PeriodicSystem, compiled, nothing_unless
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
-from solver.loop.controls import StepControl, nan_unless_positive, need_positive
+from solver.loop.controls import StepControl, need_positive
 from solver.loop.first_change import check_once
 from solver.loop.schedule import TOLERANCE
 from solver.loop.short_words import check_end, step_control
@@ -73,7 +73,8 @@ def integrate(
         The state at t + steps · step, or at `end`. Its energy budget begins anew there, since nothing reads it on the
         way: `evolve` goes on from it. Nothing is checked for being finite: that would need the values. Under `jit` and
         other transformations, where nothing can be raised, fields that `max_steps` attempts did not bring to `end`, or
-        that stood beyond it, are not a number, and so are their derivatives.
+        that stood beyond it, are not a number, and so are their derivatives; so it is with a traced size of step, or
+        parameter of an equation, that would be refused if it were known.
 
     Raises:
         ValueError: neither `steps` nor both of `end` and `max_steps`, or all; a number of steps that is not a whole
@@ -94,8 +95,8 @@ def integrate(
     if given or step is None:
         raise ValueError(f"steps={steps} with {given[0] if given else 'no'} step: step alone is needed beside steps")
     count = _checked(step, steps, checkpoint)
+    step = nothing_unless(step, above=0)
     stepper.check_step(equation, step)
-    step = nan_unless_positive(step) if traced(step) else step
     check_state(equation, state)
     check_once(equation, state)
     field, history, forcing = _integrated(equation, stepper, _for_equal_steps(state), step, count, checkpoint)
@@ -188,8 +189,8 @@ def rollout(
         ValueError, TypeError: as `integrate`; also a number of steps that is no multiple of `every`.
     """
     count, apart = _checked(step, steps, checkpoint), _whole(every)
+    step = nothing_unless(step, above=0)
     stepper.check_step(equation, step)
-    step = nan_unless_positive(step) if traced(step) else step
     if not apart or count % apart:
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
     check_state(equation, state)

@@ -54,7 +54,7 @@ def check_end(end: Any, control: StepControl, begun: Any = None) -> None:
     """
     if not is_known(end):
         return
-    if not math.isfinite(end):
+    if isinstance(end, bool) or not math.isfinite(end):
         raise ValueError(f"end={end}: a finite time is needed")
     if is_known(control.size) and abs(end) > MOST_STEPS * control.size:
         raise ValueError(f"step={control.size}: too small to reach end={end} in {MOST_STEPS:.0e} steps")

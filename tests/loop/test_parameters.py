@@ -113,3 +113,90 @@ def test_a_program_is_exported(devices):
     assert "custom_partitioning" not in exported.mlir_module().lower()
     computed = jax.jit(exported.call)(state.field)["velocity"]
     np.testing.assert_allclose(computed, run(state.field)["velocity"], atol=1e-15)
+
+
+def burgers_start(grid):
+    equation = sw.equations.Burgers(grid, 0.1)
+    return sw.initial_state(equation, sw.steppers.IFRK2(), sw.sample(lambda x: (jnp.sin(x),), grid))
+
+
+TRACED = {
+    "viscosity": lambda grid, state, value: (
+        sw.integrate(sw.equations.Burgers(grid, value), sw.steppers.IFRK2(), state, step=0.01, steps=1).field
+    ),
+    "step": lambda grid, state, value: (
+        sw.integrate(sw.equations.Burgers(grid, 0.1), sw.steppers.IFRK2(), state, step=value, steps=1).field
+    ),
+    "step of rollout": lambda grid, state, value: sw.rollout(
+        sw.equations.Burgers(grid, 0.1), sw.steppers.IFRK2(), state, step=value, steps=1
+    )[1]["velocity"][1],
+    "step to an end": lambda grid, state, value: (
+        sw.integrate(
+            sw.equations.Burgers(grid, 0.1), sw.steppers.IFRK2(), state, step=value, end=0.1, max_steps=20
+        ).field
+    ),
+    "cfl": lambda grid, state, value: (
+        sw.integrate(
+            sw.equations.Burgers(grid, 0.1), sw.steppers.IFRK2(), state, cfl=value, end=0.1, max_steps=200
+        ).field
+    ),
+    "tolerance": lambda grid, state, value: (
+        sw.integrate(
+            sw.equations.Burgers(grid, 0.1), sw.steppers.IFRK3(), state, tolerance=value, end=0.1, max_steps=20
+        ).field
+    ),
+    "max_step": lambda grid, state, value: (
+        sw.integrate(
+            sw.equations.Burgers(grid, 0.1), sw.steppers.IFRK2(), state, cfl=0.5, max_step=value, end=0.1, max_steps=20
+        ).field
+    ),
+    "size of an initial field": lambda grid, state, value: sw.initial.Noise(amplitude=value)(
+        grid, key=jax.random.key(0)
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRACED)
+def test_a_traced_number_that_would_be_refused_gives_nothing(make_grid, name):
+    """Not a number under `jit`, where nothing can be raised; a good one gives what it gives when it is known."""
+    grid = make_grid((32,), devices=1)
+    state = burgers_start(grid)
+    result = jax.jit(lambda value: TRACED[name](grid, state, value))
+    for leaf in jax.tree.leaves(result(-0.02)):
+        assert np.all(np.isnan(leaf))
+    for leaf, known in zip(
+        jax.tree.leaves(result(0.02)), jax.tree.leaves(TRACED[name](grid, state, 0.02)), strict=True
+    ):
+        np.testing.assert_allclose(leaf, known, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.slow
+def test_a_traced_parameter_of_a_forcing_that_would_be_refused_gives_nothing(make_grid):
+    grid, stepper = make_grid((16, 16), devices=1), sw.steppers.IFRK2()
+    state = sw.initial_state(
+        sw.equations.Vorticity(grid, 0.01, forcing=sw.forcing.ConstantPower(0.1)),
+        stepper,
+        sw.sample(lambda x, y: (jnp.sin(x) * jnp.cos(y),), grid),
+    )
+
+    def end(power):
+        flow = sw.equations.Vorticity(grid, 0.01, forcing=sw.forcing.ConstantPower(power))
+        return sw.integrate(flow, stepper, state, step=0.01, steps=1).field["vorticity"]
+
+    assert np.any(np.isnan(jax.jit(end)(-0.1)))
+    assert np.all(np.isfinite(jax.jit(end)(0.1)))
+
+
+@pytest.mark.parametrize("flag", [True, np.True_, np.ones((), bool)], ids=["Python", "NumPy", "an array"])
+def test_a_flag_is_no_number(make_grid, flag):
+    grid = make_grid((16,), devices=1)
+    with pytest.raises(ValueError, match="viscosity True: zero or more is needed, which is not a flag"):
+        sw.equations.Burgers(grid, flag)
+    with pytest.raises(ValueError, match="white-noise with power True"):
+        sw.forcing.WhiteNoise(flag)
+    for control in (sw.loop.FixedStep, sw.loop.KeepCFL, sw.loop.MeetTolerance):
+        with pytest.raises((TypeError, ValueError), match="a positive number"):
+            control(flag)
+    with pytest.raises(ValueError, match="max_step=True: a positive number is needed"):
+        sw.loop.KeepCFL(0.5, flag)
