@@ -65,9 +65,10 @@ def integrate(
         end: time at which the state is asked for; the last step is shortened to meet it. May be traced.
         max_steps: the most attempts at a step until then, refused ones included; the program, and the memory of its
             gradient, are as large as if all were needed.
-        checkpoint: what a gradient keeps: `none` keeps what the derivative of each step needs, and costs least time;
+        checkpoint: what a gradient keeps: `none` keeps what the derivative of each step needs, the most memory;
             `steps` keeps the state at each step, and takes each step once more; `sqrt` keeps 2 √steps states, and takes
-            each step twice more. Makes no difference without a gradient.
+            each step twice more. Which of them is fastest depends on grid and machine, since what is kept is also
+            written and read: try them. Makes no difference without a gradient.
 
     Returns:
         The state at t + steps · step, or at `end`. Its energy budget begins anew there, since nothing reads it on the
