@@ -32,6 +32,7 @@ from solver.simulation import (
 )
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.suits import check_kinds
 from solver.stop import StopRequest
 
 STOPPED_EARLY = 75
@@ -104,6 +105,7 @@ def run(
             state's time, not exactly one of `control`, `step`, `cfl` and `tolerance`, a state made by hand; nothing in
             the directory is changed.
     """
+    check_kinds(equation, stepper, state)
     control = step_control(control, step=step, cfl=cfl, tolerance=tolerance, max_step=max_step)
     simulation = Simulation(
         equation=equation,

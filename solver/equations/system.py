@@ -370,14 +370,14 @@ def require(
         if not isinstance(entry, int | float | complex | np.ndarray | np.generic | jax.Array):
             continue
         if jnp.issubdtype(jnp.result_type(entry), jnp.bool_):
-            raise ValueError(f"{name} {value}: {needed} is needed, which is not a flag")
+            raise ValueError(f"{name} {_said(value)}: {needed} is needed, which is not a flag")
         if real and jnp.iscomplexobj(entry):
-            raise ValueError(f"{name} {value}: {needed} is needed, which is not complex")
+            raise ValueError(f"{name} {_said(value)}: {needed} is needed, which is not complex")
         if not isinstance(entry, jax.core.Tracer):
             numbers = np.asarray(entry)
             ordered = numbers.real if np.iscomplexobj(numbers) else numbers
             if not (np.all(np.isfinite(numbers)) and np.all((ordered >= least) & (ordered > above))):
-                raise ValueError(f"{name} {value}: {needed} is needed")
+                raise ValueError(f"{name} {_said(value)}: {needed} is needed")
 
 
 def nothing_unless(value: Any, least: float = -math.inf, above: float = -math.inf) -> Any:
@@ -411,6 +411,11 @@ def need(
     object.__setattr__(module, attribute, nothing_unless(value, least, above))
 
 
+def _said(value: Any) -> str:
+    """A value in a message: an array of many numbers by its shape."""
+    return f"of shape {list(np.shape(value))}" if hasattr(value, "shape") and np.size(value) > 9 else str(value)
+
+
 def require_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
     """Refuse a parameter that has another shape; of nested tuples and lists as of arrays.
 
@@ -427,7 +432,7 @@ def require_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
 
     if shape_of(value) != shape:
         needed = "one number is" if shape == () else f"{' × '.join(map(str, shape))} numbers are"
-        raise ValueError(f"{name} {value}: {needed} needed")
+        raise ValueError(f"{name} {_said(value)}: {needed} needed")
 
 
 def forcing_key(forcing: Any, key: Any, position: int, count: ArrayLike) -> Any:

@@ -24,7 +24,7 @@ from solver.loop.steps import StepLimits, advance, advance_donating, begin_contr
 from solver.loop.sums import as_number, as_pair, device_state, host_state, on_host
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
-from solver.steppers.suits import check_history, check_state
+from solver.steppers.suits import check_budget, check_history, check_kinds, check_state
 
 
 class BlowUp(FloatingPointError):
@@ -155,8 +155,10 @@ def course(
     Raises:
         As `evolve`.
     """
+    check_kinds(equation, stepper, state)
     stepper.check(equation)
     check_state(equation, state)
+    check_budget(equation, state)
     check_history(equation, stepper, state.history)
     control.check(stepper)
     control.check_rate(equation)

@@ -29,7 +29,7 @@ from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_h
 from solver.operators import Fields
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
-from solver.steppers.suits import check_history, check_state
+from solver.steppers.suits import check_history, check_kinds, check_state
 
 
 def integrate(
@@ -84,6 +84,7 @@ def integrate(
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
         RuntimeError: `max_steps` attempts did not reach `end`.
     """
+    check_kinds(equation, stepper, state)
     if (steps is None) == (end is None and max_steps is None) or (end is None) != (max_steps is None):
         raise ValueError(
             f"integrate with steps={steps}, end={end}, max_steps={max_steps}: steps, or end and max_steps, are needed"
@@ -189,6 +190,7 @@ def rollout(
     Raises:
         ValueError, TypeError: as `integrate`; also a number of steps that is no multiple of `every`.
     """
+    check_kinds(equation, stepper, state)
     count, apart = _checked(step, steps, checkpoint), _whole(every)
     step = nothing_unless(step, above=0)
     stepper.check_step(equation, step)

@@ -21,6 +21,7 @@ from solver.operators import Fields, random_key
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
 from solver.steppers.storage import HOST, declare, place_as_declared, split_arrays
+from solver.steppers.suits import check_kinds
 
 
 def initial_state(
@@ -54,6 +55,7 @@ def initial_state(
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
             right-hand side that does not fit the fields; points that move at random, without a seed.
     """
+    check_kinds(equation, stepper)
     if equation.grid.dealias == "phase-shift-random" and seed is None:
         raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
     values = _by_name(u, equation)

@@ -7,10 +7,56 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
+from solver.equations import reporting
 from solver.equations.budget import shorn
 from solver.equations.system import PeriodicSystem
 from solver.steppers.base import Stepper, fitting_classes
 from solver.steppers.state import State
+
+
+def check_kinds(equation: Any, stepper: Any, state: Any = None) -> None:
+    """Refuse anything but an equation, a stepper and a state, each in its place; computes nothing.
+
+    Raises:
+        TypeError: the message names what was given and what is needed.
+        ValueError: an equation in double precision, which JAX has been told not to compute in since.
+    """
+    _check_kind("equation", equation, PeriodicSystem, "an equation, such as solver.equations.Burgers(grid, 0.1),")
+    _check_kind("stepper", stepper, Stepper, "a stepper, such as solver.steppers.IFRK4(),")
+    if state is not None:
+        _check_kind("state", state, State, "a State, as initial_state makes one,")
+    if equation.grid.precision == "float64" and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        raise ValueError(
+            f"{equation.name} on a grid in float64, and jax_enable_x64 is switched off since the grid was made: "
+            'jax.config.update("jax_enable_x64", True) is needed, or a grid in float32'
+        )
+
+
+def check_budget(equation: PeriodicSystem, state: State) -> None:
+    """Refuse a state whose energy budget is that of another equation; computes nothing.
+
+    Raises:
+        ValueError: the message names the entries of both.
+    """
+    columns = reporting.budget_columns(equation)
+    keeps_none = not getattr(equation, "energy_budget", True)  # switched off, which any state allows
+    if state.budget and not keeps_none and sorted(state.budget) != sorted(columns):
+        raise ValueError(
+            f"a state with the energy budget {', '.join(state.budget)}, in {equation.name} with "
+            f"{', '.join(columns) or 'none'}: initial_state with this equation makes one"
+        )
+
+
+def _check_kind(place: str, given: Any, kind: type, needed: str) -> None:
+    if isinstance(given, kind):
+        return
+    if isinstance(given, str):
+        said = repr(given)
+    elif isinstance(given, type):
+        said = f"the class {given.__name__}, not an instance of it"
+    else:
+        said = f"of type {type(given).__name__}"
+    raise TypeError(f"{place} is {said}: {needed} is needed")
 
 
 def check_state(equation: PeriodicSystem, state: State) -> None:

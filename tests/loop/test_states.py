@@ -1,5 +1,10 @@
 """States know their grid, and are refused where they do not fit: in one line, before anything is compiled."""
 
+import os
+import subprocess
+import sys
+from collections import Counter
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -122,3 +127,66 @@ def test_printing_a_state_says_what_it_is_and_no_numbers(make_grid):
     assert len(text) < 200
     assert "State(" in repr(jax.eval_shape(lambda: state))
     jax.vmap(lambda t: (repr(state.replace(t=t)), t)[1])(jnp.zeros(2))
+
+
+DOORS = """
+import jax
+jax.config.update("jax_enable_x64", True)
+import jax.numpy as jnp
+import solver as sw
+grid = sw.Grid((12, 10))
+flow, stepper, w = sw.equations.Vorticity(grid, 0.01), sw.steppers.IFRK4(), jnp.zeros((1, 12, 10))
+state = sw.initial_state(flow, stepper, w)
+for given in [(flow, "ifrk4", state), (flow, sw.steppers.IFRK4, state), (stepper, flow, state), (flow, stepper, w)]:
+    for door in (
+        lambda *given: sw.initial_state(*given[:2], w),
+        lambda *given: sw.integrate(*given, step=0.1, steps=1),
+        lambda *given: sw.rollout(*given, step=0.1, steps=1),
+        lambda *given: next(sw.evolve(*given, step=0.1, end=0.1)),
+        lambda *given: sw.run(*given, step=0.1, end=0.1, directory="not made"),
+    ):
+        try:
+            door(*given)
+        except TypeError as error:
+            print(error)
+"""
+
+
+def test_what_is_given_in_another_place_or_kind_is_named(make_grid):
+    """In a process of its own, since here the types of arguments are checked before."""
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "1"}
+    said = subprocess.run([sys.executable, "-c", DOORS], env=environment, capture_output=True, text=True, check=True)
+    assert Counter(said.stdout.splitlines()) == {
+        "stepper is 'ifrk4': a stepper, such as solver.steppers.IFRK4(), is needed": 5,
+        "stepper is the class IFRK4, not an instance of it: a stepper, such as solver.steppers.IFRK4(), is needed": 5,
+        "equation is of type IFRK4: an equation, such as solver.equations.Burgers(grid, 0.1), is needed": 5,
+        "state is of type ArrayImpl: a State, as initial_state makes one, is needed": 4,
+    }
+
+
+def test_a_state_of_another_equation_with_the_same_field_is_refused(make_grid):
+    grid, stepper = make_grid((12, 10), devices=1), sw.steppers.IFRK4()
+    state = sw.initial_state(sw.equations.Vorticity(grid, 0.01), stepper, jnp.zeros((1, *grid.physical_shape)))
+    other = sw.write(["dt(vorticity) = lap(vorticity)"], fields={"vorticity": "scalar"})(grid)
+    with pytest.raises(ValueError, match=r"a state with the energy budget .*, in written with energy_from_linear"):
+        next(sw.evolve(other, stepper, state, step=0.1, end=0.1))
+
+
+def test_double_precision_that_was_switched_off_is_named(make_grid):
+    grid, stepper = make_grid((12, 10), devices=1), sw.steppers.IFRK4()
+    flow, w = sw.equations.Vorticity(grid, 0.01), jnp.zeros((1, *grid.physical_shape))
+    state = sw.initial_state(flow, stepper, w)
+    with jax.enable_x64(False):
+        for door in (
+            lambda: sw.initial_state(flow, stepper, w),
+            lambda: sw.integrate(flow, stepper, state, step=0.1, steps=1),
+            lambda: next(sw.evolve(flow, stepper, state, step=0.1, end=0.1)),
+        ):
+            with pytest.raises(ValueError, match="jax_enable_x64 is switched off since the grid was made"):
+                door()
+
+
+def test_an_array_in_place_of_a_number_is_named_by_its_shape(make_grid):
+    decay = sw.write(["dt(c) = -a*c"], fields={"c": "scalar"})
+    with pytest.raises(ValueError, match=r"^a of shape \[12, 10\]: one number is needed"):
+        decay(make_grid((12, 10), devices=1), a=np.ones((12, 10)))
