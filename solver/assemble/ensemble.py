@@ -61,6 +61,11 @@ class Ensemble:
             )
         self.equations, self.stepper, self.states = list(equations), stepper, list(states)
 
+    def __repr__(self) -> str:
+        """Number of members, what they solve and how, and the first of their states."""
+        first = self.equations[0]
+        return f"Ensemble of {len(self)} members of {first.name} with {self.stepper.name}; member 0: {self.states[0]!r}"
+
     def __len__(self) -> int:
         return len(self.equations)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -92,4 +93,19 @@ def write(
 @cache
 def class_of(text: Text) -> type[Written]:
     """The class of a text."""
-    return type("WrittenEquation", (Written,), {"__module__": __name__, "name": "written", "text": text})
+    members = {"__module__": __name__, "name": "written", "text": text, "__reduce__": _reduced}
+    return type("WrittenEquation", (Written,), members)
+
+
+def _reduced(equation: Any) -> tuple[Any, ...]:
+    """How an equation of a text is pickled: no module has its class, which is made of the text again."""
+    text = type(equation).text
+    written = {field.name: getattr(text, field.name) for field in dataclasses.fields(text)}
+    return _restored, (written, dict(vars(equation)))
+
+
+def _restored(written: Mapping[str, Any], attributes: Mapping[str, Any]) -> Written:
+    equation = object.__new__(class_of(Text(**written)))
+    for name, value in attributes.items():
+        object.__setattr__(equation, name, value)
+    return equation

@@ -51,6 +51,12 @@ class Rows(Sequence[Tree], Generic[Tree]):
     def __len__(self) -> int:
         return self._count
 
+    def __repr__(self) -> str:
+        """Number of members and shapes of what they have; no numbers."""
+        leaves = jax.tree.leaves(self.batch)
+        shapes = ", ".join(f"{leaf.dtype}{list(leaf.shape[1:])}" for leaf in leaves[:4])
+        return f"Rows of {self._count} members, each {shapes}{', …' if len(leaves) > 4 else ''}"
+
     @overload
     def __getitem__(self, number: int) -> Tree: ...
     @overload

@@ -60,12 +60,13 @@ class State:
     storage: Declared | None = field(default=None, metadata={"static": True})
 
     def __repr__(self) -> str:
-        """Time, step, and shape, type and devices of each field; no numbers of fields."""
-        fields = self.field.items() if isinstance(self.field, Mapping) else [("field", self.field)]
+        """Step, time, shapes and devices of its fields; no numbers of them."""
+        number = lambda value, form: format(value, form) if _is_known(value) else "?"  # noqa: E731
+        fields = self.field.items() if isinstance(self.field, Mapping) else ()
+        shapes = ", ".join(f"{name} {value.dtype}{list(value.shape)}{_split(value)}" for name, value in fields)
         others = [name for name in ("history", "forcing", "statistics") if jax.tree.leaves(getattr(self, name))]
-        counted = ", ".join(f"{name} = {_short(getattr(self, name))}" for name in ("t", "step", "dt"))
-        lines = [f"State({counted})", *(f"  {name}: {_outline(value)}" for name, value in fields)]
-        return "\n".join([*lines, *([f"  with {', '.join(others)}"] if others else [])])
+        beside = f"; with {', '.join(others)}" if others else ""
+        return f"State at step {number(self.step, 'd')}, t = {number(self.t, '.6g')}: {shapes}{beside}"
 
     def replace(self, **changes: Any) -> State:
         """A copy with some entries changed."""
@@ -98,18 +99,14 @@ class State:
         return replace(self, statistics=dict(sums), storage=storage)
 
 
-def _short(value: Any) -> str:
-    """A number with six digits; a traced or batched one as its shape."""
-    is_known = isinstance(value, int | float | np.generic | np.ndarray | jax.Array)
-    is_number = is_known and not isinstance(value, jax.core.Tracer) and np.ndim(value) == 0
-    return f"{float(value):.6g}" if is_number else _outline(value)
+def _is_known(value: Any) -> bool:
+    """Whether a number is there, and neither traced, nor a shape, nor one of several."""
+    return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct) and np.shape(value) == ()
 
 
-def _outline(value: Any) -> str:
-    """Type, shape and number of devices of an array."""
-    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
-        return type(value).__name__
-    split = ""
-    if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
-        split = f" on {len(value.sharding.device_set)} device{'s' if len(value.sharding.device_set) > 1 else ''}"
-    return f"{value.dtype}{list(value.shape)}{split}"
+def _split(value: Any) -> str:
+    """How an array is split over devices, in words; empty where it is not, or where nobody knows yet."""
+    if isinstance(value, jax.core.Tracer) or not isinstance(value, jax.Array) or len(value.sharding.device_set) == 1:
+        return ""
+    part = list(value.sharding.shard_shape(value.shape))
+    return f" on {len(value.sharding.device_set)} devices, {part} on each"

@@ -1,6 +1,8 @@
 """States know their grid, and are refused where they do not fit: in one line, before anything is compiled."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from collections import Counter
@@ -80,8 +82,6 @@ def test_coefficients_of_another_step_are_refused(steady):
 
 @pytest.mark.parametrize("mesh_shape", [None, (2, 2)], ids=["slabs", "pencils"])
 def test_equations_are_pickled_by_the_layout_of_their_mesh(mesh_shape):
-    import pickle
-
     grid = sw.Grid((8, 9, 10), mesh=sw.device_mesh([3, 2, 1, 0], shape=mesh_shape), lengths=3.0, precision="float32")
     flow = NavierStokes(grid, 0.1, forcing=sw.forcing.Kolmogorov(0.1, wavenumber=2))
     again = pickle.loads(pickle.dumps(flow))
@@ -118,15 +118,23 @@ def test_what_is_no_grid_no_field_and_no_function_is_said(steady):
         NavierStokes((16, 16), 0.1)
 
 
-def test_printing_a_state_says_what_it_is_and_no_numbers(make_grid):
-    equation, stepper = sw.equations.Vorticity(make_grid((32, 32), 4), 0.1), sw.steppers.SBDF2()
-    state = sw.initial_state(equation, stepper, jnp.ones((1, 32, 32)))
-    text = repr(state)
-    assert text.splitlines()[0] == "State(t = 0, step = 0, dt = 0)"
-    assert f"vorticity: complex128{list(state.field['vorticity'].shape)} on 4 devices" in text
-    assert len(text) < 200
-    assert "State(" in repr(jax.eval_shape(lambda: state))
-    jax.vmap(lambda t: (repr(state.replace(t=t)), t)[1])(jnp.zeros(2))
+def rising(u):
+    return jnp.sinh(u)
+
+
+def test_an_equation_of_a_text_is_pickled_and_copied():
+    """With its functions, which a module has, its parameters, a forcing and the grid; the class is the same one."""
+    grid = sw.Grid((12, 10), mesh=sw.device_mesh([0]))
+    written = sw.write(["dt(c) = rising(c) + a*lap(c)"], fields={"c": "scalar"}, functions={"rising": rising})
+    equation = written(grid, a=jnp.asarray(0.1), forcing=sw.forcing.FrozenShells())
+    _ = equation.linear()  # so that what is worked out of the text is there
+    c = sw.sample(lambda x, y: (jnp.cos(x) * jnp.cos(y),), grid)
+    state = sw.initial_state(equation, IFRK2(), c)
+    end = sw.integrate(equation, IFRK2(), state, step=0.1, steps=1).field["c"]
+    for again in (pickle.loads(pickle.dumps(equation)), copy.copy(equation), copy.deepcopy(equation)):
+        assert type(again) is written
+        assert (again.grid, float(again.a)) == (grid, 0.1)
+        np.testing.assert_array_equal(sw.integrate(again, IFRK2(), state, step=0.1, steps=1).field["c"], end)
 
 
 DOORS = """
@@ -190,3 +198,25 @@ def test_an_array_in_place_of_a_number_is_named_by_its_shape(make_grid):
     decay = sw.write(["dt(c) = -a*c"], fields={"c": "scalar"})
     with pytest.raises(ValueError, match=r"^a of shape \[12, 10\]: one number is needed"):
         decay(make_grid((12, 10), devices=1), a=np.ones((12, 10)))
+
+
+def test_a_state_and_an_ensemble_are_printed_in_one_line():
+    grid = sw.Grid((12, 16, 8), mesh=sw.device_mesh(range(4)), dealias="none")
+    flow, stepper = NavierStokes(grid, 0.1), CNAB2()
+    state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid)).replace(
+        t=np.float64(0.25), step=np.int64(5)
+    )
+    said = (
+        "State at step 5, t = 0.25: velocity complex128[3, 16, 5, 12] on 4 devices, [3, 4, 5, 12] on each; with history"
+    )
+    assert repr(state) == str(state) == said
+    assert repr(sw.Ensemble([flow, flow], stepper, [state] * 2)) == (
+        f"Ensemble of 2 members of navier-stokes with cnab2; member 0: {said}"
+    )
+    printed = []
+    jax.jit(lambda state: printed.append(repr(state)) or state.field)(state)
+    jax.eval_shape(lambda state: printed.append(repr(state)) or state.field, state)
+    assert printed == ["State at step ?, t = ?: velocity complex128[3, 16, 5, 12]; with history"] * 2
+    rows = sw.Ensemble([flow, flow], stepper, [state] * 2).integrate(step=0.1, steps=1)
+    assert repr(rows).startswith("Rows of 2 members, each ")
+    assert len(repr(rows).splitlines()) == 1
