@@ -449,17 +449,3 @@ def test_a_function_that_computes_with_the_number_of_points_is_refused(make_grid
         with pytest.raises(ValueError, match="it computes with the number of points"):
             transform.pointwise(fn, u_hat)
     transform.pointwise(lambda u: u / u.shape[0], u_hat)  # the number of components is whole everywhere
-
-
-def test_a_batch_of_none_and_calls_without_compilation(make_grid):
-    """No field gives no field; `jax.disable_jit` changes no value."""
-    transform = sw.fft.Transform(make_grid((8, 8), 2))
-    u = np.random.default_rng(0).standard_normal((3, 8, 8))
-    u_hat = transform.forward(jnp.asarray(u))
-    for call, values in [(transform.forward, u), (transform.inverse, u_hat)]:
-        shape = jax.vmap(call)(values).shape
-        assert jax.vmap(call)(jnp.asarray(values)[:0]).shape == (0, *shape[1:])
-    apply = lambda v: transform.pointwise(lambda u: u * u, v)  # noqa: E731
-    assert jax.vmap(apply)(u_hat[:0, None]).shape == jax.vmap(apply)(u_hat[:, None])[:0].shape
-    with jax.disable_jit():
-        np.testing.assert_allclose(transform.forward(jnp.asarray(u)), u_hat, atol=1e-16)

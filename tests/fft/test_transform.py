@@ -291,3 +291,36 @@ def test_arguments_of_other_types_are_refused_in_one_line():
         "values of dtype <U1: numbers are needed",
         "values of dtype datetime64[s]: numbers are needed",
     ], done.stderr
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("real", [True, False], ids=["real", "complex"])
+@pytest.mark.parametrize("shape", [(12,), (12, 16), (12, 10, 8)], ids=str)
+def test_a_batch_of_none_gives_none(make_grid, shape, real, devices):
+    """Under `vmap` too, and for functions of fields and gradients."""
+    grid = make_grid(shape, devices=devices if len(shape) > 1 else 1, real=real)
+    transform = sw.fft.Transform(grid)
+    square = lambda u_hat: transform.pointwise(lambda u: u * u, u_hat)  # noqa: E731
+    size = lambda u_hat: jnp.sum(jnp.abs(square(u_hat)) ** 2)  # noqa: E731
+    u = jnp.zeros((0, 2, *grid.physical_shape), grid.physical_dtype)
+    u_hat = jnp.zeros((0, 2, *grid.spectral_shape), grid.complex_dtype)
+    for fn, given, needed in [
+        (transform.forward, u, u_hat), (transform.inverse, u_hat, u), (square, u_hat, u_hat),
+        (jax.grad(size), u_hat, u_hat),
+    ]:  # fmt: skip
+        for apply in (jax.vmap(fn), jax.jit(jax.vmap(fn))):
+            result = apply(given)
+            assert (result.shape, result.dtype) == (needed.shape, needed.dtype)
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_transforms_run_where_jit_is_disabled(make_grid, devices):
+    grid = make_grid((12, 16), devices=devices)
+    transform = sw.fft.Transform(grid)
+    x, y = (np.arange(n) * 2 * np.pi / n for n in (12, 16))
+    u = np.cos(x)[:, None] * np.sin(2 * y)
+    with jax.disable_jit():
+        u_hat = transform.pointwise(lambda u: u * u, transform.forward(jnp.asarray(u)[None]))
+        np.testing.assert_allclose(transform.inverse(u_hat)[0], u**2, atol=1e-14)
+        gradient = jax.grad(lambda u: jnp.sum(transform.inverse(transform.forward(u)) ** 2))(jnp.asarray(u))
+    np.testing.assert_allclose(gradient, 2 * u, atol=1e-13)
