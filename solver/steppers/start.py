@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations import reporting
@@ -29,7 +30,7 @@ def initial_state(
     stepper: Stepper,
     u: Array | Mapping[str, Array],
     *,
-    t: float = 0.0,
+    t: ArrayLike = 0.0,
     seed: int | None = None,
 ) -> State:
     """State at the start of a run, from values at the points.
@@ -38,7 +39,7 @@ def initial_state(
         equation, stepper: what will evolve it.
         u: values `(component, x, y, z)` by field name; the bare array where the equation has one field. One component
             may come without its axis.
-        t: time of the fields.
+        t: time of the fields; may be traced.
         seed: of the run's random key; none is kept if None.
 
     Returns:
@@ -68,7 +69,8 @@ def initial_state(
         _history_storage(equation, stepper, made["history"]),
         _forcing_storage(equation, forced["forcing"]),
     )
-    begin = {"t": np.float64(t), "t_reference": np.float64(t), **_counters()}
+    time = t if isinstance(t, jax.core.Tracer) else np.float64(t)
+    begin = {"t": time, "t_reference": time, **_counters()}
     return State(**made, **forced, box=equation.grid.box, storage=storage, **begin)
 
 

@@ -251,3 +251,18 @@ def test_a_traced_step_that_is_not_positive_gives_no_numbers(make_grid, form):
 
     assert not np.isnan(np.asarray(jax.jit(after)(0.01))).any()
     assert np.isnan(np.asarray(jax.jit(after)(-0.01))).all()
+
+
+def test_vmap_takes_several_start_times(make_grid):
+    """u_t = cos t from t₀ to t₀ + 1: the mean rises by sin(t₀ + 1) − sin t₀."""
+    equation = sw.write("dt(u) = cos(t)", fields={"u": "scalar"})(make_grid((8,), 1))
+    stepper, starts = sw.steppers.IFRK4(), jnp.array([0.0, 0.7, 2.0])
+
+    def mean(t):
+        state = sw.initial_state(equation, stepper, jnp.zeros((1, 8)), t=t)
+        after = sw.integrate(equation, stepper, state, step=0.1, steps=10)
+        return after.field["u"].real[0, 0], after.t
+
+    means, times = jax.vmap(mean)(starts)
+    np.testing.assert_allclose(means, jnp.sin(starts + 1) - jnp.sin(starts), rtol=1e-6)
+    np.testing.assert_allclose(times, starts + 1)
