@@ -13,12 +13,14 @@ import functools
 import hashlib
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from jax.sharding import AbstractMesh, Mesh
 
 
 @jax.tree_util.register_static
@@ -72,6 +74,25 @@ def opened(tree: Any) -> Any:
     """Inverse of `sealed`."""
     held = lambda leaf: isinstance(leaf, Held)  # noqa: E731
     return jax.tree.map(lambda leaf: leaf.value if held(leaf) else leaf, tree, is_leaf=held)
+
+
+# ---- the mesh of another program ---------------------------------------------------------------------------------
+
+
+NO_MESH = Mesh(np.empty((), object), ())
+
+
+def no_ambient_mesh() -> AbstractContextManager[Any]:
+    """A context in which the mesh of `jax.set_mesh` does not count.
+
+    It may be that of a user's other program. Arrays here say by themselves how they are split.
+    """
+    if jax.sharding.get_abstract_mesh().empty:
+        return nullcontext()
+    try:
+        return jax.set_mesh(NO_MESH)
+    except ValueError:  # while tracing, where the devices do not count
+        return jax.sharding.use_abstract_mesh(AbstractMesh((), ()))
 
 
 # ---- code and values that may change while Python runs ------------------------------------------------------------
@@ -286,7 +307,8 @@ class Program:
         return (*(sealed(self._prepare(v)) if isinstance(v, eqx.Module) else v for v in arguments), code)
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._jit(*self.sealed(*arguments))
+        with no_ambient_mesh():
+            return self._jit(*self.sealed(*arguments))
 
     def trace(self, *arguments: Any) -> Any:
         """As `jax.jit(fn).trace`."""

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 from jax._src import dispatch  # the registry of operations that need to know their devices has no public name
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jaxtyping import Array
 
 from solver.fft.method import Method
 from solver.fft.stages import EXPORTING, AnyArray
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, constrained, padded_sharding
+from solver.mesh import AnyMesh, constrained, is_explicit, padded_sharding
+from solver.static import no_ambient_mesh
 
 # ---- registration -----------------------------------------------------------------------------------------------
 
@@ -105,7 +106,13 @@ def compiled(run: Callable[..., Any], result: NamedSharding | None = None, /, **
     `result` is the sharding of the result; None leaves it to the compiler.
     """
     options = {} if result is None else {"out_shardings": result}
-    return jax.jit(lambda *operands: run(*operands, **parameters), **options)
+    program = jax.jit(lambda *operands: run(*operands, **parameters), **options)
+
+    def call(*operands: Any) -> Any:
+        with no_ambient_mesh():
+            return program(*operands)
+
+    return call
 
 
 def to_mesh(u: Any, sharding: NamedSharding) -> Any:
@@ -116,6 +123,21 @@ def to_mesh(u: Any, sharding: NamedSharding) -> Any:
     if isinstance(u.sharding, NamedSharding):
         return u if u.sharding.mesh == mesh else jax.device_put(u, sharding)
     return u if set(u.devices()) == set(mesh.devices.flat) else jax.device_put(u, sharding)
+
+
+def refuse_other_explicit_mesh(u: Any, mesh: AnyMesh) -> None:
+    """Raises ValueError while tracing under a mesh of `jax.set_mesh` whose axes are Explicit and not those of `mesh`.
+
+    There JAX takes every constraint for an assertion about that other mesh.
+    """
+    context = jax.sharding.get_abstract_mesh()
+    if context.empty or not isinstance(u, jax.core.Tracer) or AxisType.Explicit not in context.axis_types:
+        return
+    if not (is_explicit(mesh) and context.axis_names == mesh.axis_names):
+        raise ValueError(
+            f"a transform over the mesh axes {list(mesh.axis_names)} was traced under jax.set_mesh with Explicit axes "
+            f"{list(context.axis_names)}: call it outside of that mesh, or outside of jit"
+        )
 
 
 def refuse_inside_shard_map() -> None:

@@ -17,7 +17,7 @@ from jax.interpreters import ad
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array
 
-from solver.fft.lowering import bind, refuse_inside_shard_map, register, to_mesh
+from solver.fft.lowering import bind, refuse_inside_shard_map, refuse_other_explicit_mesh, register, to_mesh
 from solver.fft.maxima import max_over_points
 from solver.fft.method import Method
 from solver.fft.operations import pointwise_operation
@@ -47,6 +47,7 @@ def pointwise(
     If `largest` is given, a pair of these and the largest value over the points of what `largest` returns.
     """
     refuse_inside_shard_map()
+    refuse_other_explicit_mesh(u_hat, mesh)
     results = _check_functions(fn, largest, u_hat, (parameters, at_points), layout)
     functions = FieldFunctions(fn, largest, len(parameters))
 

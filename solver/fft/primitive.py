@@ -18,7 +18,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad
 from jaxtyping import Array
 
-from solver.fft.lowering import bind, compiled, refuse_inside_shard_map, register, to_mesh
+from solver.fft.lowering import bind, compiled, refuse_inside_shard_map, refuse_other_explicit_mesh, register, to_mesh
 from solver.fft.method import Method
 from solver.fft.operations import transform_operation
 from solver.fft.stages import AnyArray, fit, real_dtype
@@ -46,6 +46,7 @@ def _apply(
 ) -> Array:
     """The transform, compiled here where u is not being traced."""
     refuse_inside_shard_map()
+    refuse_other_explicit_mesh(u, mesh)
     options = {"primitive": primitive, "layout": layout, "mesh": mesh, "method": method, "factor": factor}
     if isinstance(u, jax.core.Tracer):
         return transform_traced(u, **options, padded=padded)

@@ -26,6 +26,7 @@ from solver.mesh import (
     padded_sharding,
     unpadded_sharding,
 )
+from solver.static import no_ambient_mesh
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,8 @@ class Grid:
         """x, y, z as full arrays of `physical_shape`; made under jit, every device fills only its own block."""
         shape = self.physical_shape
         fill = lambda: tuple(jnp.broadcast_to(c, shape) for c in self.coordinates())  # noqa: E731
-        return jax.jit(fill, out_shardings=self.physical_sharding())()
+        with no_ambient_mesh():
+            return jax.jit(fill, out_shardings=self.physical_sharding())()
 
     def wavenumbers(self) -> tuple[np.ndarray, ...]:
         """kx, ky, kz as vectors that broadcast against spectral arrays [1/length]; zero in the padding."""
@@ -281,7 +283,9 @@ class Grid:
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""
-        return jax.jit(lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding())()
+        program = jax.jit(lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding())
+        with no_ambient_mesh():
+            return program()
 
     def _wavenumber(self, axis: int, *, drop_nyquist: bool) -> np.ndarray:
         n = self.layout.mode_numbers(axis).copy()
@@ -348,7 +352,8 @@ def sample(fn: Callable[..., Array], grid: Grid) -> Array:
         return jnp.stack(filled) if isinstance(values, tuple | list) else filled[0]
 
     ndim = jax.eval_shape(fill).ndim
-    return jax.jit(fill, out_shardings=grid.physical_sharding(ndim))()
+    with no_ambient_mesh():
+        return jax.jit(fill, out_shardings=grid.physical_sharding(ndim))()
 
 
 def distance_squared(points: Sequence[Array], middle: Sequence[Any], grid: Grid) -> Array:

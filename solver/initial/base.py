@@ -15,6 +15,7 @@ from solver.discovery import ClassName
 from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
+from solver.static import no_ambient_mesh
 
 
 class Initial(eqx.Module):
@@ -73,7 +74,8 @@ class Initial(eqx.Module):
         if grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} on a grid of {grid.dimensions} dimensions; it is a field in {known}")
-        return self.values(grid.as_real if field.real else grid.as_complex, field, key)
+        with no_ambient_mesh():
+            return self.values(grid.as_real if field.real else grid.as_complex, field, key)
 
     @abstractmethod
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

@@ -20,6 +20,7 @@ from jaxtyping import Array
 from solver.equations.beside import BUDGET
 from solver.equations.budget import split_budget, with_budget, without_budget
 from solver.operators import Fields
+from solver.static import no_ambient_mesh
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
 
@@ -115,7 +116,8 @@ def end_step(stepper: Stepper, fields: Fields, history: Any, before: Any) -> tup
 
 def device_state(state: State) -> State:
     """What steps move of a state, as compiled calls take it: its sums as pairs, without what only pauses change."""
-    return _moving(state, with_sums(state.field, state.budget), as_pair(state.t))
+    with no_ambient_mesh():
+        return _moving(state, with_sums(state.field, state.budget), as_pair(state.t))
 
 
 def device_shapes(state: State) -> State:
@@ -133,7 +135,8 @@ def host_state(moved: State, before: State, t: Any) -> State:
 
     The sizes of steps stay those of the state before.
     """
-    fields, budget = split_sums(moved.field, before.budget)
+    with no_ambient_mesh():
+        fields, budget = split_sums(moved.field, before.budget)
     return before.replace(
         field=fields, history=moved.history, forcing=moved.forcing, key=moved.key, budget=budget, t=np.float64(t),
         step=np.int64(moved.step), rejected=np.int64(moved.rejected), control=jax.tree.map(on_host, moved.control),

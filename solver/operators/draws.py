@@ -18,12 +18,15 @@ from jax import lax
 from jax.extend.random import threefry2x32_p
 from jaxtyping import Array
 
+from solver.static import no_ambient_mesh
+
 GENERATOR = "threefry2x32"
 
 
 def random_key(seed: int) -> Array:
     """A key of the generator that all runs use, whatever JAX_DEFAULT_PRNG_IMPL says."""
-    return jax.random.key(seed, impl=GENERATOR)
+    with no_ambient_mesh():
+        return jax.random.key(seed, impl=GENERATOR)
 
 
 def uniform(key: Array, shape: Sequence[int], dtype: Any) -> Array:

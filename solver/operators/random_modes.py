@@ -17,6 +17,7 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 from solver.operators.draws import threefry, two_words
+from solver.static import no_ambient_mesh
 
 
 def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
@@ -42,7 +43,8 @@ def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
     Source: Salmon, Moraes, Dror & Shaw, Proc. SC'11 (2011), for numbers that are functions of a counter (Threefry);
     Box & Muller, Ann. Math. Stat. 29 (1958) 610; both from memory.
     """
-    return _drawer(grid, components)(key)
+    with no_ambient_mesh():
+        return _drawer(grid, components)(key)
 
 
 @cache
