@@ -20,6 +20,7 @@ from solver.operators import project_solenoidal, random_modes
 from solver.static import Held
 
 LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold
+LARGEST_LOSS = 0.1  # of the spectrum, among waves that share the shell of the mean
 
 
 class RandomPhase(Initial):
@@ -40,7 +41,8 @@ class RandomPhase(Initial):
 
     Raises:
         ValueError: parameters that are not positive; when called: no key, a spectrum of which the grid holds less than
-            1 %, or, in a box of unequal sides, a peak below the width of the shells, the largest 2π/L.
+            1 %, or of which more than 10 % lies among waves that share the mean's shell, as the long ones of an
+            elongated box do: below half the largest 2π/L.
 
     Source: method of Rogallo, NASA TM-81315 (1981), with noise in place of phases.
     """
@@ -69,14 +71,16 @@ class RandomPhase(Initial):
         return _values(self, Held((grid, field)), wanted, key)
 
     def _check_shells(self, grid: Grid) -> None:
-        """Refuse a peak among waves that are longer than the shells of an elongated box can tell apart."""
-        width, longest = shell_width(grid), min(grid.fundamental)
-        if isinstance(self.peak, jax.core.Tracer) or longest >= width:
+        """Refuse a spectrum of which much lies in waves that share the mean's shell, as the longest of elongated boxes."""
+        half, longest = shell_width(grid) / 2, min(grid.fundamental)
+        if isinstance(self.peak, jax.core.Tracer) or isinstance(self.slope, jax.core.Tracer) or longest >= half:
             return
-        if float(np.min(self.peak)) < width:
+        lost = _share_below(half, self.peak, self.slope)
+        if lost > LARGEST_LOSS:
             raise ValueError(
-                f"random-phase with peak {self.peak}: {width:.4g} or more is needed, the width of the shells of this "
-                f"box, since longer waves, down to k = {longest:.4g}, get nothing; gaussian-random draws them all"
+                f"random-phase with peak {self.peak}: {lost:.0%} of its spectrum lies below k = {half:.4g}, half the width "
+                f"of this box's shells, where waves, down to k = {longest:.4g}, get nothing; at most {LARGEST_LOSS:.0%} "
+                "is needed, by a higher peak; gaussian-random draws them all"
             )
 
 
@@ -100,6 +104,13 @@ def _share(wanted: np.ndarray | Array, grid: Grid, peak: ArrayLike, slope: Array
     width = max(shell_width(grid), farthest / 10_000)
     everywhere = _prescribed(np.arange(int(farthest / width)) * width, peak, slope)
     return float(np.sum(wanted) * shell_width(grid) / (np.sum(everywhere) * width or 1))
+
+
+def _share_below(k: float, peak: ArrayLike, slope: ArrayLike) -> float:
+    """Part of the prescribed spectrum, as an integral over all |k|, that lies below k; the largest for arrays."""
+    lengths = np.linspace(0, 8, 4001)[1:] * np.max(np.asarray(peak))  # e^(−32 s) is left at the end
+    spectrum = np.asarray(_prescribed(lengths, np.asarray(peak)[..., None], np.asarray(slope)[..., None]))
+    return float(np.max(np.sum(np.where(lengths < k, spectrum, 0), axis=-1) / np.sum(spectrum, axis=-1)))
 
 
 def _prescribed(k: np.ndarray, peak: ArrayLike, slope: ArrayLike) -> np.ndarray | Array:

@@ -207,13 +207,16 @@ def test_a_key_in_the_place_of_the_field_is_told(make_grid):
         sw.initial.RandomPhase()(make_grid((8, 8), devices=1), jax.random.key(0))
 
 
-def test_a_peak_among_waves_longer_than_the_shells_is_refused(make_grid):
-    """On [2π, 20π] shells are 1 wide and the longest wave has k = 0.1: a peak at 0.3 would get no long wave."""
+def test_a_peak_among_waves_that_share_the_shell_of_the_mean_is_refused(make_grid):
+    """On [2π, 20π] shells are 1 wide and the longest wave has k = 0.1: a peak at 0.3 would get no long wave.
+
+    x⁴exp(−2x²) from 0 to 5/3, is 95 % of its whole integral. In a box of [7, 6] no wave shares the shell of
+    the mean, and of a peak at 0.95 of the width 5 % is lost.
+    """
     grid = make_grid((16, 160), devices=2, lengths=(2 * np.pi, 20 * np.pi))
     field = sw.Field("scalar")
-    with pytest.raises(
-        ValueError, match=r"peak 0.3: 1 or more is needed, the width of the shells .* k = 0.1, .*gaussian"
-    ):
+    with pytest.raises(ValueError, match=r"peak 0.3: 95% of its spectrum lies below k = 0.5, .* k = 0.1, .*gaussian"):
         sw.initial.RandomPhase(peak=0.3)(grid, field, jax.random.key(0))
-    sw.initial.RandomPhase(peak=2.0)(grid, field, jax.random.key(0))
+    sw.initial.RandomPhase(peak=0.95)(grid, field, jax.random.key(0))
+    sw.initial.RandomPhase(peak=0.7)(make_grid((16, 16), devices=2, lengths=(7.0, 6.0)), field, jax.random.key(0))
     sw.initial.RandomPhase(peak=0.3)(make_grid((16, 16), devices=2, lengths=20 * np.pi), field, jax.random.key(0))
