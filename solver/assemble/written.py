@@ -49,8 +49,8 @@ def written_entry(
         system = text.system
     except WrittenError as error:
         first, *shown = str(error).split("\n")
-        is_missing = first.startswith("unknown name") and "did you mean" not in first
-        hint = "; the number of a parameter stands in [equation.parameters]" if is_missing else ""
+        is_missing = first.startswith("unknown name")
+        hint = " (the number of a parameter stands in [equation.parameters])" if is_missing else ""
         raise ConfigError("\n".join([f"equation: {first}{hint}", *shown])) from None
     unused = sorted(ranks.keys() - text.names)
     if unused:
