@@ -45,6 +45,7 @@ def written_entry(
             rate=section.rate,
             limits=section.limits,
             plan=section.plan,
+            unbounded=section.unbounded,
         )
         system = text.system
     except WrittenError as error:

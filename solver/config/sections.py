@@ -314,6 +314,9 @@ class WrittenEquation(Section):
     plan: Literal["fewest transforms", "as written"] = Field(
         "fewest transforms", description="how the transforms are found"
     )
+    unbounded: bool = Field(
+        False, description="whether the linear part may amplify ever shorter waves ever faster, which is refused else"
+    )
     parameters: Annotated[dict[str, Parameter], "a table of numbers by name"] = Field(
         {}, description="the numbers that stand in the text, by name; a list for a vector, a list of rows for a tensor"
     )

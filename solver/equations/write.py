@@ -30,6 +30,7 @@ def write(
     rate: str = "",
     limits: Mapping[str, str] | None = None,
     plan: str = "fewest transforms",
+    unbounded: bool = False,
 ) -> type[Written]:
     """A class of equations from text.
 
@@ -57,6 +58,8 @@ def write(
         rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
         limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
         plan: `fewest transforms`, or `as written` for those that stand in the text.
+        unbounded: whether the linear part may amplify ever shorter waves ever faster, as −∇²u does; it is refused else,
+            since the shortest waves of any grid then grow first.
 
     Returns:
         A subclass of `Equation`. The same arguments give the same class, so that programs compiled for it are kept.
@@ -86,6 +89,7 @@ def write(
             rate=rate,
             limits=limits or {},
             plan=plan,
+            unbounded=unbounded,
         )
     )
 

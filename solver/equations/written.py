@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -26,6 +27,7 @@ from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
+from solver.written.growth import fastest_growth
 from solver.written.kinds import Kind
 from solver.written.matrices import Linear
 from solver.written.obstacles import STRENGTH
@@ -35,7 +37,7 @@ from solver.written.report import report
 from solver.written.text import Text
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
 from solver.written.values import forms
-from solver.written.worked import Worked, keep_plan
+from solver.written.worked import Worked, keep_plan, linear_of, without_unknowns
 
 LIMITS: dict[str, tuple[str, dict[str, float]]] = {
     ">= 0": ("zero or more", {"least": 0}),
@@ -83,6 +85,24 @@ class Written(WithBodies):
             if getattr(self, name, None) is value:
                 object.__setattr__(self, name, nothing_unless(value, **options))
         require_powers(self.grid, self.own_text.system, self.numbers())
+        self._refuse_unbounded_growth()
+
+    def _refuse_unbounded_growth(self) -> None:
+        """Refuse an L that amplifies ever shorter waves ever faster; numbers that are being traced pass.
+
+        Touches no device.
+        """
+        text, dimensions, numbers = self.own_text.without_obstacles, self.grid.dimensions, self.numbers()
+        is_written_in_them = not self.dimensions or dimensions in self.dimensions  # else it is refused elsewhere
+        if text.unbounded or not is_written_in_them or not all(map(_is_known, jax.tree.leaves(numbers))):
+            return
+        linear, less, shortest = linear_of(text, dimensions), without_unknowns(text, dimensions), self.grid.k_max
+        growth = fastest_growth(linear, less, numbers, shortest)
+        if growth is not None:
+            raise ValueError(
+                f"equation {self.name}: its linear part amplifies ever shorter waves ever faster: on this grid those "
+                f"of |k| = {shortest:.4g} grow as exp({growth:.4g} t). Another sign is needed, or `unbounded` is true"
+            )
 
     @classmethod
     def why_not_in(cls, dimensions: int) -> str:
@@ -405,6 +425,12 @@ class Written(WithBodies):
     def numbers(self) -> dict[str, Any]:
         """The parameters of the text by name: attributes of the equation by default."""
         return {name: getattr(self, name) for name in self.own_text.system.parameters}
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value is a number or an array of them, and not traced."""
+    kinds = int | float | complex | np.ndarray | np.generic | jax.Array
+    return isinstance(value, kinds) and not isinstance(value, jax.core.Tracer)
 
 
 Equation.of_a_text = Written

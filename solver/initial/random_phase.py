@@ -71,16 +71,16 @@ class RandomPhase(Initial):
         return _values(self, Held((grid, field)), wanted, key)
 
     def _check_shells(self, grid: Grid) -> None:
-        """Refuse a spectrum of which much lies in waves that share the mean's shell, as the longest of elongated boxes."""
+        """Refuse a spectrum of which much lies among waves that share the mean's shell, as in elongated boxes."""
         half, longest = shell_width(grid) / 2, min(grid.fundamental)
         if isinstance(self.peak, jax.core.Tracer) or isinstance(self.slope, jax.core.Tracer) or longest >= half:
             return
         lost = _share_below(half, self.peak, self.slope)
         if lost > LARGEST_LOSS:
             raise ValueError(
-                f"random-phase with peak {self.peak}: {lost:.0%} of its spectrum lies below k = {half:.4g}, half the width "
-                f"of this box's shells, where waves, down to k = {longest:.4g}, get nothing; at most {LARGEST_LOSS:.0%} "
-                "is needed, by a higher peak; gaussian-random draws them all"
+                f"random-phase with peak {self.peak}: {lost:.0%} of its spectrum lies below k = {half:.4g}, half the "
+                f"width of this box's shells, where waves, down to k = {longest:.4g}, get nothing; at most "
+                f"{LARGEST_LOSS:.0%} is needed, by a higher peak; gaussian-random draws them all"
             )
 
 

@@ -60,6 +60,7 @@ class Text:
             aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
             `aliased` says that they are wanted all the same.
         aliased: whether other forms are wanted on every grid.
+        unbounded: whether L may amplify ever shorter waves ever faster, which is refused otherwise.
 
     Raises:
         WrittenError: of what stands beside the equations; they themselves are read when they are asked for.
@@ -85,6 +86,7 @@ class Text:
     symbols: Any = ()
     plan: str = "fewest transforms"
     aliased: bool = False
+    unbounded: bool = False
 
     def __post_init__(self) -> None:
         lines = [self.write] if isinstance(self.write, str) else self.write

@@ -125,6 +125,12 @@ def without_unknowns(text: Text, dimensions: int) -> Reduced:
 
 
 @cache
+def linear_of(text: Text, dimensions: int) -> Linear:
+    """L of a text in its plainest form."""
+    return linear_operator(without_unknowns(text, dimensions))
+
+
+@cache
 def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
     """What follows from a text for so many dimensions, with a plan of one of the kinds of `PLANS`."""
     less = without_unknowns(text, dimensions)
@@ -137,7 +143,7 @@ def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
     refuse_complex_of_real(plan, less.system)
     changes = less.changes(plan.rows)
     densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
-    linear, causes = linear_operator(less), causes_of(less)
+    linear, causes = linear_of(text, dimensions), causes_of(less)
     if text.is_mixed:
         refuse_coupling(linear, changes, less)
         refuse_both_kinds(map(plan.without_slots, plan.inner), less.system)

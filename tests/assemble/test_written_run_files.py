@@ -67,7 +67,7 @@ def test_what_a_run_file_says_is_the_equation(case):
         ({"fields": {"u": "vectr", "b": "scalar"}}, "did you mean 'vector'?"),
         ({"parameters": {**TABLE["equation"]["parameters"], "mu": 1.0}}, "equation.parameters.mu stands nowhere"),
         ({"parameters": {"nu": 0.1, "kappa": 0.1}}, "unknown name 'g'; known are"),
-        ({"parameters": {"kappa": 0.1}}, "did you mean 'u'? (the number of a parameter stands in [equation.parameters])"),
+        ({"parameters": {"kappa": 0.1}}, "did you mean 'u'? (the number of a parameter stands in [equation.par"),
         ({"parameters": {"nu": "large"}}, "equation.parameters.nu = 'large': a finite number"),
         ({"parameters": {"nu": float("nan")}}, "equation.parameters.nu = nan: a finite number"),
         ({"parameters": {"nu": 0.1, "kappa": 0.1, "g": 1.0}}, "added to a vector"),

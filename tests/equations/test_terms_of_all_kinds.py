@@ -231,7 +231,7 @@ CHOSEN = {  # by hand at t = 0.7, a = 0.3: of u, its second derivative, and x
     "min(t, 1)*u": lambda u, curved, x: 0.7 * u,
     "max(1 - t, 0)": lambda u, curved, x: 0.3 + 0 * u,
     "max(a, t)*u*u": lambda u, curved, x: 0.7 * u * u,
-    "fraclap(u, max(a, 1))": lambda u, curved, x: -curved,
+    "-fraclap(u, max(a, 1))": lambda u, curved, x: curved,
 }
 
 

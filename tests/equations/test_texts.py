@@ -237,3 +237,50 @@ def test_what_polymers_and_flow_lose(make_grid):
     row = equation.series(fields, 0.0)
     rate = np.mean(np.sum(u * u_t, 0)) + np.mean(tau_t[0] + tau_t[2]) / 2
     assert rate == pytest.approx(-float(row["dissipation"]) - float(row["elastic_energy"]) / 1.5, rel=1e-12)
+
+
+GROWS = {  # without bound: text, fields, parameters, the largest rate at |k| = 5 of a grid of 16 points on 2π
+    "antidiffusion": ("dt(q) = -0.1*lap(q)", {"q": "scalar"}, {}, 2.5),
+    "fourth order": ("dt(q) = nu*lap(lap(q)) - q", {"q": "scalar"}, {"nu": 0.2}, 124.0),
+    "one direction": ("dt(q) = dx(dx(q)) - a*dy(dy(q))", {"q": "scalar"}, {"a": 0.04}, 1.0),
+    "a negative parameter": ("dt(q) = nu*lap(q)", {"q": "scalar"}, {"nu": -1.0}, 25.0),
+    "complex": ("dt(A) = (1j - 0.2)*lap(A)", {"A": "wavefunction"}, {}, 5.0),
+    "coupled": (["dt(a) = 0.1*lap(b)", "dt(b) = 0.1*lap(a)"], {"a": "scalar", "b": "scalar"}, {}, 2.5),
+}
+
+
+@pytest.mark.parametrize("case", GROWS)
+def test_a_linear_part_that_amplifies_ever_shorter_waves_ever_faster_is_refused(make_grid, case):
+    """Whatever the grid, its shortest waves grow first; the message has their rate, and `unbounded` lets it pass."""
+    text, fields, numbers, rate = GROWS[case]
+    grid = make_grid((16, 16), devices=1)
+    kind = sw.write(text, fields=fields)
+    with pytest.raises(ValueError, match=rf"ever faster: on this grid those of \|k\| = 5 grow as exp\({rate:g} t\)"):
+        kind(grid, **numbers)
+    sw.write(text, fields=fields, unbounded=True)(grid, **numbers)
+
+
+BOUNDED = {
+    "waves in a band": ("dt(u) = -u*dx(u) - lap(u) - lap(lap(u))", {"u": "scalar"}),
+    "a rate of one": ("dt(q) = q", {"q": "scalar"}),
+    "dispersion": ("dt(A) = 1j*lap(A) + dx(dx(dx(A)))", {"A": "wavefunction"}),
+    "sound": (["dt(r) = -div(m)", "dt(m) = -4*grad(r)"], {"r": "scalar", "m": "vector"}),
+    "heated from below": (
+        ["dt(u) = -u@grad(u) - grad(p) + b*ey", "dt(b) = -u@grad(b) + 3*dot(u, ey)", "div(u) = 0"],
+        {"u": "vector", "b": "scalar"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BOUNDED)
+def test_growth_that_short_waves_do_not_exceed_is_none_to_refuse(make_grid, case):
+    text, fields = BOUNDED[case]
+    sw.write(text, fields=fields, unknowns={"p": "scalar"} if "grad(p)" in "".join(text) else {})(
+        make_grid((16, 16), devices=1)
+    )
+
+
+def test_numbers_that_are_traced_are_not_refused_for_their_growth(make_grid):
+    grid, kind = make_grid((16,), devices=1), sw.write("dt(q) = nu*lap(q)", fields={"q": "scalar"})
+    grown = jax.jit(lambda nu: kind(grid, nu=nu).linear().entries["q"][..., 5].sum())(-1.0)
+    assert float(np.real(grown)) == 25.0

@@ -222,7 +222,7 @@ def test_speeds_that_parameters_decide():
 
 def test_a_text_without_a_cfl_number_takes_fixed_steps_alone():
     grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
-    equation = write("dt(c) = lap(c**3 - c)", {"c": "scalar"})(grid)
+    equation = write("dt(c) = lap(c**3)", {"c": "scalar"})(grid)
     stepper = sw.steppers.IFRK4()
     start = sw.initial_state(equation, stepper, {"c": 0.1 * jnp.cos(grid.coordinates()[0])[None]})
     assert list(equation.series(start.field, 0.1)) == ["energy"] == list(equation.series_units())
@@ -436,7 +436,7 @@ def test_vectors_may_be_given_as_any_sequence(make_grid, wind):
 def test_complex_fields_may_have_complex_parameters(make_grid):
     damped = write("dt(psi) = 1j*s*lap(psi)", {"psi": "wavefunction"}, parameters={"s": "scalar"})
     grid = make_grid((8, 8), devices=1, real=False)
-    assert np.isfinite(complex(damped(grid, s=0.5 + 0.1j).s))
+    assert np.isfinite(complex(damped(grid, s=0.5 - 0.1j).s))
 
 
 def test_real_fields_may_take_the_parts_of_complex_parameters(make_grid):
