@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
+from solver.equations.unresolved import too_small
 from solver.equations.written import Written
 from solver.written import Text
 
@@ -43,4 +44,4 @@ class AllenCahn(Written):
 
     def warnings(self, row: dict[str, float]) -> list[str]:
         resolution = 2**0.5 * self.grid.k_max * float(self.wall_width)
-        return [f"√2 ε k_max = {resolution:.2f} is below 2: walls are not resolved"] if resolution < 2 else []
+        return too_small("√2 ε k_max", resolution, 2, "walls are not resolved")

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.unresolved import too_small
 from solver.equations.written import Written
 from solver.operators import Fields
 from solver.written import Text
@@ -65,6 +66,4 @@ class Burgers(Written):
         return {**super().columns(fields), "kmax_delta": self.grid.k_max * thinnest}
 
     def warnings(self, row: dict[str, float]) -> list[str]:
-        if row["kmax_delta"] < 2:
-            return [f"k_max·δ = {row['kmax_delta']:.2f} is below 2: the strongest shock would not be resolved"]
-        return []
+        return too_small("k_max·δ", row["kmax_delta"], 2, "the strongest shock would not be resolved")

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
+from solver.equations.unresolved import too_small
 from solver.equations.written import Written
 from solver.written import Text
 
@@ -53,4 +54,4 @@ class CahnHilliard(Written):
 
     def warnings(self, row: dict[str, float]) -> list[str]:
         resolution = self.grid.k_max * math.sqrt(2 * float(self.gradient_energy))
-        return [f"√(2κ) k_max = {resolution:.2f} is below 2: walls are not resolved"] if resolution < 2 else []
+        return too_small("√(2κ) k_max", resolution, 2, "walls are not resolved")

@@ -14,6 +14,7 @@ from jaxtyping import Array
 from solver.diagnostics import weighted_mean_square
 from solver.equations.field import Field, MoreFields
 from solver.equations.system import need
+from solver.equations.unresolved import too_small
 from solver.equations.written import Written
 from solver.operators import Fields
 from solver.written import Text
@@ -157,9 +158,9 @@ class NavierStokes(Written):
         return jnp.where(lost > 0, (self.viscosity**3 / jnp.where(lost > 0, lost, 1)) ** (1 / 6), jnp.inf)
 
     def warnings(self, row: dict[str, float]) -> list[str]:
-        if self.viscosity > 0 and row["kmax_eta"] < 1:
-            return [f"k_max·η = {row['kmax_eta']:.2f} is below 1: the smallest eddies are not resolved"]
-        return []
+        if not self.viscosity > 0:
+            return []
+        return too_small("k_max·η", row["kmax_eta"], 1, "the smallest eddies are not resolved")
 
 
 def kolmogorov_length(viscosity: ArrayLike, dissipation: Array) -> Array:

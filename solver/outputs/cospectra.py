@@ -17,6 +17,8 @@ from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
 
+VELOCITY = "velocity_"
+
 
 @dataclass(frozen=True)
 class Cospectra(Records):
@@ -38,7 +40,7 @@ class Cospectra(Records):
     def layout(self, equation: Reporting) -> RecordsLayout:
         columns = {}
         for a, b in self._pairs(equation):
-            columns[f"{a}_{b}_real"] = Column(("k",), "", f"co-spectrum of {a} and {b} in each shell")
+            columns[f"{a}_{b}_real"] = Column(("k",), "", f"{_quantity(a, b)} in each shell")
             columns[f"{a}_{b}_imaginary"] = Column(("k",), "", f"quadrature spectrum of {a} and {b} in each shell")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
@@ -70,3 +72,14 @@ class Cospectra(Records):
                     f"output cospectra: pair {list(pair)}: two components, real or complex both, are needed"
                 )
         return [(a, b) for a, b in self.pairs]
+
+
+def _quantity(a: str, b: str) -> str:
+    """The mean ⟨ab⟩ of two components in words: a stress or a flux if one of them is a velocity."""
+    velocities = [name for name in (a, b) if name.startswith(VELOCITY)]
+    if len(velocities) == 2:
+        return f"Reynolds stress of {a} and {b}"
+    if not velocities:
+        return f"co-spectrum of {a} and {b}"
+    carried = b if velocities == [a] else a
+    return f"flux of {carried} along {velocities[0].removeprefix(VELOCITY)} (co-spectrum with {velocities[0]})"

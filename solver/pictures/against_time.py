@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from solver.pictures.recorded import Recorded
+from solver.pictures.rounding import ROUND_OFF, rounding_alone
 from solver.pictures.style import in_words
 
 LISTED = ("point", "mode")  # axes that number places and modes; each entry has a curve
@@ -17,7 +18,6 @@ SHAPES = ("skewness", "flatness")  # numbers of a density that are drawn; its ot
 OF_DENSITIES = (*SHAPES, "mean", "std", "outside")
 PLACE = re.compile(r"(.+_(?:max|min))_[xyz]")
 EXTREME = re.compile(r"(.+)_(max|min)")
-ROUND_OFF = 1e-12
 
 
 @dataclass
@@ -59,10 +59,12 @@ def time_panels(recorded: Recorded) -> list[TimePanel]:
 
 
 def _scalars(recorded: Recorded) -> Iterator[str]:
-    for name, values in recorded.values.items():
+    numbers = {name: values for name, values in recorded.values.items() if not recorded.axes_of(name)}
+    noise = rounding_alone(numbers, {name: recorded.units(name) for name in numbers})
+    for name, values in numbers.items():
         stem, _, ending = name.rpartition("_")
         left_out = ending in OF_DENSITIES and ending not in SHAPES and stem in recorded.values
-        if recorded.axes_of(name) or left_out or not np.isfinite(values).any():
+        if name in noise or left_out or not np.isfinite(values).any():
             continue
         if _changes(np.append(values, values + recorded.spread.get(name, 0.0))):
             yield name

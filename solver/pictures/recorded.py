@@ -10,6 +10,9 @@ import numpy as np
 from solver.io import VARIANCE, RecordsLayout, Rows
 from solver.pictures.run_file import largest_wavenumber, run_table
 
+CROSS = ("_real", "_imaginary")  # endings of the columns of a cross spectrum
+MEAN, EACH_SHELL = "mean over time of: ", " in each shell"  # words of long names that a title leaves out
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -88,6 +91,14 @@ class Recorded:
     def units(self, column: str) -> str:
         """Units of a column's values."""
         return self.layout.columns[column].units
+
+    def title(self, column: str) -> str:
+        """The column in words. Parts of a cross spectrum are titled by the quantity that they are."""
+        from solver.pictures.style import in_words
+
+        is_cross = column.endswith(CROSS) and self.axes_of(column) == ("k",)
+        words = self.layout.columns[column].long_name.removeprefix(MEAN) if is_cross else ""
+        return words.removesuffix(EACH_SHELL).replace("_", " ") or in_words(column)
 
     def label(self, axis: str) -> str:
         """Label of an axis, with its units."""

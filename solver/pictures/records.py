@@ -13,21 +13,22 @@ from solver.pictures.colours import Colours, colours_of
 from solver.pictures.finer import Side, factors, finer_side, on_finer_points
 from solver.pictures.fluxes import ENDINGS, flux_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
+from solver.pictures.number_table import number_tables
 from solver.pictures.panels import MakePanel
 from solver.pictures.pdfs import pdf_panel
 from solver.pictures.profiles import profile_panel
 from solver.pictures.recorded import Recorded
+from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.series import since_start
 from solver.pictures.slices import IMAGE, extent, shape_of_box
 from solver.pictures.spectra import DEEP, compensated_panel, has_both_signs, loglog_at_times, mark_k_max, power_of_k
 from solver.pictures.structure import structure_panel
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, legend_below, new_figure, style, unit, wrap_title
+from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import few_ticks
 from solver.pictures.times import chosen_times, time_colours
 from solver.pictures.view import View
 
 MAX_PANELS = 12
-ROUND_OFF = 1e-12
 SPACE = ("x", "y", "z")
 DEVIATIONS = ("deviation", "log10_of_mean")
 
@@ -61,18 +62,24 @@ def _panels(recorded: Recorded) -> list[MakePanel]:
     fluxes = flux_panels(recorded)
     drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]
     arrays = [panel for name in drawn for panel in (_array(recorded, name), _compensated(recorded, name)) if panel]
+    if recorded.spread and len(recorded.t) == 1:
+        return [*arrays, *fluxes, *number_tables(recorded)]
     return [*arrays, *fluxes, *(_against_time(recorded, panel) for panel in time_panels(recorded))]
 
 
 def array_columns(recorded: Recorded) -> list[str]:
-    """Columns with axes that get a panel: no counts of points, no round-off compared with columns of the same units."""
+    """Columns with axes that get a panel: no counts of points, no round-off compared with columns of the same units.
+
+    Quadrature spectra, which no sum needs, come after all others.
+    """
     sizes = {
         name: float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
         for name, values in recorded.values.items()
         if recorded.axes_of(name) and name != "count"
     }
     like = lambda name: max(size for other, size in sizes.items() if recorded.units(other) == recorded.units(name))  # noqa: E731
-    return [name for name, size in sizes.items() if size > ROUND_OFF * like(name)]
+    names = [name for name, size in sizes.items() if size > ROUND_OFF * like(name)]
+    return sorted(names, key=lambda name: name.endswith("_imaginary"))
 
 
 def _array(recorded: Recorded, column: str) -> MakePanel | None:
@@ -122,7 +129,7 @@ def _against_k(recorded: Recorded, column: str) -> MakePanel:
     k, values = recorded.axis(name), recorded.values[column]
 
     def make(figure: Any, axis: Any, view: View) -> None:
-        axis.set(title=in_words(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
+        axis.set(title=recorded.title(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
         if np.nanmin(values) >= 0 and np.nanmax(values) > 0:
             k_max = recorded.k_max if name == "k" else None
             loglog_at_times(axis, k, recorded.t, values, view, lowest=DEEP, labels=recorded.times, k_max=k_max)
@@ -148,7 +155,7 @@ def _compensated(recorded: Recorded, column: str) -> MakePanel | None:
 
     def make(figure: Any, axis: Any, view: View) -> None:
         compensated_panel(axis, k, recorded.t, values, view, power, labels=recorded.times, k_max=recorded.k_max)
-        axis.set(title=f"{power_of_k(power)} × {in_words(column)}", xlabel=recorded.label("k"))
+        axis.set(title=f"{power_of_k(power)} × {recorded.title(column)}", xlabel=recorded.label("k"))
 
     return make
 
@@ -164,7 +171,7 @@ def _against_space(recorded: Recorded, column: str) -> MakePanel:
         else:
             curves_at_times(axis, side, recorded.t, values, view, column, recorded.times)
             draw_band(axis, side.points, recorded, column, axis.lines[-1].get_color())
-            axis.set(title=in_words(column), ylabel=unit(recorded.units(column)))
+            axis.set(title=recorded.title(column), ylabel=unit(recorded.units(column)))
 
     return make
 
@@ -177,7 +184,7 @@ def _against_axis(recorded: Recorded, column: str) -> MakePanel:
             _marks(axis, recorded, column)
         else:
             _lines(axis, recorded.axis(name), recorded, column, view)
-        axis.set(title=in_words(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
+        axis.set(title=recorded.title(column), xlabel=recorded.label(name), ylabel=unit(recorded.units(column)))
         few_ticks(axis)
 
     return make
@@ -216,8 +223,9 @@ def _plane(axis: Any, recorded: Recorded, column: str, view: View) -> tuple[Any,
 
 
 def _two_axes(recorded: Recorded, column: str) -> MakePanel:
-    """An image at the last time, logarithmic if positive values span decades."""
+    """An image at the last time, logarithmic if positive values of a column on these axes span decades."""
     names = recorded.axes_of(column)
+    decades = any(_spans_decades(recorded.values[other][-1]) for other in _alike(recorded, column))
 
     def make(figure: Any, axis: Any, view: View) -> None:
         from matplotlib.colors import LogNorm
@@ -228,10 +236,10 @@ def _two_axes(recorded: Recorded, column: str) -> MakePanel:
             bar = figure.colorbar(image, ax=axis, pad=0.02, aspect=18, extend=colours.extend)
             bar.ax.tick_params(labelsize=6.5)
             bar.set_label(unit(recorded.units(column)), fontsize=6.5)
-            axis.set(title=f"{in_words(column)}, {recorded.times[-1]}", xlabel=names[0], ylabel=names[1])
+            axis.set(title=f"{recorded.title(column)}, {recorded.times[-1]}", xlabel=names[0], ylabel=names[1])
             return
         positive = values[values > 0]
-        if values.min() >= 0 and positive.size and positive.max() > 1e3 * np.median(positive):
+        if decades and values.min() >= 0 and positive.size:
             low = max(positive.min(), 1e-8 * positive.max())
             options: dict[str, Any] = {"norm": LogNorm(low, positive.max()), "cmap": "viridis"}
         else:
@@ -239,8 +247,18 @@ def _two_axes(recorded: Recorded, column: str) -> MakePanel:
         x, y = recorded.axis(names[0]), recorded.axis(names[1])
         image = axis.pcolormesh(x, y, values.T, shading="nearest", rasterized=True, **options)
         figure.colorbar(image, ax=axis, pad=0.02, aspect=18).ax.tick_params(labelsize=6.5)
-        title = f"{in_words(column)}, {recorded.times[-1]}"
+        title = f"{recorded.title(column)}, {recorded.times[-1]}"
         axis.set(title=title, xlabel=recorded.label(names[0]), ylabel=recorded.label(names[1]))
         few_ticks(axis)
 
     return make
+
+
+def _alike(recorded: Recorded, column: str) -> list[str]:
+    """Columns with the axes of this one: their images are compared, and so have one kind of scale."""
+    return [other for other in recorded.values if recorded.axes_of(other) == recorded.axes_of(column)]
+
+
+def _spans_decades(values: np.ndarray) -> bool:
+    positive = values[values > 0]
+    return bool(values.min() >= 0 and positive.size and positive.max() > 1e3 * np.median(positive))

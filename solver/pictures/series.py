@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.rounding import ROUND_OFF, rounding_alone, size_of, without_rounding
 from solver.pictures.style import (
     INK,
     PAGE,
@@ -22,7 +23,6 @@ from solver.pictures.style import (
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
-ROUND_OFF = 1e-12
 ERRORS = ("_drift", "_imbalance", "divergence")  # endings of columns that are zero in a perfect run
 ZERO = "zero in a perfect run"
 FEW = 8  # points of a curve that are marked
@@ -35,7 +35,7 @@ Curves = dict[str, np.ndarray]
 
 def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], view: View) -> Any | None:
     """A figure of all columns that change; None if there are none."""
-    quantities, budgets, errors = sorted_columns(columns)
+    quantities, budgets, errors = sorted_columns(columns, units)
     count = len(quantities) + len(budgets) + bool(errors)
     if not count:
         return None
@@ -63,8 +63,17 @@ def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], v
     return figure
 
 
-def sorted_columns(columns: Mapping[str, np.ndarray]) -> tuple[Curves, dict[str, Curves], Curves]:
-    """Sort columns that change into quantities, contributions to each energy, and errors, which should be zero."""
+def sorted_columns(
+    columns: Mapping[str, np.ndarray], units: Mapping[str, str]
+) -> tuple[Curves, dict[str, Curves], Curves]:
+    """Sort columns that change into quantities, contributions to each energy, and errors, which should be zero.
+
+    Columns that are rounding alone are left out.
+
+    Args:
+        columns: values by name.
+        units: units by name. A contribution to an energy has those of the energy.
+    """
     quantities: Curves = {}
     budgets: dict[str, Curves] = {}
     errors: Curves = {}
@@ -81,7 +90,18 @@ def sorted_columns(columns: Mapping[str, np.ndarray]) -> tuple[Curves, dict[str,
             budgets.setdefault(energy, {})[cause] = values
         else:
             quantities[name] = values
-    return quantities, budgets, errors
+    noise = rounding_alone({name: columns[name] for name in columns if _is_quantity(name)}, units)
+    budgets = {
+        energy: without_rounding(parts, size_of(columns[energy]) if energy in columns else 0.0)
+        for energy, parts in budgets.items()
+        if energy not in noise
+    }
+    quantities = {name: values for name, values in quantities.items() if name not in noise}
+    return quantities, {energy: parts for energy, parts in budgets.items() if parts}, errors
+
+
+def _is_quantity(name: str) -> bool:
+    return name not in LEFT_OUT and not name.endswith(ERRORS) and "_from_" not in name
 
 
 def of_steps(name: str, values: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.style import (
     COLUMN,
     INK,
@@ -27,7 +28,6 @@ from solver.pictures.times import chosen_times, time_colours
 from solver.pictures.view import View
 
 NOISE = 1e-20  # over the largest value; the highest shells of a smooth field hold only round-off
-ROUND_OFF = 1e-12  # over the largest size: negative values of a spectrum of positive ones
 MOST_ACROSS = 3
 DEEP, SHALLOW = 1e-14, 1e-5  # lower edge of a spectrum, and of a compensated one, over the largest value
 

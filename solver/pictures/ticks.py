@@ -8,38 +8,51 @@ import numpy as np
 
 from solver.pictures.finer import Side
 
+FEW_DECADES = 2  # an axis of fewer has numbers within its decades
+PARTS_OF_DECADES = ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
+
 
 def few_ticks(axis: Any, most: int = 5) -> None:
-    """Set at most `most` intervals on linear axes, and whole decades on logarithmic ones."""
+    """Set at most `most` intervals on linear axes. Logarithmic ones get decades, or numbers within few decades."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     for side in (axis.xaxis, axis.yaxis):
         if side.get_scale() == "linear":
             side.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
-        elif side.get_scale() == "log" and _decades(side) >= 1:
+        elif side.get_scale() == "log" and _decades(side) >= FEW_DECADES:
             side.set_major_locator(LogLocator(numticks=most + 1))
             side.set_minor_formatter(NullFormatter())
         elif side.get_scale() == "log":
-            _plain_numbers(side, most)
+            _numbers_within_decades(side, most)
 
 
 def _decades(side: Any) -> float:
     low, high = side.get_view_interval()
-    return float(np.floor(np.log10(high)) - np.ceil(np.log10(low)))
+    return float(np.log10(high / low))
 
 
-def _plain_numbers(side: Any, most: int) -> None:
-    """Set numbers within the decades of a logarithmic axis of about one decade, as many as have room."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def _numbers_within_decades(side: Any, most: int) -> None:
+    """Set two numbers at least, and at most as many as have room, on a logarithmic axis of few decades."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
     low, high = side.get_view_interval()
-    sets = ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
-    decade = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    inside = [sum(low <= d * s <= high for d in decade for s in some) for some in sets]
-    chosen = next((some for some, n in zip(sets, inside, strict=True) if n <= most), (1,))
-    side.set_major_locator(LogLocator(subs=chosen, numticks=12))
-    side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    sets = [[d * part for d in decades for part in parts if low <= d * part <= high] for parts in PARTS_OF_DECADES]
+    chosen = next((ticks for ticks in sets if 2 <= len(ticks) <= most), None)
+    if chosen is None:
+        chosen = [tick for tick in MaxNLocator(most).tick_values(low, high) if low <= tick <= high]
+    side.set_major_locator(FixedLocator(chosen))
+    side.set_major_formatter(FuncFormatter(lambda value, _: _number(value)))
     side.set_minor_formatter(NullFormatter())
+
+
+def _number(value: float) -> str:
+    """A number in digits, or as a multiple of a power of ten if it is very small or large."""
+    if 1e-3 <= value < 1e4:
+        return f"{value:.6g}"
+    digits, _, exponent = f"{value:.6e}".partition("e")
+    times = "" if float(digits) == 1 else rf"{float(digits):.6g} \times "
+    return f"${times}10^{{{int(exponent)}}}$"
 
 
 def box_ticks(axis: Any, side: Side, most: int = 4) -> None:

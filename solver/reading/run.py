@@ -56,6 +56,7 @@ class OpenRun:
             directory.record_names,
             lambda name: records_dataset(directory.record_rows(name)),
             f"{directory.path}: the run recorded no",
+            lambda datasets: f"records in {directory.path}: {', '.join(datasets) or 'none'}",
         )
         means = directory.statistics
         self.statistics: Mapping[str, Any] = _Datasets(
@@ -64,6 +65,7 @@ class OpenRun:
                 _mean_fields(means) if name == FIELDS else records_dataset(directory.record_rows(name, means.name))
             ),
             f"{directory.path}: the run has no statistics of",
+            lambda datasets: f"statistics in {directory.path}: {', '.join(datasets) or 'none'}{_windows(datasets)}",
         )
 
     def __repr__(self) -> str:
@@ -125,8 +127,14 @@ class OpenRun:
 class _Datasets(Mapping[str, Any]):
     """Datasets by name; each is read when it is first used, and then kept."""
 
-    def __init__(self, names: Callable[[], list[str]], read: Callable[[str], Any], missing: str) -> None:
-        self._names, self._open, self._missing = names, read, missing
+    def __init__(
+        self,
+        names: Callable[[], list[str]],
+        read: Callable[[str], Any],
+        missing: str,
+        description: Callable[[Mapping[str, Any]], str],
+    ) -> None:
+        self._names, self._open, self._missing, self._description = names, read, missing, description
         self._read: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -136,6 +144,9 @@ class _Datasets(Mapping[str, Any]):
                 raise ConfigError(f"{self._missing} {name!r}{nearest(name, known)}")
             self._read[name] = self._open(name)
         return self._read[name]
+
+    def __repr__(self) -> str:
+        return f"<{self._description(self)}>"
 
     def __contains__(self, name: object) -> bool:
         return name in self._names()
@@ -149,3 +160,15 @@ class _Datasets(Mapping[str, Any]):
 
 def _mean_fields(folder: Path) -> Any:
     return snapshots_dataset(list_snapshots(folder))
+
+
+def _windows(statistics: Mapping[str, Any]) -> str:
+    """Number, times and samples of the windows, which all statistics share; empty if they cannot be read."""
+    try:
+        first = next(iter(statistics.values()))
+    except (StopIteration, OSError, ValueError):  # a damaged file is still named
+        return ""
+    if not (count := first.sizes["t"]):
+        return ""
+    since, t, samples = float(first["since"][0]), float(first["t"][-1]), int(first["samples"].sum())
+    return f"; {count} window{'s'[: count > 1]} from t = {since:.6g} to {t:.6g} with {samples} samples"

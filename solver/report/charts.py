@@ -11,12 +11,13 @@ import numpy as np
 
 from solver.pictures import Recorded
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
+from solver.pictures.number_table import number_lines
 from solver.pictures.records import DEVIATIONS, array_columns
 from solver.pictures.series import ZERO, error_sizes, since_start, sorted_columns
 from solver.pictures.spectra import NOISE
 from solver.pictures.style import in_words, with_unit
 from solver.pictures.times import chosen_times
-from solver.report.html import Html, element
+from solver.report.html import Html, element, table
 
 DIGITS = 6
 FAINT = 0.1  # a Gaussian is drawn down to this fraction of the smallest density
@@ -84,7 +85,7 @@ def numbers(values: np.ndarray) -> list[float | None]:
 
 def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> list[Html]:
     """A chart for each column that changes, and one chart for columns that should be zero."""
-    quantities, _, errors = sorted_columns(columns)
+    quantities, _, errors = sorted_columns(columns, units)
     made = []
     for name, values in quantities.items():
         shown, since = since_start(values)
@@ -101,7 +102,7 @@ def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapp
 def budget_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> list[Html]:
     """A chart per energy: the contribution of each cause since the start, their sum, and the gain of the energy."""
     made = []
-    for energy, parts in sorted_columns(columns)[1].items():
+    for energy, parts in sorted_columns(columns, units)[1].items():
         t = columns["t"]
         curves = [charts.curve(in_words(cause), t, values) for cause, values in parts.items()]
         if len(parts) > 1:
@@ -114,13 +115,19 @@ def budget_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapp
 
 
 def records_charts(charts: Charts, recorded: Recorded) -> list[Html]:
-    """Charts of a file of records: against one axis with a slider, or against time; others are left out."""
+    """Charts of a file of records: against one axis with a slider, or against time; others are left out.
+
+    The numbers of a single window of statistics are a table.
+    """
     made = []
     for name in array_columns(recorded):
         axes = recorded.axes_of(name)
         if len(axes) == 1 and (axes[0] not in LISTED or recorded.spread):
-            title = with_unit(in_words(name), recorded.units(name))
+            title = with_unit(recorded.title(name), recorded.units(name))
             made.append(charts.add(_in_time(charts, recorded, name, title)))
+    if recorded.spread and len(recorded.t) == 1:
+        lines = number_lines(recorded)
+        return [*made, table((recorded.times[0], "mean ± deviation in time", "units"), lines)] if lines else made
     return made + [charts.add(_against_time(charts, recorded, panel)) for panel in time_panels(recorded)]
 
 

@@ -93,7 +93,7 @@ def _shared(runs: Sequence[Facts]) -> list[str]:
 
 
 def _parts(run: Facts) -> tuple[dict[str, np.ndarray], ...]:
-    quantities, _, errors = sorted_columns(run.series)
+    quantities, _, errors = sorted_columns(run.series, run.units)
     return quantities, errors
 
 
@@ -200,7 +200,7 @@ def _last_rows(charts: Charts, having: Sequence[tuple[int, Recorded]], names: Se
             curves.append({"name": label, "x": numbers(x[keep]), "y": numbers(y[keep]), "colour": i})
     positive = all(min((v for v in curve["y"] if v is not None), default=0) >= 0 for curve in curves)
     spec = {
-        "title": with_unit(in_words(column), first.units(column)),
+        "title": with_unit(first.title(column), first.units(column)),
         "xlabel": first.label(axis),
         "curves": curves,
         "xlog": axis.startswith("k"),

@@ -33,7 +33,7 @@ def ensemble_page(directory: Path) -> str:
 
 def quantities(members: MemberSeries) -> list[str]:
     """Columns that change in at least one member, in their order."""
-    return list(dict.fromkeys(name for series in members.series for name in sorted_columns(series)[0]))
+    return list(dict.fromkeys(name for series in members.series for name in sorted_columns(series, members.units)[0]))
 
 
 def bands(members: MemberSeries) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]]:

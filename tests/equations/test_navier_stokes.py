@@ -151,6 +151,7 @@ def test_diagnostics_of_a_known_flow(make_grid):
     assert row["kmax_eta"] == pytest.approx(7 * (0.02**3 / 0.015) ** 0.25)
     assert equation.warnings({"kmax_eta": 0.9})
     assert not equation.warnings({"kmax_eta": 1.1})
+    assert equation.warnings({"kmax_eta": 0.9996})[0].startswith("k_max·η = 0.9996 is below 1")
 
 
 def test_wrong_parameters_are_refused(make_grid):

@@ -183,6 +183,23 @@ def test_means_have_bands_of_a_standard_deviation(tmp_path):
     assert (low, high) == pytest.approx((2.0, 3.0))
 
 
+def test_numbers_of_one_window_are_a_table(tmp_path):
+    """A bar of one value in a panel of its own shows less than its number."""
+    columns = {name: ((), "length^2/time^2") for name in ("energy", "flux")}
+    value = lambda name, t: np.float64(-0.25 if name == "flux" else 0.5)  # noqa: E731
+    recorded = means(tmp_path, "mine", {}, columns, value, lambda *_: np.float64(0.01), count=1)
+    (axis,) = (figure := records_figure(recorded, View())).axes
+    words = [text.get_text() for text in axis.texts]
+    assert words == ["energy", "0.5 ± 0.1", "length²/time²", "flux", "−0.25 ± 0.1", "length²/time²"]
+    assert titles(figure) == recorded.times
+    assert overlaps(figure) == outside(figure) == []
+    many = {f"quantity_{i}_with_a_long_name": ((), "length^2/time^2") for i in range(30)}
+    recorded = means(tmp_path, "many", {}, many, lambda *_: np.float64(1e-5), lambda *_: np.float64(1), count=1)
+    figure = records_figure(recorded, View())
+    assert [len(axis.texts) // 3 for axis in figure.axes] == [14, 14, 2]
+    assert overlaps(figure) == outside(figure) == []
+
+
 def test_a_band_below_zero_ends_at_the_edge_of_a_logarithmic_axis(tmp_path):
     spectrum = np.exp(-K)
     recorded = means(

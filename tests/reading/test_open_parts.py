@@ -89,6 +89,14 @@ def test_statistics_by_the_names_of_their_files(sliced):
             np.testing.assert_array_equal(fields["velocity_variance"][i], file["velocity_variance"])
 
 
+def test_statistics_print_as_their_names_windows_and_samples(sliced, empty):
+    statistics = sw.open_run(sliced).statistics
+    words = "scales, spectra, fields; 2 windows from t = 0 to 0.6 with 6 samples"
+    assert repr(statistics) == f"<statistics in {sliced}: {words}>"
+    assert repr(sw.open_run(empty).statistics) == f"<statistics in {empty}: none>"
+    assert repr(sw.open_run(empty).records) == f"<records in {empty}: none>"
+
+
 def test_what_is_missing_is_named(sliced, empty):
     statistics = sw.open_run(sliced).statistics
     with pytest.raises(ConfigError, match="has no statistics of 'spectrum'; did you mean 'spectra'"):
