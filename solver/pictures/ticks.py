@@ -8,7 +8,7 @@ import numpy as np
 
 from solver.pictures.finer import Side
 
-FEW_DECADES = 2  # an axis of fewer has numbers within its decades
+FEW_DECADES = 3  # an axis of fewer has numbers within its decades
 PARTS_OF_DECADES = ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 
 
@@ -32,13 +32,13 @@ def _decades(side: Any) -> float:
 
 
 def _numbers_within_decades(side: Any, most: int) -> None:
-    """Set two numbers at least, and at most as many as have room, on a logarithmic axis of few decades."""
+    """Set three numbers at least, and at most as many as have room, on a logarithmic axis of few decades."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
     low, high = side.get_view_interval()
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     sets = [[d * part for d in decades for part in parts if low <= d * part <= high] for parts in PARTS_OF_DECADES]
-    chosen = next((ticks for ticks in sets if 2 <= len(ticks) <= most), None)
+    chosen = next((ticks for ticks in sets if 3 <= len(ticks) <= most), None)
     if chosen is None:
         chosen = [tick for tick in MaxNLocator(most).tick_values(low, high) if low <= tick <= high]
     side.set_major_locator(FixedLocator(chosen))
