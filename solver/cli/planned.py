@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
 
 from solver.cluster import machine_memory
+from solver.config import Config
 from solver.equations.system import PeriodicSystem
 from solver.equations.written import Written
 from solver.io.files import in_words
-from solver.plan import AnalysisPlan, Plan
+from solver.plan import AnalysisPlan, DiskUse, Plan
+
+SMALL = 0.01  # of the disk that a run fills: outputs that fill less are not named
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -68,6 +74,44 @@ def memory_lines(plan: Plan, devices: int, analysis: AnalysisPlan | None = None)
     verdict = "is enough" if needed < available else "is not enough"
     held = f"{in_words(available)}, {verdict} for {in_words(needed)} on virtual devices alone"
     return [*lines, f"# this machine: {held}"]
+
+
+def steps_of(config: Config) -> int | None:
+    """Number of steps of the whole run; None unless the step is fixed."""
+    return None if config.time.step is None else math.ceil(config.time.end / config.time.step - 1e-9)
+
+
+def length_lines(config: Config, uses: Sequence[DiskUse]) -> list[str]:
+    """The steps of the whole run where they are of one size, and the disk that it fills."""
+    steps = steps_of(config)
+    counted = (
+        [] if steps is None else [f"# steps:        {steps} of {config.time.step:g}, until t = {config.time.end:g}"]
+    )
+    return [*counted, *_disk_lines(config, uses)]
+
+
+def _disk_lines(config: Config, uses: Sequence[DiskUse]) -> list[str]:
+    """Bytes by the end, and by state of outputs whose number of states depends on the size of the steps."""
+    known = sorted((use for use in uses if use.total), key=lambda use: -(use.total or 0))
+    growing = [f"{use.name} {in_words(use.each)}" for use in uses if use.each and use.states is None]
+    unknown = [use.name for use in uses if use.each is None]
+    total = sum(use.total or 0 for use in known)
+    large = [use for use in known if (use.total or 0) > SMALL * total]
+    parts = ", ".join(f"{use.name} {use.states} × {in_words(use.each or 0)}" for use in large)
+    members = f" for each of {len(config.members)} members" if config.members else ""
+    said = [f"about {in_words(total)} by the end{members}: {parts}"]
+    more = [f"and {', '.join(growing)} with every state that they write"] if growing else []
+    more += [f"and {', '.join(unknown)}, whose size is not known"] if unknown else []
+    return [f"# disk:         {line}" for line in [*said, *more, *_free(config, total * max(1, len(config.members)))]]
+
+
+def _free(config: Config, needed: int) -> list[str]:
+    """The bytes that are free where the run will write, and whether they are enough."""
+    folder = Path(config.directory).absolute()
+    place = next(above for above in (folder, *folder.parents) if above.is_dir())
+    free = shutil.disk_usage(place).free
+    verdict = "is enough" if needed < free else "is not enough"
+    return [f"{in_words(free)} are free in {place}, which {verdict} for {in_words(needed)}"]
 
 
 def _of_analysis(analysis: AnalysisPlan | None) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import jax
 
 from solver import assemble
+from solver.cli.planned import steps_of
 from solver.config import Config
 from solver.fft import has_few_points, sent_bytes
 from solver.io.files import duration, in_words
@@ -29,7 +30,7 @@ def target_report(run: assemble.Assembly, plan: Plan, target: Target) -> list[st
     point = math.prod(plan.physical) / target.devices * word
     time = target.timeline(steps)
     near, far = target.bytes_sent(steps)
-    total = _steps_of(config)
+    total = steps_of(config)
     whole = f"; {total} steps in {duration(total * time.total)}" if total else ""
     lines = [
         f"# target:       {devices}; compiled by jax {jax.__version__}, nothing was run",
@@ -119,8 +120,3 @@ def least_time(plan: Plan, target: Target, word: int) -> float:
     seconds = lambda real: transform_time(target.rates, plan.physical, 2 * word, real=real, sent=sent, **split)  # noqa: E731
     real_ones = sum(plan.transforms.values()) - plan.complex_transforms
     return real_ones * seconds(True) + plan.complex_transforms * seconds(False)
-
-
-def _steps_of(config: Config) -> int | None:
-    """Number of steps of the whole run; None unless the step is fixed."""
-    return None if config.time.step is None else math.ceil(config.time.end / config.time.step - 1e-9)

@@ -50,6 +50,22 @@ class Schedule:
         nearest = multiple(round(float(state.t) / self.every_time), self.every_time)
         return abs(float(state.t) - nearest) <= TOLERANCE * min(max(float(state.dt), 0.0), self.every_time)
 
+    def count(self, end: float, steps: int | None) -> int | None:
+        """Number of states up to the end of a run from t = 0 that are due, or the last; the first is not counted.
+
+        Args:
+            end: time at which the run ends.
+            steps: number of its steps; None if it is not known.
+
+        Returns:
+            None if it depends on the number of steps, and that is not known.
+        """
+        if self.every_steps and steps is None:
+            return None
+        by_steps = math.ceil(steps / self.every_steps) if self.every_steps and steps is not None else 0
+        by_time = math.ceil(end / self.every_time - TOLERANCE) if self.every_time else 0
+        return max(1, by_steps + by_time - bool(by_steps and by_time))
+
     def steps_left(self, step: int) -> int | None:
         """Steps until the next multiple."""
         return self.every_steps - step % self.every_steps if self.every_steps else None

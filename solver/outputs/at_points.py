@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -102,6 +103,12 @@ class Selection:
         shown = equation.snapshot(fields) if set(names) - derived.keys() else {}
         values = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
         return values if self.precision == "grid" else {name: v.astype(np.float32) for name, v in values.items()}
+
+    def bytes_of_point(self, equation: Reporting) -> int:
+        """Bytes of all written values at one point; computes nothing."""
+        shapes = jax.eval_shape(lambda fields: self.values(equation, fields, 0.0), equation.field_shapes())
+        points = math.prod(self.grid(equation).physical_shape)
+        return sum(math.prod(values.shape) // points * values.dtype.itemsize for values in shapes.values())
 
     def _coarser(self, equation: Reporting, fields: Fields) -> tuple[Reporting, Fields]:
         """The equation, without forcing and bodies, and its fields with the modes of the coarser grid."""

@@ -149,6 +149,24 @@ class Output(ABC):
         """
         return {}
 
+    def bytes_of_state(self, equation: Reporting, state: State) -> int | None:
+        """About the bytes that it writes of one state, before compression; None if they are not known.
+
+        Args:
+            equation, state: of the run; `state` may hold only shapes.
+        """
+        return None
+
+    def states_kept(self, end: float, steps: int | None) -> int | None:
+        """The most states of a run from t = 0 that lie on the disk at a time; None if it is not known.
+
+        Args:
+            end: time at which the run ends.
+            steps: number of its steps; None if it is not known.
+        """
+        count = self.schedule.count(end, steps)
+        return None if count is None else count + self.at_start
+
     def prepare(self, run: Run) -> None:
         """Called before the first step of a new or continued run. Collective: every process calls it."""
         return

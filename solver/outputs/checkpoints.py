@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import jax
+
 from solver.cluster import Agreement
 from solver.equations.reporting import Reporting
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, other_formats, verify, write_checkpoint
@@ -73,6 +75,22 @@ class Checkpoints(Output):
 
     def is_due(self, state: State, *, start: bool, end: bool) -> bool:
         return end or (int(state.step) > 0 and super().is_due(state, start=start, end=end))
+
+    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+        return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+
+    def states_kept(self, end: float, steps: int | None) -> int | None:
+        """The newest ones, the newest healthy one, one that is being written, and those that are never deleted."""
+        permanent: int | None = 0
+        if self.keep_every is not None and self.every_steps is None:
+            permanent = math.floor(end / self.keep_every + 1e-9)
+        elif self.keep_every is not None:
+            permanent = None if steps is None else math.floor(steps / self.keep_every + 1e-9)
+        written = super().states_kept(end, steps)
+        if permanent is None:
+            return written
+        most = self.keep + 2 + permanent
+        return most if written is None else min(written, most)
 
     def write(self, run: Run, state: State) -> None:
         """Start writing a checkpoint, unless this step has one. Collective."""

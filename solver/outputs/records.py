@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,6 +88,9 @@ class Records(Output):
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         return {self.name: _values.trace(self, equation, state.field, state.t)}
 
+    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+        return bytes_of_row(self.layout(equation))
+
     def resume(self, run: Run) -> None:
         file = self.file(run.directory)
         check_continues(file, self.layout(run.equation), self.name)
@@ -124,6 +128,12 @@ class Records(Output):
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
         return cls.file(directory).verify()
+
+
+def bytes_of_row(layout: RecordsLayout) -> int:
+    """Bytes of one row in a file, with its step and time."""
+    numbers = sum(math.prod(layout.shape(name)) for name in layout.columns) + len(TIME)
+    return numbers * np.dtype(np.float64).itemsize
 
 
 def check_continues(file: Rows, layout: RecordsLayout, name: str) -> None:

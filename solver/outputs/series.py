@@ -31,6 +31,8 @@ from solver.steppers.state import State
 
 _report = compiled(lambda equation, fields, dt, t: _reported(equation, fields, dt, t))
 
+LETTERS = 20  # of a number with its comma, about
+
 
 @dataclass(frozen=True)
 class Series(Output):
@@ -70,6 +72,11 @@ class Series(Output):
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         return {"series": _report.trace(equation, state.field, np.float64(1), np.float64(0))}
+
+    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+        conserved, energies, budget = _names(equation)
+        columns = [*LEADING, *_units(equation), *conserved, *energies, *energies, *budget]
+        return LETTERS * len(columns)
 
     def begin(self, run: Run) -> None:
         _file(run, *_names(run.equation)).begin()

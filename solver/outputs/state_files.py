@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ class StateFiles(Output):
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         return {self.name: trace_values(self.selection, equation, state.field, state.t)}
+
+    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+        whole = (self.selection.grid(equation).physical_shape,)
+        parts = [whole[0] if part is None else part.shape for part in self.subgrids(equation)]
+        return self.selection.bytes_of_point(equation) * sum(map(math.prod, parts))
 
     def write(self, run: Run, state: State) -> None:
         run.writer.submit(lambda: self._copied(run, state))

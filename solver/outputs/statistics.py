@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ from solver.outputs.field_sums import (
     storage_of_sums,
     units_of,
 )
-from solver.outputs.records import Records, check_continues, records_of
+from solver.outputs.records import Records, bytes_of_row, check_continues, records_of
 from solver.pictures import View
 from solver.pictures.drawn_statistics import draw_mean_fields, draw_means
 from solver.steppers.state import State
@@ -152,6 +153,11 @@ class Statistics(Output):
         carried, weight = shapes_of_sums(equation, self.fields), np.float64(1)
         shapes = {name: state.field[name] for name in self.fields}
         return {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
+
+    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+        rows = sum(bytes_of_row(_layout(source.layout(equation))) for source in self.sources.values())
+        points, word = equation.physical_shapes(), np.dtype(equation.grid.dtype).itemsize
+        return rows + sum(2 * word * math.prod(points[name]) for name in self.fields)
 
     # ---- sums in the state ------------------------------------------------------------------------------------
 

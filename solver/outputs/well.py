@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -99,6 +100,9 @@ class Well(Output):
 
     def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
         return {self.name: _values.trace(self.selection, equation, state.field, state.t)}
+
+    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+        return self.selection.bytes_of_point(equation) * math.prod(equation.grid.physical_shape)
 
     def resume(self, run: Run) -> None:
         assert self.every_time is not None

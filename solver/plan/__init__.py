@@ -1,6 +1,7 @@
 """What a run costs before it runs: counted on its trace, or read off the programs compiled for a target."""
 
 from solver.plan.analysis import AnalysisPlan as AnalysisPlan, plan_analysis as plan_analysis
+from solver.plan.disk import DiskUse as DiskUse, disk_use as disk_use
 from solver.plan.gpu import NoCompiler as NoCompiler, target_mesh as target_mesh
 from solver.plan.of_run import Part as Part, compile_run as compile_run
 from solver.plan.program import Program as Program, read_program as read_program

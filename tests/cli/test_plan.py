@@ -1,5 +1,6 @@
 """The plan that `check` prints, against compiled programs."""
 
+import re
 from pathlib import Path
 
 import jax
@@ -8,9 +9,11 @@ from helpers import all_to_all_bytes
 
 import solver as sw
 from solver import assemble
+from solver.cli.main import main
 from solver.cli.planned import plan_lines
 from solver.cli.target_report import least_time
 from solver.config import load
+from solver.io.files import in_words
 from solver.loop import FixedStep, trace_advance
 from solver.plan import Target, make_plan
 from solver.plan.timing import transform_time
@@ -120,3 +123,57 @@ def test_transforms_of_complex_fields_count_twice_in_the_least_time(case, of_rea
     assert (sum(plan.transforms.values()), plan.complex_transforms) == (of_real + of_complex, of_complex)
     times = [transform_time(target.rates, plan.physical, 16, slabs=4, real=real) for real in (True, False)]
     assert least_time(plan, target, 8) == pytest.approx(of_real * times[0] + of_complex * times[1])
+
+
+FILLING = """
+grid = { shape = [32, 16], precision = "float32" }
+equation = { name = "vorticity", viscosity = 0.01 }
+initial = { name = "random-phase", peak = 3.0 }
+time = { stepper = "ifrk2", step = 0.1, end = 2.05 }
+[output]
+directory = "filled"
+series = { every_steps = 4 }
+spectra = { every_time = 0.5 }
+snapshots = { every_time = 0.5, fields = ["vorticity", "velocity"] }
+slices = { every_steps = 10, at = ["x = 0", "y = 1"], fields = ["vorticity"] }
+checkpoints = { every_steps = 3, keep = 2 }
+"""
+
+
+def test_the_disk_is_that_of_the_numbers_written(tmp_path, monkeypatch, capsys):
+    """21 steps, the last of them shorter: 2.05/0.5 and 21/10 multiples with both ends, four checkpoints at most."""
+    monkeypatch.chdir(tmp_path)
+    Path("filled.toml").write_text(FILLING)
+    assert main(["check", "filled.toml", "--devices", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "# steps:        21 of 0.1, until t = 2.05\n" in said
+    snapshot, planes = 32 * 16 * 3 * 4, (16 + 32) * 4
+    assert f"snapshots 6 × {in_words(snapshot)}" in said
+    assert f"slices 4 × {in_words(planes)}" in said
+    state = 21 * 6 * 8  # (ky, kx) of two thirds of the modes
+    ((count, size),) = re.findall(r"checkpoints (\d+) × ([\d.]+) KiB", said)
+    assert count == "4"
+    assert state < 1024 * float(size) < state + 1000
+
+
+def test_what_depends_on_the_steps_is_told_by_the_state(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("filled.toml").write_text(FILLING.replace("step = 0.1", "cfl = 0.5"))
+    assert main(["check", "filled.toml", "--devices", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "# steps:" not in said
+    assert "snapshots 6 × 6 KiB" in said
+    assert re.search(r"# disk: +and series \d+ bytes, slices 192 bytes with every state", said)
+    assert re.search(rf"# disk: +[\d.]+ \w+ are free in {tmp_path}, which is enough for", said)
+
+
+@pytest.mark.slow
+def test_the_files_of_a_run_are_as_many_as_planned(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("filled.toml").write_text(FILLING)
+    assert main(["run", "filled.toml", "devices.use=[0]"]) == 0
+    folder = sw.io.RunDirectory(tmp_path / "filled").path
+    assert len(list((folder / "snapshots").glob("*.h5"))) == 6
+    assert len(list((folder / "slices").glob("*.h5"))) == 4
+    assert len((folder / "series.csv").read_text().splitlines()) == 2 + 7
+    assert len(list((folder / "checkpoints").glob("step-*"))) <= 4

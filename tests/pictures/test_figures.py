@@ -496,7 +496,19 @@ def test_slices_are_written_as_files(finished, tmp_path):
 
 @pytest.mark.parametrize(
     ("low", "high"),
-    [(1, 9.5), (2, 30), (0.9, 13), (0.15, 0.7), (3, 4), (6, 9), (11, 99), (2, 900), (1e-7, 8e-7), (2e-9, 9e-8), (1, 1e19)],
+    [
+        (1, 9.5),
+        (2, 30),
+        (0.9, 13),
+        (0.15, 0.7),
+        (3, 4),
+        (6, 9),
+        (11, 99),
+        (2, 900),
+        (1e-7, 8e-7),
+        (2e-9, 9e-8),
+        (1, 1e19),
+    ],
 )
 def test_a_logarithmic_axis_has_three_numbers_at_least(low, high):
     from matplotlib.figure import Figure

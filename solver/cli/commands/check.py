@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
     # a target's plug-in looks for its GPUs unless another platform is asked for
     set_up, copies_only = jax_for("cpu" if has_target else "auto"), is_of_a_run(Path(options.file))
     config = assemble.read_run_file(options.file, options.overrides, copies_only=copies_only, prepare=set_up)
-    from solver.cli.planned import derivation_lines, memory_lines, plan_lines
-    from solver.plan import make_plan
+    from solver.cli.planned import derivation_lines, length_lines, memory_lines, plan_lines, steps_of
+    from solver.plan import disk_use, make_plan
 
     if not has_target and (options.hosts is not None or options.measured is not None):
         raise ConfigError("--hosts and --measured: they describe a target; --target is needed, such as --target h200")
@@ -55,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
         from solver.cli.target_report import target_report
 
         more = target_report(run, plan, target)
+    uses = disk_use(run.outputs.all, run.equation, run.state_shapes(), config.time.end, steps_of(config))
+    more = [*more, *length_lines(config, uses)]
     notes = _notes(config, devices, has_target)
     for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
         print(line)
