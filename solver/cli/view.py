@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from solver.config import ConfigError
+from solver.config import ConfigError, position
 from solver.io import DiskError
 from solver.pictures import PLANES, View
 
@@ -16,7 +16,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--field", metavar="NAME", help="of the snapshots, or made of them (vorticity, speed, …)")
     parser.add_argument("--component", metavar="C", help="of a vector: x, y, z, or its label")
     parser.add_argument("--plane", metavar="|".join(PLANES), help="in 3-D (xz if the flow is stratified, or xy)")
-    parser.add_argument("--at", type=float, metavar="VALUE", help="where it lies on the third axis (a fifth along)")
+    parser.add_argument("--at", type=position, metavar="VALUE", help="where it lies on the third axis (a fifth along)")
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:

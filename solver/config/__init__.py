@@ -25,6 +25,7 @@ from solver.config.sections import (
     GridSection as GridSection,
     WrittenEquation as WrittenEquation,
     length_value as length_value,
+    position as position,
     seconds as seconds,
 )
 from solver.config.source import Source as Source, is_copy as is_copy

@@ -65,6 +65,18 @@ def length_value(written: float | str) -> float:
         raise ValueError(f"{match[1]!r} is not a number; a multiple of pi such as '2 pi' is needed") from None
 
 
+def position(text: str) -> float:
+    """A position [length] in words of a run file or of the command line: `0.5`, or a multiple of pi such as `2 pi`.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return length_value(text)
+
+
 def _positive_length(written: float | str) -> float | str:
     if not 0 < length_value(written) < math.inf:
         raise ValueError("a positive length is needed")

@@ -1,6 +1,6 @@
 """Part of a grid that an output writes: a plane, a line, a point or a box.
 
-In a run file: `"z = 0.5"`, `"y = 0, z = 1"`, `"x = 0:1, y = 2:3"`.
+In a run file: `"z = 0.5"`, `"y = 0, z = 1"`, `"x = 0:1, y = 2:3"`, `"z = 0.5 pi"`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.config import position
 from solver.grid import Grid
 
 AXES = "xyz"
@@ -39,6 +40,8 @@ class Subgrid:
     @classmethod
     def of(cls, text: str, grid: Grid) -> Subgrid:
         """Parse words such as `x = 0.5`: the point nearest to a position [length] in 0 ≤ x < L; `a:b` means a ≤ x < b.
+
+        Positions may be multiples of pi, as the lengths of the box: `x = 0.5 pi`.
 
         Raises:
             ValueError: an unknown axis, or one that is named twice; a number outside the box; a range without points.
@@ -95,9 +98,11 @@ def _read(part: str, text: str, grid: Grid) -> tuple[int, float, float | None]:
     if match is None or match[1] not in axes:
         raise ValueError(f"{text!r}: words such as 'z = 0.5' or 'x = 0:1' with the axes {', '.join(axes)} are needed")
     try:
-        return axes.index(match[1]), float(match[2]), None if match[3] is None else float(match[3])
+        return axes.index(match[1]), position(match[2]), None if match[3] is None else position(match[3])
     except ValueError:
-        raise ValueError(f"{text!r}: {part.strip()!r} has no number [length] behind '='") from None
+        raise ValueError(
+            f"{text!r}: {part.strip()!r} has no number [length] behind '=', and no multiple of pi such as '0.5 pi'"
+        ) from None
 
 
 def _points(axis: int, first: float, last: float | None, text: str, grid: Grid) -> tuple[int, int]:

@@ -88,12 +88,20 @@ def test_every_part_holds_the_values_of_the_whole(tmp_path, split):
     assert not (tmp_path / "part.hdf").exists()
 
 
+def test_positions_are_multiples_of_pi_as_lengths_are():
+    grid = sw.Grid((8, 16, 32), mesh=sw.device_mesh([0]))
+    for words, label in (("z = pi", "z16"), ("y = 0.5 pi, x = 1.5*pi", "x6_y4"), ("z = 0.25 pi:pi", "z4-15")):
+        assert Subgrid.of(words, grid).label(grid.physical_shape) == label
+
+
 @pytest.mark.parametrize(
     ("at", "message"),
     [
         (("q = 1",), "'q = 1': words such as 'z = 0.5'"),
         (("z = 7",), "z = 7 lies outside 0 ≤ z < 6.28319"),
         (("z = one",), "'z = one' has no number"),
+        (("z = 3 pi",), "z = 9.42478 lies outside 0 ≤ z < 6.28319"),
+        (("z = pie",), "and no multiple of pi such as '0.5 pi'"),
         (("z = 1, z = 2",), "z is there twice"),
         (("x = 0.1:0.2",), "no point lies in 0.1 ≤ x < 0.2; they are 0.524 apart"),
         (("z = 1", "z = 1.01"), "z1 is there twice"),
