@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 
 from solver.cli.codes import BLEW_UP, FAILED, INTERRUPTED, STALLED, STOPPED_EARLY, WRONG_INPUT
+from solver.cli.streams import OutputError, flush_or_drop, prepare_streams
 from solver.config import ConfigError
 from solver.stop import remember_signals
 
@@ -30,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     """The console script: run one command and end this process; after a failure, also the others of its job."""
-    _open_closed_streams()
+    prepare_streams()
     code, failure = _run(sys.argv[1:], catch=True)
-    _flush()
+    flush_or_drop()
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself
         from solver.cluster import end_all, service_client
 
@@ -42,35 +43,11 @@ def entry() -> None:
     sys.exit(code)
 
 
-def _open_closed_streams() -> None:
-    """Open standard streams that whoever started the process has closed, on the null device.
-
-    Python has None for them, and the first file that is opened would take their place: what C++ prints would end in a
-    checkpoint. Letters that a stream cannot encode are printed as `?`.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        stream = getattr(sys, name)
-        if stream is None:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
-            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: SIM115
-        elif number and stream.encoding.lower().replace("-", "") != "utf8":
-            stream.reconfigure(errors="replace")
-
-
 def _run(words: list[str], *, catch: bool = False) -> tuple[int, str]:
     """Exit code, and the error message of a failure; with `catch` signals are remembered for a command that stops."""
     try:
-        from solver.cli.arguments import command, parse_arguments
-
-        options = parse_arguments(words)
-        chosen = command(options.command)
-        if catch and getattr(chosen, "STOPS_EARLY", False):
-            remember_signals()  # before `run` imports JAX, which takes long
-        return int(chosen.run(options)), ""
-    except SystemExit as leaving:  # argparse's --help
+        return _run_command(words, catch=catch), ""
+    except SystemExit as leaving:
         return int(leaving.code or 0), ""
     except KeyboardInterrupt:
         return _failed(INTERRUPTED, "interrupted", words)
@@ -82,6 +59,24 @@ def _run(words: list[str], *, catch: bool = False) -> tuple[int, str]:
         return _failed(exit_code(error), _one_line(error), words)
 
 
+def _run_command(words: list[str], *, catch: bool) -> int:
+    from solver.cli.arguments import command, parse_arguments
+
+    try:
+        options = parse_arguments(words)
+    except SystemExit as leaving:  # argparse's --help
+        sys.stdout.flush()
+        return int(leaving.code or 0)
+    chosen = command(options.command)
+    stops_early = getattr(chosen, "STOPS_EARLY", False)
+    if catch and stops_early:
+        remember_signals()  # before `run` imports JAX, which takes long
+    code = int(chosen.run(options))
+    if not stops_early:  # what a run says is in its log, too
+        sys.stdout.flush()
+    return code
+
+
 def _wait_for_failed_process(error: Exception) -> None:
     """If another process failed, wait until its message ends this process, so that only one message is printed."""
     if "jax" in sys.modules:
@@ -89,15 +84,6 @@ def _wait_for_failed_process(error: Exception) -> None:
 
         if isinstance(error, FailedElsewhere):
             time.sleep(WAIT_SECONDS)
-
-
-def _flush() -> None:
-    """Flush the output; on a full disk, drop it, since Python would fail again at exit with an exit code of its own."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def exit_code(error: BaseException) -> int:
@@ -126,6 +112,8 @@ def _one_line(error: BaseException) -> str:
 
 def _says_enough(error: BaseException) -> bool:
     """Whether an error's own text is a complete message for the user."""
+    if isinstance(error, OutputError):
+        return True
     if "solver.io" not in sys.modules:
         return False
     from solver.io import CheckpointError, DiskError

@@ -49,6 +49,27 @@ def test_a_stream_without_greek_letters_gets_question_marks(tmp_path):
     assert "?_t = " in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("words", ["list", "list cases", "new", "schema", "describe vorticity", "--help"])
+def test_a_full_standard_output_is_named(tmp_path, words, buffered):
+    """Little output stays in Python's buffer until the end, unless PYTHONUNBUFFERED is set."""
+    done = shell(f"slabwave {words} >/dev/full", tmp_path, PYTHONUNBUFFERED=buffered)
+    assert (done.returncode, done.stderr) == (1, "slabwave: error: standard output: No space left on device\n")
+
+
+def test_a_reader_that_is_gone_is_no_error_to_be_told(tmp_path):
+    assert shell("slabwave schema | head -1", tmp_path).stderr == ""
+
+
+@pytest.mark.slow
+def test_a_run_whose_output_is_full_finishes(tmp_path):
+    (tmp_path / "flow.toml").write_text(RUN)
+    done = shell("slabwave run flow.toml >/dev/full", tmp_path, PYTHONUNBUFFERED="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "finished: step 2" in (tmp_path / "out/log.txt").read_text()
+
+
 def test_new_without_a_name_lists_the_cases(here):
     assert here("new").stdout == here("list", "cases").stdout != ""
 
