@@ -58,6 +58,12 @@ def test_a_full_standard_output_is_named(tmp_path, words, buffered):
     assert (done.returncode, done.stderr) == (1, "slabwave: error: standard output: No space left on device\n")
 
 
+def test_a_schema_without_descriptions_is_refused(tmp_path):
+    done = shell("slabwave schema", tmp_path, PYTHONOPTIMIZE="2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("slabwave: error: schema: Python drops the descriptions with -OO")
+
+
 def test_a_reader_that_is_gone_is_no_error_to_be_told(tmp_path):
     assert shell("slabwave schema | head -1", tmp_path).stderr == ""
 
