@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         ChangedStart as ChangedStart,
         Equation as Equation,
         Field as Field,
+        IdleForcing as IdleForcing,
         SplitEquation as SplitEquation,
         write as write,
     )

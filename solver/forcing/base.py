@@ -88,6 +88,13 @@ class Forcing(eqx.Module):
                 the argument out.
         """
 
+    def multiplied_modes(self, grid: Grid) -> Array | None:
+        """1 on the modes of the field that the force multiplies, 0 elsewhere; None if it acts on a field of rest.
+
+        Where they hold no energy at the start of a run, the force puts in nothing, and a warning says so.
+        """
+        return None
+
     def longest_step(self) -> Any:
         """The longest step with which it acts as it says [time]; infinite by default.
 

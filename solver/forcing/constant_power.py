@@ -19,7 +19,8 @@ from solver.grid import Grid
 class ConstantPower(Forcing):
     """f̂(k) = P û(k)/Σ|û|² on low ≤ |k| ≤ high, so that ⟨u·f⟩ = P at every stage of every step.
 
-    Nothing is forced while these shells hold no energy: start from a field that has some. One all-reduce per stage.
+    Nothing is forced while these shells hold no energy: start from a field that has some; a start without is a warning.
+    One all-reduce per stage.
 
     Args:
         power: P, by which half the mean square of the field grows per time [units of the field, squared, per time]: the
@@ -51,6 +52,9 @@ class ConstantPower(Forcing):
                 f"constant-power with low {self.low} and high {self.high}: no mode of this grid lies between; its "
                 f"|k| are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
+
+    def multiplied_modes(self, grid: Grid) -> Array:
+        return in_shells(grid, self.low, self.high)
 
     def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         driven = u_hat * in_shells(grid, self.low, self.high)

@@ -22,7 +22,8 @@ class FrozenShells(Forcing):
     E = ½Σ|û|² over the shell, E₀ its value when the run began, and T = Σ Re û*·(L u + N) what everything else does to
     it. So ⟨u·f⟩ = −T at every stage of every step, and E is constant but for the stepper's error, which the second
     term takes back. Each shell is frozen by itself; phases, and how its modes share its energy, are free. The injection
-    is what the shells lose: no power is given. A shell without energy is not forced. One all-reduce per stage. The
+    is what the shells lose: no power is given. A shell without energy is not forced; a start
+    without energy in any is a warning. One all-reduce per stage. The
     energies E₀ are the forcing's state: they lie in checkpoints.
 
     Shells are those of spectra, of width Δk = the largest 2π/L, each around a multiple of Δk.
@@ -68,6 +69,9 @@ class FrozenShells(Forcing):
 
     def state_storage(self, field: Storage) -> Storage:
         return Storage("host")
+
+    def multiplied_modes(self, grid: Grid) -> Array:
+        return jnp.isin(shell_index(grid), jnp.asarray(self._shells(grid))).astype(grid.dtype)
 
     def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
-from solver.equations import ChangedStart
+from solver.equations import ChangedStart, IdleForcing
 from solver.equations.reporting import Reporting
 from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
@@ -23,6 +23,8 @@ from solver.simulation.simulation import Simulation
 from solver.steppers.state import State
 
 _finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
+
+OF_STARTS = (ChangedStart, IdleForcing)  # warnings that the log has
 
 
 def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
@@ -61,12 +63,13 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
 
 
 def _started(simulation: Simulation) -> State:
-    """The first state of a new run; what its initial fields lose is a warning in the log."""
+    """The first state of a new run; its warnings of fields and forcings go to the log."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ChangedStart)
+        for category in OF_STARTS:
+            warnings.simplefilter("always", category)
         state = simulation.start()
     for warning in caught:
-        if issubclass(warning.category, ChangedStart):
+        if issubclass(warning.category, OF_STARTS):
             LOGGER.warning("%s", warning.message)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

@@ -15,6 +15,7 @@ from jaxtyping import Array
 from solver.equations import reporting
 from solver.equations.beside import BUDGET, MOTION
 from solver.equations.budget import with_budget
+from solver.equations.idle_forcing import idle_forcings, warn_of_idle_forcings
 from solver.equations.start_changes import Shares, warn_of_changes
 from solver.equations.system import PeriodicSystem, compiled
 from solver.grid import Storage
@@ -51,6 +52,8 @@ def initial_state(
         ChangedStart: part of a field is dropped, since it lies beyond k_max, is a mean or a divergent part that the
             equation's field cannot have; its share of the mean square is named. Not while tracing.
 
+        IdleForcing: a forcing that multiplies modes of its field finds no energy in them. Not while tracing.
+
     Raises:
         TypeError: an equation that the stepper cannot step.
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
@@ -63,7 +66,8 @@ def initial_state(
     key = () if seed is None else random_key(seed)
     made, removed = _start(equation, stepper, values)
     warn_of_changes(removed, equation.grid)
-    forced = _start_forcing(equation, key, made["field"])
+    forced, idle = _start_forcing(equation, key, made["field"])
+    warn_of_idle_forcings(equation, idle)
     storage = split_arrays(
         _field_storage(equation),
         _history_storage(equation, stepper, made["history"]),
@@ -97,10 +101,11 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> tuple[dict[str, 
     return place_as_declared(made, declared, equation.grid), removed
 
 
-def _make_forcing(equation: Any, key: Any, fields: Fields) -> dict[str, Any]:
-    """The states of the forcings at the start, and the key of the run."""
+def _make_forcing(equation: Any, key: Any, fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The states of the forcings at the start, and the key of the run; which forcings have nothing to multiply."""
     forcing = equation.start_forcing(key, fields)
-    return place_as_declared({"forcing": forcing, "key": key}, _forcing_storage(equation, forcing), equation.grid)
+    made = {"forcing": forcing, "key": key}
+    return place_as_declared(made, _forcing_storage(equation, forcing), equation.grid), idle_forcings(equation, fields)
 
 
 _start = compiled(_make_start)

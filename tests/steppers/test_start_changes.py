@@ -100,3 +100,49 @@ def test_the_log_of_a_run_says_that_its_step_is_long(tmp_path, monkeypatch):
     assert main(["run", "run.toml"]) == 0
     log = (tmp_path / "out/log.txt").read_text()
     assert log.count("time.step = 0.8: the CFL number is 2.04 at the start; step = 0.39 makes it 1") == 1
+
+
+# ---- forcings that multiply their field --------------------------------------------------------------------------
+
+
+def idle(forcing, values, grid, category=sw.IdleForcing):
+    """Warnings of a start of a velocity under a forcing."""
+    flow = sw.equations.NavierStokes(grid, 0.02, forcing={"velocity": forcing})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", category)
+        state = sw.initial_state(flow, sw.steppers.IFRK4(), jnp.asarray(values), seed=1)
+    return state, flow, [str(warning.message) for warning in caught if issubclass(warning.category, category)]
+
+
+MULTIPLYING = [sw.forcing.ConstantPower(power=0.1), sw.forcing.FrozenShells()]
+
+
+@pytest.mark.parametrize("forcing", MULTIPLYING, ids=lambda forcing: forcing.name)
+def test_a_forcing_that_multiplies_nothing_is_told(make_grid, forcing):
+    """At rest; with waves of k = 5 alone, whose transform leaves rounding errors in the shells of k = 1 and 2."""
+    grid = make_grid((N, N), 2)
+    x, y = np.meshgrid(ANGLES, ANGLES, indexing="ij")
+    for values in (np.zeros((2, N, N)), np.stack([np.cos(5 * y + 0.3), 0 * x])):
+        flow, (text,) = idle(forcing, values, grid)[1:]
+        assert text.startswith(f"forcing.velocity: {forcing.name} multiplies modes of velocity that hold no energy")
+    after = sw.integrate(flow, sw.steppers.IFRK4(), idle(forcing, np.zeros((2, N, N)), grid)[0], step=0.1, steps=2)
+    assert not np.any(np.asarray(after.field["velocity"])), "nothing was put in"
+
+
+@pytest.mark.parametrize("forcing", MULTIPLYING, ids=lambda forcing: forcing.name)
+def test_nothing_is_said_where_there_is_something_to_multiply(make_grid, forcing):
+    x, y = np.meshgrid(ANGLES, ANGLES, indexing="ij")
+    values = np.stack([np.cos(5 * y) + 1e-10 * np.cos(2 * y), 0 * x])
+    assert not idle(forcing, values, make_grid((N, N), 2))[2]
+    assert not idle(sw.forcing.Kolmogorov(1.0), 0 * values, make_grid((N, N), 2))[2]
+
+
+def test_the_log_of_a_run_has_the_forcing_that_puts_in_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rest.toml").write_text(
+        '[grid]\nshape = [16, 16]\n[equation]\nname = "navier-stokes"\nviscosity = 0.1\n'
+        '[initial]\nname = "uniform"\nvalue = 0.0\n[forcing]\nname = "constant-power"\npower = 0.1\n'
+        '[time]\nstepper = "ifrk2"\nstep = 0.1\nend = 0.1\n[devices]\nuse = [0]\n[output]\ndirectory = "rest"\n'
+    )
+    assert main(["run", "rest.toml"]) == 0
+    assert "forcing.velocity: constant-power multiplies" in (tmp_path / "rest" / "log.txt").read_text()

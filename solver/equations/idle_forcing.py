@@ -1,0 +1,55 @@
+"""Forcings that multiply modes of their field, at a start where these hold nothing to multiply."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics import mean_square
+from solver.operators import Fields
+
+ROUNDING = 100.0  # machine epsilons of the field: rounding errors are smaller
+
+
+class IdleForcing(UserWarning):
+    """A forcing that multiplies modes of its field starts from a field that has none of them, and puts in nothing.
+
+    `warnings.simplefilter("ignore", sw.IdleForcing)` turns it off.
+    """
+
+
+def idle_forcings(equation: Any, fields: Fields) -> dict[str, Array]:
+    """By forced field, whether the modes that its forcing multiplies hold no energy, or that of rounding errors alone.
+
+    Args:
+        equation: under its forcings.
+        fields: coefficients by name.
+
+    Returns:
+        Entries of the forcings that multiply their field alone. One all-reduce for each.
+    """
+    found = {}
+    for name, forcing in equation.forcings().items():
+        grid = equation.grid_of(name)
+        modes = forcing.multiplied_modes(grid)
+        if modes is not None:
+            least = (ROUNDING * jnp.finfo(grid.dtype).eps) ** 2 * mean_square(fields[name], grid)
+            found[name] = mean_square(fields[name] * modes, grid) <= least
+    return found
+
+
+def warn_of_idle_forcings(equation: Any, idle: Mapping[str, Array]) -> None:
+    """Warn, in the class `IdleForcing`, of each forcing that has nothing to multiply; nothing while tracing."""
+    for name, is_idle in idle.items():
+        if not isinstance(is_idle, jax.core.Tracer) and bool(is_idle):
+            line = (
+                f"forcing.{name}: {equation.forcings()[name].name} multiplies modes of {name} that hold no energy at "
+                "the start, so that it puts in nothing, or drives rounding errors alone; start from a field that has "
+                "some there"
+            )
+            warnings.warn(line, IdleForcing, stacklevel=3)
