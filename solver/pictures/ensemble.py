@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit
+from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, legend_below_all, new_figure, style, unit
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
@@ -43,7 +43,6 @@ def ensemble_figure(bands: Mapping[str, Mapping[str, Band]], units: Mapping[str,
             few_ticks(axis)
             axis.grid(True)
         if len(next(iter(bands.values()))) <= MOST_LABELLED:
-            handles, labels = panels[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), columnspacing=0.9)
+            legend_below_all(figure, panels[0])
         hide_rest(panels, len(bands))
     return figure

@@ -15,6 +15,7 @@ COLUMN = 3.4  # inches: one column of a journal; two are 7.1
 PAGE = 7.1
 LETTER = 0.075  # inches: the mean width of a letter of a title
 SMALL_LETTER = 0.05  # inches: that of a legend
+LINE = 0.14  # inches: a line of a legend
 BELOW = 27  # points: from the lower edge of a panel to its legend
 # Okabe and Ito's colours without the yellow, which is invisible on white
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
@@ -135,12 +136,25 @@ def legend_below(axis: Any, **options: Any) -> None:
         return
     figure = axis.figure
     width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols - 0.3
-    entry = max(SMALL_LETTER * len(label.replace("$", "")) for label in labels) + 0.3
     below = axis.transAxes + ScaledTranslation(0, -BELOW / 72, figure.dpi_scale_trans)
     axis.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below, borderaxespad=0.0, borderpad=0.0,
-        ncols=max(1, min(len(labels), int(width / entry))), columnspacing=0.9, labelspacing=0.3, **options,
+        ncols=_columns(labels, width), columnspacing=0.9, labelspacing=0.3, **options,
     )  # fmt: skip
+
+
+def legend_below_all(figure: Any, axis: Any) -> None:
+    """Put the legend of one panel below all panels of a figure, which grows by the rows of the legend."""
+    handles, labels = axis.get_legend_handles_labels()
+    ncols = _columns(labels, figure.get_figwidth() - 0.3)
+    figure.set_figheight(figure.get_figheight() + LINE * -(-len(labels) // ncols))
+    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, columnspacing=0.9)
+
+
+def _columns(labels: Sequence[str], width: float) -> int:
+    """As many columns of a legend as a width [inches] has room for."""
+    entry = max(SMALL_LETTER * len(label.replace("$", "")) for label in labels) + 0.3
+    return max(1, min(len(labels), int(width / entry)))
 
 
 def in_words(name: str) -> str:

@@ -558,6 +558,8 @@ def test_the_legend_of_an_ensemble_is_below_all_panels():
     (legend,) = figure.legends
     assert not any(axis.get_legend() for axis in figure.axes)
     assert legend.get_window_extent().y1 <= min(axis.get_tightbbox().y0 for axis in figure.axes)
+    labels = [f"viscosity = {i}, amplitude = 0.125" for i in range(6)]
+    readable(ensemble_figure({"energy": dict.fromkeys(labels, band)}, {}, View()))
 
 
 def test_what_lies_along_the_box_is_a_diagram(tmp_path):
