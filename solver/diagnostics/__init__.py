@@ -52,9 +52,11 @@ from solver.diagnostics.profiles import (
 )
 from solver.diagnostics.scales import (
     characteristic_length as characteristic_length,
+    effective_viscosity as effective_viscosity,
     flow_scales as flow_scales,
     integral_scale as integral_scale,
     longitudinal_gradients as longitudinal_gradients,
+    smallest_eddies as smallest_eddies,
 )
 from solver.diagnostics.spectra import (
     mean_product as mean_product,

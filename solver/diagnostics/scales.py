@@ -28,7 +28,37 @@ def integral_scale(u_hat: Complex[Array, "d ..."], grid: Grid) -> Array:
     return (jnp.pi / 2 if grid.dimensions == 3 else 2.0) * ratio(energy_over_k, u2)
 
 
-def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity: ArrayLike | None) -> dict[str, Array]:
+def smallest_eddies(u_hat: Complex[Array, "d ..."], viscosity: ArrayLike, dissipation: ArrayLike, grid: Grid) -> Array:
+    """η [length]: (ν³/ε)^¼ in 3-D; in 2-D (ν³/χ)^(1/6), of the cascade of enstrophy; infinite where nothing is lost.
+
+    χ is ν⟨|∇²u|²⟩, which is ν⟨|∇ω|²⟩ without divergence. An all-reduce in 2-D.
+
+    Source: Pope, Turbulent Flows (2000), equation 6.1; Boffetta & Ecke, Annu. Rev. Fluid Mech. 44 (2012) 427 for 2-D.
+    """
+    lost, power = jnp.asarray(dissipation), 1 / 4
+    if grid.dimensions == 2:
+        k2 = grid.k_squared()
+        lost, power = viscosity * weighted_mean_square(u_hat, k2 * k2, grid), 1 / 6
+    return jnp.where(lost > 0, (viscosity**3 / jnp.where(lost > 0, lost, 1)) ** power, jnp.inf)
+
+
+def effective_viscosity(viscosity: ArrayLike, further: ArrayLike, gradients: ArrayLike) -> Array:
+    """ε/⟨|∇u|²⟩ [length²/time]: ν, and as much more as further terms dissipate; ν itself if they dissipate nothing.
+
+    Args:
+        viscosity: ν of ν∇²u.
+        further: what other terms take out of ½⟨|u|²⟩.
+        gradients: ⟨|∇u|²⟩.
+    """
+    return jnp.asarray(viscosity) + ratio(further, gradients)
+
+
+def flow_scales(
+    u_hat: Complex[Array, "d ..."],
+    transform: Transform,
+    viscosity: ArrayLike | None,
+    further_dissipation: ArrayLike = 0.0,
+) -> dict[str, Array]:
     """Numbers that describe the fluctuations of a turbulent flow, u without its mean.
 
     - `energy` ½⟨|u|²⟩; `rms_velocity` u' = (⟨|u|²⟩/d)^½ of one component;
@@ -41,8 +71,9 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
 
     and with a viscosity ν
 
-    - `dissipation` ε = ν⟨|∇u|²⟩; `reynolds_taylor` Re_λ = u'λ/ν; `reynolds_integral` u'L/ν;
-    - `kolmogorov_length` η = (ν³/ε)^¼, `kolmogorov_time` (ν/ε)^½, `kmax_eta` k_max η.
+    - `dissipation` ε = ν⟨|∇u|²⟩, and what further terms dissipate; from here on ν is `effective_viscosity`, ε/⟨|∇u|²⟩;
+    - `reynolds_taylor` Re_λ = u'λ/ν; `reynolds_integral` u'L/ν;
+    - `kolmogorov_length` η, see `smallest_eddies`; `kolmogorov_time` η²/ν; `kmax_eta` k_max η.
 
     A ratio whose denominator vanishes is 0; without dissipation η and the time are infinite.
 
@@ -50,6 +81,7 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
         u_hat: coefficients of a velocity [length/time], any sharding; two or three dimensions.
         transform: between points and coefficients.
         viscosity: ν [length²/time], or None.
+        further_dissipation: what other terms, such as hyperviscosity, take out of ½⟨|u|²⟩ [length²/time³].
 
     Returns:
         Numbers, on every device. One inverse transform of d components, and all-reduces.
@@ -78,16 +110,16 @@ def flow_scales(u_hat: Complex[Array, "d ..."], transform: Transform, viscosity:
     }
     if viscosity is None:
         return scales
-    nu = jnp.asarray(viscosity)
-    lost = nu * gradients
-    eta = jnp.where(lost > 0, (nu**3 * ratio(1.0, lost)) ** 0.25, jnp.inf)
+    lost = jnp.asarray(viscosity) * gradients + further_dissipation
+    nu = effective_viscosity(viscosity, further_dissipation, gradients)
+    eta = smallest_eddies(u_hat, nu, lost, grid)
     return {
         **scales,
         "dissipation": lost,
         "reynolds_taylor": ratio(rms * taylor, nu),
         "reynolds_integral": ratio(rms * size, nu),
         "kolmogorov_length": eta,
-        "kolmogorov_time": jnp.where(lost > 0, jnp.sqrt(nu * ratio(1.0, lost)), jnp.inf),
+        "kolmogorov_time": jnp.where(lost > 0, ratio(eta**2, nu), jnp.inf),
         "kmax_eta": grid.k_max * eta,
     }
 

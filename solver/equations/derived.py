@@ -63,9 +63,9 @@ def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
         quantities[apart("q_criterion")] = Derived(
             lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2"
         )
-    if reporting.kinematic_viscosity(equation) is not None:
+    if reporting.dissipates(equation):
         quantities[apart("dissipation")] = Derived(
-            lambda fields: reporting.dissipation(equation, gradient_tensor(hats(fields), transform)),
+            lambda fields: reporting.dissipation(equation, hats(fields), gradient_tensor(hats(fields), transform)),
             "length^2/time^3",
         )
     return quantities

@@ -88,7 +88,7 @@ class HallMHD(Written):
             "cross_helicity": "velocity@magnetic_field",
             "magnetic_helicity": "potential@magnetic_field",
             "ion_helicity": "ion_potential@ion_vorticity",
-            "dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+            "total_dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
             " - magnetic_field@(resistivity*lap(magnetic_field)"
             " + hyper(magnetic_field, hyperresistivity, hyper_order))",
         },

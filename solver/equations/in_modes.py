@@ -84,6 +84,38 @@ class GridModes(Modes):
         return Turned.of(number) * self.mean(())
 
 
+class OneMode(GridModes):
+    """Symbols at one wavenumber, of no grid.
+
+    Args:
+        numbers: the parameters, by name.
+        wavenumbers: of the mode, along each axis [1/length].
+    """
+
+    def __init__(self, numbers: Mapping[str, Any], wavenumbers: Sequence[float]) -> None:
+        self.numbers, self._values, self.wavenumbers = numbers, {}, wavenumbers
+        self.k_squared = sum(k * k for k in wavenumbers)
+
+    def derivative(self, axis: int) -> Turned:
+        return Turned(self.wavenumbers[axis], True)
+
+    def laplacian(self) -> Turned:
+        return Turned(-self.k_squared)
+
+    def inverse_laplacian(self) -> Turned:
+        return Turned(-1 / self.k_squared)
+
+    def fractional(self, power: Any) -> Turned:
+        return Turned(self.k_squared ** Turned.of(power).whole)
+
+    def mean(self, axes: Sequence[int]) -> Turned:
+        chosen = [self.wavenumbers[axis] for axis in axes] if axes else self.wavenumbers
+        return Turned(0.0 if any(chosen) else 1.0)
+
+    def divided(self, above: Any, below: Any, size: Any) -> Turned:
+        return Turned.of(above) / below
+
+
 class LargeMode(GridModes):
     """Symbols at one mode with a large wavenumber along an axis, where the leading order counts alone.
 

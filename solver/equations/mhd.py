@@ -80,7 +80,7 @@ class MHD(Written):
         },
         series={
             "cross_helicity": "velocity@magnetic_field",
-            "dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
+            "total_dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
             " - magnetic_field@(resistivity*lap(magnetic_field)"
             " + hyper(magnetic_field, hyperresistivity, hyper_order))",
             "max_divergence": "max(max(abs(div(velocity)), abs(div(magnetic_field))))",

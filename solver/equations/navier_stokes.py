@@ -7,11 +7,10 @@ from functools import cache
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import weighted_mean_square
+from solver.diagnostics import effective_viscosity, smallest_eddies, weighted_mean_square
 from solver.equations.field import Field, MoreFields
 from solver.equations.system import need
 from solver.equations.unresolved import too_small
@@ -71,8 +70,8 @@ class NavierStokes(Written):
     instead of six, so that a right-hand side costs 3 inverse and 5 forward transforms of real fields in two
     exchanges (2 and 2 in 2-D). With two-thirds dealiasing every retained mode is free of aliasing.
 
-    Linear drag, −μu, and hyperviscosity, −ν_h(−∇²)^q u, may stand beside viscosity, or for it; `dissipation` counts
-    hyperviscosity too, and the smallest eddies of `kmax_eta` are those of viscosity alone.
+    Linear drag, −μu, and hyperviscosity, −ν_h(−∇²)^q u, may stand beside viscosity, or for it; `dissipation` ε counts
+    hyperviscosity too, and the smallest eddies of `kmax_eta` are those of the viscosity ε/⟨|∇u|²⟩.
 
     Of a passive scalar, κ is the diffusivity and G the constant gradient of the mean. Each scalar costs one inverse
     and three forward transforms more (2 in 2-D), in the same two exchanges.
@@ -146,23 +145,13 @@ class NavierStokes(Written):
     def columns(self, fields: Fields) -> dict[str, Array]:
         """With k_max η, η the smallest eddies."""
         columns = super().columns(fields)
-        smallest = self._smallest_eddy(fields["velocity"], columns["dissipation"])
-        return {**columns, "kmax_eta": self.grid.k_max * smallest}
-
-    def _smallest_eddy(self, u_hat: Array, dissipation: Array) -> Array:
-        """η: Kolmogorov's (ν³/ε)^¼ in 3-D; in 2-D (ν³/χ)^(1/6) of the cascade of enstrophy, χ = ν⟨|∇ω|²⟩."""
-        if self.grid.dimensions == 3:
-            return kolmogorov_length(self.viscosity, dissipation)
-        k2 = self.grid.k_squared()
-        lost = self.viscosity * weighted_mean_square(u_hat, k2 * k2, self.grid)
-        return jnp.where(lost > 0, (self.viscosity**3 / jnp.where(lost > 0, lost, 1)) ** (1 / 6), jnp.inf)
+        u_hat, lost, viscosity = fields["velocity"], columns["dissipation"], self.viscosity
+        if self.hyperviscosity is not None:
+            gradients = weighted_mean_square(u_hat, self.grid.k_squared(), self.grid)
+            viscosity = effective_viscosity(viscosity, lost - viscosity * gradients, gradients)
+        return {**columns, "kmax_eta": self.grid.k_max * smallest_eddies(u_hat, viscosity, lost, self.grid)}
 
     def warnings(self, row: dict[str, float]) -> list[str]:
-        if not self.viscosity > 0:
+        if self.hyperviscosity:
             return []
         return too_small("k_max·η", row["kmax_eta"], 1, "the smallest eddies are not resolved")
-
-
-def kolmogorov_length(viscosity: ArrayLike, dissipation: Array) -> Array:
-    """η = (ν³/ε)^¼, infinite where nothing is dissipated."""
-    return jnp.where(dissipation > 0, (viscosity**3 / jnp.where(dissipation > 0, dissipation, 1)) ** 0.25, jnp.inf)

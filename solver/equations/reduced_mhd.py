@@ -65,7 +65,7 @@ class ReducedMHD(Written):
         series={
             "energy": "kinetic_energy + magnetic_energy",
             "cross_helicity": "u@b",
-            "dissipation": "viscosity*vorticity**2 + resistivity*current**2"
+            "total_dissipation": "viscosity*vorticity**2 + resistivity*current**2"
             " - phi*hyper(vorticity, hyperviscosity, hyper_order) + current*hyper(flux, hyperviscosity, hyper_order)",
         },
         invariants={"energy": "(u@u + b@b)/2", "cross_helicity": "u@b"},

@@ -8,13 +8,16 @@ outputs work with where the equation does not have them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import dissipation_rate, mean_square, shell_spectrum
+from solver.diagnostics import dissipation_rate, gradient_tensor, mean_square, shell_spectrum, weighted_mean_square
 from solver.equations.budget import Budget, Changes
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
@@ -229,29 +232,98 @@ def density_name(equation: PeriodicSystem) -> str:
     return name_apart(equation, "density", "own" if isinstance(equation, HasDensity) or not waves else waves[0])
 
 
-def kinematic_viscosity(equation: PeriodicSystem) -> Any:
-    """ν of an equation's velocity [length²/time]: its parameter `viscosity`, None if it has none."""
-    return getattr(equation, "viscosity", None)
+@dataclass(frozen=True)
+class Damping:
+    """How an equation damps its velocity, the first of its vectors, at small scales.
+
+    Args:
+        viscosity: ν of what is −ν|k|² in all directions [length²/time]; None if there is no such term.
+        further: makes the rates ≥ 0 of the other terms, such as hyperviscosity, at each mode [1/time]: one array for
+            each component of the velocity. None if there are no such terms.
+        size: gives the size of these terms at one mode [1/time]; 0 if their numbers are zero.
+        is_all: True if nothing else damps small scales, so that the dissipation is known.
+    """
+
+    viscosity: Any = None
+    further: Callable[[], Sequence[Array]] | None = None
+    size: Callable[[], Any] = lambda: 0.0
+    is_all: bool = True
+
+
+@runtime_checkable
+class HasDamping(Protocol):
+    """An equation that knows how it damps its velocity."""
+
+    def damping_of_velocity(self) -> Damping | None:
+        """ν, and the rates of hyperviscosity; None if nothing damps the velocity."""
 
 
 @runtime_checkable
 class HasDissipation(Protocol):
-    """An equation whose viscosity is another than ν∇²u."""
+    """An equation whose viscosity acts otherwise than by a rate at each mode, as that of a gas does."""
 
     def dissipation_at_points(self, tensor: Array) -> Array:
         """What viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j `(j, i, x, y, z)`."""
 
 
-def dissipation(equation: PeriodicSystem, tensor: Array) -> Array:
-    """What viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j, of an equation that has a viscosity.
+def kinematic_viscosity(equation: PeriodicSystem) -> Any:
+    """ν of an equation's velocity [length²/time], where L has −ν|k|² in all directions; None if it has not."""
+    damping = _damping(equation)
+    return None if damping is None else damping.viscosity
 
-    2ν s_ij s_ij of a solenoidal velocity, and ν|∇u|² of another. A velocity that is no field follows from a stream
-    function, so that it is solenoidal.
+
+def viscosity_of_dissipation(equation: PeriodicSystem) -> float | None:
+    """ν where ν∇²u is all that damps the velocity, and ν a number: its dissipation is 2ν s_ij s_ij; else None."""
+    damping = _damping(equation)
+    if damping is None or not damping.is_all or damping.viscosity is None or isinstance(equation, HasDissipation):
+        return None
+    if isinstance(damping.viscosity, jax.core.Tracer) or np.size(damping.viscosity) != 1 or np.any(damping.size()):
+        return None
+    return float(damping.viscosity)
+
+
+def dissipates(equation: PeriodicSystem) -> bool:
+    """Whether it is known what an equation takes out of ½|u|² at small scales."""
+    damping = _damping(equation)
+    return isinstance(equation, HasDissipation) or (damping is not None and damping.is_all)
+
+
+def _damping(equation: PeriodicSystem) -> Damping | None:
+    return equation.damping_of_velocity() if isinstance(equation, HasDamping) else None
+
+
+def further_dissipation(equation: PeriodicSystem, u_hat: Array) -> ArrayLike:
+    """ε − ν⟨|∇u|²⟩ of a velocity [u²/time]: what is taken out of ½⟨|u|²⟩ at small scales, but by ν∇²u."""
+    grid, damping = equation.transform.grid, _damping(equation) or Damping()
+    if isinstance(equation, HasDissipation):
+        at_points = equation.dissipation_at_points(gradient_tensor(u_hat, equation.transform))
+        of_viscosity = (damping.viscosity or 0.0) * weighted_mean_square(u_hat, grid.k_squared(), grid)
+        return jnp.mean(at_points) - of_viscosity
+    parts = zip(u_hat, damping.further(), strict=True) if damping.further else ()
+    return sum((weighted_mean_square(part[None], rate, grid) for part, rate in parts), start=0.0)
+
+
+def dissipation(equation: PeriodicSystem, u_hat: Array, tensor: Array) -> Array:
+    """What is taken out of ½|u|² at the points and small scales [u²/time]; its mean is ε, whatever damps.
+
+    2ν s_ij s_ij of a solenoidal velocity, and ν|∇u|² of another; further terms of L, −r(k) û, add |w|² with ŵ = r^½ û,
+    as ν_h|∇²u|² of −ν_h∇⁴u. A velocity that is no field follows from a stream function, so that it is solenoidal.
+
+    Args:
+        equation: one that `dissipates`.
+        u_hat: coefficients of its velocity.
+        tensor: ∂u_i/∂x_j at the points `(j, i, x, y, z)`.
     """
     if isinstance(equation, HasDissipation):
         return equation.dissipation_at_points(tensor)
-    solenoidal = "velocity" not in equation.fields or equation.fields["velocity"].solenoidal
-    return dissipation_rate(tensor, kinematic_viscosity(equation), solenoidal=solenoidal)
+    damping, lost = _damping(equation) or Damping(), jnp.zeros_like(tensor[0, 0])
+    if damping.viscosity is not None:
+        solenoidal = "velocity" not in equation.fields or equation.fields["velocity"].solenoidal
+        lost = dissipation_rate(tensor, damping.viscosity, solenoidal=solenoidal)
+    if damping.further is None:
+        return lost
+    damped = jnp.stack([jnp.sqrt(rate) * part for rate, part in zip(damping.further(), u_hat, strict=True)])
+    return lost + jnp.sum(equation.transform.inverse(damped) ** 2, axis=0)
 
 
 # ---- what moves between scales --------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from solver.equations.beside import MOTION, fields_alone
 from solver.equations.budget import Budget, Changes
 from solver.equations.on_bodies import forces, motion_rates, units, warnings
 from solver.equations.reported import Reported, whole
-from solver.equations.reporting import Mask
+from solver.equations.reporting import Mask, kinematic_viscosity
 from solver.mesh import on_gpu, placed
 from solver.operators import Fields
 from solver.written.energies import vector_of
@@ -47,8 +47,9 @@ class WithBodies(Reported):
         """Bodies and sponges with what they need to know of the box and the fluid; None where there are none."""
         if self.bodies is None:
             return None
-        viscosity = next((getattr(self, name) for name in ("viscosity", "nu") if hasattr(self, name)), None)
-        return Obstacles(by_name(self.bodies), Scene(viscosity, self.grid.spacing, self.grid.box.lengths))
+        return Obstacles(
+            by_name(self.bodies), Scene(kinematic_viscosity(self), self.grid.spacing, self.grid.box.lengths)
+        )
 
     def _check_bodies(self) -> None:
         if self.bodies is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -16,9 +17,10 @@ from solver.equations.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBot
 from solver.equations.base import Equation
 from solver.equations.damping import require_powers
 from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
-from solver.equations.in_modes import GridModes, LargeMode, Rows
+from solver.equations.in_modes import GridModes, LargeMode, OneMode, Rows
 from solver.equations.manifold import without_mean
 from solver.equations.reported import whole
+from solver.equations.reporting import Damping
 from solver.equations.system import nothing_unless, require, require_shape
 from solver.equations.turned import Turned
 from solver.equations.with_bodies import WithBodies
@@ -37,6 +39,7 @@ from solver.written.report import report
 from solver.written.text import Text
 from solver.written.tree import Entry, Name, Node, Quotient, Slot
 from solver.written.values import forms
+from solver.written.viscosity import viscosity_of
 from solver.written.worked import Worked, keep_plan, linear_of, without_unknowns
 
 LIMITS: dict[str, tuple[str, dict[str, float]]] = {
@@ -45,6 +48,7 @@ LIMITS: dict[str, tuple[str, dict[str, float]]] = {
     ">= 1": ("one or more", {"least": 1}),
     "": ("a finite number", {}),
 }
+AXIS, SLANT = (1.0, 0.0, 0.0), (1.0, 2.0, 3.0)  # wavenumbers: of ν alone; at which no symbol but zero vanishes
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
 
 
@@ -119,7 +123,14 @@ class Written(WithBodies):
     @property
     def own_text(self) -> Text:
         """The text, without the terms of parameters that are None."""
-        text: Text = self._text_with_obstacles
+        return self._without_missing(self._text_with_obstacles)
+
+    @property
+    def plain_text(self) -> Text:
+        """The same without what bodies do; it has the same parameters."""
+        return self._without_missing(self.text.without_obstacles)
+
+    def _without_missing(self, text: Text) -> Text:
         given = {name: getattr(self, name, 0) for name in text.system.parameters}
         return text.without(frozenset(name for name, value in given.items() if value is None))
 
@@ -173,6 +184,24 @@ class Written(WithBodies):
             own = now.of(column)
             changes[row] = changes[row] + whole(own.modes.value(symbol) * Turned(own.coefficients[column]))
         return self._rows_of(changes, 0.0)
+
+    def damping_of_velocity(self) -> Damping | None:
+        """What L does to the small scales of the velocity, told by its symbols and not by the names of parameters."""
+        found = viscosity_of(self.plain_text, self.grid.dimensions)
+        if found is None:
+            return None
+        one = OneMode(self.numbers(), AXIS[: self.grid.dimensions])
+        viscosity = None if found.kinematic is None else -whole(one.value(found.kinematic))
+        if all(symbol == ZERO for symbol in found.further):
+            return Damping(viscosity, is_all=not found.couples)
+        slant = OneMode(self.numbers(), SLANT[: self.grid.dimensions])
+        size = lambda: sum(abs(whole(slant.value(symbol))) for symbol in found.further)  # noqa: E731
+        return Damping(viscosity, partial(self._rates, found.further), size, not found.couples)
+
+    def _rates(self, symbols: Sequence[Node]) -> list[Array]:
+        """How fast each symbol damps each mode [1/time]; 0 where it does not."""
+        modes = self._modes(0.0, self.grid.as_real)
+        return [jnp.maximum(-jnp.real(whole(modes.value(symbol))), 0.0) for symbol in symbols]
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         return self._evaluated(fields, t, None)[0]
@@ -424,7 +453,7 @@ class Written(WithBodies):
 
     def numbers(self) -> dict[str, Any]:
         """The parameters of the text by name: attributes of the equation by default."""
-        return {name: getattr(self, name) for name in self.own_text.system.parameters}
+        return {name: getattr(self, name) for name in self.plain_text.system.parameters}
 
 
 def _is_known(value: Any) -> bool:

@@ -66,6 +66,7 @@ class Snapshot:
         place: position of a part of the grid, in words; empty for the whole grid.
         window: of mean fields, the numbers `since` and `samples` of their averaging window; else empty.
         kind: name of its kind of files, in the plural.
+        viscosity: ν [length²/time] where ν∇²u is all that damps the velocity; else None.
     """
 
     path: Path
@@ -77,6 +78,7 @@ class Snapshot:
     place: str = ""
     window: Mapping[str, float] = field(default_factory=dict)
     kind: str = "snapshots"
+    viscosity: float | None = None
 
     def values(self, name: str, index: Any = ()) -> np.ndarray:
         """Values of a field, or of an index into its data set `(x, y, z, component)`; only these are read.
@@ -139,7 +141,8 @@ def _read(path: Path, file: h5py.File) -> Snapshot:
     title = str(file.attrs.get("title", ""))
     step, t = int(file.attrs["step"]), float(file.attrs["time"])
     kind = "statistics" if window else "snapshots"
-    return Snapshot(path, step, t, title, axes, variables, window=window, kind=kind)
+    viscosity = float(file.attrs["viscosity"]) if "viscosity" in file.attrs else None
+    return Snapshot(path, step, t, title, axes, variables, window=window, kind=kind, viscosity=viscosity)
 
 
 def _variable(file: h5py.File, name: str) -> SnapshotVariable:

@@ -116,7 +116,7 @@ class PDFs(Records):
             own += [f"{prefix}transverse_gradient", f"{prefix}vorticity"] if several else []
             own = [name for name in own if name != "vorticity" or name not in equation.fields]
             own += [f"{prefix}increment_r{n}" for n in self._separations(equation)]
-            own += ["dissipation"] if not prefix and reporting.kinematic_viscosity(equation) is not None else []
+            own += ["dissipation"] if not prefix and reporting.dissipates(equation) else []
             names += [reporting.name_apart(equation, name, vector) for name in own]
         names += [name for name, field in equation.fields.items() if field.rank == "scalar"]
         return names + ([reporting.density_name(equation)] if has_density(equation) else [])
@@ -150,8 +150,8 @@ class PDFs(Records):
             f"{prefix}transverse_gradient": lambda: diagnostics.transverse(tensor()),
             f"{prefix}vorticity": lambda: diagnostics.vorticity(tensor()),
         }
-        if not prefix and reporting.kinematic_viscosity(equation) is not None:
-            made["dissipation"] = lambda: reporting.dissipation(equation, tensor())[None]
+        if not prefix and reporting.dissipates(equation):
+            made["dissipation"] = lambda: reporting.dissipation(equation, u_hat, tensor())[None]
         for n in self._separations(equation):
             made[f"{prefix}increment_r{n}"] = lambda n=n: diagnostics.longitudinal_increments(u_hat, u(), n, transform)
         return made

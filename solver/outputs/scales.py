@@ -27,11 +27,14 @@ COLUMNS = {
     "gradient_flatness": ("1", "flatness of the longitudinal gradients"),
 }
 VISCOUS = {
-    "dissipation": ("length^2/time^3", "viscosity times the mean square gradient"),
+    "dissipation": ("length^2/time^3", "what viscosity and hyperviscosity take out of the energy of the velocity"),
     "reynolds_taylor": ("1", "Reynolds number of r.m.s. velocity and Taylor scale"),
     "reynolds_integral": ("1", "Reynolds number of r.m.s. velocity and integral scale"),
-    "kolmogorov_length": ("length", "(viscosity^3/dissipation)^(1/4)"),
-    "kolmogorov_time": ("time", "(viscosity/dissipation)^(1/2)"),
+    "kolmogorov_length": (
+        "length",
+        "(viscosity^3/dissipation)^(1/4); in 2-D (viscosity^3/enstrophy dissipation)^(1/6)",
+    ),
+    "kolmogorov_time": ("time", "square of the Kolmogorov length over viscosity"),
     "kmax_eta": ("1", "largest wavenumber times Kolmogorov length"),
 }
 
@@ -41,8 +44,9 @@ class Scales(Records):
     """Rms velocity, integral and Taylor scales, Re_λ, Kolmogorov's scales, skewness and flatness of gradients.
 
     They belong to the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has
-    the formulas; dissipation is ν⟨|∇u|²⟩ there, of any flow. Without a viscosity, the scales that need one are left
-    out. Costs one inverse transform of d components, and all-reduces.
+    the formulas. `dissipation` ε is what the linear terms that grow with |k| take out of ½⟨|u|²⟩, and viscosity is
+    ε/⟨|∇u|²⟩ where it is more than ν∇²u. Without such terms, the scales that need them are left out. Costs one inverse
+    transform of d components, and all-reduces.
 
     Source: Pope, Turbulent Flows (2000), sections 6.3 to 6.5.
     """
@@ -53,10 +57,13 @@ class Scales(Records):
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions == 1:
             raise ValueError("output scales: a flow in one dimension; two or three are needed")
-        viscous = VISCOUS if reporting.kinematic_viscosity(equation) is not None else {}
+        viscous = VISCOUS if reporting.dissipates(equation) else {}
         texts = {**COLUMNS, **viscous}
         return RecordsLayout({}, {name: Column((), units, text) for name, (units, text) in texts.items()})
 
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         velocity = next(iter(reporting.vectors(equation, fields).values()))
-        return flow_scales(velocity, equation.transform, reporting.kinematic_viscosity(equation))
+        if not reporting.dissipates(equation):
+            return flow_scales(velocity, equation.transform, None)
+        viscosity, further = reporting.kinematic_viscosity(equation), reporting.further_dissipation(equation, velocity)
+        return flow_scales(velocity, equation.transform, 0.0 if viscosity is None else viscosity, further)

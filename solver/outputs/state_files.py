@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from solver.equations.reporting import Reporting
+from solver.equations.reporting import Reporting, viscosity_of_dissipation
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
@@ -72,13 +72,14 @@ class StateFiles(Output):
 
     def _copied(self, run: Run, state: State) -> Job:
         equation, step = run.equation, int(state.step)
+        viscosity = viscosity_of_dissipation(equation)
         return hold_snapshot(
             snapshot_path(self.folder(run.directory), step),
             variables(equation, self.selection, state.field, state.t, self.subgrids(equation)),
             self.selection.grid(equation),
             step,
             float(state.t),
-            {"title": run.title, "equation": equation.name},
+            {"title": run.title, "equation": equation.name} | ({} if viscosity is None else {"viscosity": viscosity}),
             self.compression,
         )
 

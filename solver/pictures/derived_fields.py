@@ -113,7 +113,7 @@ def _per_length(units: str) -> str:
 
 
 def _of_vector(snapshot: Snapshot, name: str, units: str) -> dict[str, DerivedField]:
-    """Curl and divergence of a vector; of a velocity also Q and, where ν is known, the dissipation."""
+    """Curl and divergence of a vector; of a velocity also Q and, where ν∇²u is all that damps it, the dissipation."""
     sides, rate = range(len(snapshot.axes)), _per_length(units)
     labels = tuple("xyz") if len(sides) == 3 else ()
     curl = DerivedField(lambda cut: list(_curl_terms(cut, name)), _differences, rate, labels)
@@ -127,7 +127,7 @@ def _of_vector(snapshot: Snapshot, name: str, units: str) -> dict[str, DerivedFi
     gradients = lambda cut: [part for i in sides for part in cut.gradient(name, i)]  # noqa: E731
     if len(sides) == 3:
         made["q_criterion"] = DerivedField(gradients, lambda *parts: [_second_invariant(parts)], "1/time^2")
-    viscosity = parameter(run_table(snapshot.path), "viscosity")
+    viscosity = snapshot.viscosity
     if viscosity is not None:
         rounding = ROUNDING * np.pi / min(float(x[1] - x[0]) for x in snapshot.axes.values())
         everything = lambda cut: [*gradients(cut), *(cut.values(name, i) for i in sides)]  # noqa: E731

@@ -65,7 +65,7 @@ def test_scales_of_a_random_field(make_grid, case):
     size = (np.pi / 2 if d == 3 else 2) * 0.5 * np.sum(moving / k[k > 0]) / (moving.sum() / d)
     taylor = np.sqrt({2: 2 / 3, 3: 1}[d] * square.sum() / np.sum(np.mean(g**2, axis=tuple(range(1, d + 1)))))
     lost = nu * np.sum(k**2 * square)
-    eta = (nu**3 / lost) ** 0.25
+    eta = (nu**3 / lost) ** 0.25 if d == 3 else (nu**3 / (nu * np.sum(k**4 * square))) ** (1 / 6)
     expected = {
         "energy": 0.5 * square.sum(),
         "rms_velocity": rms,
@@ -79,7 +79,7 @@ def test_scales_of_a_random_field(make_grid, case):
         "reynolds_taylor": rms * taylor / nu,
         "reynolds_integral": rms * size / nu,
         "kolmogorov_length": eta,
-        "kolmogorov_time": np.sqrt(nu / lost),
+        "kolmogorov_time": eta**2 / nu,
         "kmax_eta": grid.k_max * eta,
     }
     assert computed.keys() == expected.keys()
@@ -89,14 +89,16 @@ def test_scales_of_a_random_field(make_grid, case):
 
 @pytest.mark.slow
 def test_scales_of_vortices_in_closed_form(make_grid):
-    """u = (sin x cos y, −cos x sin y) in a wind: ε = ν, λ² = 2/3, flatness 9/4; of an ABC flow L = 3π/4."""
+    """u = (sin x cos y, −cos x sin y) in a wind: ε = ν, χ = 2ν, λ² = 2/3, flatness 9/4; of an ABC flow L = 3π/4."""
     grid = make_grid((18, 25), devices=8)
     u = sw.sample(lambda x, y: (jnp.sin(x) * jnp.cos(y), -jnp.cos(x) * jnp.sin(y)), grid)
     transform = sw.fft.Transform(grid)
     computed = diagnostics.flow_scales(transform.forward(u + 3.0), transform, 0.01)
     taylor = (2 / 3) ** 0.5
     exact = {"rms_velocity": 0.5, "taylor_scale": taylor, "gradient_flatness": 9 / 4, "dissipation": 0.01}
-    exact |= {"integral_scale": 2**0.5, "reynolds_taylor": 50 * taylor, "kolmogorov_length": 0.1, "kolmogorov_time": 1}
+    eta = (0.01**3 / 0.02) ** (1 / 6)  # ⟨|∇ω|²⟩ = 2
+    exact |= {"integral_scale": 2**0.5, "reynolds_taylor": 50 * taylor, "kolmogorov_length": eta}
+    exact |= {"kolmogorov_time": 100 * eta**2}
     for name, value in exact.items():
         np.testing.assert_allclose(computed[name], value, rtol=1e-12, err_msg=name)
     grid = make_grid((12, 14, 10), devices=8)

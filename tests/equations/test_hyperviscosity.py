@@ -61,7 +61,7 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
         assert integrals["kinetic_energy_from_exchange"] == pytest.approx(
             -integrals["magnetic_energy_from_exchange"], rel=1e-4
         )
-        assert series(flow, state)["dissipation"] > 0
+        assert series(flow, state)["total_dissipation"] > 0
 
 
 def test_drag_and_hyperviscosity_of_navier_stokes(make_grid):

@@ -143,7 +143,7 @@ def test_hall_mhd_without_an_inertial_length_is_mhd(make_grid, mean_field):
         np.testing.assert_allclose(changes[name], expected[name], atol=1e-13 * np.abs(expected[name]).max())
     np.testing.assert_allclose(hall.rate(fields), plain.rate(fields), rtol=1e-13)
     row, other = hall.series(fields, 0.1), plain.series(fields, 0.1)
-    for name in ("kinetic_energy", "magnetic_energy", "cross_helicity", "dissipation", "cfl"):
+    for name in ("kinetic_energy", "magnetic_energy", "cross_helicity", "total_dissipation", "cfl"):
         np.testing.assert_allclose(row[name], other[name], rtol=1e-12)
     np.testing.assert_allclose(
         row["magnetic_helicity"], sw.equations.magnetic_helicity(fields["magnetic_field"], grid), rtol=1e-12
