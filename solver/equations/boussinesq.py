@@ -39,7 +39,7 @@ def _text(dimensions: int) -> Text:
         energies={"kinetic_energy": "velocity@velocity/2", "potential_energy": "per_n2*buoyancy*buoyancy/2"},
         series={
             "energy": "kinetic_energy + buoyancy_frequency**2*per_n2*potential_energy",
-            "enstrophy": "-(velocity@lap(velocity) + div(velocity)**2)/2",
+            "enstrophy": "-(velocity@div(grad(velocity)) + div(velocity)**2)/2",
             "dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
             "buoyancy_flux": "velocity.up*buoyancy",
             "froude": f"where(dissipation > 0, dissipation/(buoyancy_frequency*mean({along})), 0)",

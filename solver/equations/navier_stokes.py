@@ -52,8 +52,8 @@ def _text(scalars: tuple[str, ...] = (), has_gradients: bool = False) -> Text:
         parameters=parameters,
         energies=energies,
         series={
-            "enstrophy": "-(velocity@lap(velocity) + div(velocity)**2)/2",
-            "dissipation": "2*viscosity*enstrophy - mean(velocity@hyper(velocity, hyperviscosity, hyper_order))",
+            "enstrophy": "-(velocity@div(grad(velocity)) + div(velocity)**2)/2",
+            "dissipation": "-velocity@(viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))",
             "max_divergence": "max(abs(div(velocity)))",
         },
         invariants={**energies, "helicity": "velocity@curl(velocity)", "enstrophy": "curl(velocity)**2/2"},

@@ -154,6 +154,29 @@ def test_diagnostics_of_a_known_flow(make_grid):
     assert equation.warnings({"kmax_eta": 0.9996})[0].startswith("k_max·η = 0.9996 is below 1")
 
 
+@pytest.mark.parametrize("d", [2, 3])
+def test_enstrophy_is_that_of_the_curl_where_all_modes_are_kept(make_grid, d):
+    """½⟨|∇×u|²⟩, in which modes at the Nyquist wavenumber have no derivative; the sum of its spectrum is the same."""
+    grid = make_grid((8, 6, 10)[:d], devices=1, dealias="none")
+    buoyant = sw.equations.Boussinesq(grid, viscosity=0.02, diffusivity=0.1)
+    equation = NavierStokes(grid, viscosity=0.02)
+    u = np.random.default_rng(3).standard_normal((d, *grid.shape))
+    u_hat = equation.from_physical({"velocity": jnp.asarray(u)})["velocity"]
+    hats = np.fft.fftn(np.asarray(equation.transform.inverse(u_hat)), axes=range(1, d + 1)) / u[0].size
+    numbers = [np.fft.fftfreq(n, 1 / n) for n in grid.shape]
+    k = np.meshgrid(*[np.where(2 * abs(q) == len(q), 0, q) for q in numbers], indexing="ij")
+    across = [k[i] * hats[j] - k[j] * hats[i] for i in range(d) for j in range(i)]
+    expected = 0.5 * np.sum(np.abs(across) ** 2)
+    np.testing.assert_allclose(equation.columns({"velocity": u_hat})["enstrophy"], expected, rtol=1e-12)
+    fields = {"velocity": u_hat, "buoyancy": 0 * u_hat[:1]}
+    np.testing.assert_allclose(buoyant.columns(fields)["enstrophy"], expected, rtol=1e-12)
+    if d == 2:
+        np.testing.assert_allclose(np.sum(equation.spectra({"velocity": u_hat})["enstrophy"]), expected, rtol=1e-12)
+    k2 = sum(np.square(q) for q in np.meshgrid(*numbers, indexing="ij"))
+    lost = 0.02 * np.sum(k2 * np.abs(hats) ** 2)
+    np.testing.assert_allclose(equation.columns({"velocity": u_hat})["dissipation"], lost, rtol=1e-12)
+
+
 def test_wrong_parameters_are_refused(make_grid):
     with pytest.raises(ValueError, match=r"viscosity -1.0: zero or more"):
         NavierStokes(make_grid((16, 16), devices=2), viscosity=-1.0)
