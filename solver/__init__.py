@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         KeepCFL as KeepCFL,
         LongStep as LongStep,
         MeetTolerance as MeetTolerance,
+        RoundedTime as RoundedTime,
         Schedule as Schedule,
         StepControl as StepControl,
         evolve as evolve,

@@ -24,6 +24,11 @@ from solver.loop.many import (
 )
 from solver.loop.members import Members as Members
 from solver.loop.pure import integrate as integrate, rollout as rollout
+from solver.loop.rounded_time import (
+    RoundedTime as RoundedTime,
+    rounded_time as rounded_time,
+    rounded_time_at_start as rounded_time_at_start,
+)
 from solver.loop.schedule import TOLERANCE as TOLERANCE, Schedule as Schedule, reached as reached
 from solver.loop.short_words import check_end as check_end, step_control as step_control
 from solver.loop.steps import (

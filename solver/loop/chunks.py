@@ -18,6 +18,7 @@ from solver.equations.system import PeriodicSystem
 from solver.loop.cfl_at_start import warn_of_long_step
 from solver.loop.controls import FixedStep, StepControl
 from solver.loop.first_change import check_first_change
+from solver.loop.rounded_time import rounded_time_at_start, warn_of_rounded_time
 from solver.loop.schedule import TOLERANCE, Schedule, multiple, reached, slack
 from solver.loop.short_words import check_end, step_control
 from solver.loop.steps import StepLimits, advance, advance_donating, begin_control
@@ -74,6 +75,7 @@ def evolve(
 
     Warns:
         LongStep: the CFL number of a fixed step is above one at the start.
+        RoundedTime: the equation holds t, which a grid in single precision rounds by more than 1 % of a step.
 
     Raises:
         ValueError: not exactly one of `control`, `step`, `cfl` and `tolerance`, one that is not positive, or `max_step`
@@ -93,6 +95,7 @@ def evolve(
             continue
         if not warned:  # at the start, after all checks
             warn_of_long_step(equation, control, item)
+            warn_of_rounded_time(rounded_time_at_start(equation, control, item, end))
         warned = True
         yield item
 

@@ -22,6 +22,7 @@ from solver.equations.system import PeriodicSystem, compiled, nothing_unless
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
 from solver.loop.controls import StepControl, need_positive
 from solver.loop.first_change import check_once
+from solver.loop.rounded_time import rounded_time, rounded_time_at_start, warn_of_rounded_time
 from solver.loop.schedule import TOLERANCE
 from solver.loop.short_words import check_end, step_control
 from solver.loop.steps import begin_control, controlled_step
@@ -101,6 +102,7 @@ def integrate(
     stepper.check_step(equation, step)
     check_state(equation, state)
     check_once(equation, state)
+    warn_of_rounded_time(rounded_time(equation, state.t, state.t + count * step, step))
     field, history, forcing = _integrated(equation, stepper, _for_equal_steps(state), step, count, checkpoint)
     after = state.replace(
         field=field, history=history, forcing=forcing, t=state.t + count * step, dt=_number(step), taken=_number(step),
@@ -129,6 +131,8 @@ def _to_end(
     check_history(equation, stepper, state.history)
     check_end(end, control, state.t)
     state = begin_control(equation, control, state)
+    if not traced((equation, state, control)):
+        warn_of_rounded_time(rounded_time_at_start(equation, control, state, end), stacklevel=4)
     moved, is_there = _controlled(equation, stepper, control, device_state(state), as_pair(end), count, checkpoint)
     if traced((moved, is_there)):
         moved, known = _nothing_unless(is_there, moved), lambda value: value
@@ -198,6 +202,7 @@ def rollout(
         raise ValueError(f"every = {every} of {count} steps: a whole number that divides them is needed")
     check_state(equation, state)
     check_once(equation, state)
+    warn_of_rounded_time(rounded_time(equation, state.t, state.t + count * step, step))
     values = _rolled(equation, stepper, _for_equal_steps(state), step, count, apart, checkpoint)
     return jnp.asarray(state.t + apart * np.arange(count // apart + 1) * step), values
 

@@ -16,7 +16,7 @@ from solver.equations import ChangedStart, IdleForcing
 from solver.equations.reporting import Reporting
 from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
-from solver.loop import long_step_at_start
+from solver.loop import long_step_at_start, rounded_time_at_start
 from solver.outputs.base import Run
 from solver.simulation.output_list import OutputList
 from solver.simulation.simulation import Simulation
@@ -51,6 +51,7 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
         state = _started(simulation)
         _check_finite(state)
         _warn_of_long_step(simulation, state)
+        _warn_of_rounded_time(simulation, state)
         return state, None
     _set_aside(directory, list(damaged))
     statistics = statistics_of(simulation.outputs, run.equation)
@@ -59,6 +60,7 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
         LOGGER.warning("%s has no sums of output.%s as it is now: they begin anew", path.name, name)
     LOGGER.info("continuing from %s, t = %.6g", path.name, float(state.t))
     warn_of_other_exchanges(path.name, read_manifest(path), run.equation.exchange_rounding)
+    _warn_of_rounded_time(simulation, state)
     return state, int(state.step)
 
 
@@ -80,6 +82,12 @@ def _warn_of_long_step(simulation: Simulation, state: State) -> None:
     line = long_step_at_start(simulation.equation, simulation.control, state)
     if line:
         LOGGER.warning("time.%s", line)
+
+
+def _warn_of_rounded_time(simulation: Simulation, state: State) -> None:
+    line = rounded_time_at_start(simulation.equation, simulation.control, state, simulation.end)
+    if line:
+        LOGGER.warning("%s", line)
 
 
 def warn_of_other_exchanges(name: str, manifest: Mapping[str, Any], now: dict[str, Any] | None) -> None:

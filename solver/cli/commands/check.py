@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         more = target_report(run, plan, target)
     uses = disk_use(run.outputs.all, run.equation, run.state_shapes(), config.time.end, steps_of(config))
     more = [*more, *length_lines(config, uses)]
-    notes = _notes(config, devices, has_target)
+    notes = [*_notes(config, devices, has_target), *_warnings(run)]
     for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
         print(line)
     if options.resolved:
@@ -79,6 +79,16 @@ def _notes(config: Config, devices: int, has_target: bool) -> list[str]:
 
         notes.append(f"# data set:     {data_set_of(config, Path(config.directory)).summary}")
     return notes
+
+
+def _warnings(run: assemble.Assembly) -> list[str]:
+    """Lines on what a run would warn of, as far as it is known before the first state."""
+    from solver.loop import rounded_time
+
+    time = run.config.time
+    step = run.control.size if run.control.size is not None else time.max_step
+    line = "" if step is None else rounded_time(run.equation, 0.0, time.end, step)
+    return [f"# warning:      {line}"] if line else []
 
 
 def _analysis(run: assemble.Assembly) -> Any:
