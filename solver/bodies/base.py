@@ -83,16 +83,26 @@ class Obstacle(eqx.Module):
         """The largest value that r can have [1/time], for CFL numbers."""
 
     @abstractmethod
-    def check(self, key: str, scene: Scene) -> None:
-        """Refuse what the box cannot hold. Touches no device; numbers that are being traced pass.
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        """Refuse what the box cannot hold. Touches no device.
 
         Args:
             key: names it in messages.
             scene: of the equation.
 
+        Returns:
+            Conditions on numbers that are being traced, as `need` gives them. Where one does not hold, the numbers of
+            the obstacle are made none, since nothing can be raised.
+
         Raises:
             ValueError: what was given, and what is needed.
         """
+
+    def need_positive(self, name: str, needed: str = "a positive length is needed") -> None:
+        """`positive` of an attribute, for `__check_init__`; numbers that are being traced are none where it fails."""
+        positive(name, getattr(self, name), needed)
+        mark = lambda leaf: nothing_unless(leaf > 0, leaf) if isinstance(leaf, jax.core.Tracer) else leaf  # noqa: E731
+        object.__setattr__(self, name, jax.tree.map(mark, getattr(self, name)))
 
     def check_values(self, key: str) -> None:
         """Refuse values of scalars that are not as many as their names."""
@@ -267,31 +277,36 @@ class Body(Obstacle):
 
     # ---- refused ------------------------------------------------------------------------------------------------
 
-    def check(self, key: str, scene: Scene) -> None:
-        d = scene.dimensions
-        self._check_numbers(key, d)
-        if scene.viscosity is None or known(scene.viscosity) == 0:
-            raise ValueError(f"{key}: the layer of a body is as thick as viscosity makes it; viscosity > 0 is needed")
-        if self.eta is not None and not known(self.eta, 1.0) > 0:
-            raise ValueError(f"{key}.eta {self.eta}: a positive time is needed")
-        half = self.extent(d) if self.tilt is None else None
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        d, nu = scene.dimensions, scene.viscosity
+        found = self._check_numbers(key, d)
+        why = f"{key}: the layer of a body is as thick as viscosity makes it; viscosity > 0 is needed"
+        if nu is None:
+            raise ValueError(why)
+        found += need(why, lambda nu: nu > 0, nu)
+        found += positive(f"{key}.eta", self.eta, "a positive time is needed")
+        half = self.extent(d) if self.tilt is None and not self.inverted else None
         for axis, size, length in zip(AXES, half or (), scene.lengths, strict=False):
-            if not self.inverted and length / 2 < known(size, 0.0) < math.inf:
-                raise ValueError(
-                    f"{key}: {2 * known(size):g} long along {axis}, in a box of {length:g}: at most that fits"
-                )
-        layer, thin = known(self.layer(scene), 0.0), known(self.thinnest(d), math.inf)
-        if thin < layer:
-            raise ValueError(
-                f"{key}: {thin:.4g} thick, with a layer of {layer:.4g} at its surface: a thicker body, a finer grid "
-                "or a smaller eta is needed"
+            found += need(
+                f"{key}: {2 * known(size):g} long along {axis}, in a box of {length:g}: at most that fits",
+                lambda size: (size <= length / 2) | (size == math.inf),  # noqa: B023
+                size,
             )
-        positive(f"{key}.stream_speed", self.stream_speed, "a positive speed is needed")
-        positive(f"{key}.reference_area", self.reference_area, "a positive area is needed")
+        layer, thin = self.layer(scene), self.thinnest(d)
+        found += need(
+            f"{key}: {known(thin):.4g} thick, with a layer of {known(layer):.4g} at its surface: a thicker body, a "
+            "finer grid or a smaller eta is needed",
+            lambda thin, layer: thin >= layer,
+            thin,
+            layer,
+        )
+        found += positive(f"{key}.stream_speed", self.stream_speed, "a positive speed is needed")
+        found += positive(f"{key}.reference_area", self.reference_area, "a positive area is needed")
         if self.stream_speed is not None and self.area(scene.lengths) is None:
             raise ValueError(f"{key}.stream_speed {self.stream_speed}: reference_area is needed for this shape")
+        return found
 
-    def _check_numbers(self, key: str, d: int) -> None:
+    def _check_numbers(self, key: str, d: int) -> list[Any]:
         turned: tuple[int, ...] = () if d == 2 else (3,)
         wanted = {"velocity": (d,), "rotation": turned, "tilt": turned}
         for name, shape in wanted.items():
@@ -305,11 +320,10 @@ class Body(Obstacle):
         self.check_values(key)
         if both := sorted(set(self.fixed) & set(self.sealed)):
             raise ValueError(f"{key}: {both[0]} is fixed and sealed; one of them is needed")
-        if self.frequency is not None and not known(self.frequency, 1.0) > 0:
-            raise ValueError(f"{key}.frequency {self.frequency}: a positive number is needed")
         centre = self.origin(d)
         if len(centre) != d:
             raise ValueError(f"{key}.centre {list(map(known, centre))}: {d} numbers are needed")
+        return positive(f"{key}.frequency", self.frequency, "a positive number is needed")
 
 
 class Centred(Body):
@@ -332,11 +346,54 @@ def known(value: Any, traced: float = math.nan) -> float:
     return float(np.max(np.asarray(value)))
 
 
-def positive(key: str, given: Any, needed: str = "a positive length is needed") -> None:
-    """Raises ValueError unless all entries of a parameter are positive; those that are being traced pass."""
-    for value in jax.tree.leaves(given):
-        if not known(value, 1.0) > 0:
-            raise ValueError(f"{key} {given}: {needed}")
+def need(message: str, condition: Callable[..., Any], *given: Any) -> list[Any]:
+    """Refuse numbers for which a condition does not hold.
+
+    Args:
+        message: names what was given and what is needed.
+        condition: of numbers, or arrays.
+        given: its arguments, each a number or an array.
+
+    Returns:
+        The condition, in a list, where one of the numbers is being traced; nothing otherwise.
+
+    Raises:
+        ValueError: the condition does not hold.
+    """
+    if any(isinstance(value, jax.ShapeDtypeStruct) for value in given):
+        return []
+    is_traced = any(isinstance(value, jax.core.Tracer) for value in given)
+    # NumPy's, since JAX's own numbers would be traced under `jit` together with what is made of them
+    holds = condition(*(value if isinstance(value, jax.core.Tracer) else np.asarray(value) for value in given))
+    if is_traced:
+        return [jnp.all(holds)]
+    if not np.all(holds):
+        raise ValueError(message)
+    return []
+
+
+def positive(key: str, given: Any, needed: str = "a positive length is needed") -> list[Any]:
+    """`need` that all entries of a parameter are positive."""
+    return [flag for value in jax.tree.leaves(given) for flag in need(f"{key} {given}: {needed}", _is_positive, value)]
+
+
+def _is_positive(value: Any) -> Any:
+    return value > 0
+
+
+def nothing_unless(holds: Any, value: Any) -> Any:
+    """A number or array, and not a number unless a traced condition holds; what is no floating number as it is."""
+    is_float = isinstance(value, float | np.ndarray | np.generic | jax.Array) and jnp.issubdtype(
+        jnp.result_type(value), jnp.floating
+    )
+    return jnp.where(holds, value, jnp.nan) if is_float else value
+
+
+def least(values: Sequence[Any]) -> Any:
+    """The smallest of some numbers."""
+    if any(isinstance(value, jax.core.Tracer) for value in values):
+        return jnp.min(jnp.stack(list(map(jnp.asarray, values))))
+    return min(values, key=known)
 
 
 def _is_complex(leaf: Any) -> bool:

@@ -109,22 +109,22 @@ class Round(Centred):
         spin = self.motion_now(len(self.centre))[2 * len(self.centre) :]
         return spin[0] if len(self.centre) == 2 else spin
 
-    def check(self, key: str, scene: Scene) -> None:
-        super().check(key, scene)
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        found = super().check(key, scene)
         if self.mass is None:
             for name in ("moment_of_inertia", "gravity"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"{key}.{name} {getattr(self, name)}: mass is needed beside it")
-            return
-        positive(f"{key}.mass", self.mass, "a positive number is needed")
-        if self.moment_of_inertia is not None:
-            positive(f"{key}.moment_of_inertia", self.moment_of_inertia, "a positive number is needed")
+            return found
+        found += positive(f"{key}.mass", self.mass, "a positive number is needed")
+        found += positive(f"{key}.moment_of_inertia", self.moment_of_inertia, "a positive number is needed")
         if self.gravity is not None and np.shape(self.gravity) != (scene.dimensions,):
             raise ValueError(f"{key}.gravity {self.gravity}: {scene.dimensions} numbers are needed")
         if self.frequency is not None:
             raise ValueError(f"{key}.frequency {self.frequency}: the flow moves a body that has a mass")
         if self.inverted:
             raise ValueError(f"{key}.inverted: the solid must be inside of a body that the flow moves")
+        return found
 
 
 def spins(dimensions: int) -> int:

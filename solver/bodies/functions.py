@@ -31,8 +31,8 @@ def from_distance(function: Callable[..., Any]) -> type[Body]:
         def distance(self, r: Point, t: ArrayLike) -> Array:
             return jnp.asarray(function(*r, t))
 
-        def check(self, key: str, scene: Scene) -> None:
-            super().check(key, scene)
+        def check(self, key: str, scene: Scene) -> list[Any]:
+            undecided = super().check(key, scene)
             axes = AXES[: scene.dimensions]
             try:
                 inspect.signature(function).bind(*axes, "t")
@@ -46,6 +46,7 @@ def from_distance(function: Callable[..., Any]) -> type[Body]:
                 raise ValueError(
                     f"{key}: {called} gives {list(found.shape)} at three points: one number each is needed"
                 )
+            return undecided
 
     Given.__name__ = Given.__qualname__ = called
     Given.__doc__ = inspect.getdoc(function) or f"The function {called}."

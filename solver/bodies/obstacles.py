@@ -8,11 +8,12 @@ from itertools import combinations
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import Body, Obstacle, Point, Scene, known
+from solver.bodies.base import Body, Obstacle, Point, Scene, need, nothing_unless
 from solver.bodies.free import Round, free_bodies
 from solver.bodies.sponge import Sponge
 
@@ -115,26 +116,44 @@ class Obstacles(eqx.Module):
         masks = [body.mask(at, t, self.scene) for body in self.bodies.values()]
         return reduce(jnp.maximum, masks)
 
-    def check(self, key: str) -> None:
+    def checked(self, key: str) -> dict[str, Obstacle]:
         """Refuse obstacles that the box cannot hold, and bodies that overlap and move apart.
 
         Args:
             key: of the section in a run file.
 
+        Returns:
+            The obstacles by name; the numbers of one are none where numbers that are being traced would be refused.
+
         Raises:
             ValueError: one line.
         """
+        undecided: dict[str, list[Any]] = {}
         for name, obstacle in self.named.items():
-            if isinstance(obstacle, Body):
-                obstacle.check(key if name == ONLY else f"{key}.{name}", self.scene)
-            else:
-                obstacle.check("sponge" if name == "sponge" else f"sponge.{name}", self.scene)
+            kind = key if isinstance(obstacle, Body) else "sponge"
+            alone = name == ONLY if isinstance(obstacle, Body) else name == "sponge"
+            undecided[name] = obstacle.check(kind if alone else f"{kind}.{name}", self.scene) or []
         for (name, a), (other, b) in combinations(self.bodies.items(), 2):
-            if not (a.is_at_rest and b.is_at_rest) and _overlap(a, b, self.scene):
-                raise ValueError(
+            if not (a.is_at_rest and b.is_at_rest) and not _same_motion(a, b):
+                why = (
                     f"{key}.{name} and {key}.{other} overlap and do not move alike: inside both the flow would follow "
                     "neither; bodies that stand apart are needed"
                 )
+                undecided[name] += _need_apart(why, a, b, self.scene)
+        return {name: _nothing_unless(undecided[name], obstacle) for name, obstacle in self.named.items()}
+
+
+def _nothing_unless(conditions: Sequence[Any], obstacle: Obstacle) -> Obstacle:
+    """An obstacle whose numbers are none where a traced condition fails: those that are traced, or all if none is."""
+    if not conditions:
+        return obstacle
+    holds = reduce(jnp.logical_and, conditions)
+    is_traced = lambda leaf: isinstance(leaf, jax.core.Tracer)  # noqa: E731
+    every = not any(map(is_traced, jax.tree.leaves(obstacle)))
+    marked: Obstacle = jax.tree.map(
+        lambda leaf: nothing_unless(holds, leaf) if every or is_traced(leaf) else leaf, obstacle
+    )
+    return marked
 
 
 def by_name(given: Any) -> dict[str, Obstacle]:
@@ -153,21 +172,22 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, float) and value == 0
 
 
-def _overlap(a: Body, b: Body, scene: Scene) -> bool:
-    """Whether two bodies that are not alike in their motion overlap at the start, by the boxes that hold them."""
-    if _same_motion(a, b) or any(body.inverted or body.tilt is not None for body in (a, b)):
-        return False
-    halves = [body.extent(scene.dimensions) for body in (a, b)]
-    if None in halves:
-        return False
-    origins = [body.origin(scene.dimensions) for body in (a, b)]
-    pair: list[Any]
-    for length, *pair in zip(scene.lengths, *halves, *origins, strict=True):
-        first, second, at, other = (known(value) for value in pair)
-        apart = abs(at - other) % length
-        if not min(apart, length - apart) < first + second:
-            return False
-    return True
+def _need_apart(why: str, a: Body, b: Body, scene: Scene) -> list[Any]:
+    """`need` that two bodies do not overlap at the start, by the boxes that hold them."""
+    numbers: list[Any] = [body.extent(scene.dimensions) for body in (a, b)]
+    if None in numbers or any(body.inverted or body.tilt is not None for body in (a, b)):
+        return []
+    numbers += [body.origin(scene.dimensions) for body in (a, b)]
+
+    def are_apart(*given: Any) -> Any:
+        apart = False
+        each = [given[i :: scene.dimensions] for i in range(scene.dimensions)]
+        for length, (first, second, at, other) in zip(scene.lengths, each, strict=True):
+            away = abs(at - other) % length
+            apart |= (away >= first + second) & (length - away >= first + second)
+        return apart
+
+    return need(why, are_apart, *(number for axes in numbers for number in axes))
 
 
 def _same_motion(a: Body, b: Body) -> bool:

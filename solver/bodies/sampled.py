@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 from scipy.ndimage import distance_transform_edt
 
-from solver.bodies.base import Centred, Point, Scene, known, positive, root
+from solver.bodies.base import Centred, Point, Scene, known, need, root
 
 FITS = 1e-6  # of a length
 ACROSS_THE_EDGE = 32  # points of a periodic image on either side, whose distances are exact
@@ -38,7 +39,7 @@ class Sampled(Centred):
     periodic: bool = eqx.field(default=False, kw_only=True, static=True)
 
     def __check_init__(self) -> None:
-        positive("sides", self.sides)
+        self.need_positive("sides")
         if not len(self.sides) == len(self.centre) == np.ndim(self.distances):
             raise ValueError(
                 f"distances with {np.ndim(self.distances)} axes, {len(self.sides)} sides and a centre of "
@@ -58,26 +59,32 @@ class Sampled(Centred):
     def extent(self, dimensions: int) -> Sequence[Any]:
         return [side / 2 for side in self.sides]
 
-    def check(self, key: str, scene: Scene) -> None:
-        super().check(key, scene)
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        found = super().check(key, scene)
         if self.periodic:
-            turns = self.rotation is not None or self.tilt is not None
-            counts = [length / known(side, length) for length, side in zip(scene.lengths, self.sides, strict=True)]
-            if turns or any(abs(count - round(count)) > FITS or round(count) < 1 for count in counts):
-                raise ValueError(
-                    f"{key}.periodic: a shape that goes on across its sides, {list(map(known, self.sides))}, can "
-                    f"neither turn nor be tilted, and fills a box of {list(scene.lengths)} a whole number of times"
-                )
-        if isinstance(self.distances, jax.core.Tracer):
-            return
-        distances = np.asarray(self.distances)
-        if not np.isfinite(distances).all():
-            raise ValueError(f"{key}: distances that are not finite")
-        if not distances.min() < 0 < distances.max():
-            raise ValueError(
-                f"{key}: distances from {distances.min():g} to {distances.max():g}: negative ones in the solid and "
-                "positive ones in the fluid are needed; an image of 0 and 1 must be of whole numbers"
+            why = (
+                f"{key}.periodic: a shape that goes on across its sides, {list(map(known, self.sides))}, can "
+                f"neither turn nor be tilted, and fills a box of {list(scene.lengths)} a whole number of times"
             )
+            if self.rotation is not None or self.tilt is not None:
+                raise ValueError(why)
+            for length, side in zip(scene.lengths, self.sides, strict=True):
+                found += need(why, lambda side: _fits(length / side), side)  # noqa: B023
+        found += need(f"{key}: distances that are not finite", lambda d: abs(d) < math.inf, self.distances)
+        given = self.distances if isinstance(self.distances, jax.core.Tracer) else np.asarray(self.distances)
+        least, most = -known(-given), known(given)
+        return found + need(
+            f"{key}: distances from {least:g} to {most:g}: negative ones in the solid and positive ones in the fluid "
+            "are needed; an image of 0 and 1 must be of whole numbers",
+            lambda d: (d.min() < 0) & (d.max() > 0),
+            self.distances,
+        )
+
+
+def _fits(count: Any) -> Any:
+    """Whether a count is a whole number, and not zero."""
+    whole = count.round()
+    return (abs(count - whole) <= FITS) & (whole >= 1)
 
 
 def from_image(solid: Any, sides: Sequence[float], *, periodic: bool = False) -> np.ndarray:

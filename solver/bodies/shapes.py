@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Axis, Body, Centred, Point, Scene, known, positive, root
+from solver.bodies.base import AXES, Axis, Body, Centred, Point, Scene, known, least, need, positive, root
 from solver.bodies.free import Round, spins
 
 MOST_TRIES = 1000  # for each of many bodies that look for a place
@@ -34,19 +34,21 @@ class Cylinder(Round):
     name: ClassVar[str] = "cylinder"
 
     def __check_init__(self) -> None:
-        positive("radius", self.radius)
+        self.need_positive("radius")
 
-    def check(self, key: str, scene: Scene) -> None:
-        super().check(key, scene)
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        found = super().check(key, scene)
         if scene.dimensions < 3:
-            return
+            return found
         for name in ("rotation", "tilt"):
             given = (0.0, 0.0, 0.0) if getattr(self, name) is None else getattr(self, name)
-            if any(known(x, 0.0) != 0 for axis, x in zip(AXES, given, strict=True) if axis != self.axis):
-                raise ValueError(
-                    f"{key}.{name} {list(map(known, given))}: a cylinder through the box turns about its axis alone, "
-                    f"{self.axis}"
-                )
+            why = (
+                f"{key}.{name} {list(map(known, given))}: a cylinder through the box turns about its axis alone, "
+                f"{self.axis}"
+            )
+            others = [x for axis, x in zip(AXES, given, strict=True) if axis != self.axis]
+            found += [flag for x in others for flag in need(why, lambda x: x == 0, x)]
+        return found
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
         across = [x for axis, x in zip(AXES, r, strict=False) if len(r) == 2 or axis != self.axis]
@@ -91,7 +93,7 @@ class Sphere(Round):
     name: ClassVar[str] = "sphere"
 
     def __check_init__(self) -> None:
-        positive("radius", self.radius)
+        self.need_positive("radius")
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
         return root(sum(x * x for x in r)) - self.radius
@@ -125,7 +127,7 @@ class Box(Centred):
     name: ClassVar[str] = "box"
 
     def __check_init__(self) -> None:
-        positive("sides", self.sides)
+        self.need_positive("sides")
         _as_many("sides", self.sides, self.centre)
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
@@ -140,7 +142,7 @@ class Box(Centred):
         return [side / 2 for side in self.sides]
 
     def thinnest(self, dimensions: int) -> Any:
-        return math.inf if self.inverted else min(self.sides, key=known)
+        return math.inf if self.inverted else least(self.sides)
 
     def frontal_area(self, lengths: Sequence[float]) -> Any:
         return math.prod(self.sides[1:])
@@ -159,7 +161,7 @@ class Ellipsoid(Centred):
     name: ClassVar[str] = "ellipsoid"
 
     def __check_init__(self) -> None:
-        positive("semi_axes", self.semi_axes)
+        self.need_positive("semi_axes")
         _as_many("semi_axes", self.semi_axes, self.centre)
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
@@ -172,7 +174,7 @@ class Ellipsoid(Centred):
         return self.semi_axes
 
     def thinnest(self, dimensions: int) -> Any:
-        return math.inf if self.inverted else 2 * min(self.semi_axes, key=known)
+        return math.inf if self.inverted else 2 * least(self.semi_axes)
 
     def frontal_area(self, lengths: Sequence[float]) -> Any:
         across = self.semi_axes[1:]
@@ -195,15 +197,16 @@ class Wall(Body):
     name: ClassVar[str] = "wall"
 
     def __check_init__(self) -> None:
-        positive("thickness", self.thickness)
+        self.need_positive("thickness")
 
     def distance(self, r: Point, t: ArrayLike) -> Array:
         return jnp.abs(r[AXES.index(self.axis)]) - self.thickness / 2
 
-    def check(self, key: str, scene: Scene) -> None:
-        super().check(key, scene)
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        found = super().check(key, scene)
         if self.rotation is not None or self.tilt is not None:
             raise ValueError(f"{key}: a wall goes on through the box, and can neither turn nor be tilted")
+        return found
 
     def origin(self, dimensions: int) -> Sequence[Any]:
         return [self.position if axis == self.axis else 0.0 for axis in AXES[:dimensions]]
@@ -273,14 +276,15 @@ class Cylinders(Body):
     def thinnest(self, dimensions: int) -> Any:
         return 2 * self.radius
 
-    def check(self, key: str, scene: Scene) -> None:
-        super().check(key, scene)
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        found = super().check(key, scene)
         if not self.is_at_rest:
             raise ValueError(f"{key}: many cylinders are at rest; no velocity or rotation is possible")
         try:
             self.places(tuple(scene.lengths[axis] for axis in self._across(scene.dimensions)))
         except ValueError as error:
             raise ValueError(f"{key}.{error}") from None
+        return found
 
     def _across(self, dimensions: int) -> list[int]:
         return [i for i in range(dimensions) if dimensions == 2 or AXES[i] != self.axis]

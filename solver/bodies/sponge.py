@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Axis, Obstacle, Point, Scene, known, positive
+from solver.bodies.base import AXES, Axis, Obstacle, Point, Scene, known, need, positive
 
 
 class Sponge(Obstacle):
@@ -64,31 +64,40 @@ class Sponge(Obstacle):
     def _edge(self) -> Any:
         return self.width / 8 if self.edge is None else self.edge
 
-    def check(self, key: str, scene: Scene) -> None:
-        d = scene.dimensions
+    def check(self, key: str, scene: Scene) -> list[Any]:
+        d, found = scene.dimensions, list[Any]()
         self.check_values(key)
         if self.axis not in AXES[:d]:
             raise ValueError(f"{key}.axis {self.axis!r}: this grid has {', '.join(AXES[:d])}")
         place = AXES.index(self.axis)
         length, spacing = scene.lengths[place], scene.spacing[place]
         for name in ("width", "rate", "channel", "edge"):
-            if getattr(self, name) is not None:
-                positive(f"{key}.{name}", getattr(self, name), "a positive number is needed")
-        if known(self.width, 0.0) + 4 * known(self._edge, 0.0) > length:
-            wide = known(self.width) + 4 * known(self._edge)
-            raise ValueError(
-                f"{key}.width {self.width}: with its edges it is {wide:.4g} wide, in a box of {length:.4g}"
-            )
-        if self.channel is not None and self.target is None:
-            raise ValueError(f"{key}.channel {self.channel}: target is needed beside it, the mean of its flow")
-        if self.channel is not None and (self.axis == "y" or known(self.channel, 0.0) > scene.lengths[1]):
-            raise ValueError(
-                f"{key}.channel {self.channel}: a width along y of {scene.lengths[1]:.4g} or less is needed, in a "
-                "sponge across another axis"
-            )
-        if known(self._edge, spacing) < spacing:
-            raise ValueError(
-                f"{key}.edge {known(self._edge):.4g}: a spacing of the points, {spacing:.4g}, or more is needed"
-            )
+            found += positive(f"{key}.{name}", getattr(self, name), "a positive number is needed")
+        wide = known(self.width) + 4 * known(self._edge)
+        found += need(
+            f"{key}.width {self.width}: with its edges it is {wide:.4g} wide, in a box of {length:.4g}",
+            lambda width, edge: width + 4 * edge <= length,
+            self.width,
+            self._edge,
+        )
+        if self.channel is not None:
+            found += self._check_channel(key, scene)
+        found += need(
+            f"{key}.edge {known(self._edge):.4g}: a spacing of the points, {spacing:.4g}, or more is needed",
+            lambda edge: edge >= spacing,
+            self._edge,
+        )
         if self.target is not None and np.shape(self.target) != (d,):
             raise ValueError(f"{key}.target {self.target}: {d} numbers are needed")
+        return found
+
+    def _check_channel(self, key: str, scene: Scene) -> list[Any]:
+        if self.target is None:
+            raise ValueError(f"{key}.channel {self.channel}: target is needed beside it, the mean of its flow")
+        high = scene.lengths[1]
+        return need(
+            f"{key}.channel {self.channel}: a width along y of {high:.4g} or less is needed, in a sponge across "
+            "another axis",
+            lambda channel: (channel <= high) & (self.axis != "y"),
+            self.channel,
+        )

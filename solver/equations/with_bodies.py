@@ -12,8 +12,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies import Obstacles
-from solver.bodies.base import Scene, known
-from solver.bodies.obstacles import by_name
+from solver.bodies.base import Obstacle, Scene, known
+from solver.bodies.obstacles import ONLY, by_name
 from solver.equations.at_points import KEPT, AtPoints, of_scalar
 from solver.equations.beside import MOTION, fields_alone
 from solver.equations.budget import Budget, Changes
@@ -58,10 +58,10 @@ class WithBodies(Reported):
             raise ValueError(f"{self.name}: its text says of no velocity, by penalise(…), that bodies act on it")
         if self.grid.dimensions == 1:
             raise ValueError(f"{self.name}: bodies in one dimension, where two or three are needed")
-        by_name(self.bodies)
         obstacles = self.obstacles
         assert obstacles is not None
-        obstacles.check("body")
+        checked = obstacles.checked("body")
+        object.__setattr__(self, "bodies", checked[ONLY] if isinstance(self.bodies, Obstacle) else checked)
         for name, kind in sorted(obstacles.conditions):
             scalars = self.text.scalars_at_bodies
             if name not in scalars:

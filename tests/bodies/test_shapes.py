@@ -327,3 +327,47 @@ def test_bodies_need_a_velocity_and_a_viscosity():
         sw.write("dt(c) = lap(c) + penalise(2*c, 1)", {"c": "scalar"})
     with pytest.raises(ValueError, match="penalise is called of another one, too"):
         sw.write(["dt(u) = penalise(u)", "dt(v) = penalise(v)"], {"u": "vector", "v": "vector"})
+
+
+SHAPE = {"centre": (3.0, 3.0)}
+REFUSED = {  # of a number: one that is taken, one that is refused
+    "radius of a disc": (lambda x: {"a": sw.bodies.Cylinder(**SHAPE, radius=x)}, 1.0, -1.0),
+    "a disc that is too thin": (lambda x: {"a": sw.bodies.Cylinder(**SHAPE, radius=x)}, 1.0, 0.1),
+    "a disc that is too large": (lambda x: {"a": sw.bodies.Cylinder(**SHAPE, radius=x)}, 1.0, 4.0),
+    "sides": (lambda x: {"a": sw.bodies.Box(**SHAPE, sides=(2.0, x))}, 2.0, 0.0),
+    "semi-axes": (lambda x: {"a": sw.bodies.Ellipsoid(**SHAPE, semi_axes=(x, 1.0))}, 1.0, -1.0),
+    "thickness": (lambda x: {"a": sw.bodies.Wall(position=3.0, thickness=x)}, 2.0, -2.0),
+    "eta": (lambda x: {"a": sw.bodies.Cylinder(**SHAPE, radius=1.0, eta=x)}, 0.5, -0.5),
+    "frequency": (lambda x: {"a": sw.bodies.Cylinder(**SHAPE, radius=1.0, velocity=(0.1, 0.0), frequency=x)}, 1.0, 0.0),
+    "mass": (lambda x: {"a": sw.bodies.Cylinder(**SHAPE, radius=1.0, mass=x)}, 1.0, 0.0),
+    "rate of a sponge": (lambda x: {"sponge": sw.bodies.Sponge(position=3.0, width=2.0, rate=x)}, 1.0, -1.0),
+    "width of a sponge": (lambda x: {"sponge": sw.bodies.Sponge(position=3.0, width=x, rate=1.0, edge=0.5)}, 2.0, 6.0),
+    "bodies that overlap": (
+        lambda x: {
+            "a": sw.bodies.Cylinder(centre=(1.5, 3.0), radius=0.7, velocity=(0.1, 0.0)),
+            "b": sw.bodies.Cylinder(centre=(x, 3.0), radius=0.7),
+        },
+        4.5,
+        2.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("which", REFUSED)
+def test_numbers_that_are_refused_are_none_where_they_are_traced(make_grid, which):
+    """Under `jit` nothing can be raised: what would be, makes the change of the flow not a number, and nothing else."""
+    make, good, bad = REFUSED[which]
+    grid = make_grid((48, 48), devices=1)
+    at_rest = sw.equations.NavierStokes(grid, 0.1)
+    fields = at_rest.from_physical({"velocity": sw.initial.TaylorGreen()(grid)})
+
+    def changes(x):
+        equation = sw.equations.NavierStokes(grid, 0.1, bodies=make(x))
+        return equation.nonlinear({**fields, **equation.motion_at_start()}, 0.0)
+
+    with pytest.raises(ValueError, match=r"needed|fits|wide"):
+        changes(bad)
+    traced = jax.jit(changes)
+    for name, values in changes(good).items():
+        np.testing.assert_allclose(traced(good)[name], values, atol=1e-12)
+    assert any(np.isnan(values).any() for values in traced(bad).values())
