@@ -19,14 +19,31 @@ from solver.fft.method import Method
 from solver.fft.overlapped import Overlapped
 from solver.fft.partitioning import DeviceWork, on_global_arrays
 from solver.fft.point_function import FieldFunctions
+from solver.fft.stages import has_sizes
 from solver.fft.whole import WholeArrays
 from solver.grid.layout import Layout
 from solver.mesh import AnyMesh, across_hosts, padded_sharding, unpadded_sharding
 
 
-def local_transform(layout: Layout, mesh: AnyMesh, method: Method, on_cpu: bool) -> LocalTransform:
-    """How each device carries out its part of transforms: on whole arrays, in blocks, or overlapped in waves."""
+def local_transform(
+    layout: Layout, mesh: AnyMesh, method: Method, on_cpu: bool, operand: jax.ShapeDtypeStruct
+) -> LocalTransform:
+    """How each device carries out its part of transforms: on whole arrays, in blocks, or overlapped in waves.
+
+    An operand whose batch has no size yet, as `jax.export` may have it, is not cut: blocks and waves count what they
+    hold.
+
+    Raises:
+        ValueError: such a batch on several devices: jaxlib 0.10 ends the process when such a program is called.
+    """
     precision = method.precision
+    if not has_sizes(operand.shape):
+        if mesh.size > 1:
+            raise ValueError(
+                f"a batch of shape {list(operand.shape)} on {mesh.size} devices: a program for one device may leave its "
+                "size open, for several devices it is needed"
+            )
+        return WholeArrays(precision)
     in_blocks = method.in_blocks(layout, on_cpu)
     single: LocalTransform = Blocks(method.chunks, on_cpu, precision) if in_blocks else WholeArrays(precision)
     waves = method.waves_on(layout, across_hosts(mesh))
@@ -56,7 +73,7 @@ def transform_operation(
             transform_by_jaxdecomp, is_forward=is_forward, layout=layout, mesh=mesh, backend=method.backend
         )
         return lambda u: transform(u) * (factor * math.prod(layout.points) if is_forward else factor)
-    local = local_transform(layout, mesh, method, on_cpu)
+    local = local_transform(layout, mesh, method, on_cpu, operands[0])
     transform_local = local.forward if is_forward else local.inverse
     ndim = len(operands[0].shape)
     work = DeviceWork(
@@ -95,7 +112,7 @@ def pointwise_operation(
     d = layout.dimensions
     u_hat, *others = operands
     parameters, at_points = functions.split(others)
-    local = local_transform(layout, mesh, method, on_cpu)
+    local = local_transform(layout, mesh, method, on_cpu, u_hat)
 
     def run(u_hat: Array, *others: Array, axis_name: Any) -> list[Array]:
         return local.pointwise(u_hat, functions, layout, axis_name, others)

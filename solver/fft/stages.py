@@ -49,10 +49,14 @@ def fft(u: Array, last: int = 1) -> Array:
 def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array:
     """A transform along the last axes, in calls whose arrays each have fewer than `LARGEST_CALL` elements.
 
+    A batch that has no size yet, as `jax.export` may have it, is one call.
+
     Raises:
         ValueError: a single transform has `LARGEST_CALL` elements or more.
     """
     lead = u.shape[: u.ndim - last]
+    if not has_sizes(lead):
+        return _row_major(transform, u)
     result = jax.eval_shape(transform, u)
     elements = max(u.size, result.size)
     if elements < LARGEST_CALL:
@@ -66,6 +70,11 @@ def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array
     flat = u.reshape(batch, *u.shape[u.ndim - last :])
     parts = [_row_major(transform, flat[i : i + rows]) for i in range(0, batch, rows)]
     return jnp.concatenate(parts).reshape(result.shape)
+
+
+def has_sizes(shape: Sequence[Any]) -> bool:
+    """Whether each side of a shape is a number, and none a symbol of `jax.export`."""
+    return all(isinstance(side, int) for side in shape)
 
 
 def _row_major(transform: Callable[[Array], Array], u: Array) -> Array:
@@ -145,7 +154,7 @@ def _slice(u: AnyArray, array_axis: int, start: int, stop: int | None) -> AnyArr
     return u[(..., slice(start, stop), *[slice(None)] * (-array_axis - 1))]
 
 
-def check_shape(name: str, shape: Sequence[int], last_axes: tuple[int, ...]) -> None:
+def check_shape(name: str, shape: Sequence[Any], last_axes: tuple[int, ...]) -> None:
     """Raises ValueError where a shape does not end in `last_axes`; `name` is what the message calls the array."""
     if tuple(shape[max(0, len(shape) - len(last_axes)) :]) != last_axes:
         raise ValueError(f"{name} of shape {list(shape)} on a grid that needs the last axes to be {list(last_axes)}")

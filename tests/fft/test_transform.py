@@ -6,6 +6,7 @@ import sys
 from functools import partial
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -324,3 +325,24 @@ def test_transforms_run_where_jit_is_disabled(make_grid, devices):
         np.testing.assert_allclose(transform.inverse(u_hat)[0], u**2, atol=1e-14)
         gradient = jax.grad(lambda u: jnp.sum(transform.inverse(transform.forward(u)) ** 2))(jnp.asarray(u))
     np.testing.assert_allclose(gradient, 2 * u, atol=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(12, 10), (8, 6, 10)])
+def test_a_batch_is_exported_without_its_size(make_grid, shape):
+    """`jax.export` with a symbol for the number of fields in a batch: one program for any number."""
+    transform = sw.fft.Transform(make_grid(shape, devices=1))
+    square = lambda v: transform.pointwise(lambda u: u * u, transform.forward(v))  # noqa: E731
+    program = jax.jit(jax.vmap(lambda v: transform.inverse(square(v))))
+    (batch,) = jax.export.symbolic_shape("b")
+    kept = jax.export.export(program)(jax.ShapeDtypeStruct((batch, 2, *shape), jnp.float64))
+    for count in (1, 3):
+        u = np.random.default_rng(count).standard_normal((count, 2, *shape))
+        np.testing.assert_allclose(kept.call(u), program(u), atol=1e-12)
+
+
+def test_a_batch_without_a_size_is_refused_on_several_devices(make_grid):
+    transform = sw.fft.Transform(make_grid((12, 10), devices=2))
+    (batch,) = jax.export.symbolic_shape("b")
+    with pytest.raises(ValueError, match="on 2 devices: a program for one device may leave its size open"):
+        jax.export.export(jax.jit(jax.vmap(transform.forward)))(jax.ShapeDtypeStruct((batch, 12, 10), jnp.float64))
