@@ -40,8 +40,8 @@ def local_transform(
     if not has_sizes(operand.shape):
         if mesh.size > 1:
             raise ValueError(
-                f"a batch of shape {list(operand.shape)} on {mesh.size} devices: a program for one device may leave its "
-                "size open, for several devices it is needed"
+                f"a batch of shape {list(operand.shape)} on {mesh.size} devices: a program for one device may leave "
+                "its size open, for several devices it is needed"
             )
         return WholeArrays(precision)
     in_blocks = method.in_blocks(layout, on_cpu)
