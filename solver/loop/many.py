@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array
 
@@ -26,7 +27,9 @@ from solver.loop.batch_arrays import BatchArrays, constrained_batch
 from solver.loop.chunks import Advance, BlowUp, course
 from solver.loop.members import Members
 from solver.loop.pure import integrate, rollout
+from solver.loop.rounded_time import rounded_time_at_start, warn_of_rounded_time
 from solver.loop.schedule import Schedule
+from solver.loop.sums import traced
 from solver.mesh import MEMBER
 from solver.operators import Fields
 from solver.static import Held
@@ -86,6 +89,7 @@ def integrate_members(
 ) -> Rows[State]:
     """`integrate` of every member: so many steps of its control's size, or up to `end`, one for all or one each."""
     batch = _Batch(modules, states)
+    _warn_of_rounded_time(modules, states, steps, end)
     ends = jnp.broadcast_to(jnp.asarray(0.0 if end is None else end), (len(modules),))
     ends = jnp.concatenate([ends, jnp.broadcast_to(ends[0], (batch.size - len(modules),))])
     how = Held((*batch.how, steps, end is not None, max_steps, checkpoint))
@@ -98,6 +102,7 @@ def rollout_members(
 ) -> tuple[Array, Rows[Fields]]:
     """`rollout` of every member, with steps of its control's size."""
     batch = _Batch(modules, states)
+    _warn_of_rounded_time(modules, states, steps, None)
     how = Held((*batch.how, steps, every, checkpoint))
     times, values = _rolled(*modules[0], batch.own, batch.arrays, batch.numbers, how)
     own = {name: jax.ShapeDtypeStruct(v.shape[1:], v.dtype, sharding=_own(v, batch.mesh)) for name, v in values.items()}
@@ -120,6 +125,7 @@ def evolve_members(
         BlowUp: after all others, naming those that blew up.
     """
     members = Members(modules, places_for(len(modules), modules[0][0].grid.mesh))
+    _warn_of_rounded_time(modules, states, None, ends)
     courses = [
         course(
             equation, stepper, state, end=end, control=control, pauses=pauses, observe=observe, chunk=chunk
@@ -148,6 +154,18 @@ def evolve_members(
     if blown_up:
         said = "; ".join(f"member {number}: {error}" for number, error in sorted(blown_up.items()))
         raise BlowUp(f"{len(blown_up)} of {len(courses)} members blew up: {said}")
+
+
+def _warn_of_rounded_time(modules: Sequence[Modules], states: Sequence[State], steps: int | None, end: Any) -> None:
+    """Warn as `evolve` does, of the member that ends last; nothing while tracing."""
+    if traced((modules, states, end)):
+        return
+    sizes = [0.0 if end is not None else steps * control.size for _, _, control in modules]
+    ends = np.broadcast_to(np.asarray(0.0 if end is None else end), (len(modules),)) + sizes
+    ends = ends if end is not None else ends + [state.t for state in states]
+    last = int(np.argmax(np.abs(ends)))
+    equation, _, control = modules[last]
+    warn_of_rounded_time(rounded_time_at_start(equation, control, states[last], ends[last]), stacklevel=5)
 
 
 class _Batch:

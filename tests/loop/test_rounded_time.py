@@ -57,6 +57,20 @@ CALLS = {
 }
 
 
+MEMBERS = {
+    "evolve": lambda members, t: list(members.evolve(end=t + 0.2, step=0.1)),
+    "integrate": lambda members, t: members.integrate(step=0.1, steps=2),
+    "rollout": lambda members, t: members.rollout(step=0.1, steps=2),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", MEMBERS)
+def test_members_say_it_once(call):
+    equation, state = start(PUSHED, 1e6)
+    assert len(lines_of(lambda: MEMBERS[call](sw.Ensemble([equation] * 2, RK4, [state] * 2), 1e6))) == 1
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_t_that_is_rounded_by_a_share_of_a_step_is_said(call):
     """Float32 numbers at 1e6 are 1/16 apart."""
