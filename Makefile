@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test fast lint setup mpi peers compiled well docs clean
+.PHONY: demo test fast fuzz lint setup mpi peers compiled well docs clean
 
 setup: .venv/ready
 
@@ -50,6 +50,12 @@ lint: setup
 test: lint mpi
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slurm and not multiprocess"
 	$(BIN)/python -m pytest -m "slurm or multiprocess"
+
+# run files drawn at random, beside the second program of tests/reference
+SECONDS ?= 600
+SEED ?= 1
+fuzz: setup
+	cd tests && PYTHONPATH=..:. ../$(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
 # programs compiled for GPUs that are not here: 5.5 GB of packages, no GPU
 compiled:

@@ -74,6 +74,7 @@ class Assembly:
             dealias=self.config.dealias,
             precision=section.precision,
             mesh=self.mesh,
+            real=self.config.equation.cls.is_real(),
         )
 
     @cached_property

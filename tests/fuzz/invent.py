@@ -1,0 +1,252 @@
+"""Run files drawn at random, over what the schema allows and the reference knows."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hypothesis import strategies as st
+from reference import library
+from reference.steppers import STEPPERS
+
+ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
+TWO_D = {
+    "hasegawa-mima", "hasegawa-wakatani", "vorticity", "two-layer-quasi-geostrophic", "surface-quasi-geostrophic",
+    "oldroyd-b", "shallow-water",
+}  # fmt: skip
+FLOWS = {"navier-stokes", "boussinesq", "mhd"}  # in two and three dimensions
+SIDES = {1: (8, 40), 2: (6, 18), 3: (5, 10)}
+# whose products the library forms otherwise than their text says: the same where no product is aliased
+OTHER_FORMS = {
+    "boussinesq", "burgers", "hall-mhd", "hasegawa-mima", "hasegawa-wakatani", "mhd", "reduced-mhd", "shallow-water",
+    "surface-quasi-geostrophic", "two-layer-quasi-geostrophic", "vorticity",
+}  # fmt: skip
+OF_ANY_SIGN = {
+    "beta", "shear", "density_gradient", "rotation", "nonlinearity", "dispersion", "linear_dispersion", "coupling",
+    "nonlinear_dispersion", "quadratic", "undercooling", "mean_field", "sensitivity",
+}  # fmt: skip
+RULES = ["two-thirds", "three-halves", "one-half", "smooth", "none", "phase-shift-alternating"]
+POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0])
+SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
+
+
+@st.composite
+def grids(draw: Any, dimensions: int, name: str) -> dict[str, Any]:
+    low, high = SIDES[dimensions]
+    rule = draw(st.sampled_from(RULES[:3] if name in OTHER_FORMS else RULES))
+    side = st.integers(low, high)
+    shape = [draw(side) for _ in range(dimensions)]
+    if rule == "three-halves":
+        shape = [n + n % 2 for n in shape]
+    lengths = draw(st.one_of(st.just("2 pi"), st.lists(st.sampled_from([1.0, 2.5, "2 pi", 9.0, "3 pi"]),
+                                                       min_size=dimensions, max_size=dimensions)))  # fmt: skip
+    grid = {"shape": shape, "lengths": lengths, "dealias": rule}
+    return grid | ({"precision": "float32"} if draw(st.integers(0, 5)) == 5 else {})
+
+
+@st.composite
+def devices(draw: Any, dimensions: int) -> dict[str, Any]:
+    count = draw(st.sampled_from([1, 1, 2, 3, 4, 8]))
+    found: dict[str, Any] = {"use": list(range(count))}
+    if dimensions == 3 and count in (4, 8) and draw(st.booleans()):
+        found |= {"decomposition": "pencil", "mesh": [count // 2, 2]}
+    if count > 1 and draw(st.integers(0, 7)) == 7:
+        found["engine"] = "shard_map"
+    return found
+
+
+@st.composite
+def library_equations(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
+    """Section, dimensions, and rank of each field."""
+    name = draw(st.sampled_from(sorted([*library.TABLE, *library.BUILT])))
+    dimensions = draw(dimensions_of(name))
+    section: dict[str, Any] = {"name": name}
+    needed = {
+        "navier-stokes": ["viscosity"], "boussinesq": ["viscosity", "diffusivity"], "mhd": ["viscosity", "resistivity"],
+        "hall-mhd": ["viscosity", "resistivity", "ion_inertial_length"], "burgers": ["viscosity"],
+        "advection-diffusion": ["diffusivity"], "two-layer-quasi-geostrophic": ["deformation_wavenumber"],
+    }  # fmt: skip
+    for key in needed.get(name, ()):
+        section[key] = draw(POSITIVE)
+    entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
+    for key, default in entry["defaults"].items():
+        if not draw(st.booleans()):
+            continue
+        section[key] = draw(_like(key, default, dimensions))
+    if name == "advection-diffusion":
+        _add_wind(draw, section, dimensions)
+    if name == "boussinesq" and dimensions == 2:
+        section.pop("rotation", None)
+    if name == "navier-stokes" and draw(st.booleans()):
+        section |= {"scalars": ["c"], "diffusivities": [draw(POSITIVE)]}
+        if draw(st.booleans()):
+            section["mean_gradients"] = [[draw(SIGNED) for _ in range(dimensions)]]
+    entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
+    return section, dimensions, dict(entry["fields"])
+
+
+def dimensions_of(name: str) -> Any:
+    if name in ONE_D:
+        return st.just(1)
+    if name in TWO_D:
+        return st.just(2)
+    if name in ("hall-mhd", "reduced-mhd"):
+        return st.just(3)
+    return st.sampled_from([2, 3] if name in FLOWS else [1, 2, 2, 3])
+
+
+def _like(key: str, default: Any, dimensions: int) -> Any:
+    if key == "modified":
+        return st.booleans()
+    if key == "sign":
+        return st.sampled_from([1, -1])
+    if key == "hyper_order":
+        return st.integers(1, 3)
+    if key.startswith("hyper"):
+        return st.sampled_from([0.0, 1e-4, 1e-3])
+    if isinstance(default, list):
+        return st.lists(SIGNED, min_size=dimensions, max_size=dimensions)
+    return SIGNED if key in OF_ANY_SIGN else POSITIVE
+
+
+def _add_wind(draw: Any, section: dict[str, Any], dimensions: int) -> None:
+    if draw(st.booleans()):
+        section["velocity"] = [draw(SIGNED) for _ in range(dimensions)]
+    if dimensions > 1 and draw(st.booleans()):
+        section["cell_speed"] = draw(POSITIVE)
+
+
+# ---- texts ----------------------------------------------------------------------------------------------------------
+
+PARAMETERS = {"a": 0.3, "nu": 0.05, "k": -1.2}
+
+
+@st.composite
+def texts(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
+    """A written equation: one to three fields, perhaps an unknown, a definition, a constraint."""
+    dimensions = draw(st.sampled_from([1, 2, 2, 3]))
+    ranks = ["scalar", "scalar", "wavefunction"] + (["vector"] if dimensions > 1 else [])
+    fields = {name: draw(st.sampled_from(ranks)) for name in draw(st.sampled_from(["q", "qr", "qrs"]))}
+    section: dict[str, Any] = {"name": "written", "fields": fields}
+    names = dict(fields)
+    real = [n for n, rank in fields.items() if rank == "scalar"]
+    lines, section["unknowns"] = [], {}
+    if real and draw(st.booleans()):
+        names["w"], section["unknowns"]["w"] = "scalar", "scalar"
+        lines.append(draw(st.sampled_from(["lap(w) - w = {0}", "lap(w) = {0}", "w - a*lap(w) = {0}*{0}", "w = dx({0})",
+                                           "lap(w) - w = {0}*cos(t)"])).format(real[0]))  # fmt: skip
+    solenoidal = [n for n, rank in fields.items() if rank == "vector"][:1]
+    for name, rank in fields.items():
+        terms = [draw(terms_of(rank, name, names, dimensions)) for _ in range(draw(st.integers(1, 3)))]
+        pressure = " - grad(p)" if name in solenoidal else ""
+        damping = f"cause(viscosity, nu*lap({name}))"
+        lines.append(f"dt({name}) = {damping}{pressure} + " + " + ".join(terms))
+    if solenoidal and draw(st.booleans()):
+        section["unknowns"]["p"] = "scalar"
+        lines.append(f"div({solenoidal[0]}) = 0")
+    else:
+        lines = [line.replace(" - grad(p)", "") for line in lines]
+    section["write"] = lines
+    if draw(st.booleans()) and len(real) > 0:
+        section["series"] = {
+            "own": draw(st.sampled_from(["mean({0}**2)", "max({0})", "abs({0})", "{0}**3"])).format(real[0])
+        }
+    if draw(st.integers(0, 3)) == 3:
+        section["plan"] = "as written"
+    text = " ".join(lines)
+    used = {n: v for n, v in PARAMETERS.items() if _stands_in(n, text)}
+    section["parameters"] = used
+    return section, dimensions, fields
+
+
+def _stands_in(name: str, text: str) -> bool:
+    return re.search(rf"(?<![A-Za-z_0-9]){name}(?![A-Za-z_0-9])", text) is not None
+
+
+def terms_of(rank: str, name: str, names: dict[str, str], dimensions: int) -> Any:
+    """Terms of a rank, of all the fields and unknowns there are."""
+    scalars = [n for n, r in names.items() if r == "scalar"]
+    waves = [n for n, r in names.items() if r == "wavefunction"]
+    vectors = [n for n, r in names.items() if r == "vector"]
+    axis = st.sampled_from("xyz"[:dimensions])
+    real = st.sampled_from([*scalars, *(f"abs({w})**2" for w in waves), *(f"{v}@{v}" for v in vectors),
+                            *(f"div({v})" for v in vectors)] or ["1"])  # fmt: skip
+    coefficient = st.sampled_from(["a*", "-", "0.5*", "k*", "sin(x)*", "cos(2*t)*", "a**2*"])
+    if rank == "scalar":
+        shapes = [
+            st.builds(lambda f: f, real), st.builds(lambda f, g: f"{f}*({g})", real, real),
+            st.builds(lambda f, x: f"d{x}({f})", real, axis),
+            st.builds(lambda f, g, x: f"({f})*d{x}({g})", real, real, axis),
+            st.builds(lambda f: f"({f})**2", real), st.builds(lambda f: f"tanh({f})", real),
+            st.builds(lambda f: f"inverse_lap({f})", real), st.builds(lambda f: f"mean({f})", real),
+            st.builds(lambda f: f"explicit(lap({f}))/50", real),
+            st.builds(lambda f, g: f"where({f} < 0.1, {g}, 1)", real, real),
+            st.builds(lambda f: f"helmholtz({f}, 2)", real), st.builds(lambda f, x: f"mean({f}, {x})", real, axis),
+        ]  # fmt: skip
+        shapes += [st.builds(lambda w: f"real({w})", st.sampled_from(waves))] if waves else []
+        shapes += [st.builds(lambda v, f: f"{v}@grad({f})", st.sampled_from(vectors), real)] if vectors else []
+    elif rank == "wavefunction":
+        wave = st.sampled_from(waves)
+        shapes = [
+            st.builds(lambda w: f"1j*lap({w})", wave), st.builds(lambda w: f"1j*abs({w})**2*{w}", wave),
+            st.builds(lambda w, f: f"1j*({f})*{w}", wave, real), st.builds(lambda w: f"(1 - 0.5j)*{w}", wave),
+            st.builds(lambda w: f"conj({w})", wave), st.builds(lambda w, x: f"d{x}({w})", wave, axis),
+        ]  # fmt: skip
+    else:
+        vector = st.sampled_from(vectors)
+        shapes = [
+            st.builds(lambda v, u: f"{v}@grad({u})", vector, vector), st.builds(lambda f: f"grad({f})", real),
+            st.builds(lambda v, f: f"({f})*{v}", vector, real), st.builds(lambda v: f"{v}", vector),
+            st.builds(lambda f: f"({f})*ex", real), st.builds(lambda v: f"grad(div({v}))/50", vector),
+        ]  # fmt: skip
+        if dimensions == 3:
+            shapes += [st.builds(lambda v, u: f"cross({v}, curl({u}))", vector, vector),
+                       st.builds(lambda v: f"cross(ez, {v})", vector)]  # fmt: skip
+    return st.builds(lambda c, f: f"{c}({f})" if c != "-" else f"-({f})", coefficient, st.one_of(shapes))
+
+
+# ---- whole run files ------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def run_files(draw: Any) -> dict[str, Any]:
+    section, dimensions, fields = draw(st.one_of(library_equations(), texts()))
+    steps = draw(st.integers(2, 6))
+    step = draw(st.sampled_from([0.01, 0.003, 0.02]))
+    table = {
+        "grid": draw(grids(dimensions, section["name"])),
+        "equation": section,
+        "initial": {name: draw(starts(section["name"], name, rank)) for name, rank in fields.items()},
+        "time": {"stepper": draw(st.sampled_from(sorted(STEPPERS))), "step": step, "end": round(steps * step, 9)},
+        "devices": draw(devices(dimensions)),
+        "random": {"seed": draw(st.integers(0, 3))},
+        "output": {"series": {"every_steps": 1}, "snapshots": {"every_steps": steps}},
+    }
+    forced = draw(forcings(fields, dimensions))
+    if forced:
+        table["forcing"] = forced if len(fields) > 1 else next(iter(forced.values()))
+    if len(fields) == 1:
+        table["initial"] = next(iter(table["initial"].values()))
+    return table
+
+
+@st.composite
+def forcings(draw: Any, fields: dict[str, str], dimensions: int) -> dict[str, Any]:
+    if draw(st.integers(0, 2)):
+        return {}
+    name = draw(st.sampled_from(sorted(fields)))
+    if fields[name] not in ("scalar", "vector"):
+        return {}
+    power = {"name": "constant-power", "power": draw(st.sampled_from([0.1, 0.5]))}
+    wave = {"name": "kolmogorov", "amplitude": draw(SIGNED), "wavenumber": draw(st.sampled_from([1, 2]))}
+    wave |= {"variation": "x", "direction": "y"} if fields[name] == "vector" and draw(st.booleans()) else {}
+    count = dimensions if fields[name] == "vector" else 1
+    pull = {"name": "uniform", "acceleration": [draw(SIGNED) for _ in range(count)]}
+    return {name: draw(st.sampled_from([power, *([wave] if dimensions > 1 else []), pull]))}
+
+
+def starts(equation: str, name: str, rank: str) -> Any:
+    around = 1.0 if equation in ("gray-scott", "brusselator", "keller-segel") else 0.0
+    noise = {"name": "noise", "amplitude": 0.3, "background": around}
+    random = {"name": "random-phase", "energy": 0.2, "peak": 3.0}
+    return st.sampled_from([noise, random] if not around else [noise])

@@ -1,0 +1,23 @@
+"""The smallest run file of each fault that was found by invention, and the trial that saw it."""
+
+import pytest
+
+from fuzz.trials import TRIALS
+
+SHORT = {"stepper": "etdrk2", "step": 0.003, "end": 0.018}
+OUTPUT = {"series": {"every_steps": 1}, "snapshots": {"every_steps": 6}}
+CASES = {
+    # a complex field has more modes to split than the real one that its grid was first made for
+    "complex field on as many devices as it has planes": ("reference", {
+        "grid": {"shape": [8, 10], "dealias": "three-halves"},
+        "equation": {"name": "written", "fields": {"q": "wavefunction"}, "write": ["dt(q) = nu*lap(q)"],
+                     "parameters": {"nu": 0.05}},
+        "initial": {"name": "noise"}, "time": SHORT, "devices": {"use": [0, 1, 2, 3, 4, 5, 6, 7]}, "output": OUTPUT,
+    }, "same"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_invention_found(case, tmp_path):
+    trial, table, result = CASES[case]
+    assert TRIALS[trial](table, tmp_path) == result

@@ -1,0 +1,186 @@
+"""What is asked of a run file that was invented: `TRIALS`, each a function of the table and a folder.
+
+A trial raises `Fault` with one line where the program is wrong, whatever else it may print.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import shutil
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import tomli_w
+from reference import runs
+
+from solver.cli.main import main
+
+Table = dict[str, Any]
+TOLERANCE = {"float64": 1e-10, "float32": 3e-4}  # of the largest value, where the start's rounding does not grow
+
+
+BLOWN_UP = 3  # exit code
+
+
+class Fault(Exception):
+    """The program is wrong: one line."""
+
+
+def command(*words: str) -> tuple[int, str]:
+    """Exit code and what was printed, of a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(list(words))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return code, out.getvalue() + err.getvalue()
+
+
+def write(table: Table, folder: Path, name: str = "run.toml") -> str:
+    path = folder / name
+    path.write_bytes(tomli_w.dumps(table).encode())
+    return str(path)
+
+
+def _one_line(text: str) -> bool:
+    lines = [line for line in text.splitlines() if line.startswith("slabwave: error:")]
+    return len(lines) == 1 and "Traceback" not in text
+
+
+def carried_out(table: Table, folder: Path) -> Path | None:
+    """The directory of the run, finished; None if it is refused, by `check` as by `run`, in one line."""
+    path, into = write(table, folder), folder / "run"
+    try:
+        checked, said = command("check", path)
+        code, printed = command("run", path, f"output.directory={into}")
+    except Exception as error:
+        raise Fault(f"traceback of {type(error).__name__}: {str(error)[:300]}") from error
+    if checked == 2 or code == 2:
+        if checked != code:
+            raise Fault(f"check ends with {checked}, run with {code}: {said[-300:]} | {printed[-300:]}")
+        if not _one_line(said) or not _one_line(printed):
+            raise Fault(f"refused, but not in one line: {said[-300:]} | {printed[-300:]}")
+        shutil.rmtree(into, ignore_errors=True)
+        return None
+    if code not in (0, BLOWN_UP):
+        raise Fault(f"run ends with {code}: {printed[-400:]}")
+    return into if code == 0 else None
+
+
+def snapshot(folder: Path, step: int, system: Any) -> dict[str, np.ndarray]:
+    """Values `(component, *points)` by field."""
+    found = {}
+    with h5py.File(folder / "snapshots" / f"step-{step:08d}.h5") as file:
+        for name, rank in system.fields.items():
+            if rank == "wavefunction":
+                values = file[f"{name}_real"][()] + 1j * file[f"{name}_imag"][()]
+            else:
+                values = file[name][()]
+            is_scalar = values.ndim == system.box.dimensions
+            found[name] = values[None] if is_scalar else np.moveaxis(values, -1, 0)
+    return found
+
+
+def series(folder: Path) -> list[dict[str, float]]:
+    with open(folder / "series.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return [{name: float(value) for name, value in row.items()} for row in rows]
+
+
+def same_as_the_reference(table: Table, folder: Path) -> str:
+    """Fields at the end and columns of the series are those of the second program, from the same start."""
+    into = carried_out(table, folder)
+    if into is None:
+        return "refused"
+    steps = round(table["time"]["end"] / table["time"]["step"])
+    system = runs.system_of(table)
+    start, end = (snapshot(into, step, system) for step in (0, steps))
+    with np.errstate(all="ignore"):
+        found, columns = runs.run(table, start, record=range(steps + 1))
+        growth = _growth(table, start, found)
+    if growth is None:
+        return "grows"
+    bound = TOLERANCE[table["grid"].get("precision", "float64")] * growth
+    for name, values in found.items():
+        size = np.abs(values).max()
+        error = np.abs(values - end[name]).max()
+        if not error <= bound * (size + np.abs(start[name]).max()):
+            raise Fault(f"field {name} at the end differs by {error:.2e} of {size:.2e}")
+    _compare_columns(series(into), columns, bound)
+    return "same"
+
+
+def _growth(table: Table, start: Any, found: Any) -> float | None:
+    """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
+    if not all(np.isfinite(values).all() for values in found.values()):
+        return None
+    noise = np.random.default_rng(0)
+    shifted = {name: u * (1 + 1e-7 * noise.standard_normal(u.shape)) for name, u in start.items()}
+    other, _ = runs.run(table, shifted)
+    sizes = [np.abs(u).max() for u in start.values()]
+    grown = max(np.abs(other[name] - found[name]).max() / (1e-7 * max(*sizes, 1e-300)) for name in found)
+    return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None
+
+
+def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float) -> None:
+    sizes = {name: max(abs(row[name]) for row in columns.values()) for name in columns[0]}
+    for row in rows:
+        for name, value in columns[int(row["step"])].items():
+            energy, _, is_budget = name.partition("_from_")
+            if name not in row and not is_budget:  # what changes nothing has no column in a budget
+                raise Fault(f"series.csv has no column {name}; it has {sorted(row)}")
+            size = max(sizes[name], sizes[energy])
+            if not abs(row.get(name, 0) - value) <= 30 * bound * size:
+                raise Fault(
+                    f"column {name} at step {row['step']:g} is {row.get(name, 0):.8g}, not {value:.8g} of {size:.2g}"
+                )
+
+
+def continued_with_the_same_bits(table: Table, folder: Path) -> str:
+    """A run that is ended half-way and resumed has the bits of one that is not."""
+    if carried_out(table, folder) is None:
+        return "refused"
+    steps = round(table["time"]["end"] / table["time"]["step"])
+    path, into = str(folder / "run.toml"), folder / "parts"
+    for end in (table["time"]["step"] * (steps // 2), table["time"]["end"]):
+        code, said = command("run", path, "--resume", f"output.directory={into}", f"time.end={end!r}")
+        if code:
+            raise Fault(f"ends with {code} on the way: {said[-300:]}")
+    for file in ("series.csv", f"snapshots/step-{steps:08d}.h5"):
+        if not _same(folder / "run" / file, into / file):
+            raise Fault(f"{file} differs after a resumption")
+    return "same bits"
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.suffix == ".csv":
+        return one.read_bytes() == other.read_bytes()
+    with h5py.File(one) as a, h5py.File(other) as b:
+        return set(a) == set(b) and all(np.array_equal(a[name][()], b[name][()]) for name in a)
+
+
+def read_by_every_command(table: Table, folder: Path) -> str:
+    """`info` and `verify` read what a run wrote."""
+    into = carried_out(table, folder)
+    if into is None:
+        return "refused"
+    for words in (("info", str(into)), ("verify", str(into))):
+        try:
+            code, said = command(*words)
+        except Exception as error:
+            raise Fault(f"{words[0]}: traceback of {type(error).__name__}: {str(error)[:300]}") from error
+        if code:
+            raise Fault(f"{words[0]} ends with {code}: {said[-300:]}")
+    return "read"
+
+
+TRIALS = {
+    "reference": same_as_the_reference,
+    "resume": continued_with_the_same_bits,
+    "commands": read_by_every_command,
+}

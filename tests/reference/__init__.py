@@ -1,0 +1,17 @@
+"""A second program: slow, simple, in NumPy and SciPy alone. It reads a run file's table, and says what follows.
+
+Nothing here imports `solver` or JAX (`test_alone.py`). Fields are complex Fourier coefficients of whole boxes, every
+definition is taken from the documentation, and nothing is planned, split or shared: where the two programs
+differ, one of them is wrong.
+
+| file | what |
+|---|---|
+| `box.py` | points, wavenumbers, dealiasing, transforms |
+| `values.py` | what an expression is: a number, a linear part, and the rest |
+| `text.py` | expressions of a text, node by node |
+| `system.py` | a text's equations: L for each mode, N of the fields |
+| `library.py` | the library's equations, written a second time |
+| `steppers.py` | the steppers, from their tableaus |
+| `forcings.py`, `starts.py` | forces and initial fields |
+| `runs.py` | a run: the fields at the end, series against time |
+"""

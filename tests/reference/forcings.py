@@ -1,0 +1,37 @@
+"""Steady forces, and those that follow the flow: coefficients `(component of a field, *modes)` of each evaluation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def force(section, system, name, box):
+    """The force of a `[forcing]` section on a field, as a function of the field's coefficients."""
+    kind, parts = section["name"], len(set(system.parts[name].values()))
+    x = [2 * np.pi * k / length for k, length in zip(box.x, box.lengths, strict=True)]
+    amplitude = section.get("amplitude")
+    if kind == "uniform":
+        values = [np.full(box.points, a) for a in section["acceleration"]]
+    elif kind == "kolmogorov":
+        wave = amplitude * np.sin(section.get("wavenumber", 4) * x["xyz".index(section.get("variation", "y"))])
+        along = "xyz".index(section.get("direction", "x")) if parts > 1 else 0
+        values = [wave if i == along else 0 * wave for i in range(parts)]
+    elif kind == "constant-power":
+        return lambda fields: constant_power(section, fields, box)
+    elif kind == "abc":
+        a, b, c = section.get("coefficients", (1.0, 1.0, 1.0))
+        s, k = np.sin, np.cos
+        x, y, z = (section.get("wavenumber", 1) * v for v in x)
+        values = [a * s(z) + c * k(y), b * s(x) + a * k(z), c * s(y) + b * k(x)]
+    else:
+        raise KeyError(kind)
+    steady = np.array([box.start(v) for v in values])
+    return lambda fields: steady
+
+
+def constant_power(section, fields, box):
+    """P û/Σ|û|² on low ≤ |k| ≤ high."""
+    k = np.sqrt(box.k2)
+    band = (k >= section.get("low", 1.0) * (1 - 1e-6)) & (k <= section.get("high", 2.0) * (1 + 1e-6)) & box.kept
+    size = np.sum(np.abs(fields) ** 2 * band)
+    return section["power"] * fields * band / size if size > 0 else 0 * fields

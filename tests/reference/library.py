@@ -1,0 +1,261 @@
+"""The library's equations, written a second time, from the literature that their docstrings name.
+
+An entry is what `System` takes: lines, fields, unknowns, definitions, energies, further columns, fields whose mean is
+zero; `defaults` are those of docs/run_files.md. Forms differ from the library's where no product is aliased.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+TWO_D = {"psi": "inverse_lap({w})", "v": "perp(psi)"}
+FLOW = {"fields": {"velocity": "vector"}, "unknowns": {"p": "scalar"}}
+HYPER = {"hyperviscosity": 0.0, "hyper_order": 2}
+HYPER_TWO = {"hyperviscosity": 0.0, "hyperdiffusivity": 0.0, "hyper_order": 2}
+
+
+def entry(lines, fields, *, defaults=(), unknowns=(), define=(), energies=None, series=(), no_mean=()):
+    return {
+        "lines": [lines] if isinstance(lines, str) else lines, "fields": fields, "defaults": dict(defaults),
+        "unknowns": dict(unknowns), "define": dict(define), "energies": energies, "series": dict(series),
+        "no_mean": no_mean,
+    }  # fmt: skip
+
+
+def scalar(line, *, name="u", **options):
+    return entry(line, {name: "scalar"}, **options)
+
+
+TABLE = {
+    "allen-cahn": scalar(
+        "dt(u) = wall_width**2*lap(u) + u - u**3", defaults={"wall_width": 0.05}, energies={},
+        series={"mean_u": "u", "free_energy": "wall_width**2*grad(u)@grad(u)/2 + (1 - u**2)**2/4"},
+    ),
+    "burgers": entry(
+        "dt(velocity) = -velocity@grad(velocity) + cause(viscosity, viscosity*lap(velocity))", {"velocity": "vector"},
+        energies={"energy": "velocity@velocity/2"}, series={"dissipation": "-viscosity*velocity@lap(velocity)"},
+    ),
+    "cahn-hilliard": scalar(
+        "dt(c) = mobility*lap(c**3 - c - gradient_energy*lap(c))", name="c",
+        defaults={"mobility": 1.0, "gradient_energy": 1.0}, energies={},
+        series={"mean_c": "c", "free_energy": "(1 - c**2)**2/4 + gradient_energy*grad(c)@grad(c)/2"},
+    ),
+    "complex-ginzburg-landau": entry(
+        "dt(amplitude) = amplitude + (1 + 1j*linear_dispersion)*lap(amplitude)"
+        " - (1 + 1j*nonlinear_dispersion)*amplitude*conj(amplitude)*amplitude",
+        {"amplitude": "wavefunction"}, defaults={"linear_dispersion": 0.0, "nonlinear_dispersion": 1.5}, energies={},
+        series={"mean_square": "abs(amplitude)**2", "max_modulus": "max(abs(amplitude))"},
+    ),
+    "fisher-kpp": scalar(
+        "dt(u) = diffusivity*lap(u) + growth*u*(1 - u)", defaults={"diffusivity": 1.0, "growth": 1.0}, energies={},
+        series={"mean_u": "u"},
+    ),
+    "gray-scott": entry(
+        ["dt(u) = diffusivity_u*lap(u) - u*v**2 + feed*(1 - u)",
+         "dt(v) = diffusivity_v*lap(v) + u*v**2 - (feed + kill)*v"],
+        {"u": "scalar", "v": "scalar"}, energies={},
+        defaults={"diffusivity_u": 2e-5, "diffusivity_v": 1e-5, "feed": 0.037, "kill": 0.06},
+        series={"mean_u": "u", "mean_v": "v"},
+    ),
+    "brusselator": entry(
+        ["dt(u) = diffusivity_u*lap(u) + feed - (conversion + 1)*u + u**2*v",
+         "dt(v) = diffusivity_v*lap(v) + conversion*u - u**2*v"],
+        {"u": "scalar", "v": "scalar"}, energies={},
+        defaults={"feed": 3.0, "conversion": 9.0, "diffusivity_u": 2.0, "diffusivity_v": 8.0},
+        series={"mean_u": "u", "mean_v": "v"},
+    ),
+    "hasegawa-mima": scalar(
+        "dt(q) = -v@grad(q) + density_gradient*dy(phi) + cause(viscosity, viscosity*lap(q))"
+        " + cause(hyperviscosity, hyper(q, hyperviscosity, hyper_order))", name="q",
+        unknowns={"phi": "scalar"}, define={"v": "perp(phi)"}, no_mean=("q",),
+        defaults={"density_gradient": 1.0, "viscosity": 0.0, **HYPER},
+        energies={"energy": "-phi*q/2", "potential_enstrophy": "q*q/2"},
+    ),
+    "keller-segel": entry(
+        ["dt(cells) = diffusivity*lap(cells) - sensitivity*div(cells*grad(signal)) + growth*cells*(1 - cells)",
+         "dt(signal) = signal_diffusivity*lap(signal) + production*cells - decay*signal"],
+        {"cells": "scalar", "signal": "scalar"}, energies={},
+        defaults={"diffusivity": 1.0, "signal_diffusivity": 1.0, "sensitivity": 6.0, "production": 1.0, "decay": 1.0,
+                  "growth": 1.0},
+    ),
+    "klein-gordon": entry(
+        ["dt(phi) = rate_of_phi", "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi - coupling*phi**3"],
+        {"phi": "scalar", "rate_of_phi": "scalar"}, defaults={"wave_speed": 1.0, "mass": 1.0, "coupling": 0.0},
+        energies={},
+    ),
+    "sine-gordon": entry(
+        ["dt(phi) = rate_of_phi",
+         "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi + explicit(mass**2*phi) - mass**2*sin(phi)"],
+        {"phi": "scalar", "rate_of_phi": "scalar"}, defaults={"wave_speed": 1.0, "mass": 1.0}, energies={},
+    ),
+    "korteweg-de-vries": scalar(
+        "dt(u) = -nonlinearity*u*dx(u) - dispersion*dx(dx(dx(u)))",
+        defaults={"nonlinearity": 6.0, "dispersion": 1.0}, energies={},
+    ),
+    "modified-korteweg-de-vries": scalar(
+        "dt(u) = -2*sign*dx(u**3) - dx(dx(dx(u)))", defaults={"sign": 1}, energies={},
+    ),
+    "kuramoto-sivashinsky": scalar(
+        "dt(u) = -lap(u) - lap(lap(u)) - grad(u)@grad(u)/2", no_mean=("u",),
+        series={"mean_square_gradient": "grad(u)@grad(u)"},
+    ),
+    "nonlinear-schroedinger": entry(
+        "dt(wavefunction) = 0.5j*lap(wavefunction) + 1j*coupling*abs(wavefunction)**2*wavefunction"
+        " - cause(damping, damping*wavefunction)",
+        {"wavefunction": "wavefunction"}, defaults={"coupling": 1.0, "damping": 0.0}, energies={},
+    ),
+    "phase-field-crystal": scalar(
+        "dt(psi) = lap(pattern_wavenumber**2*w + lap(w) - undercooling*psi + psi**3)", name="psi",
+        define={"w": "pattern_wavenumber**2*psi + lap(psi)"}, energies={},
+        defaults={"undercooling": 0.25, "pattern_wavenumber": 1.0},
+    ),
+    "swift-hohenberg": scalar(
+        "dt(u) = growth*u - pattern_wavenumber**2*w - lap(w) + quadratic*u**2 - u**3",
+        define={"w": "pattern_wavenumber**2*u + lap(u)"}, energies={},
+        defaults={"growth": 0.3, "pattern_wavenumber": 1.0, "quadratic": 0.0},
+    ),
+    "shallow-water": entry(
+        ["dt(velocity) = -velocity@grad(velocity) + rotation*(velocity.y*ex - velocity.x*ey) - gravity*grad(height)"
+         " + viscosity*lap(velocity)",
+         "dt(height) = -div((depth + height)*velocity) + viscosity*lap(height)"],
+        {"velocity": "vector", "height": "scalar"}, energies={},
+        defaults={"depth": 1.0, "gravity": 1.0, "rotation": 1.0, "viscosity": 0.0},
+    ),
+    "surface-quasi-geostrophic": scalar(
+        "dt(buoyancy) = -perp(psi)@grad(buoyancy) - diffusivity*fraclap(buoyancy, exponent)", name="buoyancy",
+        unknowns={"psi": "scalar"}, defaults={"diffusivity": 0.0, "exponent": 1.0},
+        energies={"variance": "buoyancy*buoyancy/2", "energy": "psi*buoyancy/2"},
+    ),
+    "two-layer-quasi-geostrophic": entry(
+        ["dt(upper_pv) = -perp(a)@grad(upper_pv) + hyper(upper_pv, hyperviscosity, hyper_order)"
+         " - shear*dx(upper_pv) - (beta + deformation_wavenumber**2*shear)*dx(a)",
+         "dt(lower_pv) = -perp(b)@grad(lower_pv) + hyper(lower_pv, hyperviscosity, hyper_order)"
+         " + shear*dx(lower_pv) - (beta - deformation_wavenumber**2*shear)*dx(b) - drag*lap(b)",
+         "upper_pv = lap(a) + deformation_wavenumber**2/2*(b - a)",
+         "lower_pv = lap(b) + deformation_wavenumber**2/2*(a - b)"],
+        {"upper_pv": "scalar", "lower_pv": "scalar"}, unknowns={"a": "scalar", "b": "scalar"},
+        defaults={"shear": 0.0, "beta": 0.0, "drag": 0.0, **HYPER}, no_mean=("upper_pv", "lower_pv"), energies={},
+        series={"upper_enstrophy": "upper_pv**2/2", "lower_enstrophy": "lower_pv**2/2"},
+    ),
+    "vorticity": scalar(
+        "dt(vorticity) = -v@grad(vorticity) - beta*v.y + cause(viscosity, viscosity*lap(vorticity))"
+        " - cause(drag, drag*vorticity) + cause(hyperviscosity, hyper(vorticity, hyperviscosity, hyper_order))",
+        name="vorticity", define={"psi": "inverse_lap(vorticity)", "v": "perp(psi)"}, no_mean=("vorticity",),
+        defaults={"viscosity": 0.0, "beta": 0.0, "drag": 0.0, **HYPER},
+        energies={"energy": "v@v/2", "enstrophy": "vorticity*vorticity/2"},
+        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
+    ),
+    "hasegawa-wakatani": entry(
+        ["dt(vorticity) = -v@grad(vorticity) + adiabaticity*(c - modified*mean(c, y)) + viscosity*lap(vorticity)"
+         " + hyper(vorticity, hyperviscosity, hyper_order)",
+         "dt(density) = -v@grad(density) - density_gradient*dy(phi) + adiabaticity*(c - modified*mean(c, y))"
+         " + diffusivity*lap(density) + hyper(density, hyperdiffusivity, hyper_order)"],
+        {"vorticity": "scalar", "density": "scalar"}, no_mean=("vorticity", "density"), energies={},
+        define={"phi": "inverse_lap(vorticity)", "v": "perp(phi)", "c": "phi - density"},
+        defaults={"adiabaticity": 1.0, "density_gradient": 1.0, "modified": 0, "viscosity": 0.0, "diffusivity": 0.0,
+                  **HYPER_TWO},
+    ),
+    "reduced-mhd": entry(
+        ["dt(vorticity) = -u@grad(vorticity) + b@grad(j) + mean_field*dz(j) + viscosity*lap(vorticity, x, y)"
+         " + hyper(vorticity, hyperviscosity, hyper_order)",
+         "dt(flux) = -u@grad(flux) + mean_field*dz(phi) + resistivity*lap(flux, x, y)"
+         " + hyper(flux, hyperviscosity, hyper_order)"],
+        {"vorticity": "scalar", "flux": "scalar"}, energies={},
+        define={"phi": "inverse_lap(vorticity, x, y)", "j": "lap(flux, x, y)", "u": "dx(phi)*ey - dy(phi)*ex",
+                "b": "dx(flux)*ey - dy(flux)*ex"},
+        defaults={"mean_field": 1.0, "viscosity": 0.0, "resistivity": 0.0, **HYPER},
+    ),
+    "isothermal-flow": entry(
+        ["dt(velocity) = -velocity@grad(velocity) - sound_speed**2*grad(log_density)"
+         " + viscosity*(lap(velocity) + grad(div(velocity))/3)"
+         " + viscosity*(2*sym(grad(velocity))@grad(log_density) - 2/3*div(velocity)*grad(log_density))",
+         "dt(log_density) = -velocity@grad(log_density) - div(velocity)"],
+        {"velocity": "vector", "log_density": "scalar"}, defaults={"sound_speed": 1.0, "viscosity": 0.01}, energies={},
+    ),
+    "oldroyd-b": entry(
+        ["dt(velocity) = -velocity@grad(velocity) - grad(p) + viscosity*lap(velocity) + div(stress)",
+         "div(velocity) = 0",
+         "dt(stress) = -velocity@grad(stress) + stress@grad(velocity) + trans(stress@grad(velocity))"
+         " - stress/relaxation_time + polymer_viscosity/relaxation_time*(grad(velocity) + trans(grad(velocity)))"
+         " + stress_diffusivity*lap(stress)"],
+        {"velocity": "vector", "stress": "symmetric tensor"}, unknowns={"p": "scalar"},
+        energies={"kinetic_energy": "velocity@velocity/2"},
+        defaults={"viscosity": 0.05, "polymer_viscosity": 0.05, "relaxation_time": 1.0, "stress_diffusivity": 0.0},
+        series={"elastic_energy": "(stress.x.x + stress.y.y)/2"},
+    ),
+    "zakharov": entry(
+        ["dt(envelope) = 1j*lap(envelope) - 1j*density*envelope", "dt(density) = rate_of_density",
+         "dt(rate_of_density) = lap(density) + lap(abs(envelope)**2)"],
+        {"envelope": "wavefunction", "density": "scalar", "rate_of_density": "scalar"}, energies={},
+    ),
+}  # fmt: skip
+TABLE["hasegawa-mima"]["lines"].append("lap(phi) - phi = q")
+TABLE["surface-quasi-geostrophic"]["lines"].append("fraclap(psi, 0.5) = buoyancy")
+
+
+def navier_stokes(given, d):
+    lines = ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
+             " + cause(hyperviscosity, hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity)",
+             "div(velocity) = 0"]  # fmt: skip
+    fields, numbers = {"velocity": "vector"}, {"drag": 0.0, **HYPER}
+    for i, name in enumerate(given.get("scalars", ())):
+        gradient = np.array(given.get("mean_gradients") or [[0.0] * d] * 9)[i]
+        pull = " - ".join(["", *(f"explicit({g}*velocity.{'xyz'[a]})" for a, g in enumerate(gradient.tolist()) if g)])
+        lines.append(f"dt({name}) = -div({name}*velocity) + {given['diffusivities'][i]}*lap({name}){pull}")
+        fields[name] = "scalar"
+    energies = {"energy": "velocity@velocity/2"}
+    energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}
+    series = {"enstrophy": "curl(velocity)@curl(velocity)/2" if d == 3 else "curl(velocity)**2/2"}
+    return entry(lines, fields, unknowns={"p": "scalar"}, defaults=numbers, energies=energies, series=series)
+
+
+def boussinesq(given, d):
+    turn = " - rotation*cross(ez, velocity)" if d == 3 else ""
+    return entry(
+        ["dt(velocity) = -velocity@grad(velocity) - grad(p) + buoyancy*up + viscosity*lap(velocity)"
+         f" + hyper(velocity, hyperviscosity, hyper_order){turn}",
+         "div(velocity) = 0",
+         "dt(buoyancy) = -velocity@grad(buoyancy) - buoyancy_frequency**2*velocity.up + diffusivity*lap(buoyancy)"
+         " + hyper(buoyancy, hyperdiffusivity, hyper_order)"],
+        {"velocity": "vector", "buoyancy": "scalar"}, unknowns={"p": "scalar"}, energies={},
+        defaults={"buoyancy_frequency": 0.0, "rotation": 0.0, **HYPER_TWO},
+        series={"kinetic_energy": "velocity@velocity/2"},
+    )  # fmt: skip
+
+
+def magnetic(given, d, hall=False):
+    mean = given.get("mean_field") or [0.0] * d
+    induced = "cross(velocity - ion_inertial_length*curl(magnetic_field), mean_field + magnetic_field)"
+    stretch = (
+        f"curl({induced})" if hall
+        else "(magnetic_field + mean_field)@grad(velocity) - velocity@grad(magnetic_field)"
+    )  # fmt: skip
+    return entry(
+        ["dt(velocity) = -velocity@grad(velocity) + (magnetic_field + mean_field)@grad(magnetic_field) - grad(p)"
+         " + viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order)",
+         f"dt(magnetic_field) = {stretch} + resistivity*lap(magnetic_field)"
+         " + hyper(magnetic_field, hyperresistivity, hyper_order)",
+         "div(velocity) = 0"],
+        {"velocity": "vector", "magnetic_field": "vector"}, unknowns={"p": "scalar"}, energies={},
+        defaults={"mean_field": mean, "hyperviscosity": 0.0, "hyperresistivity": 0.0, "hyper_order": 2},
+        series={"kinetic_energy": "velocity@velocity/2", "magnetic_energy": "magnetic_field@magnetic_field/2",
+                "cross_helicity": "velocity@magnetic_field"},
+    )  # fmt: skip
+
+
+def advection_diffusion(given, d):
+    line = "dt(c) = diffusivity*lap(c)"
+    if given.get("velocity"):
+        line += " - velocity@grad(c)"
+    if given.get("cell_speed"):
+        line += " - dx(cell_speed*sin(a*x)*cos(b*y)*c) + dy(cell_speed*a/b*cos(a*x)*sin(b*y)*c)"
+    return entry(line, {"c": "scalar"}, energies={}, series={"variance": "(c - mean(c))**2"})
+
+
+BUILT = {
+    "navier-stokes": navier_stokes,
+    "boussinesq": boussinesq,
+    "mhd": magnetic,
+    "hall-mhd": lambda given, d: magnetic(given, d, hall=True),
+    "advection-diffusion": advection_diffusion,
+}

@@ -1,0 +1,63 @@
+"""Every equation of the library beside the second program: fields after five steps, columns of the series."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from reference import library, runs
+from solver.assemble.classes import built_in
+
+ONE_D, THREE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}, {"hall-mhd", "reduced-mhd"}
+GIVEN = {
+    "navier-stokes": {"viscosity": 0.02, "drag": 0.1, "scalars": ["c"], "diffusivities": [0.03],
+                      "mean_gradients": [[0.3, 1.0]]},
+    "boussinesq": {"viscosity": 0.02, "diffusivity": 0.03, "buoyancy_frequency": 1.5},
+    "mhd": {"viscosity": 0.02, "resistivity": 0.03, "mean_field": [0.3, 0.2]},
+    "hall-mhd": {"viscosity": 0.02, "resistivity": 0.03, "ion_inertial_length": 0.2, "mean_field": [0.3, 0.2, -0.1]},
+    "burgers": {"viscosity": 0.03},
+    "advection-diffusion": {"diffusivity": 0.01, "velocity": [0.3, 0.2], "cell_speed": 0.7},
+    "two-layer-quasi-geostrophic": {"deformation_wavenumber": 2.0, "shear": 0.5, "drag": 0.1, "beta": 0.3},
+    "vorticity": {"viscosity": 0.02, "beta": 0.7, "drag": 0.1, "hyperviscosity": 1e-4},
+    "hasegawa-wakatani": {"modified": True, "viscosity": 0.01, "diffusivity": 0.02},
+    "hasegawa-mima": {"viscosity": 0.01, "density_gradient": 0.4},
+    "nonlinear-schroedinger": {"coupling": -0.7, "damping": 0.1},
+    "klein-gordon": {"coupling": 0.5},
+    "reduced-mhd": {"viscosity": 0.1, "resistivity": 0.2, "hyperviscosity": 1e-4},
+    "surface-quasi-geostrophic": {"diffusivity": 0.1, "exponent": 0.6},
+}  # fmt: skip
+AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}
+
+
+@pytest.mark.parametrize("name", sorted([*library.TABLE, *library.BUILT]))
+def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
+    dimensions = 1 if name in ONE_D else 3 if name in THREE_D else 2
+    shape = [[16], [16, 12], [9, 8, 10]][dimensions - 1]
+    lengths = [2 * np.pi, 5.0, 4.0][:dimensions]
+    given = GIVEN.get(name, {})
+    table = {
+        "grid": {"shape": shape, "lengths": lengths}, "equation": {"name": name, **given},
+        "time": {"stepper": "ifrk4", "step": 0.01, "end": 0.05},
+    }  # fmt: skip
+    kind = built_in("equation")[name]
+    grid = make_grid(tuple(shape), devices=1, lengths=tuple(lengths), real=kind.is_real())
+    equation = kind(grid, **{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
+    random = np.random.default_rng(0)
+    start = {
+        n: 0.5 * random.standard_normal(v.shape) + (name in AROUND_ONE)
+        + (0.3j * random.standard_normal(v.shape) if jnp.iscomplexobj(v) else 0)
+        for n, v in equation.values_at_points().items()
+    }  # fmt: skip
+    stepper = sw.steppers.IFRK4()
+    state = sw.initial_state(equation, stepper, {n: jnp.asarray(v) for n, v in start.items()})
+    kept = {n: np.asarray(v) for n, v in equation.to_physical(state.field).items()}
+    after = sw.integrate(equation, stepper, state, step=0.01, steps=5)
+    found = {n: np.asarray(v) for n, v in equation.to_physical(after.field).items()}
+    row = {n: float(v) for n, v in equation.series(after.field, 0.01).items()}
+
+    values, columns = runs.run(table, kept, record=(5,))
+    assert max(np.abs(found[n] - kept[n]).max() for n in found) > 1e-3, "nothing happens"
+    for field in found:
+        np.testing.assert_allclose(values[field], found[field], rtol=0, atol=1e-13 * np.abs(found[field]).max())
+    for column in columns[5].keys() & row.keys():
+        np.testing.assert_allclose(row[column], columns[5][column], rtol=1e-12, atol=1e-15, err_msg=column)
