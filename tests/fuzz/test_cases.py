@@ -17,6 +17,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_what_invention_found(case, tmp_path):
     trial, table, result = CASES[case]

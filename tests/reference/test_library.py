@@ -29,6 +29,7 @@ GIVEN = {
 AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted([*library.TABLE, *library.BUILT]))
 def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
     dimensions = 1 if name in ONE_D else 3 if name in THREE_D else 2
