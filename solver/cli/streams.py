@@ -36,7 +36,7 @@ def prepare_streams() -> None:
     """Open closed standard streams, and let errors of standard output name it."""
     _open_closed_streams()
     given = sys.stdout
-    if isinstance(given, io.TextIOWrapper):
+    if given is sys.__stdout__ and isinstance(given, io.TextIOWrapper):  # another one belongs to who put it there
         letters, ways = (given.encoding, given.errors), (given.line_buffering, given.write_through)
         sys.stdout = sys.__stdout__ = _StandardOutput(given.detach(), *letters, None, *ways)  # type: ignore[misc]
 
