@@ -129,7 +129,7 @@ class Matrix(LinearOperator):
 
     def solve(self, a: ArrayLike, b: ArrayLike) -> Matrix:
         n = len(self.entries)
-        eye = np.eye(n).reshape(n, n, *[1] * (self.entries.ndim - 2))
+        eye = np.eye(n, dtype=jnp.finfo(self.entries.dtype).dtype).reshape(n, n, *[1] * (self.entries.ndim - 2))
         return self._with(_inverse(a * eye - b * self.entries))
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -14,6 +14,14 @@ CASES = {
                      "parameters": {"nu": 0.05}},
         "initial": {"name": "noise"}, "time": SHORT, "devices": {"use": [0, 1, 2, 3, 4, 5, 6, 7]}, "output": OUTPUT,
     }, "same"),
+    # the inverse of a matrix was of double precision
+    "a matrix for each mode, implicitly in single precision": ("reference", {
+        "grid": {"shape": [8], "precision": "float32"},
+        "equation": {"name": "written", "fields": {"q": "scalar", "r": "scalar"},
+                     "write": ["dt(q) = lap(q) - dx(r)", "dt(r) = lap(r) - dx(q)"]},
+        "initial": {"q": {"name": "noise", "amplitude": 0.3}, "r": {"name": "noise", "amplitude": 0.3}},
+        "time": {**SHORT, "stepper": "cnab2"}, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "same"),
 }  # fmt: skip
 
 

@@ -85,6 +85,15 @@ def test_apply_solve_and_exp_agree_with_numpy(make_grid):
     np.testing.assert_allclose(stacked(there_and_back), x[..., 0], atol=1e-12)
 
 
+def test_matrices_of_single_precision_stay_in_it(make_grid):
+    grid = make_grid((8, 6), devices=1, precision="float32")
+    linear = sw.Matrix(waves(grid).entries.astype(np.complex64), ("u", "v"))
+    fields = {name: jnp.ones((1, *grid.spectral_shape), np.complex64) for name in "uv"}
+    dt = np.float32(0.1)
+    for made in (linear.solve(1, dt), linear.solve(np.float32(1.5), dt), linear.exp(dt), linear.phi({1: 1.0}, dt)):
+        assert {field.dtype for field in made.apply(fields).values()} == {np.dtype(np.complex64)}
+
+
 def test_matrices_stay_split_over_devices(make_grid):
     grid = make_grid((16, 24))
     fields = {name: jnp.ones((1, *grid.spectral_shape), complex) for name in "uv"}

@@ -100,14 +100,14 @@ class System:
 
     def _solve(self, found):
         """Replace unknowns by their solutions, as far as lines without dt give them."""
-        open_lines = [line for line in self.lines if "dt(" not in line]
+        open_lines = found.open_lines = [line for line in self.lines if "dt(" not in line]
         progress = True
         while progress and self.unknowns:
             progress = False
             for count in range(1, len(open_lines) + 1):
                 for chosen in itertools.combinations(open_lines, count):
                     if self._solve_these(found, chosen):
-                        open_lines = [line for line in open_lines if line not in chosen]
+                        open_lines = found.open_lines = [line for line in open_lines if line not in chosen]
                         progress = True
                         break
                 if progress:
@@ -151,8 +151,8 @@ class System:
         rows, self._rows_of_dt = [], []
         for line in self.lines:
             values = self._line(found, line)
-            if "dt(" not in line and not self._constrains(line, values, left):
-                continue
+            if "dt(" not in line and not (line in found.open_lines and self._constrains(line, values, left)):
+                continue  # an unknown is solved for by it
             values = self._independent(line, values)
             if "dt(" in line:
                 self._rows_of_dt.extend(range(len(rows), len(rows) + len(values)))
