@@ -194,8 +194,8 @@ TABLE["surface-quasi-geostrophic"]["lines"].append("fraclap(psi, 0.5) = buoyancy
 
 
 def navier_stokes(given, d):
-    lines = ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
-             " + cause(hyperviscosity, hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity)",
+    lines = ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity)"
+             " + hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity)",
              "div(velocity) = 0"]  # fmt: skip
     fields, numbers = {"velocity": "vector"}, {"drag": 0.0, **HYPER}
     for i, name in enumerate(given.get("scalars", ())):
