@@ -220,7 +220,11 @@ def run_files(draw: Any) -> dict[str, Any]:
         "time": {"stepper": draw(st.sampled_from(sorted(STEPPERS))), "step": step, "end": round(steps * step, 9)},
         "devices": draw(devices(dimensions)),
         "random": {"seed": draw(st.integers(0, 3))},
-        "output": {"series": {"every_steps": 1}, "snapshots": {"every_steps": steps}},
+        "output": {
+            "series": {"every_steps": 1},
+            "snapshots": {"every_steps": steps},
+            "spectra": {"every_steps": steps},
+        },
     }
     forced = draw(forcings(fields, dimensions))
     if forced:

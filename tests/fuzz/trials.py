@@ -101,7 +101,7 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     system = runs.system_of(table)
     start, end = (snapshot(into, step, system) for step in (0, steps))
     with np.errstate(all="ignore"):
-        found, columns = runs.run(table, start, record=range(steps + 1))
+        found, columns, spectra = runs.run(table, start, record=range(steps + 1))
         growth = _growth(table, start, found)
     if growth is None:
         return "grows"
@@ -112,6 +112,7 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
         if not error <= bound * (size + np.abs(start[name]).max()):
             raise Fault(f"field {name} at the end differs by {error:.2e} of {size:.2e}")
     _compare_columns(series(into), columns, bound)
+    _compare_spectra(into / "spectra.h5", *spectra, bound)
     return "same"
 
 
@@ -121,7 +122,7 @@ def _growth(table: Table, start: Any, found: Any) -> float | None:
         return None
     noise = np.random.default_rng(0)
     shifted = {name: u * (1 + 1e-7 * noise.standard_normal(u.shape)) for name, u in start.items()}
-    other, _ = runs.run(table, shifted)
+    other, *_ = runs.run(table, shifted)
     sizes = [np.abs(u).max() for u in start.values()]
     grown = max(np.abs(other[name] - found[name]).max() / (1e-7 * max(*sizes, 1e-300)) for name in found)
     return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None
@@ -139,6 +140,18 @@ def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float) -
                 raise Fault(
                     f"column {name} at step {row['step']:g} is {row.get(name, 0):.8g}, not {value:.8g} of {size:.2g}"
                 )
+
+
+def _compare_spectra(path: Path, centres: Any, spectra: Any, bound: float) -> None:
+    if not path.exists():
+        return
+    with h5py.File(path) as file:
+        if not np.allclose(file["k"][()], centres):
+            raise Fault(f"spectra.h5 has shells at {file['k'][()].tolist()}, not {centres.tolist()}")
+        for name, values in spectra.items():
+            error = np.abs(file[name][-1] - values).max()
+            if not error <= 30 * bound * np.abs(values).max():
+                raise Fault(f"spectrum of {name} differs by {error:.2e} of {np.abs(values).max():.2e}")
 
 
 def continued_with_the_same_bits(table: Table, folder: Path) -> str:

@@ -71,10 +71,9 @@ class Box:
         """Coefficients of an initial field: as `modes`, undamped and at points at rest."""
         return np.where(self.kept, np.fft.fftn(np.broadcast_to(values, self.points)) / np.prod(self.points), 0)
 
-    def shells(self, density):
-        """Sums over |k| ∈ [k − Δk/2, k + Δk/2) of a density over the modes, with Δk the largest 2π/L."""
+    def shells(self):
+        """Centres k of the shells |k| ∈ [k − Δk/2, k + Δk/2), with Δk the largest 2π/L, and the shell of each mode."""
         width = 2 * np.pi / self.lengths.min()
-        squares = sum((n * (self.lengths.min() / length)) ** 2 for n, length in zip(self.n, self.lengths, strict=True))
-        number = np.floor(np.sqrt(squares) + 0.5 + 1e-12).astype(int)
-        count = number[self.kept].max() + 1
-        return np.arange(count) * width, np.bincount(number[self.kept], density[self.kept], minlength=count)
+        relative = [n * (self.lengths.min() / length) for n, length in zip(self.n, self.lengths, strict=True)]
+        number = np.floor(np.sqrt(sum(r * r for r in relative)) + 0.5 + 1e-9).astype(int)
+        return np.arange(number[self.kept].max() + 1) * width, number

@@ -128,7 +128,7 @@ def run(table, start, record=()):
         record: numbers of steps at which columns are wanted.
 
     Returns:
-        Values at the points at the end, and the columns by step.
+        Values at the points at the end, the columns by step, and the spectra at the end.
     """
     system, time = system_of(table), table["time"]
     step, end = time["step"], time["end"]
@@ -145,7 +145,7 @@ def run(table, start, record=()):
         problem.step = number
         if number < round(end / step):
             pair, past = STEPPERS[time["stepper"]](problem, pair, number * step, step, past)
-    return values_at_points(system, pair.fields), columns
+    return values_at_points(system, pair.fields), columns, system.spectra(pair.fields)
 
 
 def forces_of(table, system):

@@ -227,6 +227,14 @@ class System:
         ahead, behind = (self.energy(text, fields + sign * scale * change) for sign in (1, -1))
         return (ahead - behind) / 2 / scale
 
+    def spectra(self, fields):
+        """The spectrum of each energy: what the modes of each shell hold of it."""
+        centres, number = self.box.shells()
+        return centres, {
+            name: np.array([self.energy(text, np.where(number == i, fields, 0)) for i in range(len(centres))])
+            for name, text in self.energies.items()
+        }
+
     def columns(self, fields):
         """Energies and further columns of the series."""
         found, columns = self.expressions(self.place(fields, 0.0)), {}

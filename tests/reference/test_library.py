@@ -56,7 +56,7 @@ def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
     found = {n: np.asarray(v) for n, v in equation.to_physical(after.field).items()}
     row = {n: float(v) for n, v in equation.series(after.field, 0.01).items()}
 
-    values, columns = runs.run(table, kept, record=(5,))
+    values, columns, _ = runs.run(table, kept, record=(5,))
     assert max(np.abs(found[n] - kept[n]).max() for n in found) > 1e-3, "nothing happens"
     for field in found:
         np.testing.assert_allclose(values[field], found[field], rtol=0, atol=1e-13 * np.abs(found[field]).max())
