@@ -122,7 +122,8 @@ TABLE = {
         defaults={"depth": 1.0, "gravity": 1.0, "rotation": 1.0, "viscosity": 0.0},
     ),
     "surface-quasi-geostrophic": scalar(
-        "dt(buoyancy) = -perp(psi)@grad(buoyancy) - cause(diffusion, diffusivity*fraclap(buoyancy, exponent))", name="buoyancy",
+        "dt(buoyancy) = -perp(psi)@grad(buoyancy) - cause(diffusion, diffusivity*fraclap(buoyancy, exponent))",
+        name="buoyancy",
         unknowns={"psi": "scalar"}, defaults={"diffusivity": 0.0, "exponent": 1.0},
         energies={"variance": "buoyancy*buoyancy/2", "energy": "psi*buoyancy/2"},
     ),
