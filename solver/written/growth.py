@@ -80,7 +80,7 @@ class _Waves(RandomModes):
         self.given = given
 
     def number(self, name: str, index: tuple[int, ...]) -> Any:
-        return np.asarray(self.given[name])[index]
+        return 1.0 * np.asarray(self.given[name])[index]  # NumPy refuses negative powers of whole numbers
 
     def called(self, symbol: Call) -> Any:
         return super(RandomModes, self).called(symbol)  # chooses as the parameters say
