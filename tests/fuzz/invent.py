@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 from reference import library
+from reference.runs import SPLIT
+from reference.splitting import STEPS
 from reference.steppers import STEPPERS
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
@@ -33,7 +35,8 @@ SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
 @st.composite
 def grids(draw: Any, dimensions: int, name: str) -> dict[str, Any]:
     low, high = SIDES[dimensions]
-    rule = draw(st.sampled_from(RULES[:3] if name in OTHER_FORMS else RULES))
+    rules = ["none"] if name in SPLIT else RULES[:3] if name in OTHER_FORMS else RULES
+    rule = draw(st.sampled_from(rules))
     side = st.integers(low, high)
     shape = [draw(side) for _ in range(dimensions)]
     if rule == "three-halves":
@@ -58,7 +61,9 @@ def devices(draw: Any, dimensions: int) -> dict[str, Any]:
 @st.composite
 def library_equations(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
     """Section, dimensions, and rank of each field."""
-    name = draw(st.sampled_from(sorted([*library.TABLE, *library.BUILT])))
+    name = draw(st.sampled_from(sorted([*library.TABLE, *library.BUILT, *SPLIT])))
+    if name in SPLIT:
+        return draw(split_equations(name))
     dimensions = draw(dimensions_of(name))
     section: dict[str, Any] = {"name": name}
     needed = {
@@ -83,6 +88,17 @@ def library_equations(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
             section["mean_gradients"] = [[draw(SIGNED) for _ in range(dimensions)]]
     entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
     return section, dimensions, dict(entry["fields"])
+
+
+@st.composite
+def split_equations(draw: Any, name: str) -> tuple[dict[str, Any], int, dict[str, str]]:
+    dimensions = draw(st.sampled_from([1, 2, 3]))
+    section: dict[str, Any] = {"name": name, "coupling": draw(POSITIVE)}
+    if name == "gross-pitaevskii":
+        section["chemical_potential"] = draw(SIGNED)
+        if draw(st.booleans()):
+            section["trap"] = [draw(POSITIVE) for _ in range(dimensions)]
+    return section, dimensions, {"wavefunction": "wavefunction"}
 
 
 def dimensions_of(name: str) -> Any:
@@ -217,7 +233,11 @@ def run_files(draw: Any) -> dict[str, Any]:
         "grid": draw(grids(dimensions, section["name"])),
         "equation": section,
         "initial": {name: draw(starts(section["name"], name, rank)) for name, rank in fields.items()},
-        "time": {"stepper": draw(st.sampled_from(sorted(STEPPERS))), "step": step, "end": round(steps * step, 9)},
+        "time": {
+            "stepper": draw(st.sampled_from(sorted(STEPS if section["name"] in SPLIT else STEPPERS))),
+            "step": step,
+            "end": round(steps * step, 9),
+        },
         "devices": draw(devices(dimensions)),
         "random": {"seed": draw(st.integers(0, 3))},
         "output": {

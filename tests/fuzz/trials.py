@@ -80,7 +80,8 @@ def snapshot(folder: Path, step: int, system: Any) -> dict[str, np.ndarray]:
     with h5py.File(folder / "snapshots" / f"step-{step:08d}.h5") as file:
         for name, rank in system.fields.items():
             if rank == "wavefunction":
-                values = file[f"{name}_real"][()] + 1j * file[f"{name}_imag"][()]
+                shown = "psi" if name == "wavefunction" else name
+                values = file[f"{shown}_real"][()] + 1j * file[f"{shown}_imag"][()]
             else:
                 values = file[name][()]
             is_scalar = values.ndim == system.box.dimensions

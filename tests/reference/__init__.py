@@ -12,6 +12,7 @@ differ, one of them is wrong.
 | `system.py` | a text's equations: L for each mode, N of the fields |
 | `library.py` | the library's equations, written a second time |
 | `steppers.py` | the steppers, from their tableaus |
+| `splitting.py` | Schrödinger equations by operator splitting |
 | `forcings.py`, `starts.py` | forces and initial fields |
 | `runs.py` | a run: the fields at the end, series against time |
 """

@@ -7,10 +7,14 @@ import numpy as np
 from . import library
 from .box import Box
 from .forcings import force
+from .splitting import Wavefunction
 from .steppers import STEPPERS, Linear, Pair, Phi
 from .system import System
 
 NOT_NUMBERS = {"name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget"}
+
+
+SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
 
 
 class NotKnown(Exception):
@@ -30,7 +34,10 @@ def system_of(table, bodies=None):
     shape = grid["shape"]
     lengths = grid.get("lengths", "2 pi")
     lengths = [length(v) for v in (lengths if isinstance(lengths, list) else [lengths] * len(shape))]
-    box, name, d = Box(shape, lengths, grid.get("dealias", "two-thirds")), section["name"], len(shape)
+    name, d = section["name"], len(shape)
+    box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
+    if name in SPLIT:
+        return Wavefunction(box, section)
     if name == "written":
         lines = section["write"]
         return System(
@@ -131,6 +138,8 @@ def run(table, start, record=()):
         Values at the points at the end, the columns by step, and the spectra at the end.
     """
     system, time = system_of(table), table["time"]
+    if isinstance(system, Wavefunction):
+        return system.run(time, start, record)
     step, end = time["step"], time["end"]
     if time["stepper"] not in STEPPERS:
         raise NotKnown(time["stepper"])
