@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -100,12 +101,14 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     into = carried_out(table, folder)
     if into is None:
         return "refused"
-    steps = round(table["time"]["end"] / table["time"]["step"])
-    system = runs.system_of(table)
+    rows = series(into)
+    steps, system = int(rows[-1]["step"]), runs.system_of(table)
+    times = None if "step" in table["time"] else [row["t"] for row in rows]
+    _check_control(table["time"], rows)
     start, end = (snapshot(into, step, system) for step in (0, steps))
     with np.errstate(all="ignore"):
-        found, columns, spectra = runs.run(table, start, record=range(steps + 1))
-        growth = _growth(table, start, found)
+        found, columns, spectra = runs.run(table, start, range(steps + 1), times)
+        growth = _growth(table, start, found, times)
     if growth is None:
         return "grows"
     bound = TOLERANCE[table["grid"].get("precision", "float64")] * growth
@@ -114,18 +117,27 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
         error = np.abs(values - end[name]).max()
         if not error <= bound * (size + np.abs(start[name]).max()):
             raise Fault(f"field {name} at the end differs by {error:.2e} of {size:.2e}")
-    _compare_columns(series(into), columns, bound)
+    _compare_columns(rows, columns, bound)
     _compare_spectra(into / "spectra.h5", *spectra, bound)
     return "same"
 
 
-def _growth(table: Table, start: Any, found: Any) -> float | None:
+def _check_control(time: Table, rows: list[dict[str, float]]) -> None:
+    """Each step is as long as `cfl` or `max_step` lets it be, but for the last, which ends at `end`."""
+    if rows[-1]["t"] != time["end"] and abs(rows[-1]["t"] - time["end"]) > 1e-9 * time["end"]:
+        raise Fault(f"the run ends at t = {rows[-1]['t']!r}, not at {time['end']!r}")
+    longest = time.get("max_step", np.inf) * (1 + 1e-6)
+    if any(after["t"] - before["t"] > longest for before, after in itertools.pairwise(rows)):
+        raise Fault(f"steps are longer than max_step = {time['max_step']}")
+
+
+def _growth(table: Table, start: Any, found: Any, times: Any) -> float | None:
     """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
     if not all(np.isfinite(values).all() for values in found.values()):
         return None
     noise = np.random.default_rng(0)
     shifted = {name: u * (1 + 1e-7 * noise.standard_normal(u.shape)) for name, u in start.items()}
-    other, *_ = runs.run(table, shifted)
+    other, *_ = runs.run(table, shifted, times=times)
     sizes = [np.abs(u).max() for u in start.values()]
     grown = max(np.abs(other[name] - found[name]).max() / (1e-7 * max(*sizes, 1e-300)) for name in found)
     return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None
@@ -159,17 +171,18 @@ def _compare_spectra(path: Path, centres: Any, spectra: Any, bound: float) -> No
 
 def continued_with_the_same_bits(table: Table, folder: Path) -> str:
     """A run that is ended half-way and resumed has the bits of one that is not."""
-    if carried_out(table, folder) is None:
+    into = carried_out(table, folder)
+    if into is None:
         return "refused"
-    steps = round(table["time"]["end"] / table["time"]["step"])
-    path, into = str(folder / "run.toml"), folder / "parts"
-    for end in (table["time"]["step"] * (steps // 2), table["time"]["end"]):
-        code, said = command("run", path, "--resume", f"output.directory={into}", f"time.end={end!r}")
+    rows = series(into)
+    path, parts, steps = str(folder / "run.toml"), folder / "parts", int(rows[-1]["step"])
+    for end in (rows[steps // 2]["t"], table["time"]["end"]):
+        code, said = command("run", path, "--resume", f"output.directory={parts}", f"time.end={end!r}")
         if code:
             raise Fault(f"ends with {code} on the way: {said[-300:]}")
     for file in ("series.csv", f"snapshots/step-{steps:08d}.h5"):
-        if not _same(folder / "run" / file, into / file):
-            raise Fault(f"{file} differs after a resumption")
+        if not _same(into / file, parts / file):
+            raise Fault(f"{file} differs after a resumption at step {steps // 2}")
     return "same bits"
 
 

@@ -174,7 +174,8 @@ TABLE = {
         {"velocity": "vector", "log_density": "scalar"}, defaults={"sound_speed": 1.0, "viscosity": 0.01}, energies={},
     ),
     "oldroyd-b": entry(
-        ["dt(velocity) = -velocity@grad(velocity) - grad(p) + viscosity*lap(velocity) + div(stress)",
+        ["dt(velocity) = -velocity@grad(velocity) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
+         " + cause(stress, div(stress))",
          "div(velocity) = 0",
          "dt(stress) = -velocity@grad(stress) + stress@grad(velocity) + trans(stress@grad(velocity))"
          " - stress/relaxation_time + polymer_viscosity/relaxation_time*(grad(velocity) + trans(grad(velocity)))"

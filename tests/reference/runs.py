@@ -126,34 +126,39 @@ def values_at_points(system, fields):
     return found
 
 
-def run(table, start, record=()):
-    """Steps of fixed size from given values at the points.
+def run(table, start, record=(), times=None):
+    """Steps from given values at the points.
 
     Args:
         table: the run file.
         start: values `(component, *points)` by field name.
         record: numbers of steps at which columns are wanted.
+        times: of all states, where steps are not of one size: how long they are is not this program's to choose.
 
     Returns:
         Values at the points at the end, the columns by step, and the spectra at the end.
     """
     system, time = system_of(table), table["time"]
+    if times is None:
+        times = np.arange(round(time["end"] / time["step"]) + 1) * time["step"]
+        sizes = [time["step"]] * (len(times) - 1)
+    else:
+        sizes = np.diff(times)
     if isinstance(system, Wavefunction):
-        return system.run(time, start, record)
-    step, end = time["step"], time["end"]
+        return system.run(time["stepper"], sizes, start, record)
     if time["stepper"] not in STEPPERS:
         raise NotKnown(time["stepper"])
     problem = Problem(system, forces_of(table, system))
     pair = Pair(fields_at_start(system, start), np.zeros(len(problem.budget)))
     past, columns = None, {}
-    for number in range(round(end / step) + 1):
+    for number, t in enumerate(times):
         if number in record:
             integrals = zip(problem.budget, pair.integrals, strict=True)
             budgets = {f"{energy}_from_{cause}": value for (energy, cause), value in integrals}
             columns[number] = {**system.columns(pair.fields), **budgets}
         problem.step = number
-        if number < round(end / step):
-            pair, past = STEPPERS[time["stepper"]](problem, pair, number * step, step, past)
+        if number < len(sizes):
+            pair, past = STEPPERS[time["stepper"]](problem, pair, t, sizes[number], past)
     return values_at_points(system, pair.fields), columns, system.spectra(pair.fields)
 
 

@@ -64,12 +64,12 @@ class Wavefunction:
         density = np.abs(self.box.modes(psi)) ** 2
         return centres, {"mass": np.array([np.sum(density[number == i]) for i in range(len(centres))])}
 
-    def run(self, time, start, record):
-        """As `runs.run`."""
-        psi, columns, steps = start["wavefunction"][0], {}, round(time["end"] / time["step"])
-        for number in range(steps + 1):
+    def run(self, stepper, sizes, start, record):
+        """As `runs.run`, with steps of these sizes."""
+        psi, columns = start["wavefunction"][0], {}
+        for number, dt in enumerate([*sizes, None]):
             if number in record:
                 columns[number] = self.columns(psi)
-            if number < steps:
-                psi = self.step(psi, time["step"], time["stepper"])
+            if dt is not None:
+                psi = self.step(psi, dt, stepper)
         return {"wavefunction": psi[None]}, columns, self.spectra(psi)
