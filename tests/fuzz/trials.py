@@ -27,6 +27,7 @@ TOLERANCE = {"float64": 1e-10, "float32": 3e-4}  # of the largest value, where t
 
 
 BLOWN_UP = 3  # exit code
+OF_ROUNDING = ("imbalance", "drift", "max_divergence")  # columns that hold nothing else
 
 
 class Fault(Exception):
@@ -186,6 +187,35 @@ def continued_with_the_same_bits(table: Table, folder: Path) -> str:
     return "same bits"
 
 
+def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:
+    """The two members of an ensemble, which differ in their seeds, have the series that each has by itself."""
+    if carried_out(table, folder) is None:
+        return "refused"
+    seed = table["random"]["seed"]
+    both = {**table, "ensemble": {"members": 2, "draw": {"random.seed": "member"}}}
+    code, said = command("run", write(both, folder, "both.toml"), f"output.directory={folder / 'both'}")
+    if code == 2 and _one_line(said):
+        return "refused together"
+    if code:
+        raise Fault(f"members end with {code}: {said[-300:]}")
+    alone = {0: folder / "run", 1: folder / "second"}
+    code, said = command("run", str(folder / "run.toml"), f"random.seed={seed + 1}", f"output.directory={alone[1]}")
+    if code:
+        raise Fault(f"another seed ends with {code}: {said[-300:]}")
+    bound = 10 * TOLERANCE[table["grid"].get("precision", "float64")]
+    for number, one in alone.items():
+        rows, wanted = series(folder / "both" / f"member-{number:04d}"), series(one)
+        if [row["step"] for row in rows] != [row["step"] for row in wanted] or set(rows[0]) != set(wanted[0]):
+            raise Fault(f"member {number} has other rows or columns than alone")
+        for name in wanted[0]:
+            size = max(abs(row[name]) for row in wanted)
+            size = max([size, *(abs(row.get(name.partition("_from_")[0], 0)) for row in wanted)])
+            error = max(abs(row[name] - other[name]) for row, other in zip(rows, wanted, strict=True))
+            if not error <= bound * size and not name.endswith(OF_ROUNDING):
+                raise Fault(f"column {name} of member {number} differs by {error:.2e} of {size:.2e}")
+    return "same together"
+
+
 def _same(one: Path, other: Path) -> bool:
     if one.suffix == ".csv":
         return one.read_bytes() == other.read_bytes()
@@ -270,5 +300,6 @@ TRIALS = {
     "reference": same_as_the_reference,
     "mutations": mutations_are_refused_in_one_line,
     "resume": continued_with_the_same_bits,
+    "members": members_together_are_what_they_are_alone,
     "commands": read_by_every_command,
 }
