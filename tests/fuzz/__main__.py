@@ -6,17 +6,10 @@ make fuzz SECONDS=600 SEED=1
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import os
-import re
 import sys
-import tempfile
 import time
 import warnings
-from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import jax
 from compilation import compile_fast
@@ -27,68 +20,8 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
 jax.devices()  # eight from now on, whatever a run file asks for
 
-from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
-
-from fuzz.invent import run_files  # noqa: E402
-from fuzz.trials import TRIALS, Fault  # noqa: E402
-
-EACH = 20  # run files from one seed
-
-
-def kind_of(fault: str) -> str:
-    """A fault without its numbers, names and texts of equations."""
-    return re.sub(r"/\S+|[-+]?\d[\d.e+-]*|(?<=field )\w+|(?<=column )\w+", "#", fault)[:40]
-
-
-class Search:
-    """What was found so far.
-
-    Args:
-        until: when to end, as `time.time()`.
-        trials: names of those that every run file goes through.
-    """
-
-    def __init__(self, until: float, trials: list[str]) -> None:
-        self.until, self.trials = until, trials
-        self.faults: dict[str, tuple[str, str]] = {}  # by kind: the line, and the smallest run file
-        self.results: Counter[str] = Counter()
-
-    def is_over(self) -> bool:
-        return time.time() > self.until
-
-    def try_all(self, table: dict[str, Any]) -> None:
-        for name in self.trials:
-            if self.is_over():
-                return
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    self.results[TRIALS[name](table, Path(folder))] += 1
-                except Fault as fault:
-                    self._keep(name, str(fault), json.dumps(table))
-                    raise
-
-    def _keep(self, trial: str, fault: str, table: str) -> None:
-        kind = f"{trial}: {kind_of(fault)}"
-        if kind not in self.faults:
-            print(f"FAULT {trial}: {fault}\n  {table}", flush=True)
-        if kind not in self.faults or len(table) < len(self.faults[kind][1]):
-            self.faults[kind] = (fault, table)
-
-    def go(self, number: int, *, shrink: bool) -> None:
-        """Try run files from one seed; with `shrink`, smaller ones of the first that is faulty."""
-        phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
-
-        @seed(number)
-        @settings(
-            max_examples=EACH, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck)
-        )
-        @given(run_files())
-        def one(table: dict[str, Any]) -> None:
-            if not self.is_over():
-                self.try_all(table)
-
-        with contextlib.suppress(Fault, ExceptionGroup):  # kept already
-            one()
+from fuzz.search import Search  # noqa: E402
+from fuzz.trials import TRIALS  # noqa: E402
 
 
 def main() -> int:

@@ -118,7 +118,8 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
         error = np.abs(values - end[name]).max()
         if not error <= bound * (size + np.abs(start[name]).max()):
             raise Fault(f"field {name} at the end differs by {error:.2e} of {size:.2e}")
-    _compare_columns(rows, columns, bound)
+    is_aliased = table["grid"].get("dealias", "two-thirds") not in ("two-thirds", "three-halves", "one-half")
+    _compare_columns(rows, columns, bound, is_aliased=is_aliased)
     _compare_spectra(into / "spectra.h5", *spectra, bound)
     return "same"
 
@@ -144,13 +145,15 @@ def _growth(table: Table, start: Any, found: Any, times: Any) -> float | None:
     return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None
 
 
-def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float) -> None:
+def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float, *, is_aliased: bool) -> None:
     sizes = {name: max(abs(row[name]) for row in columns.values()) for name in columns[0]}
     for row in rows:
         for name, value in columns[int(row["step"])].items():
             energy, _, is_budget = name.partition("_from_")
             if name not in row and not is_budget:  # what changes nothing has no column in a budget
                 raise Fault(f"series.csv has no column {name}; it has {sorted(row)}")
+            if name not in row and name.endswith("_from_nonlinear") and is_aliased:
+                continue  # it changes nothing but for aliasing, which the imbalance shows
             size = max(sizes[name], sizes[energy])
             if not abs(row.get(name, 0) - value) <= 30 * bound * size:
                 raise Fault(
@@ -171,7 +174,9 @@ def _compare_spectra(path: Path, centres: Any, spectra: Any, bound: float) -> No
 
 
 def continued_with_the_same_bits(table: Table, folder: Path) -> str:
-    """A run that is ended half-way and resumed has the bits of one that is not."""
+    """A run of fixed steps that is ended half-way and resumed has the bits of one that is not."""
+    if "step" not in table["time"]:
+        return "steps vary"  # the last one before an end is made to meet it: another run
     into = carried_out(table, folder)
     if into is None:
         return "refused"

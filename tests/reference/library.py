@@ -38,7 +38,7 @@ TABLE = {
     "cahn-hilliard": scalar(
         "dt(c) = mobility*lap(c**3 - c - gradient_energy*lap(c))", name="c",
         defaults={"mobility": 1.0, "gradient_energy": 1.0}, energies={},
-        series={"mean_c": "c", "free_energy": "(1 - c**2)**2/4 + gradient_energy*grad(c)@grad(c)/2"},
+        series={"free_energy": "(1 - c**2)**2/4 + gradient_energy*grad(c)@grad(c)/2"},
     ),
     "complex-ginzburg-landau": entry(
         "dt(amplitude) = amplitude + (1 + 1j*linear_dispersion)*lap(amplitude)"
