@@ -47,9 +47,10 @@ class Search:
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     self.results[TRIALS[name](table, Path(folder))] += 1
-                except Fault as fault:
-                    self._keep(name, str(fault), json.dumps(table))
-                    raise
+                except Exception as fault:
+                    line = str(fault) if isinstance(fault, Fault) else f"the trial fails: {fault!r}"
+                    self._keep(name, line, json.dumps(table))
+                    raise Fault(line) from fault
 
     def _keep(self, trial: str, fault: str, table: str) -> None:
         kind = f"{trial}: {kind_of(fault)}"
