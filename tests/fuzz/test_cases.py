@@ -1,10 +1,7 @@
 """The smallest run file of each fault that was found by invention, and the trial that saw it."""
 
-import time
-
 import pytest
 
-from fuzz.search import Search
 from fuzz.trials import TRIALS
 
 SHORT = {"stepper": "etdrk2", "step": 0.003, "end": 0.018}
@@ -33,12 +30,3 @@ CASES = {
 def test_what_invention_found(case, tmp_path):
     trial, table, result = CASES[case]
     assert TRIALS[trial](table, tmp_path) == result
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("trials", ["reference", "mutations,resume,members,commands"])
-def test_run_files_of_one_seed_have_no_fault(trials):
-    search = Search(time.time() + 40, trials.split(","))
-    search.go(1, shrink=False)
-    assert search.results
-    assert not search.faults
