@@ -14,8 +14,8 @@ import numpy as np
 from solver.written.elimination import Reduced
 from solver.written.matrices import Linear, matrix, projector
 from solver.written.rates import LARGE
-from solver.written.symbols import RandomModes, random_slopes
-from solver.written.tree import Call, Node, Sum
+from solver.written.symbols import RandomModes, Sizes, random_slopes
+from solver.written.tree import Call
 
 DIRECTIONS = 6  # of wavevectors in general position, beside those along the axes
 ROUNDED = 1e-12  # of the size of terms that cancel in an entry
@@ -89,8 +89,5 @@ class _Waves(RandomModes):
         return getattr(np, {"max": "maximum", "min": "minimum"}.get(name, name))(*arguments)
 
 
-class _SizesOfWaves(_Waves):
-    """The size of the terms of a symbol instead of their sum: what rounding is measured by where they cancel."""
-
-    def value(self, symbol: Node) -> Any:
-        return sum(abs(self.value(term)) for term in symbol.terms) if isinstance(symbol, Sum) else super().value(symbol)
+class _SizesOfWaves(Sizes, _Waves):
+    """The size of the terms of a symbol at these modes: what rounding is measured by."""

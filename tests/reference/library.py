@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-TWO_D = {"psi": "inverse_lap({w})", "v": "perp(psi)"}
-FLOW = {"fields": {"velocity": "vector"}, "unknowns": {"p": "scalar"}}
 HYPER = {"hyperviscosity": 0.0, "hyper_order": 2}
 HYPER_TWO = {"hyperviscosity": 0.0, "hyperdiffusivity": 0.0, "hyper_order": 2}
 

@@ -19,8 +19,6 @@ import numpy as np
 from .text import Expressions
 from .values import Place, Unsolved, Value
 
-RANKS = {"scalar": 0, "wavefunction": 0, "vector": 1, "tensor": 2, "symmetric tensor": 2}
-
 
 def components(name, rank, d):
     """Names of components by index; those of a symmetric tensor occur twice."""
@@ -59,7 +57,6 @@ class System:
         self.energies = dict(energies)
         self._inverses = {}
         self.L, self.causes = self._linear()
-        self.diagonal = not any(np.any(self.L[i, j]) for i, j in itertools.permutations(range(len(self.names)), 2))
 
     def _energy_name(self, name):
         return "energy" if len(self.fields) == 1 else f"{name}_energy"

@@ -27,7 +27,7 @@ class Value:
         real: whether it is real.
     """
 
-    def __init__(self, of, number=0, linear=None, modes=None, points=None, real=True, explicit=False):
+    def __init__(self, of, number=0, linear=None, modes=None, points=None, real=True):
         self.of, self.number, self.linear, self.modes, self.points = of, number, linear or {}, modes, points
         self.real = real and not np.iscomplex(number)
 
