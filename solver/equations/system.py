@@ -356,6 +356,9 @@ def in_precision(module: Any) -> Any:
     return jax.tree.map(cast, module)
 
 
+NUMBERS = int | float | complex | np.ndarray | np.generic | jax.Array  # and arrays of them, traced ones too
+
+
 def require(
     name: str, value: Any, needed: str, least: float = -math.inf, above: float = -math.inf, *, real: bool = True
 ) -> None:
@@ -367,7 +370,7 @@ def require(
         ValueError: the message names the parameter, the value and what is needed.
     """
     for entry in jax.tree.leaves(value):
-        if not isinstance(entry, int | float | complex | np.ndarray | np.generic | jax.Array):
+        if not isinstance(entry, NUMBERS):
             continue
         if jnp.issubdtype(jnp.result_type(entry), jnp.bool_):
             raise ValueError(f"{name} {_said(value)}: {needed} is needed, which is not a flag")

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -21,7 +20,7 @@ from solver.equations.in_modes import GridModes, LargeMode, OneMode, Rows
 from solver.equations.manifold import without_mean
 from solver.equations.reported import whole
 from solver.equations.reporting import Damping
-from solver.equations.system import nothing_unless, require, require_shape
+from solver.equations.system import NUMBERS, nothing_unless, require, require_shape
 from solver.equations.turned import Turned
 from solver.equations.with_bodies import WithBodies
 from solver.fft import Transform, max_over_points
@@ -458,8 +457,7 @@ class Written(WithBodies):
 
 def _is_known(value: Any) -> bool:
     """Whether a value is a number or an array of them, and not traced."""
-    kinds = int | float | complex | np.ndarray | np.generic | jax.Array
-    return isinstance(value, kinds) and not isinstance(value, jax.core.Tracer)
+    return isinstance(value, NUMBERS) and not isinstance(value, jax.core.Tracer)
 
 
 Equation.of_a_text = Written
