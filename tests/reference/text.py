@@ -77,7 +77,7 @@ class Expressions:
         if name == "pi":
             return array(self.place.constant(np.pi))
         if name == "t":
-            return array(self.place.seen(np.full(self.box.points, float(self.place.t)), True))
+            return array(self.place.constant(float(self.place.t), timed=True))
         if name in AXES:
             spacing = self.box.lengths / np.array(self.box.points)
             axis = AXES[name]
@@ -152,7 +152,7 @@ class Expressions:
     def chosen(self, condition, yes, no):
         sides = [self.node(side)[()] for side in (condition.left, condition.comparators[0])]
         holds = sides[0].each(COMPARE[type(condition.ops[0])], sides[1])
-        if holds.is_number:
+        if holds.is_number and not holds.timed:
             return self.node(yes if holds.number else no)
         pick = lambda a, b: holds.each(np.where, a, b)  # noqa: E731
         return each(pick, self.node(yes), self.node(no))
