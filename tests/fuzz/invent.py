@@ -11,6 +11,7 @@ from reference.runs import SPLIT
 from reference.splitting import STEPS
 from reference.steppers import EMBEDDED, STEPPERS
 
+from fuzz.acting import SIGNED, forcings, obstacles
 from fuzz.starts import starts
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
@@ -31,7 +32,6 @@ OF_ANY_SIGN = {
 }  # fmt: skip
 RULES = ["two-thirds", "three-halves", "one-half", "smooth", "none", "phase-shift-alternating"]
 POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0])
-SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
 
 
 @st.composite
@@ -166,6 +166,9 @@ def texts(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
         lines.append(f"div({solenoidal[0]}) = 0")
     else:
         lines = [line.replace(" - grad(p)", "") for line in lines]
+    if solenoidal and dimensions > 1 and draw(st.integers(0, 3)) == 3:
+        lines = [line + f" + penalise({solenoidal[0]})" if line.startswith(f"dt({solenoidal[0]})") else line
+                 for line in lines]  # fmt: skip
     section["write"] = lines
     if draw(st.booleans()) and len(real) > 0:
         section["series"] = {
@@ -268,21 +271,7 @@ def run_files(draw: Any) -> dict[str, Any]:
     forced = draw(forcings(fields, dimensions))
     if forced:
         table["forcing"] = forced if len(fields) > 1 else next(iter(forced.values()))
+    table |= draw(obstacles(section, fields, grid))
     if len(fields) == 1:
         table["initial"] = next(iter(table["initial"].values()))
     return table
-
-
-@st.composite
-def forcings(draw: Any, fields: dict[str, str], dimensions: int) -> dict[str, Any]:
-    if draw(st.integers(0, 2)):
-        return {}
-    name = draw(st.sampled_from(sorted(fields)))
-    if fields[name] not in ("scalar", "vector"):
-        return {}
-    power = {"name": "constant-power", "power": draw(st.sampled_from([0.1, 0.5]))}
-    wave = {"name": "kolmogorov", "amplitude": draw(SIGNED), "wavenumber": draw(st.sampled_from([1, 2]))}
-    wave |= {"variation": "x", "direction": "y"} if fields[name] == "vector" and draw(st.booleans()) else {}
-    count = dimensions if fields[name] == "vector" else 1
-    pull = {"name": "uniform", "acceleration": [draw(SIGNED) for _ in range(count)]}
-    return {name: draw(st.sampled_from([power, *([wave] if dimensions > 1 else []), pull]))}

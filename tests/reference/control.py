@@ -13,7 +13,7 @@ SPEEDS = {
     "modified-korteweg-de-vries": ["6*sign*u**2*ex"], "two-layer-quasi-geostrophic": ["perp(a)", "perp(b)"],
 }  # fmt: skip
 REACTIONS = {
-    "allen-cahn": "1 + 3*u**2", "brusselator": "abs(u**2) + abs(2*u*v)", "gray-scott": "abs(v**2) + abs(2*u*v)",
+    "allen-cahn": "1 + 3*u**2", "brusselator": "abs(u**2) + abs(2*u*v) + conversion + 1", "gray-scott": "abs(v**2) + abs(2*u*v) + feed + kill",
     "cahn-hilliard": "3*mobility/gradient_energy*c**2", "fisher-kpp": "growth*abs(1 - 2*u)",
     "complex-ginzburg-landau": "abs(amplitude)**2*sqrt(1 + nonlinear_dispersion**2)", "sine-gordon": "mass",
     "keller-segel": "growth*abs(1 - 2*cells) + abs(sensitivity)*production*abs(cells)"
@@ -40,6 +40,7 @@ def rate_of(section, system, fields):
     name, box = section["name"], system.box
     spacing = box.lengths / np.array(box.points)
     found = system.expressions(system.place(fields, 0.0))
+    of_bodies = 0.0 if system.bodies is None else system.bodies.rate
     at_points = lambda text: np.abs([v.at_points() for v in np.ravel(found.value(text))])  # noqa: E731
     if name == "advection-diffusion":
         wind = np.abs(section.get("velocity", [0.0] * box.dimensions)).astype(float)
@@ -49,13 +50,13 @@ def rate_of(section, system, fields):
     if name in SPEEDS:
         each = [at_points(text) for text in SPEEDS[name]]
         speeds = np.maximum(*each) if name.startswith("two-layer") else sum(each)
-        of_mean = np.abs(section.get("mean_field", [0.0] * len(speeds))) if name == "mhd" else np.zeros(len(speeds))
-        moving = np.max(sum(v / h for v, h in zip(speeds, spacing, strict=False)))
-        return moving + np.sum(of_mean / spacing[: len(speeds)]) + system.rate_of_bodies
+        mean = {"mhd": section.get("mean_field", 0.0), "reduced-mhd": [0.0, 0.0, section.get("mean_field", 1.0)]}
+        waves = np.sum(np.abs(mean.get(name, 0.0)) / spacing)
+        return np.max(sum(v / h for v, h in zip(speeds, spacing, strict=False))) + waves + of_bodies
     text = REACTIONS.get(name) or section.get("rate")
     if not text:
         raise NotKnown(f"the rate of {name}")
-    return np.max(at_points(text)) + system.rate_of_bodies
+    return np.max(at_points(text)) + of_bodies
 
 
 class Control:

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import library
 from .box import Box
+from .bodies import Bodies
 from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
 from .splitting import STEPS, Wavefunction
@@ -29,7 +30,7 @@ def length(value):
     return float(value)
 
 
-def system_of(table, bodies=None):
+def system_of(table):
     """The box and the equations of a table."""
     grid, section = table["grid"], dict(table["equation"])
     shape = grid["shape"]
@@ -39,12 +40,14 @@ def system_of(table, bodies=None):
     box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
     if name in SPLIT:
         return Wavefunction(box, section)
+    viscosity = section.get("viscosity", section.get("parameters", {}).get("nu"))
+    bodies = Bodies(table, box, viscosity) if table.keys() & {"body", "sponge"} else None
     if name == "written":
         lines = section["write"]
         return System(
             box, [lines] if isinstance(lines, str) else lines, section["fields"], section.get("parameters", {}),
             section.get("unknowns", {}), section.get("define", {}), section.get("functions"),
-            section.get("energies"), section.get("series"), tuple(section.get("means", {})),
+            section.get("energies"), section.get("series"), tuple(section.get("means", {})), bodies,
         )  # fmt: skip
     if name not in library.TABLE and name not in library.BUILT:
         raise NotKnown(name)
@@ -55,7 +58,7 @@ def system_of(table, bodies=None):
         numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
     return System(
         box, entry["lines"], entry["fields"], {k: complex_or(v) for k, v in numbers.items()}, entry["unknowns"],
-        entry["define"], None, entry["energies"], entry["series"], entry["no_mean"],
+        entry["define"], None, entry["energies"], entry["series"], entry["no_mean"], bodies,
     )  # fmt: skip
 
 
@@ -175,10 +178,20 @@ class Course:
             found["cfl"] = self.sizes[number] * self.rate(state)
         if self.problem is None:
             return found | self.system.columns(state)
-        integrals = zip(self.problem.budget, state.integrals, strict=True)
-        return (
-            found | self.system.columns(state.fields) | {f"{e}_from_{cause}": value for (e, cause), value in integrals}
-        )
+        for (energy, cause), value in zip(self.problem.budget, state.integrals, strict=True):
+            found[f"{energy}_from_{cause}"] = value
+        return found | self.system.columns(state.fields) | self._of_bodies(state.fields, self.times[number])
+
+    def _of_bodies(self, fields, t):
+        """Forces on the bodies in a flow, without what forcings do."""
+        system = self.system
+        if system.bodies is None:
+            return {}
+        name = next(name for name, rank in system.fields.items() if rank == "vector")
+        mine = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]
+        change = self.problem.linear.apply(fields) + system.nonlinear(fields, t)
+        at_points = lambda parts: np.array([system.box.at_points(part).real for part in parts])  # noqa: E731
+        return system.bodies.columns(at_points(fields[mine]), at_points(change[mine]), t)
 
     def spectra(self, number):
         state = self.states[number]

@@ -55,7 +55,7 @@ class System:
         if energies is None:
             energies = {self._energy_name(n): f"{self._square(n)}/2" for n in self.fields}
         self.energies = dict(energies)
-        self._inverses, self.rate_of_bodies = {}, 0.0
+        self._inverses = {}
         self.L, self.causes = self._linear()
 
     def _energy_name(self, name):

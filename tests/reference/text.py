@@ -51,7 +51,7 @@ class Expressions:
         place: box, fields, time.
         names: what names stand for: arrays of Values, or texts of definitions.
         functions: the user's functions of numbers at a point.
-        bodies: what `penalise(…)` does, as a function of the evaluated arguments; nothing by default.
+        bodies: what `penalise(…)` does (`bodies.Bodies`); nothing by default.
     """
 
     def __init__(self, place, names, functions=None, bodies=None):
@@ -277,5 +277,6 @@ class Expressions:
 
     def _penalise(self, of, *others):
         of = self.node(of)
-        nothing = each(lambda a: self.place.constant(0), of)
-        return nothing if self.bodies is None else self.bodies(of, *map(self.node, others))
+        if self.bodies is None:
+            return each(lambda a: self.place.constant(0), of)
+        return self.bodies.penalise(of, *map(self.node, others))
