@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -91,6 +93,15 @@ def as_tuples(value: Any) -> Any:
     if isinstance(value, list | tuple) or (isinstance(value, np.ndarray | jax.Array) and value.ndim > 0):
         return tuple(as_tuples(entry) for entry in value)
     return value
+
+
+def bounded(x: Array) -> Array:
+    """x, limited to where exp(x) and cosh(x) are numbers of its precision.
+
+    Without it the tails of a soliton in a wide box are right, but their derivatives are not a number.
+    """
+    limit = 0.9 * math.log(float(jnp.finfo(x.dtype).max))
+    return jnp.clip(x, -limit, limit)
 
 
 def component_count(field: Field, grid: Grid) -> int:

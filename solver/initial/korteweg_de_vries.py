@@ -15,9 +15,9 @@ from solver.equations.field import Field
 from solver.equations.korteweg_de_vries import KortewegDeVries, ModifiedKortewegDeVries
 from solver.equations.system import PeriodicSystem, need, require
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples
+from solver.initial.base import Initial, as_tuples, bounded
 
-IMAGES = range(-2, 3)  # periodic images that are added up; what lies further away is below exp(−2.5 √c L)
+IMAGES = range(-20, 21)  # periodic images that are added up; what lies further away is below exp(−20.5 √c L)
 
 
 class KdVSolitons(Initial):
@@ -72,7 +72,7 @@ class KdVSolitons(Initial):
 
         def profile(i: int, s: Array) -> Array:
             c = jnp.asarray(self.speeds[i])
-            return 3 * c / a / jnp.cosh(0.5 * jnp.sqrt(c / b) * s) ** 2
+            return 3 * c / a / jnp.cosh(bounded(0.5 * jnp.sqrt(c / b) * s)) ** 2
 
         return _train(profile, len(self.speeds), self.positions, grid)
 
@@ -120,7 +120,7 @@ class MKdVSolitons(Initial):
 
         def profile(i: int, s: Array) -> Array:
             root = jnp.sqrt(jnp.asarray(self.speeds[i]))
-            return signs[i] * root / jnp.cosh(root * s)
+            return signs[i] * root / jnp.cosh(bounded(root * s))
 
         return _train(profile, len(self.speeds), self.positions, grid)
 

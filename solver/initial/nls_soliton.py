@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.equations.field import Field
 from solver.equations.system import need, require
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples
+from solver.initial.base import Initial, as_tuples, bounded
 from solver.initial.wavefunctions import galilean_phase, rounding_note
 
 
@@ -92,7 +92,7 @@ class NlsSoliton(Initial):
                 apart = points[0] - centre
                 apart = apart - length * jnp.round(apart / length)
                 phase = galilean_phase(points, self._along_x(velocity, grid), grid)
-                total = total + a / jnp.sqrt(self.coupling) / jnp.cosh(a * apart) * jnp.exp(1j * phase)
+                total = total + a / jnp.sqrt(self.coupling) / jnp.cosh(bounded(a * apart)) * jnp.exp(1j * phase)
             return total  # type: ignore[return-value]
 
         return sample(psi, grid)[None]

@@ -14,7 +14,7 @@ from solver.equations.field import Field
 from solver.equations.sine_gordon import SineGordon
 from solver.equations.system import need, require
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples
+from solver.initial.base import Initial, as_tuples, bounded
 
 T = TypeVar("T", bound=Initial)
 
@@ -64,7 +64,7 @@ class Breather(Initial):
 
         def fill(x: Array, *others: Array) -> tuple[Array]:
             nearest = x - middle - length * jnp.round((x - middle) / length)
-            return (4 * jnp.arctan(eta / omega / jnp.cosh(eta * k * nearest)),)
+            return (4 * jnp.arctan(eta / omega / jnp.cosh(bounded(eta * k * nearest))),)
 
         return sample(fill, grid)
 
@@ -120,7 +120,7 @@ class KinkPair(Initial):
         gamma = 1 / jnp.sqrt(1 - v**2)
 
         def fill(x: Array, *others: Array) -> tuple[Array]:
-            kink, antikink = (gamma * _wavenumber(self) * (x - place) for place in places)
+            kink, antikink = (bounded(gamma * _wavenumber(self) * (x - place)) for place in places)
             if self.rate:
                 return (-2 * gamma * v * mass * (1 / jnp.cosh(kink) + 1 / jnp.cosh(antikink)),)
             return (4 * jnp.arctan(jnp.exp(kink)) - 4 * jnp.arctan(jnp.exp(antikink)),)

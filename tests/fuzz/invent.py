@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from reference import library
 from reference.runs import SPLIT
 from reference.splitting import STEPS
-from reference.steppers import STEPPERS
+from reference.steppers import EMBEDDED, STEPPERS
+
+from fuzz.acting import SIGNED, forcings, obstacles
+from fuzz.starts import starts
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
 TWO_D = {
@@ -29,7 +32,6 @@ OF_ANY_SIGN = {
 }  # fmt: skip
 RULES = ["two-thirds", "three-halves", "one-half", "smooth", "none", "phase-shift-alternating"]
 POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0])
-SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
 
 
 @st.composite
@@ -49,7 +51,9 @@ def grids(draw: Any, dimensions: int, name: str) -> dict[str, Any]:
 
 @st.composite
 def devices(draw: Any, dimensions: int) -> dict[str, Any]:
-    count = draw(st.sampled_from([1, 1, 2, 3, 4, 8]))
+    many = [1, 1, 2, 3] if dimensions > 1 or draw(st.integers(0, 7)) == 7 else [1]
+    many += [4, 8] if dimensions == 3 or draw(st.integers(0, 7)) == 7 else []
+    count = draw(st.sampled_from(many))
     found: dict[str, Any] = {"use": list(range(count))}
     if dimensions == 3 and count in (4, 8) and draw(st.booleans()):
         found |= {"decomposition": "pencil", "mesh": [count // 2, 2]}
@@ -162,6 +166,9 @@ def texts(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
         lines.append(f"div({solenoidal[0]}) = 0")
     else:
         lines = [line.replace(" - grad(p)", "") for line in lines]
+    if solenoidal and dimensions > 1 and draw(st.integers(0, 3)) == 3:
+        lines = [line + f" + penalise({solenoidal[0]})" if line.startswith(f"dt({solenoidal[0]})") else line
+                 for line in lines]  # fmt: skip
     section["write"] = lines
     if draw(st.booleans()) and len(real) > 0:
         section["series"] = {
@@ -225,25 +232,33 @@ def terms_of(rank: str, name: str, names: dict[str, str], dimensions: int) -> An
 
 
 @st.composite
-def times(draw: Any, steppers: Any) -> dict[str, Any]:
+def times(draw: Any, section: dict[str, Any]) -> dict[str, Any]:
     """`[time]`: steps of one size, or as long as a CFL number or a tolerance lets them be."""
-    stepper, count = draw(st.sampled_from(sorted(steppers))), draw(st.integers(2, 6))
+    stepper, count = (
+        draw(st.sampled_from(sorted(STEPS if section["name"] in SPLIT else STEPPERS))),
+        draw(st.integers(2, 6)),
+    )
     step = draw(st.sampled_from([0.01, 0.003, 0.02]))
     time = {"stepper": stepper, "end": round(count * step, 9)}
-    control = draw(st.sampled_from(["step", "step", "step", "cfl", "tolerance"]))
+    controls = ["step", "step", *(["cfl"] if section["name"] != "written" or draw(st.integers(0, 7)) == 7 else [])]
+    controls += ["tolerance"] if stepper in EMBEDDED else []
+    control = draw(st.sampled_from(controls))
     if control == "step" or stepper == "sbdf3":  # the second program knows its weights for steps of one size
         return {**time, "step": step}
-    return {**time, control: {"cfl": 0.05, "tolerance": 1e-4}[control], "max_step": 0.7 * step}
+    number = draw(st.sampled_from({"cfl": [0.02, 0.1, 0.3], "tolerance": [1e-5, 1e-3]}[control]))
+    limit = {"max_step": draw(st.sampled_from([0.7, 2.0])) * step} if control == "cfl" or draw(st.booleans()) else {}
+    return {**time, control: number, **limit}
 
 
 @st.composite
 def run_files(draw: Any) -> dict[str, Any]:
     section, dimensions, fields = draw(st.one_of(library_equations(), texts()))
-    time = draw(times(STEPS if section["name"] in SPLIT else STEPPERS))
+    time = draw(times(section))
+    grid = draw(grids(dimensions, section["name"]))
     table = {
-        "grid": draw(grids(dimensions, section["name"])),
+        "grid": grid,
         "equation": section,
-        "initial": {name: draw(starts(section["name"], name, rank)) for name, rank in fields.items()},
+        "initial": {name: draw(starts(section, rank, grid)) for name, rank in fields.items()},
         "time": time,
         "devices": draw(devices(dimensions)),
         "random": {"seed": draw(st.integers(0, 3))},
@@ -256,28 +271,7 @@ def run_files(draw: Any) -> dict[str, Any]:
     forced = draw(forcings(fields, dimensions))
     if forced:
         table["forcing"] = forced if len(fields) > 1 else next(iter(forced.values()))
+    table |= draw(obstacles(section, fields, grid))
     if len(fields) == 1:
         table["initial"] = next(iter(table["initial"].values()))
     return table
-
-
-@st.composite
-def forcings(draw: Any, fields: dict[str, str], dimensions: int) -> dict[str, Any]:
-    if draw(st.integers(0, 2)):
-        return {}
-    name = draw(st.sampled_from(sorted(fields)))
-    if fields[name] not in ("scalar", "vector"):
-        return {}
-    power = {"name": "constant-power", "power": draw(st.sampled_from([0.1, 0.5]))}
-    wave = {"name": "kolmogorov", "amplitude": draw(SIGNED), "wavenumber": draw(st.sampled_from([1, 2]))}
-    wave |= {"variation": "x", "direction": "y"} if fields[name] == "vector" and draw(st.booleans()) else {}
-    count = dimensions if fields[name] == "vector" else 1
-    pull = {"name": "uniform", "acceleration": [draw(SIGNED) for _ in range(count)]}
-    return {name: draw(st.sampled_from([power, *([wave] if dimensions > 1 else []), pull]))}
-
-
-def starts(equation: str, name: str, rank: str) -> Any:
-    around = 1.0 if equation in ("gray-scott", "brusselator", "keller-segel") else 0.0
-    noise = {"name": "noise", "amplitude": 0.3, "background": around}
-    random = {"name": "random-phase", "energy": 0.2, "peak": 3.0}
-    return st.sampled_from([noise, random] if not around else [noise])

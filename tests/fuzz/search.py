@@ -14,7 +14,8 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from fuzz.invent import run_files
-from fuzz.trials import TRIALS, Fault
+from fuzz.running import Fault
+from fuzz.trials import TRIALS
 
 EACH = 20  # run files from one seed
 

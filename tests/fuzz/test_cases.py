@@ -22,6 +22,12 @@ CASES = {
         "initial": {"q": {"name": "noise", "amplitude": 0.3}, "r": {"name": "noise", "amplitude": 0.3}},
         "time": {**SHORT, "stepper": "cnab2"}, "devices": {"use": [0]}, "output": OUTPUT,
     }, "same"),
+    # of the images of a soliton five were added up, however many lie within its width
+    "a soliton wider than the box": ("reference", {
+        "grid": {"shape": [8], "lengths": 1.0, "precision": "float32"},
+        "equation": {"name": "modified-korteweg-de-vries"}, "initial": {"name": "mkdv-solitons"},
+        "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "same"),
 }  # fmt: skip
 
 

@@ -130,3 +130,24 @@ def test_solitons_of_the_modified_equation_are_refused_in_the_other(make_grid):
         with pytest.raises(ValueError, match="has others"):
             start.check(other, "u")
     assert initial.Breather(0.5).for_equation(equations.KleinGordon(grid, mass=3.0), "phi").mass is None
+
+
+@pytest.mark.parametrize(
+    ("make", "number"),
+    [
+        (lambda c: initial.KdVSolitons(speeds=(c,)), 1.0),
+        (lambda c: initial.MKdVSolitons(speeds=(c,)), 4.0),
+        (lambda c: initial.Breather(mass=c), 1.0),
+        (lambda c: initial.KinkPair(mass=c), 1.0),
+        (lambda c: initial.NlsSoliton(amplitudes=(c,), coupling=1.0), 4.0),
+    ],
+)
+def test_solitons_in_a_wide_box_have_derivatives_in_single_precision(make, number, make_grid):
+    def total(c):
+        start = make(c)
+        grid = make_grid((64,), devices=1, lengths=400.0, precision="float32", real=start.ranks[0] != "wavefunction")
+        return jnp.sum(jnp.abs(start(grid)) ** 2)
+
+    slope = jax.grad(total)(jnp.float32(number))
+    differences = (total(jnp.float32(number + 0.01)) - total(jnp.float32(number - 0.01))) / 0.02
+    np.testing.assert_allclose(slope, differences, rtol=0.02)

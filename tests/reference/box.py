@@ -68,7 +68,7 @@ class Box:
         return np.where(self.kept, (found / self.turned if self.shift.any() else found) * self.damping, 0)
 
     def start(self, values):
-        """Coefficients of an initial field: as `modes`, undamped and at points at rest."""
+        """Coefficients of values that hold kept modes alone: as `modes`, undamped and at points at rest."""
         return np.where(self.kept, np.fft.fftn(np.broadcast_to(values, self.points)) / np.prod(self.points), 0)
 
     def shells(self):

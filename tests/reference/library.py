@@ -114,8 +114,8 @@ TABLE = {
     ),
     "shallow-water": entry(
         ["dt(velocity) = -velocity@grad(velocity) + rotation*(velocity.y*ex - velocity.x*ey) - gravity*grad(height)"
-         " + viscosity*lap(velocity)",
-         "dt(height) = -div((depth + height)*velocity) + viscosity*lap(height)"],
+         " + viscosity*lap(velocity) + penalise(velocity)",
+         "dt(height) = -div((depth + height)*velocity) + viscosity*lap(height) + penalise(height, viscosity)"],
         {"velocity": "vector", "height": "scalar"}, energies={},
         defaults={"depth": 1.0, "gravity": 1.0, "rotation": 1.0, "viscosity": 0.0},
     ),
@@ -165,15 +165,15 @@ TABLE = {
         defaults={"mean_field": 1.0, "viscosity": 0.0, "resistivity": 0.0, **HYPER},
     ),
     "isothermal-flow": entry(
-        ["dt(velocity) = -velocity@grad(velocity) - sound_speed**2*grad(log_density)"
+        ["dt(velocity) = -velocity@grad(velocity) - sound_speed**2*grad(log_density) + penalise(velocity)"
          " + viscosity*(lap(velocity) + grad(div(velocity))/3)"
          " + viscosity*(2*sym(grad(velocity))@grad(log_density) - 2/3*div(velocity)*grad(log_density))",
-         "dt(log_density) = -velocity@grad(log_density) - div(velocity)"],
+         "dt(log_density) = -velocity@grad(log_density) - div(velocity) + penalise(log_density, 0)"],
         {"velocity": "vector", "log_density": "scalar"}, defaults={"sound_speed": 1.0, "viscosity": 0.01}, energies={},
     ),
     "oldroyd-b": entry(
         ["dt(velocity) = -velocity@grad(velocity) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
-         " + cause(stress, div(stress))",
+         " + cause(stress, div(stress)) + penalise(velocity)",
          "div(velocity) = 0",
          "dt(stress) = -velocity@grad(stress) + stress@grad(velocity) + trans(stress@grad(velocity))"
          " - stress/relaxation_time + polymer_viscosity/relaxation_time*(grad(velocity) + trans(grad(velocity)))"
@@ -195,13 +195,16 @@ TABLE["surface-quasi-geostrophic"]["lines"].append("fraclap(psi, 0.5) = buoyancy
 
 def navier_stokes(given, d):
     lines = ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity)"
-             " + hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity)",
+             " + hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity) + penalise(velocity)",
              "div(velocity) = 0"]  # fmt: skip
     fields, numbers = {"velocity": "vector"}, {"drag": 0.0, **HYPER}
     for i, name in enumerate(given.get("scalars", ())):
         gradient = np.array(given.get("mean_gradients") or [[0.0] * d] * 9)[i]
         pull = " - ".join(["", *(f"explicit({g}*velocity.{'xyz'[a]})" for a, g in enumerate(gradient.tolist()) if g)])
-        lines.append(f"dt({name}) = -div({name}*velocity) + {given['diffusivities'][i]}*lap({name}){pull}")
+        kappa = given["diffusivities"][i]
+        lines.append(
+            f"dt({name}) = -div({name}*velocity) + cause(diffusion, {kappa}*lap({name})){pull} + penalise({name}, {kappa})"
+        )
         fields[name] = "scalar"
     energies = {"energy": "velocity@velocity/2"}
     energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}
@@ -213,10 +216,10 @@ def boussinesq(given, d):
     turn = " - rotation*cross(ez, velocity)" if d == 3 else ""
     return entry(
         ["dt(velocity) = -velocity@grad(velocity) - grad(p) + buoyancy*up + viscosity*lap(velocity)"
-         f" + hyper(velocity, hyperviscosity, hyper_order){turn}",
+         f" + hyper(velocity, hyperviscosity, hyper_order){turn} + penalise(velocity)",
          "div(velocity) = 0",
          "dt(buoyancy) = -velocity@grad(buoyancy) - buoyancy_frequency**2*velocity.up + diffusivity*lap(buoyancy)"
-         " + hyper(buoyancy, hyperdiffusivity, hyper_order)"],
+         " + hyper(buoyancy, hyperdiffusivity, hyper_order) + penalise(buoyancy, diffusivity)"],
         {"velocity": "vector", "buoyancy": "scalar"}, unknowns={"p": "scalar"}, energies={},
         defaults={"buoyancy_frequency": 0.0, "rotation": 0.0, **HYPER_TWO},
         series={"kinetic_energy": "velocity@velocity/2"},
@@ -232,7 +235,7 @@ def magnetic(given, d, hall=False):
     )  # fmt: skip
     return entry(
         ["dt(velocity) = -velocity@grad(velocity) + (magnetic_field + mean_field)@grad(magnetic_field) - grad(p)"
-         " + viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order)",
+         " + viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order) + penalise(velocity)",
          f"dt(magnetic_field) = {stretch} + resistivity*lap(magnetic_field)"
          " + hyper(magnetic_field, hyperresistivity, hyper_order)",
          "div(velocity) = 0"],

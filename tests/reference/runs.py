@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from . import library
 from .box import Box
+from .bodies import Bodies
+from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
-from .splitting import Wavefunction
-from .steppers import STEPPERS, Linear, Pair, Phi
+from .splitting import STEPS, Wavefunction
+from .starts import Start
+from .steppers import EMBEDDED, STEPPERS, Linear, Pair, Phi
 from .system import System
 
 NOT_NUMBERS = {"name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget"}
 
 
+SOLENOIDAL = ("magnetic_field",)  # beside what lines of the text say
 SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
-
-
-class NotKnown(Exception):
-    """What this program does not know (yet)."""
 
 
 def length(value):
@@ -28,7 +30,7 @@ def length(value):
     return float(value)
 
 
-def system_of(table, bodies=None):
+def system_of(table):
     """The box and the equations of a table."""
     grid, section = table["grid"], dict(table["equation"])
     shape = grid["shape"]
@@ -38,12 +40,14 @@ def system_of(table, bodies=None):
     box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
     if name in SPLIT:
         return Wavefunction(box, section)
+    viscosity = section.get("viscosity", section.get("parameters", {}).get("nu"))
+    bodies = Bodies(table, box, viscosity) if table.keys() & {"body", "sponge"} else None
     if name == "written":
         lines = section["write"]
         return System(
             box, [lines] if isinstance(lines, str) else lines, section["fields"], section.get("parameters", {}),
             section.get("unknowns", {}), section.get("define", {}), section.get("functions"),
-            section.get("energies"), section.get("series"), tuple(section.get("means", {})),
+            section.get("energies"), section.get("series"), tuple(section.get("means", {})), bodies,
         )  # fmt: skip
     if name not in library.TABLE and name not in library.BUILT:
         raise NotKnown(name)
@@ -54,7 +58,7 @@ def system_of(table, bodies=None):
         numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
     return System(
         box, entry["lines"], entry["fields"], {k: complex_or(v) for k, v in numbers.items()}, entry["unknowns"],
-        entry["define"], None, entry["energies"], entry["series"], entry["no_mean"],
+        entry["define"], None, entry["energies"], entry["series"], entry["no_mean"], bodies,
     )  # fmt: skip
 
 
@@ -101,14 +105,33 @@ class Problem:
         return Pair(whole, np.array(rates))
 
 
-def fields_at_start(system, values):
-    """Coefficients of given values at the points by field name, without means that fields cannot have."""
+def fields_at_start(system, values, damped=()):
+    """Coefficients of given values at the points by field name, without means that fields cannot have.
+
+    Values are taken to hold kept modes alone, but for `damped` fields, which are transformed as all values are.
+    """
     arrays = []
     for part in system.names:
         name, _, index = part.partition(".")
         of_field = values[name]
-        arrays.append(system.box.start(of_field[_position(system, name, index)] if index else of_field[0]))
+        modes = system.box.modes if name in damped else system.box.start
+        arrays.append(modes(of_field[_position(system, name, index)] if index else of_field[0]))
     return system.without_means(arrays)
+
+
+def start_of(table, given):
+    """Values at the points by field name at the start; those that random numbers or files make are as given."""
+    system, initial = system_of(table), table["initial"]
+    sections = {next(iter(system.fields)): initial} if "name" in initial else initial
+    made = {}
+    for name, one in sections.items():
+        values = Start(one, table["equation"], system.box, len(given[name])).values()
+        made[name] = given[name] if values is None else values
+    if isinstance(system, Wavefunction):
+        return made
+    damped = {n for n in made if made[n] is not given[n]}
+    fields = system.constrained(fields_at_start(system, made, damped), [n for n in SOLENOIDAL if n in system.fields])
+    return values_at_points(system, fields)
 
 
 def _position(system, name, index):
@@ -126,40 +149,118 @@ def values_at_points(system, fields):
     return found
 
 
-def run(table, start, record=(), times=None):
+class Course:
+    """States of a run: times, sizes of the last whole step, coefficients (of splittings: values), integrals."""
+
+    def __init__(self, system, problem, first, section, first_size):
+        self.system, self.problem, self.section = system, problem, section
+        self.times, self.sizes, self.states, self.past = [0.0], [first_size], [first], None
+
+    def add(self, t, dt, state):
+        self.times.append(t)
+        self.sizes.append(dt)
+        self.states.append(state)
+
+    def values(self, number):
+        """At the points by field name."""
+        state = self.states[number]
+        if self.problem is None:
+            return {"wavefunction": state[None]}
+        return values_at_points(self.system, state.fields)
+
+    def rate(self, state):
+        """The CFL number over the step."""
+        return self.system.rate(state) if self.problem is None else rate_of(self.section, self.system, state.fields)
+
+    def columns(self, number):
+        state, found = self.states[number], {}
+        with contextlib.suppress(NotKnown):
+            found["cfl"] = self.sizes[number] * self.rate(state)
+        if self.problem is None:
+            return found | self.system.columns(state)
+        for (energy, cause), value in zip(self.problem.budget, state.integrals, strict=True):
+            found[f"{energy}_from_{cause}"] = value
+        return found | self.system.columns(state.fields) | self._of_bodies(state.fields, self.times[number])
+
+    def _of_bodies(self, fields, t):
+        """Forces on the bodies in a flow, without what forcings do."""
+        system = self.system
+        if system.bodies is None:
+            return {}
+        name = next(name for name, rank in system.fields.items() if rank == "vector")
+        mine = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]
+        change = self.problem.linear.apply(fields) + system.nonlinear(fields, t)
+        at_points = lambda parts: np.array([system.box.at_points(part).real for part in parts])  # noqa: E731
+        return system.bodies.columns(at_points(fields[mine]), at_points(change[mine]), t)
+
+    def spectra(self, number):
+        state = self.states[number]
+        return self.system.spectra(state if self.problem is None else state.fields)
+
+
+def run(table, start, times=None):
     """Steps from given values at the points.
 
     Args:
         table: the run file.
         start: values `(component, *points)` by field name.
-        record: numbers of steps at which columns are wanted.
-        times: of all states, where steps are not of one size: how long they are is not this program's to choose.
-
-    Returns:
-        Values at the points at the end, the columns by step, and the spectra at the end.
+        times: time and size of the last whole step of all states, where this program does not know how long steps are.
     """
     system, time = system_of(table), table["time"]
-    if times is None:
-        times = np.arange(round(time["end"] / time["step"]) + 1) * time["step"]
-        sizes = [time["step"]] * (len(times) - 1)
-    else:
-        sizes = np.diff(times)
-    if isinstance(system, Wavefunction):
-        return system.run(time["stepper"], sizes, start, record)
-    if time["stepper"] not in STEPPERS:
+    if time["stepper"] not in (*STEPPERS, *STEPS):
         raise NotKnown(time["stepper"])
-    problem = Problem(system, forces_of(table, system))
-    pair = Pair(fields_at_start(system, start), np.zeros(len(problem.budget)))
-    past, columns = None, {}
-    for number, t in enumerate(times):
-        if number in record:
-            integrals = zip(problem.budget, pair.integrals, strict=True)
-            budgets = {f"{energy}_from_{cause}": value for (energy, cause), value in integrals}
-            columns[number] = {**system.columns(pair.fields), **budgets}
-        problem.step = number
-        if number < len(sizes):
-            pair, past = STEPPERS[time["stepper"]](problem, pair, t, sizes[number], past)
-    return values_at_points(system, pair.fields), columns, system.spectra(pair.fields)
+    if isinstance(system, Wavefunction):
+        problem, first = None, start["wavefunction"][0]
+    else:
+        problem = Problem(system, forces_of(table, system))
+        first = Pair(fields_at_start(system, start), np.zeros(len(problem.budget)))
+    course = Course(system, problem, first, table["equation"], time.get("step", 0.0))
+    if times is not None:
+        for t, dt in times[1:]:
+            course.add(t, dt, _stepped(course, time["stepper"], t - course.times[-1])[0])
+        return course
+    control = Control(time, course.rate, problem, first, scales_of(table["equation"]))
+    since, count = 0.0, 0  # of steps of one size
+    while course.times[-1] < time["end"] * (1 - 1e-9):
+        t, state = course.times[-1], course.states[-1]
+        target = next_time(table, t, course.sizes[-1])
+        proposed = control.propose(state)
+        shortened = proposed * (1 + 1e-9) >= target - t
+        met = abs(target - t - proposed) <= 1e-9 * proposed
+        dt = target - t if shortened and not met else proposed
+        after, sizes = _stepped(course, time["stepper"], dt, with_error="tolerance" in time)
+        if control.judge(proposed, dt, shortened, sizes):
+            since, count = (target, 0) if shortened and not met else (since, count + 1)
+            later = target if shortened else since + count * dt if "step" in time else t + dt
+            course.add(later, proposed if np.isfinite(proposed) else dt, after)
+    return course
+
+
+def _stepped(course, stepper, dt, *, with_error=False):
+    """The state after a step; and by field root mean squares of the error, of the field before and after."""
+    system, problem, state, t = course.system, course.problem, course.states[-1], course.times[-1]
+    if problem is None:
+        return system.step(state, dt, stepper), None
+    problem.step = len(course.times) - 1
+    after, past = STEPPERS[stepper](problem, state, t, dt, course.past)
+    if not with_error:
+        course.past = past
+        return after, None
+    other, _ = EMBEDDED[stepper](problem, state, t, dt, None)
+    norm = lambda fields, mine: np.sqrt(np.sum(np.abs(fields[mine]) ** 2))  # noqa: E731
+    three, sizes = (after.fields - other.fields, state.fields, after.fields), {}
+    for name in system.fields:
+        mine = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]
+        sizes[name] = [norm(fields, mine) for fields in three]
+    return after, sizes
+
+
+def scales_of(section):
+    """What errors of each field are relative to."""
+    if section["name"] != "boussinesq":
+        return lambda sizes: sizes
+    n = section.get("buoyancy_frequency", 0.0)
+    return lambda sizes: {**sizes, "buoyancy": max(sizes["buoyancy"], n * sizes["velocity"])}
 
 
 def forces_of(table, system):

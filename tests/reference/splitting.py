@@ -64,12 +64,6 @@ class Wavefunction:
         density = np.abs(self.box.modes(psi)) ** 2
         return centres, {"mass": np.array([np.sum(density[number == i]) for i in range(len(centres))])}
 
-    def run(self, stepper, sizes, start, record):
-        """As `runs.run`, with steps of these sizes."""
-        psi, columns = start["wavefunction"][0], {}
-        for number, dt in enumerate([*sizes, None]):
-            if number in record:
-                columns[number] = self.columns(psi)
-            if dt is not None:
-                psi = self.step(psi, dt, stepper)
-        return {"wavefunction": psi[None]}, columns, self.spectra(psi)
+    def rate(self, psi):
+        """The fastest phase, of kinetic energy or potential, over π."""
+        return max(0.5 * np.max(self.box.k2), np.max(np.abs(self.potential(psi)))) / np.pi

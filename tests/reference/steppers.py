@@ -160,8 +160,11 @@ def exponential(*rows):
     return advance
 
 
-def additive(nodes, explicit, implicit, diagonal, weights):
-    """(1 − γ dt L) U_i = u + dt Σ (a_ij N_j + ã_ij L U_j), u⁺ = u + dt Σ b_j (N_j + L U_j)."""
+def additive(nodes, explicit, implicit, diagonal, weights, last=None):
+    """(1 − γ dt L) U_i = u + dt Σ (a_ij N_j + ã_ij L U_j), u⁺ = u + dt Σ b_j (N_j + L U_j).
+
+    `last` are weights of another method on the same stages, which is carried out then.
+    """
 
     def advance(problem, u, t, dt, past):
         linear = problem.linear
@@ -178,6 +181,8 @@ def additive(nodes, explicit, implicit, diagonal, weights):
             ls.append(stage.by(linear.apply, 0))
         for b, a, n in zip(weights, (*explicit[-1], 0), ns, strict=True):  # the last row of ã holds the weights of L
             stage = stage + (float(b - a) * dt) * n
+        for b, other, n, m in zip(weights, last or weights, ns, ls, strict=True):
+            stage = stage + (float(other - b) * dt) * (n + m)
         return stage, past
 
     return advance
@@ -215,6 +220,21 @@ def sbdf3(problem, u, t, dt, past):
 G = 1 - 0.5**0.5
 KC = F("1767732205903/4055673282236")
 KC_B = (F("1471266399579/7840856788654"), F("-4482444167858/7529755066697"), F("11266239266428/11593286722821"))
+KC3 = (
+    (0, F("1767732205903/2027836641118"), F(3, 5), 1),
+    (
+        (F("1767732205903/2027836641118"),),
+        (F("5535828885825/10492691773637"), F("788022342437/10882634858940")),
+        (
+            F("6485989280629/16251701735622"),
+            F("-4246266847089/9704473918619"),
+            F("10755448449292/10357097424841"),
+        ),
+    ),
+    ((KC,), (F("2746238789719/10658868560708"), F("-640167445237/6845629431997")), KC_B),
+    KC,
+    (*KC_B, KC),
+)
 STEPPERS = {
     "ifrk2": integrating_factor((0, 1), (F(1, 2), F(1, 2))),
     "ifrk3": integrating_factor((0, F(1, 3), F(2, 3)), (F(1, 4), 0, F(3, 4))),
@@ -235,22 +255,17 @@ STEPPERS = {
     "imexrk2": additive(
         (0, G, 1), ((G,), (1 - 1 / (2 * G), 1 / (2 * G))), ((0,), (0, 1 - G)), G, (1 - 1 / (2 * G), 1 / (2 * G), 0)
     ),
-    "imexrk3": additive(
-        (0, F("1767732205903/2027836641118"), F(3, 5), 1),
-        (
-            (F("1767732205903/2027836641118"),),
-            (F("5535828885825/10492691773637"), F("788022342437/10882634858940")),
-            (
-                F("6485989280629/16251701735622"),
-                F("-4246266847089/9704473918619"),
-                F("10755448449292/10357097424841"),
-            ),
-        ),
-        ((KC,), (F("2746238789719/10658868560708"), F("-640167445237/6845629431997")), KC_B),
-        KC,
-        (*KC_B, KC),
-    ),
+    "imexrk3": additive(*KC3),
     "cnab2": two_step(lambda w: ((1, -1, 0), (1 + w / 2, -w / 2), (0.5, 0.5))),
     "sbdf2": two_step(lambda w: (((1 + 2 * w) / (1 + w), -(1 + w), w * w / (1 + w)), (1 + w, -w), (1, 0))),
     "sbdf3": sbdf3,
 }
+EMBEDDED = {  # on the same stages, of which the difference is the error of a step
+    "ifrk2": integrating_factor((0, 1), (1, 0)),
+    "ifrk3": integrating_factor((0, F(1, 3), F(2, 3)), (0, F(1, 2), F(1, 2))),
+    "ifrk4": integrating_factor((0, F(1, 2), F(1, 2), 1), (0, F(1, 2), F(1, 2), 0)),
+    "imexrk3": additive(*KC3, last=(
+        F("2756255671327/12835298489170"), F("-10771552573575/22201958757719"), F("9247589265047/10645013368117"),
+        F("2193209047091/5459859503100"),
+    )),
+}  # fmt: skip

@@ -134,6 +134,25 @@ class System:
             self._inverses[lines] = -_pseudo_inverse(_matrix(rows, wanted, self.box))
         return self._inverses[lines]
 
+    def constrained(self, fields, solenoidal=()):
+        """The nearest fields that the constraints allow, without means that they cannot have.
+
+        Args:
+            fields: coefficients.
+            solenoidal: names of fields whose divergence stays zero without a line that says so.
+        """
+        found = self.expressions(self.place([np.zeros(self.box.points, complex)] * len(self.names), 0.0))
+        lines = [line for line in found.open_lines if "integ(" not in line]
+        rows = [value for line in [*lines, *(f"div({n}) = 0" for n in solenoidal)] for value in self._line(found, line)]
+        rows = [row for row in rows if row.linear and all(kind == "field" for _, kind, _n in row.linear)]
+        if rows:
+            matrix = _matrix(rows, [("field", name) for name in self.names], self.box)
+            size = np.abs(matrix).max(axis=-1, keepdims=True)
+            matrix = matrix / np.where(size > 0, size, 1)
+            wrong = np.einsum("...rf,f...->...r", matrix, np.array(fields))
+            fields = fields - np.einsum("...fr,...r->f...", np.linalg.pinv(matrix, rcond=1e-12), wrong)
+        return self.without_means(fields)
+
     def change(self, fields, t):
         """Time derivatives of all components: Values, linear in the fields where they are."""
         place = self.place(fields, t)

@@ -51,7 +51,7 @@ class Expressions:
         place: box, fields, time.
         names: what names stand for: arrays of Values, or texts of definitions.
         functions: the user's functions of numbers at a point.
-        bodies: what `penalise(…)` does, as a function of the evaluated arguments; nothing by default.
+        bodies: what `penalise(…)` does (`bodies.Bodies`); nothing by default.
     """
 
     def __init__(self, place, names, functions=None, bodies=None):
@@ -77,7 +77,7 @@ class Expressions:
         if name == "pi":
             return array(self.place.constant(np.pi))
         if name == "t":
-            return array(self.place.seen(np.full(self.box.points, float(self.place.t)), True))
+            return array(self.place.constant(float(self.place.t), timed=True))
         if name in AXES:
             spacing = self.box.lengths / np.array(self.box.points)
             axis = AXES[name]
@@ -152,7 +152,7 @@ class Expressions:
     def chosen(self, condition, yes, no):
         sides = [self.node(side)[()] for side in (condition.left, condition.comparators[0])]
         holds = sides[0].each(COMPARE[type(condition.ops[0])], sides[1])
-        if holds.is_number:
+        if holds.is_number and not holds.timed:
             return self.node(yes if holds.number else no)
         pick = lambda a, b: holds.each(np.where, a, b)  # noqa: E731
         return each(pick, self.node(yes), self.node(no))
@@ -277,5 +277,6 @@ class Expressions:
 
     def _penalise(self, of, *others):
         of = self.node(of)
-        nothing = each(lambda a: self.place.constant(0), of)
-        return nothing if self.bodies is None else self.bodies(of, *map(self.node, others))
+        if self.bodies is None:
+            return each(lambda a: self.place.constant(0), of)
+        return self.bodies.penalise(of, *map(self.node, others))

@@ -19,7 +19,8 @@ class Value:
 
     Args:
         of: where it stands: the box and the coefficients of the fields (`Place`).
-        number: a constant.
+        number: what is the same at all points: a constant, or if `timed` a function of time alone, which is a constant
+            of this moment: what it multiplies is no part of L, but stays in the modes.
         linear: (cause, kind, name) → symbol, an array over the modes or a number; kind is `field`, `unknown` or `dt`,
             name that of a component.
         modes: coefficients of what else there is, or None.
@@ -27,8 +28,9 @@ class Value:
         real: whether it is real.
     """
 
-    def __init__(self, of, number=0, linear=None, modes=None, points=None, real=True):
+    def __init__(self, of, number=0, linear=None, modes=None, points=None, real=True, timed=False):
         self.of, self.number, self.linear, self.modes, self.points = of, number, linear or {}, modes, points
+        self.timed = timed
         self.real = real and not np.iscomplex(number)
 
     # ---- what it is -------------------------------------------------------------------------------------------------
@@ -76,7 +78,7 @@ class Value:
         both = lambda a, b: b if a is None else a if b is None else a + b  # noqa: E731
         return Value(
             self.of, self.number + other.number, linear, both(self.modes, other.modes),
-            both(self.points, other.points), self.real and other.real,
+            both(self.points, other.points), self.real and other.real, self.timed or other.timed,
         )  # fmt: skip
 
     def __neg__(self):
@@ -85,21 +87,25 @@ class Value:
     def __sub__(self, other):
         return self + -other
 
-    def scaled(self, factor):
+    def scaled(self, factor, timed=False):
+        if timed and self.linear:
+            constant = self.of.constant(self.number, self.timed)
+            return (self.explicit().varying() + constant).scaled(factor, timed)
         times = lambda a: None if a is None else factor * a  # noqa: E731
         linear = {key: factor * symbol for key, symbol in self.linear.items()}
         real = self.real and not np.iscomplex(factor)
-        return Value(self.of, factor * self.number, linear, times(self.modes), times(self.points), real)
+        return Value(self.of, factor * self.number, linear, times(self.modes), times(self.points), real,
+                     self.timed or (timed and self.number != 0))  # fmt: skip
 
     def __mul__(self, other):
         if self.is_number:
-            return other.scaled(self.number)
+            return other.scaled(self.number, self.timed)
         if other.is_number:
-            return self.scaled(other.number)
+            return self.scaled(other.number, other.timed)
         if self.number or other.number:  # (a + f)(b + g) = a b + a g + b f + f g
             varying = self.varying() * other.varying()
-            mixed = other.varying().scaled(self.number) + self.varying().scaled(other.number)
-            return varying + mixed + self.of.constant(self.number * other.number)
+            mixed = other.varying().scaled(self.number, self.timed) + self.varying().scaled(other.number, other.timed)
+            return varying + mixed + self.of.constant(self.number * other.number, self.timed or other.timed)
         return self.of.seen(self.at_points() * other.at_points(), self.real and other.real)
 
     def varying(self):
@@ -108,12 +114,12 @@ class Value:
 
     def __truediv__(self, other):
         if other.is_number:
-            return self.scaled(1 / other.number)
+            return self.scaled(1 / other.number, other.timed)
         return self.of.seen(self.at_points() / other.at_points(), self.real and other.real)
 
     def __pow__(self, other):
         if self.is_number and other.is_number:
-            return self.of.constant(self.number**other.number)
+            return self.of.constant(self.number**other.number, self.timed or other.timed)
         if other.is_number and other.number in range(1, 9):
             return self * self ** self.of.constant(int(other.number) - 1) if other.number > 1 else self
         return self.of.seen(self.at_points() ** other.at_points(), self.real and other.real)
@@ -121,7 +127,8 @@ class Value:
     def each(self, function, *others):
         """A function of numbers, at each point."""
         if all(value.is_number for value in (self, *others)):
-            return self.of.constant(function(self.number, *(value.number for value in others)))
+            timed = any(value.timed for value in (self, *others))
+            return self.of.constant(function(self.number, *(value.number for value in others)), timed)
         found = function(self.at_points(), *(value.at_points() for value in others))
         return self.of.seen(found, not np.iscomplexobj(found))
 
@@ -133,12 +140,12 @@ class Value:
         rest = None if self.modes is None and self.points is None else symbol * self.rest()
         constant = np.ravel(np.broadcast_to(symbol, self.of.box.points))[0] * self.number
         number = constant.real if self.real and real else constant
-        return Value(self.of, number, linear, rest, None, self.real and real)
+        return Value(self.of, number, linear, rest, None, self.real and real, self.timed)
 
     def explicit(self):
         """The same as nothing but coefficients: no part of L."""
         return Value(self.of, self.number, {}, self.coefficients() - np.where(self.of.box.mean_mode, self.number, 0),
-                     None, self.real)  # fmt: skip
+                     None, self.real, self.timed)  # fmt: skip
 
     def named(self, cause):
         """The same with linear terms under a cause."""
@@ -146,7 +153,7 @@ class Value:
         for (old, kind, name), symbol in self.linear.items():
             key = (old or cause, kind, name)
             linear[key] = linear.get(key, 0) + symbol
-        return Value(self.of, self.number, linear, self.modes, self.points, self.real)
+        return Value(self.of, self.number, linear, self.modes, self.points, self.real, self.timed)
 
 
 class Place:
@@ -155,8 +162,8 @@ class Place:
     def __init__(self, box, fields, t):
         self.box, self.fields, self.t = box, fields, t
 
-    def constant(self, number):
-        return Value(self, number)
+    def constant(self, number, timed=False):
+        return Value(self, number, timed=timed)
 
     def seen(self, points, real):
         """What is known at the points alone."""

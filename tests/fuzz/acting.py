@@ -1,0 +1,88 @@
+"""What acts on a flow, drawn at random: forcings, bodies, sponges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from fuzz.starts import sides
+
+SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
+WITH_BODIES = ("navier-stokes", "boussinesq", "mhd", "hall-mhd", "isothermal-flow", "oldroyd-b", "shallow-water")
+ETA = st.sampled_from([0.1, 0.2])
+ANGLE = st.sampled_from([-1.0, 0.4, 2.0])
+
+
+@st.composite
+def forcings(draw: Any, fields: dict[str, str], dimensions: int) -> dict[str, Any]:
+    if draw(st.integers(0, 2)):
+        return {}
+    name = draw(st.sampled_from(sorted(fields)))
+    if fields[name] not in ("scalar", "vector"):
+        return {}
+    power = {"name": "constant-power", "power": draw(st.sampled_from([0.1, 0.5]))}
+    wave = {"name": "kolmogorov", "amplitude": draw(SIGNED), "wavenumber": draw(st.sampled_from([1, 2]))}
+    wave |= {"variation": "x", "direction": "y"} if fields[name] == "vector" and draw(st.booleans()) else {}
+    count = dimensions if fields[name] == "vector" else 1
+    pull = {"name": "uniform", "acceleration": [draw(SIGNED) for _ in range(count)]}
+    return {name: draw(st.sampled_from([power, *([wave] if dimensions > 1 else []), pull]))}
+
+
+@st.composite
+def obstacles(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: dict[str, Any]) -> dict[str, Any]:
+    """`[body.NAME]` and `[sponge]`, or nothing."""
+    lengths, viscous = sides(grid), section.get("viscosity", section.get("parameters", {}).get("nu", 0))
+    takes = section["name"] in WITH_BODIES or "penalise(" in " ".join(section.get("write", []))
+    if not takes or len(lengths) == 1 or grid["dealias"].startswith("phase") or draw(st.booleans()):
+        return {}
+    scalars = [name for name, rank in fields.items() if rank == "scalar" and section["name"] != "written"]
+    names = draw(st.sampled_from([["disc"], ["disc", "b"]])) if viscous and draw(st.booleans()) else []
+    found = {"body": {name: draw(bodies(lengths, scalars, i / 2)) for i, name in enumerate(names)}} if names else {}
+    if not names or draw(st.booleans()):
+        found["sponge"] = draw(sponges(lengths, scalars, [n for n in grid["shape"]]))
+    return found
+
+
+@st.composite
+def sponges(draw: Any, lengths: list[float], scalars: list[str], shape: list[int]) -> dict[str, Any]:
+    axis = draw(st.integers(0, len(lengths) - 1))
+    edge = max(lengths[axis] / shape[axis], 0.1 * lengths[axis])
+    found = {"position": draw(st.sampled_from([0.0, 0.4 * lengths[axis]])), "axis": "xyz"[axis], "rate": 5.0,
+             "width": lengths[axis] - 4.01 * edge, "edge": edge}  # fmt: skip
+    if draw(st.booleans()):
+        found["target"] = [draw(SIGNED) for _ in lengths]
+        if axis != 1 and draw(st.booleans()):
+            found["channel"] = 0.8 * lengths[1]
+    return found | (draw(fixed(scalars)) if scalars and draw(st.booleans()) else {})
+
+
+def fixed(scalars: list[str]) -> Any:
+    return st.builds(lambda name, value: {"fixed": [name], "values": [value]}, st.sampled_from(scalars), SIGNED)
+
+
+@st.composite
+def bodies(draw: Any, lengths: list[float], scalars: list[str], part: float) -> dict[str, Any]:
+    """One body, in its own part of the box along y."""
+    d, side = len(lengths), min(lengths)
+    small = 0.2 * side
+    centre = [draw(st.sampled_from([0.1, 0.5])) * lengths[0], (part + 0.25) * lengths[1], 0.5 * lengths[-1]][:d]
+    found = draw(st.sampled_from([
+        {"shape": "cylinder", "centre": centre, "radius": small},
+        {"shape": "sphere", "centre": centre, "radius": small},
+        {"shape": "box", "centre": centre, "sides": [1.5 * small, 2 * small, 1.8 * small][:d]},
+        {"shape": "ellipsoid", "centre": centre, "semi_axes": [1.2 * small, small, 0.9 * small][:d]},
+        {"shape": "wall", "position": centre[1], "thickness": 1.8 * small, "axis": "y"},
+    ]))  # fmt: skip
+    found = dict(found) | {"eta": draw(ETA)}
+    if draw(st.booleans()):
+        found["velocity"] = [draw(SIGNED) for _ in lengths]
+    can_turn = found["shape"] in ("sphere", "box", "ellipsoid") or (found["shape"] == "cylinder" and d == 2)
+    for key in ("rotation", "tilt") if can_turn else ():
+        if draw(st.booleans()):
+            found[key] = draw(ANGLE) if d == 2 else [draw(ANGLE) for _ in range(3)]
+    if (found.keys() & {"velocity", "rotation"}) and draw(st.booleans()):
+        found |= {"frequency": draw(st.sampled_from([0.5, 3.0])), "phase": draw(ANGLE), "rotation_phase": draw(ANGLE)}
+    if scalars and draw(st.booleans()):
+        found |= draw(st.one_of(fixed(scalars), st.just({"sealed": scalars[:1]})))
+    return found

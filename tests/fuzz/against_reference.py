@@ -1,0 +1,123 @@
+"""A run beside the second program: fields, sizes of steps, columns, spectra."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from reference import runs
+from reference.control import NotKnown
+
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, series, snapshot
+
+
+def same_as_the_reference(table: Table, folder: Path) -> str:
+    """Fields, sizes of steps, and columns of the series are those of the second program, from the same start."""
+    into = carried_out(table, folder)
+    if into is None:
+        return "refused"
+    rows = series(into)
+    system, precision = runs.system_of(table), table["grid"].get("precision", "float64")
+    start, end = (snapshot(into, int(rows[i]["step"]), system) for i in (0, -1))
+    _check_start(start, runs.start_of(table, start), TOLERANCE[precision])
+    times = [(row["t"], row["dt"]) for row in rows]
+    with np.errstate(all="ignore"):
+        course = _course(table, start, times, chosen=precision == "float64")
+        found = course.values(-1)
+        growth = _growth(table, start, found, list(zip(course.times, course.sizes, strict=True)))
+    if growth is None:
+        return "grows"
+    bound = TOLERANCE[precision] * growth
+    _compare_times(rows, course, bound)
+    for name, values in found.items():
+        size = np.abs(values).max()
+        error = np.abs(values - end[name]).max()
+        if not error <= bound * (size + np.abs(start[name]).max()):
+            raise Fault(f"field {name} at the end differs by {error:.2e} of {size:.2e}")
+    is_aliased = table["grid"].get("dealias", "two-thirds") not in ("two-thirds", "three-halves", "one-half")
+    columns = [course.columns(number) for number in range(len(rows))]
+    _compare_columns(rows, columns, bound, is_aliased=is_aliased)
+    _compare_spectra(into / "spectra.h5", *course.spectra(-1), bound)
+    return "same"
+
+
+def _course(table: Table, start: Any, times: Any, *, chosen: bool) -> Any:
+    """The run of the second program; with the times of the first where it cannot tell how long steps are."""
+    if chosen or "step" in table["time"]:
+        with contextlib.suppress(NotKnown):
+            return runs.run(table, start)
+    return runs.run(table, start, times)
+
+
+def _compare_times(rows: list[dict[str, float]], course: Any, bound: float) -> None:
+    if len(rows) != len(course.times):
+        raise Fault(f"series.csv has {len(rows)} rows, not {len(course.times)}")
+    for row, t, dt in zip(rows[1:], course.times[1:], course.sizes[1:], strict=True):
+        if not abs(row["t"] - t) <= 100 * bound * t or not abs(row["dt"] - dt) <= 100 * bound * t:
+            raise Fault(f"step {row['step']:g} is {row['dt']:.9g} long to t = {row['t']:.9g}, not {dt:.9g} to {t:.9g}")
+
+
+def _check_start(start: Any, wanted: Any, bound: float) -> None:
+    for name, values in wanted.items():
+        error, size = np.abs(values - start[name]).max(), np.abs(values).max()
+        if not error <= bound * size + 1e-15:
+            raise Fault(f"field {name} at the start differs by {error:.2e} of {size:.2e}")
+
+
+def _growth(table: Table, start: Any, found: Any, times: Any) -> float | None:
+    """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
+    if not all(np.isfinite(values).all() for values in found.values()):
+        return None
+    noise = np.random.default_rng(0)
+    shifted = {name: u * (1 + 1e-7 * noise.standard_normal(u.shape)) for name, u in start.items()}
+    other = runs.run(table, shifted, times).values(-1)
+    sizes = [np.abs(u).max() for u in start.values()]
+    grown = max(np.abs(other[name] - found[name]).max() / (1e-7 * max(*sizes, 1e-300)) for name in found)
+    return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None
+
+
+def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float, *, is_aliased: bool) -> None:
+    sizes = {name: max(abs(row[name]) for row in columns) for name in columns[0]}
+    rows = [_with_causes_of(columns[0], row) for row in rows]
+    for row in rows:
+        for name, value in columns[int(row["step"])].items():
+            energy, _, is_budget = name.partition("_from_")
+            if name not in row and not is_budget:  # what changes nothing has no column in a budget
+                raise Fault(f"series.csv has no column {name}; it has {sorted(row)}")
+            if name not in row and name.endswith("_from_nonlinear") and is_aliased:
+                continue  # it changes nothing but for aliasing, which the imbalance shows
+            size = max(sizes[name], sizes[energy])
+            if not abs(row.get(name, 0) - value) <= 30 * bound * size:
+                raise Fault(
+                    f"column {name} at step {row['step']:g} is {row.get(name, 0):.8g}, not {value:.8g} of {size:.2g}"
+                )
+
+
+def _with_causes_of(columns: Any, row: dict[str, float]) -> dict[str, float]:
+    """A row in which causes that the second program does not tell from N, such as `body`, are in that of N."""
+    found = dict(row)
+    for name, value in row.items():
+        energy, is_budget, _ = name.partition("_from_")
+        whole = f"{energy}_from_nonlinear"
+        if is_budget and name not in columns and whole in columns:
+            found[whole] = found.get(whole, 0) + value
+    return found
+
+
+def _compare_spectra(path: Path, centres: Any, spectra: Any, bound: float) -> None:
+    if not path.exists():
+        return
+    with h5py.File(path) as file:
+        k, count = file["k"][()], len(centres)
+        if len(k) < count or not np.allclose(k[:count], centres):
+            raise Fault(f"spectra.h5 has shells at {k.tolist()}, not {centres.tolist()}")
+        for name, values in spectra.items():
+            found = file[name][-1]
+            if found[count:].any():  # shells up to the corner of the box of modes, where a rule keeps an ellipsoid
+                raise Fault(f"spectrum of {name} beyond the modes that are kept")
+            error = np.abs(found[:count] - values).max()
+            if not error <= 30 * bound * np.abs(values).max():
+                raise Fault(f"spectrum of {name} differs by {error:.2e} of {np.abs(values).max():.2e}")

@@ -1,0 +1,83 @@
+"""A run beside itself: continued, as a member of an ensemble, read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, one_line, series, write
+
+OF_ROUNDING = ("imbalance", "drift", "max_divergence")  # columns that hold nothing else
+
+
+def continued_with_the_same_bits(table: Table, folder: Path) -> str:
+    """A run of fixed steps that is ended half-way and resumed has the bits of one that is not."""
+    if "step" not in table["time"]:
+        return "steps vary"  # the last one before an end is made to meet it: another run
+    into = carried_out(table, folder)
+    if into is None:
+        return "refused"
+    rows = series(into)
+    path, parts, steps = str(folder / "run.toml"), folder / "parts", int(rows[-1]["step"])
+    for end in (rows[steps // 2]["t"], table["time"]["end"]):
+        code, said = command("run", path, "--resume", f"output.directory={parts}", f"time.end={end!r}")
+        if code:
+            raise Fault(f"ends with {code} on the way: {said[-300:]}")
+    for file in ("series.csv", f"snapshots/step-{steps:08d}.h5"):
+        if not _same(into / file, parts / file):
+            raise Fault(f"{file} differs after a resumption at step {steps // 2}")
+    return "same bits"
+
+
+def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:
+    """The two members of an ensemble, which differ in their seeds, have the series that each has by itself."""
+    if carried_out(table, folder) is None:
+        return "refused"
+    seed = table["random"]["seed"]
+    both = {**table, "ensemble": {"members": 2, "draw": {"random.seed": "member"}}}
+    code, said = command("run", write(both, folder, "both.toml"), f"output.directory={folder / 'both'}")
+    if code == 2 and one_line(said):
+        return "refused together"
+    if code:
+        raise Fault(f"members end with {code}: {said[-300:]}")
+    alone = {0: folder / "run", 1: folder / "second"}
+    code, said = command("run", str(folder / "run.toml"), f"random.seed={seed + 1}", f"output.directory={alone[1]}")
+    if code:
+        raise Fault(f"another seed ends with {code}: {said[-300:]}")
+    bound = 10 * TOLERANCE[table["grid"].get("precision", "float64")]
+    for number, one in alone.items():
+        rows, wanted = series(folder / "both" / f"member-{number:04d}"), series(one)
+        if [row["step"] for row in rows] != [row["step"] for row in wanted] or set(rows[0]) != set(wanted[0]):
+            raise Fault(f"member {number} has other rows or columns than alone")
+        largest = max(abs(value) for row in wanted for name, value in row.items() if name not in ("step", "t", "cfl"))
+        for name in wanted[0]:
+            size = max(1e-4 * largest, max(abs(row[name]) for row in wanted))  # a mean of 0 is one of rounding
+            size = max([size, *(abs(row.get(name.partition("_from_")[0], 0)) for row in wanted)])
+            error = max(abs(row[name] - other[name]) for row, other in zip(rows, wanted, strict=True))
+            if not error <= bound * size and not name.endswith(OF_ROUNDING):
+                raise Fault(f"column {name} of member {number} differs by {error:.2e} of {size:.2e}")
+    return "same together"
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.suffix == ".csv":
+        return one.read_bytes() == other.read_bytes()
+    with h5py.File(one) as a, h5py.File(other) as b:
+        return set(a) == set(b) and all(np.array_equal(a[name][()], b[name][()]) for name in a)
+
+
+def read_by_every_command(table: Table, folder: Path) -> str:
+    """`info` and `verify` read what a run wrote."""
+    into = carried_out(table, folder)
+    if into is None:
+        return "refused"
+    for words in (("info", str(into)), ("verify", str(into))):
+        try:
+            code, said = command(*words)
+        except Exception as error:
+            raise Fault(f"{words[0]}: traceback of {type(error).__name__}: {str(error)[:300]}") from error
+        if code:
+            raise Fault(f"{words[0]} ends with {code}: {said[-300:]}")
+    return "read"

@@ -1,0 +1,87 @@
+"""Runs of the command in this process, and what they wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import shutil
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import tomli_w
+
+from solver.cli.main import main
+
+Table = dict[str, Any]
+BLOWN_UP = 3  # exit code
+TOLERANCE = {"float64": 1e-10, "float32": 3e-4}  # of the largest value, where the start's rounding does not grow
+
+
+class Fault(Exception):
+    """The program is wrong: one line."""
+
+
+def command(*words: str) -> tuple[int, str]:
+    """Exit code and what was printed, of a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(list(words))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return code, out.getvalue() + err.getvalue()
+
+
+def write(table: Table, folder: Path, name: str = "run.toml") -> str:
+    path = folder / name
+    path.write_bytes(tomli_w.dumps(table).encode())
+    return str(path)
+
+
+def one_line(text: str) -> bool:
+    lines = [line for line in text.splitlines() if line.startswith("slabwave: error:")]
+    return len(lines) == 1 and "Traceback" not in text
+
+
+def carried_out(table: Table, folder: Path) -> Path | None:
+    """The directory of the run, finished; None if it is refused, by `check` as by `run`, in one line."""
+    path, into = write(table, folder), folder / "run"
+    try:
+        checked, said = command("check", path)
+        code, printed = command("run", path, f"output.directory={into}")
+    except Exception as error:
+        raise Fault(f"traceback of {type(error).__name__}: {str(error)[:300]}") from error
+    if checked == 2 or code == 2:
+        if checked != code:
+            raise Fault(f"check ends with {checked}, run with {code}: {said[-300:]} | {printed[-300:]}")
+        if not one_line(said) or not one_line(printed):
+            raise Fault(f"refused, but not in one line: {said[-300:]} | {printed[-300:]}")
+        shutil.rmtree(into, ignore_errors=True)
+        return None
+    if code not in (0, BLOWN_UP):
+        raise Fault(f"run ends with {code}: {printed[-400:]}")
+    return into if code == 0 else None
+
+
+def snapshot(folder: Path, step: int, system: Any) -> dict[str, np.ndarray]:
+    """Values `(component, *points)` by field."""
+    found = {}
+    with h5py.File(folder / "snapshots" / f"step-{step:08d}.h5") as file:
+        for name, rank in system.fields.items():
+            if rank == "wavefunction":
+                shown = "psi" if name == "wavefunction" else name
+                values = file[f"{shown}_real"][()] + 1j * file[f"{shown}_imag"][()]
+            else:
+                values = file[name][()]
+            is_scalar = values.ndim == system.box.dimensions
+            found[name] = values[None] if is_scalar else np.moveaxis(values, -1, 0)
+    return found
+
+
+def series(folder: Path) -> list[dict[str, float]]:
+    with open(folder / "series.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return [{name: float(value) for name, value in row.items()} for row in rows]
