@@ -20,11 +20,8 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
 jax.devices()  # eight from now on, whatever a run file asks for
 
-from fuzz.in_python import same_in_python  # noqa: E402
 from fuzz.search import Search  # noqa: E402
 from fuzz.trials import TRIALS  # noqa: E402
-
-TRIALS["python"] = same_in_python
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import solver as sw
-from fuzz.trials import TOLERANCE, Fault, Table, carried_out, series, snapshot
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, series, snapshot
 from reference import runs
 from solver.assemble.build import Assembly
 from solver.assemble.consistent import resolve

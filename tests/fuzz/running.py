@@ -47,8 +47,13 @@ def one_line(text: str) -> bool:
 
 
 def carried_out(table: Table, folder: Path) -> Path | None:
-    """The directory of the run, finished; None if it is refused, by `check` as by `run`, in one line."""
-    path, into = write(table, folder), folder / "run"
+    """The directory of the run, finished; None if it is refused, by `check` as by `run`, in one line.
+
+    It is carried out once for all trials that share the folder, so that none may change it.
+    """
+    path, into, refused = write(table, folder), folder / "run", folder / "refused"
+    if into.exists() or refused.exists():
+        return into if into.exists() else None
     try:
         checked, said = command("check", path)
         code, printed = command("run", path, f"output.directory={into}")
@@ -59,11 +64,12 @@ def carried_out(table: Table, folder: Path) -> Path | None:
             raise Fault(f"check ends with {checked}, run with {code}: {said[-300:]} | {printed[-300:]}")
         if not one_line(said) or not one_line(printed):
             raise Fault(f"refused, but not in one line: {said[-300:]} | {printed[-300:]}")
-        shutil.rmtree(into, ignore_errors=True)
-        return None
-    if code not in (0, BLOWN_UP):
+    elif code not in (0, BLOWN_UP):
         raise Fault(f"run ends with {code}: {printed[-400:]}")
-    return into if code == 0 else None
+    if code:
+        shutil.rmtree(into, ignore_errors=True)
+        refused.touch()
+    return None if code else into
 
 
 def snapshot(folder: Path, step: int, system: Any) -> dict[str, np.ndarray]:

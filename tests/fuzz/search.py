@@ -42,10 +42,10 @@ class Search:
         return time.time() > self.until
 
     def try_all(self, table: dict[str, Any]) -> None:
-        for name in self.trials:
-            if self.is_over():
-                return
-            with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in self.trials:
+                if self.is_over():
+                    return
                 try:
                     self.results[TRIALS[name](table, Path(folder))] += 1
                 except Exception as fault:

@@ -11,6 +11,7 @@ from fuzz.beside_itself import (
     members_together_are_what_they_are_alone,
     read_by_every_command,
 )
+from fuzz.in_python import same_in_python
 from fuzz.mutated import mutations_are_refused_in_one_line
 
 TRIALS = {
@@ -19,4 +20,5 @@ TRIALS = {
     "resume": continued_with_the_same_bits,
     "members": members_together_are_what_they_are_alone,
     "commands": read_by_every_command,
+    "python": same_in_python,
 }
