@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from reference import runs
 
 import solver as sw
 from fuzz.running import TOLERANCE, Fault, Table, carried_out, series, snapshot
-from reference import runs
 from solver.assemble.build import Assembly
 from solver.assemble.consistent import resolve
 from solver.assemble.devices import device_meshes
