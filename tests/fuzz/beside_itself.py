@@ -57,7 +57,7 @@ def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:
             size = max(1e-4 * largest, max(abs(row[name]) for row in wanted))  # a mean of 0 is one of rounding
             size = max([size, *(abs(row.get(name.partition("_from_")[0], 0)) for row in wanted)])
             pairs = [(row[name], other[name]) for row, other in zip(rows, wanted, strict=True)]
-            error = max((abs(a - b) for a, b in pairs if not a == b), default=0.0)  # k_max η may be infinite in both
+            error = max((abs(a - b) for a, b in pairs if a != b), default=0.0)  # k_max η may be infinite in both
             if not error <= bound * size and not name.endswith(OF_ROUNDING):
                 raise Fault(f"column {name} of member {number} differs by {error:.2e} of {size:.2e}")
     return "same together"
