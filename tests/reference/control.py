@@ -13,7 +13,8 @@ SPEEDS = {
     "modified-korteweg-de-vries": ["6*sign*u**2*ex"], "two-layer-quasi-geostrophic": ["perp(a)", "perp(b)"],
 }  # fmt: skip
 REACTIONS = {
-    "allen-cahn": "1 + 3*u**2", "brusselator": "abs(u**2) + abs(2*u*v) + conversion + 1", "gray-scott": "abs(v**2) + abs(2*u*v) + feed + kill",
+    "allen-cahn": "1 + 3*u**2", "brusselator": "abs(u**2) + abs(2*u*v) + conversion + 1",
+    "gray-scott": "abs(v**2) + abs(2*u*v) + feed + kill",
     "cahn-hilliard": "3*mobility/gradient_energy*c**2", "fisher-kpp": "growth*abs(1 - 2*u)",
     "complex-ginzburg-landau": "abs(amplitude)**2*sqrt(1 + nonlinear_dispersion**2)", "sine-gordon": "mass",
     "keller-segel": "growth*abs(1 - 2*cells) + abs(sensitivity)*production*abs(cells)"

@@ -7,8 +7,8 @@ import contextlib
 import numpy as np
 
 from . import library
-from .box import Box
 from .bodies import Bodies
+from .box import Box
 from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
 from .splitting import STEPS, Wavefunction
