@@ -11,6 +11,7 @@ import numpy as np
 from reference import runs
 from reference.control import NotKnown
 
+from fuzz.outputs import compare_outputs
 from fuzz.running import TOLERANCE, Fault, Table, carried_out, series, snapshot
 
 
@@ -41,6 +42,8 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     columns = [course.columns(number) for number in range(len(rows))]
     _compare_columns(rows, columns, bound, is_aliased=is_aliased)
     _compare_spectra(into / "spectra.h5", *course.spectra(-1), bound)
+    if course.problem is not None:
+        compare_outputs(into, table, course, bound)
     return "same"
 
 

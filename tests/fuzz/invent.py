@@ -12,6 +12,7 @@ from reference.splitting import STEPS
 from reference.steppers import EMBEDDED, STEPPERS
 
 from fuzz.acting import SIGNED, forcings, obstacles
+from fuzz.outputs import outputs
 from fuzz.starts import starts
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
@@ -262,11 +263,7 @@ def run_files(draw: Any) -> dict[str, Any]:
         "time": time,
         "devices": draw(devices(dimensions)),
         "random": {"seed": draw(st.integers(0, 3))},
-        "output": {
-            "series": {"every_steps": 1},
-            "snapshots": {"every_time": time["end"]},
-            "spectra": {"every_time": time["end"]},
-        },
+        "output": draw(outputs(section, fields, grid, time)),
     }
     forced = draw(forcings(fields, dimensions))
     if forced:

@@ -31,13 +31,7 @@ class NotKnown(Exception):
 
 
 def rate_of(section, system, fields):
-    """The CFL number over the step [1/time].
-
-    Args:
-        section: `[equation]`.
-        system: the equations.
-        fields: coefficients.
-    """
+    """The CFL number over the step [1/time], of an `[equation]` and coefficients."""
     name, box = section["name"], system.box
     spacing = box.lengths / np.array(box.points)
     found = system.expressions(system.place(fields, 0.0))
@@ -93,13 +87,7 @@ class Control:
         return min(most, self.time["cfl"] / rate) if rate > 0 else most
 
     def judge(self, proposed, dt, shortened, sizes):
-        """Whether a step counts.
-
-        Args:
-            proposed, dt: sizes of the step, as proposed and as taken.
-            shortened: whether it was to meet a time.
-            sizes: by field, root mean squares of the error, and of the field before and after; None without tolerance.
-        """
+        """Whether a step counts, that was taken with dt; `sizes` are, by field, those of the error, before and after."""
         full = proposed if np.isfinite(proposed) else dt
         if "cfl" in self.time:
             self.longest = 1.5 * full

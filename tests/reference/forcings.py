@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .starts import Start
+
 
 def force(section, system, name, box):
     """The force of a `[forcing]` section on a field, as a function of the field's coefficients."""
@@ -19,10 +21,12 @@ def force(section, system, name, box):
     elif kind == "constant-power":
         return lambda fields: constant_power(section, fields, box)
     elif kind == "abc":
-        a, b, c = section.get("coefficients", (1.0, 1.0, 1.0))
-        s, k = np.sin, np.cos
-        x, y, z = (section.get("wavenumber", 1) * v for v in x)
-        values = [a * s(z) + c * k(y), b * s(x) + a * k(z), c * s(y) + b * k(x)]
+        values = Start(section, {}, box, parts).beltrami()
+    elif kind == "taylor-green":
+        n = section.get("wavenumber", 1)
+        x, y, *z = (n * v for v in x)
+        wave = amplitude * (np.cos(z[0]) if z else 1)
+        values = [wave * np.sin(x) * np.cos(y), -wave * np.cos(x) * np.sin(y), *([0 * x] if z else [])]
     else:
         raise KeyError(kind)
     steady = np.array([box.start(v) for v in values])

@@ -11,6 +11,7 @@ from .bodies import Bodies
 from .box import Box
 from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
+from .outputs import Record
 from .splitting import STEPS, Wavefunction
 from .starts import Start
 from .steppers import EMBEDDED, STEPPERS, Linear, Pair, Phi
@@ -196,6 +197,11 @@ class Course:
     def spectra(self, number):
         state = self.states[number]
         return self.system.spectra(state if self.problem is None else state.fields)
+
+    def record(self, name, section, number):
+        """Columns of `[output.NAME]` after a step."""
+        nonlinear = lambda fields: self.system.nonlinear(fields, self.times[number])  # noqa: E731
+        return Record(self.system, self.states[number].fields, section, nonlinear).columns(name)
 
 
 def run(table, start, times=None):
