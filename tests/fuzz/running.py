@@ -12,6 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 import tomli_w
+from reference import runs
 
 from solver.cli.main import main
 
@@ -85,3 +86,40 @@ def series(folder: Path) -> list[dict[str, float]]:
     with open(folder / "series.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     return [{name: float(value) for name, value in row.items()} for row in rows]
+
+
+def compare_fields(table: Table, one: Path, other: Path, what: str, scales: Any = None) -> None:
+    """Fault unless the last snapshots of two runs hold the same fields, to what rounding makes of them.
+
+    Args:
+        table: the run file.
+        one, other: directories of the runs.
+        what: is said of the second run.
+        scales: by which factor fields of the second are larger.
+    """
+    with np.errstate(all="ignore"):
+        system = runs.system_of(table)
+        ends = [snapshot(run, int(series(run)[-1]["step"]), system) for run in (one, other)]
+        starts = snapshot(one, 0, system)
+        growth = disturbance(table, starts)
+    if growth is None:
+        return
+    bound = 10 * growth * TOLERANCE[table["grid"].get("precision", "float64")]
+    for name, values in ends[0].items():
+        error = np.abs(ends[1][name] / (scales or {}).get(name, 1) - values).max()
+        size = max(np.abs(values).max(), np.abs(starts[name]).max())
+        if not error <= bound * size:
+            raise Fault(f"field {name} {what} differs by {error:.2e} of {size:.2e}")
+
+
+def disturbance(table: Table, start: Any, times: Any = None) -> float | None:
+    """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
+    found = runs.run(table, start, times).values(-1)
+    if not all(np.isfinite(values).all() for values in found.values()):
+        return None
+    noise = np.random.default_rng(0)
+    shifted = {name: u * (1 + 1e-7 * noise.standard_normal(u.shape)) for name, u in start.items()}
+    other = runs.run(table, shifted, times).values(-1)
+    sizes = [np.abs(u).max() for u in start.values()]
+    grown = max(np.abs(other[name] - found[name]).max() / (1e-7 * max(*sizes, 1e-300)) for name in found)
+    return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None

@@ -87,7 +87,7 @@ class Control:
         return min(most, self.time["cfl"] / rate) if rate > 0 else most
 
     def judge(self, proposed, dt, shortened, sizes):
-        """Whether a step counts, that was taken with dt; `sizes` are, by field, those of the error, before and after."""
+        """Whether a step of dt counts; `sizes` are, by field, those of its error, and of the field before and after."""
         full = proposed if np.isfinite(proposed) else dt
         if "cfl" in self.time:
             self.longest = 1.5 * full
