@@ -12,7 +12,7 @@ from reference import runs
 from reference.control import NotKnown
 
 from fuzz.outputs import compare_outputs
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, disturbance, series, snapshot
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, disturbance, precision_of, series, snapshot
 
 
 def same_as_the_reference(table: Table, folder: Path) -> str:
@@ -21,7 +21,7 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     if into is None:
         return "refused"
     rows = series(into)
-    system, precision = runs.system_of(table), table["grid"].get("precision", "float64")
+    system, precision = runs.system_of(table), precision_of(table)
     start, end = (snapshot(into, int(rows[i]["step"]), system) for i in (0, -1))
     _check_start(start, runs.start_of(table, start), TOLERANCE[precision])
     times = [(row["t"], row["dt"]) for row in rows]

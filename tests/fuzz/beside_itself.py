@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 import solver as sw
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, one_line, series, write
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, one_line, precision_of, series, write
 
 OF_ROUNDING = ("imbalance", "drift", "max_divergence")  # columns that hold nothing else
 
@@ -47,7 +47,7 @@ def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:
     code, said = command("run", str(folder / "run.toml"), f"random.seed={seed + 1}", f"output.directory={alone[1]}")
     if code:
         raise Fault(f"another seed ends with {code}: {said[-300:]}")
-    bound = 10 * TOLERANCE[table["grid"].get("precision", "float64")]
+    bound = 10 * TOLERANCE[precision_of(table)]
     for number, one in alone.items():
         rows, wanted = series(folder / "both" / f"member-{number:04d}"), series(one)
         if [row["step"] for row in rows] != [row["step"] for row in wanted] or set(rows[0]) != set(wanted[0]):

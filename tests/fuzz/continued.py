@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from fuzz.beside_itself import same
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, series, write
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, precision_of, series, write
 
 STOPPED = 75  # exit code after a signal
 ONE_STEP = ("ifrk", "etdrk", "imexrk", "lsrk", "strang", "yoshida")  # steppers without a history
@@ -145,7 +145,7 @@ def _round_off(table: Table, one: Path, other: Path, what: str) -> None:
         for name in a:
             values = a[name][()]
             error = np.abs(values - b[name][()]).max() if values.dtype.kind == "f" else 0
-            if not error <= 100 * TOLERANCE[table["grid"].get("precision", "float64")] * (np.abs(values).max() + 1e-3):
+            if not error <= 100 * TOLERANCE[precision_of(table)] * (np.abs(values).max() + 1e-3):
                 raise Fault(f"{name} differs by {error:.2e} {what}")
 
 

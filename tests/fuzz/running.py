@@ -25,6 +25,12 @@ class Fault(Exception):
     """The program is wrong: one line."""
 
 
+def precision_of(table: Table) -> str:
+    """The lowest precision in which a run holds or sends its fields."""
+    precisions = {table["grid"].get("precision", "float64"), table["devices"].get("exchange_precision", "float64")}
+    return "float32" if "float32" in precisions else "float64"
+
+
 def command(*words: str) -> tuple[int, str]:
     """Exit code and what was printed, of a command in this process."""
     out, err = io.StringIO(), io.StringIO()
@@ -104,7 +110,7 @@ def compare_fields(table: Table, one: Path, other: Path, what: str, scales: Any 
         growth = disturbance(table, starts)
     if growth is None:
         return
-    bound = 10 * growth * TOLERANCE[table["grid"].get("precision", "float64")]
+    bound = 10 * growth * TOLERANCE[precision_of(table)]
     for name, values in ends[0].items():
         error = np.abs(ends[1][name] / (scales or {}).get(name, 1) - values).max()
         size = max(np.abs(values).max(), np.abs(starts[name]).max())

@@ -55,14 +55,7 @@ def rate_of(section, system, fields):
 
 
 class Control:
-    """Sizes of steps, one after another: `propose` one, take it, and have it judged.
-
-    Args:
-        time: `[time]`.
-        rate: of a state, as `rate_of`.
-        problem: L and N (`runs.Problem`), for the first step; None where the first may be of any size.
-        scales: what the errors of each field are relative to, from their sizes.
-    """
+    """Sizes of steps, one after another; `scales` makes of sizes of fields what their errors are relative to."""
 
     def __init__(self, time, rate, problem, start, scales):
         self.time, self.rate, self.scales = time, rate, scales

@@ -8,14 +8,7 @@ import numpy as np
 
 
 class Record:
-    """One row of an output.
-
-    Args:
-        system: the equations.
-        fields: coefficients `(component, *modes)`.
-        section: `[output.NAME]`.
-        nonlinear: gives N of the fields, for transfers.
-    """
+    """One row of an `[output.NAME]`, of coefficients; `nonlinear` gives N of them."""
 
     def __init__(self, system, fields, section, nonlinear):
         self.system, self.box, self.section, self.nonlinear = system, system.box, section, nonlinear
