@@ -44,8 +44,9 @@ def shifted(u_hat: Complex[Array, ...], u: Array, axis: int, steps: Array | int,
     if not _is_split(grid, axis) and abs(ratio - round(ratio)) < 1e-9:
         return jnp.roll(u, -jnp.asarray(steps) * round(ratio), axis - grid.dimensions)
     distance = jnp.asarray(steps, grid.dtype) * max(grid.spacing)
-    phase = jnp.asarray(grid.wavenumbers()[axis]) * distance
-    return transform.inverse(u_hat * jax.lax.complex(jnp.cos(phase), jnp.sin(phase)))
+    cosine = jnp.cos(jnp.asarray(grid.wavenumbers()[axis]) * distance)
+    sine = jnp.sin(jnp.asarray(grid.derivative_wavenumbers()[axis]) * distance)  # a Nyquist mode is a cosine
+    return transform.inverse(u_hat * jax.lax.complex(cosine, sine))
 
 
 def structure_functions(

@@ -21,7 +21,7 @@ def at_places(u_hat: Complex[Array, "c ..."], places: Sequence[Sequence[float]],
 
     Returns:
         `(n, c)` [u], on every device; real if the grid is for real fields. One pass over the modes and one all-reduce
-        for each place. Nyquist modes, if kept, have the wavenumbers of `grid.wavenumbers()`.
+        for each place. Nyquist modes, if kept, stand for +N/2 and −N/2 alike: their waves are cosines.
     """
     weights = grid.mode_weights() if grid.real else np.ones([1] * grid.dimensions)
     at_each = []
@@ -29,7 +29,8 @@ def at_places(u_hat: Complex[Array, "c ..."], places: Sequence[Sequence[float]],
         values = u_hat * jnp.asarray(weights, grid.dtype)
         # axis by axis, so that waves are short vectors; the split axis is summed last
         for axis in reversed(grid.layout.order):
-            wave = np.exp(1j * grid.wavenumbers()[axis] * place[axis])
+            k, without_nyquist = grid.wavenumbers()[axis], grid.derivative_wavenumbers()[axis]
+            wave = np.cos(k * place[axis]) + 1j * np.sin(without_nyquist * place[axis])
             position = 1 + list(grid.layout.order).index(axis)
             values = jnp.sum(values * jnp.asarray(wave, grid.complex_dtype), axis=position, keepdims=True)
         at_each.append(values.reshape(-1))

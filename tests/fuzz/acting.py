@@ -26,7 +26,9 @@ def forcings(draw: Any, fields: dict[str, str], dimensions: int) -> dict[str, An
     wave |= {"variation": "x", "direction": "y"} if fields[name] == "vector" and draw(st.booleans()) else {}
     count = dimensions if fields[name] == "vector" else 1
     pull = {"name": "uniform", "acceleration": [draw(SIGNED) for _ in range(count)]}
-    return {name: draw(st.sampled_from([power, *([wave] if dimensions > 1 else []), pull]))}
+    rate = {"name": "flow-rate", "velocity": [draw(SIGNED) for _ in range(count)], "relaxation": 0.5}
+    frozen = {"name": "frozen-shells", "low": 1.0, "high": draw(st.sampled_from([1.0, 2.6])), "return_time": 0.3}
+    return {name: draw(st.sampled_from([power, *([wave] if dimensions > 1 else []), pull, rate, frozen]))}
 
 
 @st.composite

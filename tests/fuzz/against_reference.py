@@ -11,7 +11,8 @@ import numpy as np
 from reference import runs
 from reference.control import NotKnown
 
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, series, snapshot
+from fuzz.outputs import compare_outputs
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, disturbance, precision_of, series, snapshot
 
 
 def same_as_the_reference(table: Table, folder: Path) -> str:
@@ -20,14 +21,14 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     if into is None:
         return "refused"
     rows = series(into)
-    system, precision = runs.system_of(table), table["grid"].get("precision", "float64")
+    system, precision = runs.system_of(table), precision_of(table)
     start, end = (snapshot(into, int(rows[i]["step"]), system) for i in (0, -1))
     _check_start(start, runs.start_of(table, start), TOLERANCE[precision])
     times = [(row["t"], row["dt"]) for row in rows]
     with np.errstate(all="ignore"):
         course = _course(table, start, times, chosen=precision == "float64")
         found = course.values(-1)
-        growth = _growth(table, start, found, list(zip(course.times, course.sizes, strict=True)))
+        growth = disturbance(table, start, list(zip(course.times, course.sizes, strict=True)))
     if growth is None:
         return "grows"
     bound = TOLERANCE[precision] * growth
@@ -41,6 +42,8 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     columns = [course.columns(number) for number in range(len(rows))]
     _compare_columns(rows, columns, bound, is_aliased=is_aliased)
     _compare_spectra(into / "spectra.h5", *course.spectra(-1), bound)
+    if course.problem is not None:
+        compare_outputs(into, table, course, bound)
     return "same"
 
 
@@ -65,18 +68,6 @@ def _check_start(start: Any, wanted: Any, bound: float) -> None:
         error, size = np.abs(values - start[name]).max(), np.abs(values).max()
         if not error <= bound * size + 1e-15:
             raise Fault(f"field {name} at the start differs by {error:.2e} of {size:.2e}")
-
-
-def _growth(table: Table, start: Any, found: Any, times: Any) -> float | None:
-    """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
-    if not all(np.isfinite(values).all() for values in found.values()):
-        return None
-    noise = np.random.default_rng(0)
-    shifted = {name: u * (1 + 1e-7 * noise.standard_normal(u.shape)) for name, u in start.items()}
-    other = runs.run(table, shifted, times).values(-1)
-    sizes = [np.abs(u).max() for u in start.values()]
-    grown = max(np.abs(other[name] - found[name]).max() / (1e-7 * max(*sizes, 1e-300)) for name in found)
-    return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None
 
 
 def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float, *, is_aliased: bool) -> None:

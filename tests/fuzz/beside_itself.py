@@ -7,7 +7,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, one_line, series, write
+import solver as sw
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, one_line, precision_of, series, write
 
 OF_ROUNDING = ("imbalance", "drift", "max_divergence")  # columns that hold nothing else
 
@@ -26,7 +27,7 @@ def continued_with_the_same_bits(table: Table, folder: Path) -> str:
         if code:
             raise Fault(f"ends with {code} on the way: {said[-300:]}")
     for file in ("series.csv", f"snapshots/step-{steps:08d}.h5"):
-        if not _same(into / file, parts / file):
+        if not same(into / file, parts / file):
             raise Fault(f"{file} differs after a resumption at step {steps // 2}")
     return "same bits"
 
@@ -46,7 +47,7 @@ def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:
     code, said = command("run", str(folder / "run.toml"), f"random.seed={seed + 1}", f"output.directory={alone[1]}")
     if code:
         raise Fault(f"another seed ends with {code}: {said[-300:]}")
-    bound = 10 * TOLERANCE[table["grid"].get("precision", "float64")]
+    bound = 10 * TOLERANCE[precision_of(table)]
     for number, one in alone.items():
         rows, wanted = series(folder / "both" / f"member-{number:04d}"), series(one)
         if [row["step"] for row in rows] != [row["step"] for row in wanted] or set(rows[0]) != set(wanted[0]):
@@ -63,7 +64,7 @@ def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:
     return "same together"
 
 
-def _same(one: Path, other: Path) -> bool:
+def same(one: Path, other: Path) -> bool:
     if one.suffix == ".csv":
         return one.read_bytes() == other.read_bytes()
     with h5py.File(one) as a, h5py.File(other) as b:
@@ -71,11 +72,18 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def read_by_every_command(table: Table, folder: Path) -> str:
-    """`info` and `verify` read what a run wrote."""
+    """`info`, `verify`, `report` and `plot` read what a run wrote, and so does `open_run`."""
     into = carried_out(table, folder)
     if into is None:
         return "refused"
-    for words in (("info", str(into)), ("verify", str(into))):
+    try:
+        opened = sw.open_run(into)
+        records = {name: opened.records[name].load() for name in opened.records}
+        if len(opened.series["step"]) != len(series(into)) or "series" in records:
+            raise Fault("open_run: other rows than series.csv")
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise Fault(f"open_run: {type(error).__name__}: {str(error)[:300]}") from error
+    for words in (("info", str(into)), ("verify", str(into)), ("report", str(into)), ("plot", str(into))):
         try:
             code, said = command(*words)
         except Exception as error:

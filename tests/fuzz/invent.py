@@ -12,6 +12,7 @@ from reference.splitting import STEPS
 from reference.steppers import EMBEDDED, STEPPERS
 
 from fuzz.acting import SIGNED, forcings, obstacles
+from fuzz.outputs import outputs
 from fuzz.starts import starts
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
@@ -57,8 +58,17 @@ def devices(draw: Any, dimensions: int) -> dict[str, Any]:
     found: dict[str, Any] = {"use": list(range(count))}
     if dimensions == 3 and count in (4, 8) and draw(st.booleans()):
         found |= {"decomposition": "pencil", "mesh": [count // 2, 2]}
-    if count > 1 and draw(st.integers(0, 7)) == 7:
-        found["engine"] = "shard_map"
+    if count == 1:
+        return found
+    kind = draw(st.sampled_from(["plain"] * 5 + ["shard_map", "jaxdecomp", "groups", "float32", "chunks"]))
+    if kind in ("shard_map", "jaxdecomp"):
+        found["engine"] = kind
+    elif kind == "groups" and count < 8:
+        found = {**found, "use": list(range(count + 1)), "groups": {"step": count, "analyse": 1}}
+    elif kind == "float32":
+        found["exchange_precision"] = kind
+    elif kind == "chunks":
+        found |= {"fields_per_exchange": draw(st.sampled_from([1, 2]))}
     return found
 
 
@@ -262,11 +272,7 @@ def run_files(draw: Any) -> dict[str, Any]:
         "time": time,
         "devices": draw(devices(dimensions)),
         "random": {"seed": draw(st.integers(0, 3))},
-        "output": {
-            "series": {"every_steps": 1},
-            "snapshots": {"every_time": time["end"]},
-            "spectra": {"every_time": time["end"]},
-        },
+        "output": draw(outputs(section, fields, grid, time)),
     }
     forced = draw(forcings(fields, dimensions))
     if forced:

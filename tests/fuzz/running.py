@@ -6,12 +6,14 @@ import contextlib
 import csv
 import io
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import tomli_w
+from reference import runs
 
 from solver.cli.main import main
 
@@ -22,6 +24,12 @@ TOLERANCE = {"float64": 1e-10, "float32": 3e-4}  # of the largest value, where t
 
 class Fault(Exception):
     """The program is wrong: one line."""
+
+
+def precision_of(table: Table) -> str:
+    """The lowest precision in which a run holds or sends its fields."""
+    precisions = {table["grid"].get("precision", "float64"), table["devices"].get("exchange_precision", "float64")}
+    return "float32" if "float32" in precisions else "float64"
 
 
 def command(*words: str) -> tuple[int, str]:
@@ -49,11 +57,24 @@ def one_line(text: str) -> bool:
 def carried_out(table: Table, folder: Path) -> Path | None:
     """The directory of the run, finished; None if it is refused, by `check` as by `run`, in one line.
 
-    It is carried out once for all trials that share the folder, so that none may change it.
+    What a trial before carried out of the same run file lies in `runs`, beside the folder, if there is such a place.
     """
-    path, into, refused = write(table, folder), folder / "run", folder / "refused"
-    if into.exists() or refused.exists():
-        return into if into.exists() else None
+    path, into, runs = write(table, folder), folder / "run", folder.parent / "runs"
+    known = runs / sha256(Path(path).read_bytes()).hexdigest()[:16]
+    if not known.exists():
+        known.mkdir() if runs.exists() else None
+        ended = _carried_out(path, into)
+        if ended and runs.exists():
+            shutil.copytree(into, known / "run")
+        return into if ended else None
+    if not (known / "run").exists():
+        return None
+    shutil.copytree(known / "run", into)
+    return into
+
+
+def _carried_out(path: str, into: Path) -> bool:
+    """Whether a run file leads to a finished run."""
     try:
         checked, said = command("check", path)
         code, printed = command("run", path, f"output.directory={into}")
@@ -68,8 +89,7 @@ def carried_out(table: Table, folder: Path) -> Path | None:
         raise Fault(f"run ends with {code}: {printed[-400:]}")
     if code:
         shutil.rmtree(into, ignore_errors=True)
-        refused.touch()
-    return None if code else into
+    return not code
 
 
 def snapshot(folder: Path, step: int, system: Any) -> dict[str, np.ndarray]:
@@ -91,3 +111,40 @@ def series(folder: Path) -> list[dict[str, float]]:
     with open(folder / "series.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     return [{name: float(value) for name, value in row.items()} for row in rows]
+
+
+def compare_fields(table: Table, one: Path, other: Path, what: str, scales: Any = None) -> None:
+    """Fault unless the last snapshots of two runs hold the same fields, to what rounding makes of them.
+
+    Args:
+        table: the run file.
+        one, other: directories of the runs.
+        what: is said of the second run.
+        scales: by which factor fields of the second are larger.
+    """
+    with np.errstate(all="ignore"):
+        system = runs.system_of(table)
+        ends = [snapshot(run, int(series(run)[-1]["step"]), system) for run in (one, other)]
+        starts = snapshot(one, 0, system)
+        growth = disturbance(table, starts)
+    if growth is None:
+        return
+    bound = 10 * growth * TOLERANCE[precision_of(table)]
+    for name, values in ends[0].items():
+        error = np.abs(ends[1][name] / (scales or {}).get(name, 1) - values).max()
+        size = max(np.abs(values).max(), np.abs(starts[name]).max())
+        if not error <= bound * size:
+            raise Fault(f"field {name} {what} differs by {error:.2e} of {size:.2e}")
+
+
+def disturbance(table: Table, start: Any, times: Any = None) -> float | None:
+    """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
+    found = runs.run(table, start, times).values(-1)
+    if not all(np.isfinite(values).all() for values in found.values()):
+        return None
+    noise = np.random.default_rng(0)
+    shifted = {name: u * (1 + 1e-7 * noise.standard_normal(u.shape)) for name, u in start.items()}
+    other = runs.run(table, shifted, times).values(-1)
+    sizes = [np.abs(u).max() for u in start.values()]
+    grown = max(np.abs(other[name] - found[name]).max() / (1e-7 * max(*sizes, 1e-300)) for name in found)
+    return max(1.0, grown) if np.isfinite(grown) and grown < 1e3 else None

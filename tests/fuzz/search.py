@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -18,6 +19,7 @@ from fuzz.running import Fault
 from fuzz.trials import TRIALS
 
 EACH = 20  # run files from one seed
+OTHERS = 3  # trials of a run file beside the first
 
 
 def kind_of(fault: str) -> str:
@@ -42,16 +44,27 @@ class Search:
         return time.time() > self.until
 
     def try_all(self, table: dict[str, Any]) -> None:
+        """The first trial, and some of the others; of a run file that is refused nothing more than mutations."""
         with tempfile.TemporaryDirectory() as folder:
-            for name in self.trials:
+            (Path(folder) / "runs").mkdir()
+            for name in self._drawn(table):
                 if self.is_over():
                     return
+                place = Path(folder) / name
+                place.mkdir()
                 try:
-                    self.results[TRIALS[name](table, Path(folder))] += 1
+                    result = TRIALS[name](table, place)
                 except Exception as fault:
                     line = str(fault) if isinstance(fault, Fault) else f"the trial fails: {fault!r}"
                     self._keep(name, line, json.dumps(table))
                     raise Fault(line) from fault
+                self.results[f"{name}: {result}"] += 1
+                if result == "refused" and name != "mutations":
+                    return
+
+    def _drawn(self, table: dict[str, Any]) -> list[str]:
+        first, *others = self.trials
+        return [first, *Random(json.dumps(table)).sample(others, min(len(others), OTHERS))]
 
     def _keep(self, trial: str, fault: str, table: str) -> None:
         kind = f"{trial}: {kind_of(fault)}"

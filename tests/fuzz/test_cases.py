@@ -28,6 +28,12 @@ CASES = {
         "equation": {"name": "modified-korteweg-de-vries"}, "initial": {"name": "mkdv-solitons"},
         "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
     }, "same"),
+    # what a mode at the Nyquist wavenumber is between the points depended on the axis that is halved
+    "places and distances between the points, with Nyquist modes": ("reference", {
+        "grid": {"shape": [6, 7], "dealias": "none", "lengths": [3.0, 5.0]}, "equation": {"name": "fisher-kpp"},
+        "initial": {"name": "noise", "amplitude": 0.3}, "time": SHORT, "devices": {"use": [0]},
+        "output": {**OUTPUT, "points": {"at": [[0.7, 0.4]]}, "structure-functions": {}},
+    }, "same"),
 }  # fmt: skip
 
 

@@ -11,8 +11,15 @@ from fuzz.beside_itself import (
     members_together_are_what_they_are_alone,
     read_by_every_command,
 )
+from fuzz.continued import (
+    a_branch_goes_on_alike,
+    other_devices_round_otherwise,
+    outputs_may_change,
+    stopped_and_killed,
+)
 from fuzz.in_python import same_in_python
 from fuzz.mutated import mutations_are_refused_in_one_line
+from fuzz.rewritten import names_may_be_awkward, parameters_are_numbers, units_do_not_matter
 
 TRIALS = {
     "reference": same_as_the_reference,
@@ -20,5 +27,12 @@ TRIALS = {
     "resume": continued_with_the_same_bits,
     "members": members_together_are_what_they_are_alone,
     "commands": read_by_every_command,
+    "outputs": outputs_may_change,
+    "branch": a_branch_goes_on_alike,
+    "elsewhere": other_devices_round_otherwise,
+    "stopped": stopped_and_killed,
+    "numbers": parameters_are_numbers,
+    "names": names_may_be_awkward,
+    "units": units_do_not_matter,
     "python": same_in_python,
 }

@@ -13,6 +13,7 @@ differ, one of them is wrong.
 | `library.py` | the library's equations, written a second time |
 | `steppers.py` | the steppers, from their tableaus |
 | `splitting.py` | Schrödinger equations by operator splitting |
-| `forcings.py`, `starts.py` | forces and initial fields |
-| `runs.py` | a run: the fields at the end, series against time |
+| `forcings.py`, `starts.py`, `bodies.py` | forces, initial fields, bodies and sponges |
+| `control.py` | how long steps are, and when something is due |
+| `runs.py`, `outputs.py` | a run: its states, and what is recorded of one |
 """

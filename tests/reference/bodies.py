@@ -20,13 +20,7 @@ def rotated_back(angle, r):
 
 
 class Obstacle:
-    """A body, or a sponge, at points x `(direction, *points)` and at times t.
-
-    Args:
-        section: `[body.NAME]` or `[sponge]`.
-        box: supplies lengths and spacing.
-        viscosity: ν of the flow.
-    """
+    """A body, or a sponge, at points x `(direction, *points)` and at times t."""
 
     def __init__(self, section, box, viscosity):
         self.given, self.box, self.d = section, box, box.dimensions
@@ -37,8 +31,6 @@ class Obstacle:
             self.eta = section.get("eta") or (3 * spacing / LAYER) ** 2 / viscosity
             self.layer = LAYER * np.sqrt(self.eta * viscosity)
         self.fastest = 1 / self.eta if self.is_body else section["rate"]
-
-    # ---- motion ---------------------------------------------------------------------------------------------------
 
     def moved(self, key, phase, t):
         """What has been moved or turned since time 0."""
@@ -56,8 +48,6 @@ class Obstacle:
             centre["xyz".index(self.given.get("axis", "y"))] += self.given["position"]
         r = x - centre.reshape(-1, *[1] * self.d)
         return r - self.side * np.round(r / self.side)
-
-    # ---- shape ----------------------------------------------------------------------------------------------------
 
     def distance(self, x, t):
         shape, r = self.given["shape"], self.about_centre(x, t)
@@ -118,13 +108,7 @@ class Obstacle:
 
 
 class Bodies:
-    """All of them: what `penalise(…)` stands for in a text, and columns of the series.
-
-    Args:
-        table: the run file.
-        box: the box.
-        viscosity: ν of the flow.
-    """
+    """All of them: what `penalise(…)` stands for in a text, and columns of the series."""
 
     def __init__(self, table, box, viscosity):
         self.box, self.x, self.named = box, np.array(box.x), {}
@@ -174,7 +158,7 @@ class Bodies:
         for name, one in self.named.items():
             if not one.is_body:
                 continue
-            h = 1e-4 * one.eta
+            h = 5e-3 * one.eta
             masks = [one.mask(self.x, t + n * h) for n in (-2, -1, 1, 2)]
             growth = (8 * (masks[2] - masks[1]) - masks[3] + masks[0]) / (12 * h)
             mask, relative = one.mask(self.x, t), u - one.target(self.x, t)

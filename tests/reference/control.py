@@ -13,7 +13,8 @@ SPEEDS = {
     "modified-korteweg-de-vries": ["6*sign*u**2*ex"], "two-layer-quasi-geostrophic": ["perp(a)", "perp(b)"],
 }  # fmt: skip
 REACTIONS = {
-    "allen-cahn": "1 + 3*u**2", "brusselator": "abs(u**2) + abs(2*u*v) + conversion + 1", "gray-scott": "abs(v**2) + abs(2*u*v) + feed + kill",
+    "allen-cahn": "1 + 3*u**2", "brusselator": "abs(u**2) + abs(2*u*v) + conversion + 1",
+    "gray-scott": "abs(v**2) + abs(2*u*v) + feed + kill",
     "cahn-hilliard": "3*mobility/gradient_energy*c**2", "fisher-kpp": "growth*abs(1 - 2*u)",
     "complex-ginzburg-landau": "abs(amplitude)**2*sqrt(1 + nonlinear_dispersion**2)", "sine-gordon": "mass",
     "keller-segel": "growth*abs(1 - 2*cells) + abs(sensitivity)*production*abs(cells)"
@@ -30,13 +31,7 @@ class NotKnown(Exception):
 
 
 def rate_of(section, system, fields):
-    """The CFL number over the step [1/time].
-
-    Args:
-        section: `[equation]`.
-        system: the equations.
-        fields: coefficients.
-    """
+    """The CFL number over the step [1/time], of an `[equation]` and coefficients."""
     name, box = section["name"], system.box
     spacing = box.lengths / np.array(box.points)
     found = system.expressions(system.place(fields, 0.0))
@@ -60,14 +55,7 @@ def rate_of(section, system, fields):
 
 
 class Control:
-    """Sizes of steps, one after another: `propose` one, take it, and have it judged.
-
-    Args:
-        time: `[time]`.
-        rate: of a state, as `rate_of`.
-        problem: L and N (`runs.Problem`), for the first step; None where the first may be of any size.
-        scales: what the errors of each field are relative to, from their sizes.
-    """
+    """Sizes of steps, one after another; `scales` makes of sizes of fields what their errors are relative to."""
 
     def __init__(self, time, rate, problem, start, scales):
         self.time, self.rate, self.scales = time, rate, scales
@@ -92,13 +80,7 @@ class Control:
         return min(most, self.time["cfl"] / rate) if rate > 0 else most
 
     def judge(self, proposed, dt, shortened, sizes):
-        """Whether a step counts.
-
-        Args:
-            proposed, dt: sizes of the step, as proposed and as taken.
-            shortened: whether it was to meet a time.
-            sizes: by field, root mean squares of the error, and of the field before and after; None without tolerance.
-        """
+        """Whether a step of dt counts; `sizes` are, by field, those of its error, and of the field before and after."""
         full = proposed if np.isfinite(proposed) else dt
         if "cfl" in self.time:
             self.longest = 1.5 * full

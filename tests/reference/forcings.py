@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .starts import Start
+
 
 def force(section, system, name, box):
-    """The force of a `[forcing]` section on a field, as a function of the field's coefficients."""
+    """The force of a `[forcing]` section on a field: a function of its coefficients and of what else changes them."""
     kind, parts = section["name"], len(set(system.parts[name].values()))
     x = [2 * np.pi * k / length for k, length in zip(box.x, box.lengths, strict=True)]
     amplitude = section.get("amplitude")
@@ -17,16 +19,24 @@ def force(section, system, name, box):
         along = "xyz".index(section.get("direction", "x")) if parts > 1 else 0
         values = [wave if i == along else 0 * wave for i in range(parts)]
     elif kind == "constant-power":
-        return lambda fields: constant_power(section, fields, box)
+        return lambda fields, change: constant_power(section, fields, box)
+    elif kind == "flow-rate":
+        mean = lambda u: np.where(box.mean_mode, np.real(u), 0)  # noqa: E731
+        wanted, time = np.array([mean(u) for u in section["velocity"]]), section.get("relaxation", 0.1)
+        return lambda fields, change: (wanted - mean(fields)) / time - mean(change)
+    elif kind == "frozen-shells":
+        return frozen_shells(section, box)
     elif kind == "abc":
-        a, b, c = section.get("coefficients", (1.0, 1.0, 1.0))
-        s, k = np.sin, np.cos
-        x, y, z = (section.get("wavenumber", 1) * v for v in x)
-        values = [a * s(z) + c * k(y), b * s(x) + a * k(z), c * s(y) + b * k(x)]
+        values = Start(section, {}, box, parts).beltrami()
+    elif kind == "taylor-green":
+        n = section.get("wavenumber", 1)
+        x, y, *z = (n * v for v in x)
+        wave = amplitude * (np.cos(z[0]) if z else 1)
+        values = [wave * np.sin(x) * np.cos(y), -wave * np.cos(x) * np.sin(y), *([0 * x] if z else [])]
     else:
         raise KeyError(kind)
     steady = np.array([box.start(v) for v in values])
-    return lambda fields: steady
+    return lambda fields, change: steady
 
 
 def constant_power(section, fields, box):
@@ -35,3 +45,21 @@ def constant_power(section, fields, box):
     band = (k >= section.get("low", 1.0) * (1 - 1e-6)) & (k <= section.get("high", 2.0) * (1 + 1e-6)) & box.kept
     size = np.sum(np.abs(fields) ** 2 * band)
     return section["power"] * fields * band / size if size > 0 else 0 * fields
+
+
+def frozen_shells(section, box):
+    """û/(2E) (−T + (E₀ − E)/τ) in each shell with low ≤ k ≤ high; E₀ is E when the force is first asked for."""
+    centres, number = box.shells()
+    low, high = section.get("low", 1.0) * (1 - 1e-9), section.get("high", 2.0) * (1 + 1e-9)
+    shells, at_start = [i for i, k in enumerate(centres) if i and low <= k <= high], {}
+
+    def force(fields, change):
+        total = np.zeros_like(fields)
+        for i in shells:
+            u, moved = fields * (number == i), np.sum(np.real(np.conj(fields) * change) * (number == i))
+            energy = np.sum(np.abs(u) ** 2) / 2
+            wanted = (at_start.setdefault(i, energy) - energy) / section.get("return_time", 1.0) - moved
+            total = total + (u * wanted / (2 * energy) if energy > 0 else 0)
+        return total
+
+    return force

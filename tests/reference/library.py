@@ -202,9 +202,8 @@ def navier_stokes(given, d):
         gradient = np.array(given.get("mean_gradients") or [[0.0] * d] * 9)[i]
         pull = " - ".join(["", *(f"explicit({g}*velocity.{'xyz'[a]})" for a, g in enumerate(gradient.tolist()) if g)])
         kappa = given["diffusivities"][i]
-        lines.append(
-            f"dt({name}) = -div({name}*velocity) + cause(diffusion, {kappa}*lap({name})){pull} + penalise({name}, {kappa})"
-        )
+        spread = f"cause(diffusion, {kappa}*lap({name}))"
+        lines.append(f"dt({name}) = -div({name}*velocity) + {spread}{pull} + penalise({name}, {kappa})")
         fields[name] = "scalar"
     energies = {"energy": "velocity@velocity/2"}
     energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}

@@ -7,10 +7,11 @@ import contextlib
 import numpy as np
 
 from . import library
-from .box import Box
 from .bodies import Bodies
+from .box import Box
 from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
+from .outputs import Record
 from .splitting import STEPS, Wavefunction
 from .starts import Start
 from .steppers import EMBEDDED, STEPPERS, Linear, Pair, Phi
@@ -67,14 +68,7 @@ def complex_or(value):
 
 
 class Problem:
-    """What a stepper sees: L, and N of a pair of coefficients and integrals.
-
-    The integrals are those of the budgets: what each cause has changed of each energy since the start.
-
-    Args:
-        system: the equations.
-        forces: by field name, what gives a force (`forcings.force`).
-    """
+    """What a stepper sees: L, and N of a pair of coefficients and integrals, those of the budgets since the start."""
 
     def __init__(self, system, forces):
         self.system, self.linear, self.step, self.kept = system, Linear(system.L), 0, {}
@@ -96,7 +90,8 @@ class Problem:
         system.box.shift = np.zeros(system.box.dimensions)
         for name, force_on in self.forces.items():
             mine = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]
-            forced = system.projected(name, force_on(fields[mine]))
+            moved = changes["nonlinear"] + self.linear.apply(fields)
+            forced = system.projected(name, force_on(fields[mine], moved[mine]))
             changes["forcing"] = changes.get("forcing", 0) + forced
         whole = sum(changes.values())
         for cause, matrix in system.causes.items():
@@ -156,10 +151,9 @@ class Course:
         self.system, self.problem, self.section = system, problem, section
         self.times, self.sizes, self.states, self.past = [0.0], [first_size], [first], None
 
-    def add(self, t, dt, state):
-        self.times.append(t)
-        self.sizes.append(dt)
-        self.states.append(state)
+    def add(self, *state):
+        for known, new in zip((self.times, self.sizes, self.states), state, strict=True):
+            known.append(new)
 
     def values(self, number):
         """At the points by field name."""
@@ -197,14 +191,16 @@ class Course:
         state = self.states[number]
         return self.system.spectra(state if self.problem is None else state.fields)
 
+    def record(self, name, section, number):
+        """Columns of `[output.NAME]` after a step."""
+        nonlinear = lambda fields: self.system.nonlinear(fields, self.times[number])  # noqa: E731
+        return Record(self.system, self.states[number].fields, section, nonlinear).columns(name)
+
 
 def run(table, start, times=None):
     """Steps from given values at the points.
 
-    Args:
-        table: the run file.
-        start: values `(component, *points)` by field name.
-        times: time and size of the last whole step of all states, where this program does not know how long steps are.
+    `times` are time and size of the last whole step of all states, where this program does not know how long steps are.
     """
     system, time = system_of(table), table["time"]
     if time["stepper"] not in (*STEPPERS, *STEPS):

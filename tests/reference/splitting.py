@@ -17,12 +17,8 @@ class Wavefunction:
     """
 
     def __init__(self, box, section):
-        self.box, self.section, self.fields, self.complex = (
-            box,
-            section,
-            {"wavefunction": "wavefunction"},
-            {"wavefunction"},
-        )
+        self.box, self.section, self.complex = box, section, {"wavefunction"}
+        self.fields = {"wavefunction": "wavefunction"}
         self.coupling, self.gravitates = section.get("coupling", 1.0), section["name"] == "schroedinger-poisson"
         trap = section.get("trap") or [0.0] * box.dimensions
         sides = zip(trap, box.x, box.lengths, strict=True)
@@ -50,10 +46,8 @@ class Wavefunction:
         if self.gravitates:
             own = {"potential_energy": 0.5 * np.mean(self.potential(psi) * density)}
         else:
-            own = {
-                "trap_energy": np.mean(self.trap * density),
-                "interaction_energy": 0.5 * self.coupling * np.mean(density**2),
-            }
+            own = {"trap_energy": np.mean(self.trap * density)}
+            own["interaction_energy"] = 0.5 * self.coupling * np.mean(density**2)
         return {
             "mass": np.mean(density), "max_density": np.max(density), "kinetic_energy": kinetic, **own,
             "energy": kinetic + sum(own.values()),

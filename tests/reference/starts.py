@@ -47,8 +47,6 @@ class Start:
         unit = 2 * np.pi / self.lengths
         return sum(round(v / f) * f * x for v, f, x in zip(velocity, unit, self.x, strict=True))
 
-    # ---- numbers and waves ----------------------------------------------------------------------------------------
-
     def uniform(self):
         value = self.get("value", 0.0)
         return [np.full(self.box.points, v) for v in (value if isinstance(value, list) else [value] * self.count)]
@@ -79,12 +77,10 @@ class Start:
         phase = self.turning(self.get("velocity", [0.0] * self.d))
         return self.get("amplitude", 1.0) * np.exp(-r2 / (2 * self.get("width", 1.0) ** 2) + 1j * phase)
 
-    # ---- solitons -------------------------------------------------------------------------------------------------
-
     def train(self, profile):
         speeds, length = self.get("speeds", [4.0]), self.lengths[0]
         places = self.get("positions", [length * (i + 0.5) / len(speeds) for i in range(len(speeds))])
-        far = [(i, self.x[0] - place + n * length) for i, place in enumerate(places) for n in range(-9, 10)]
+        far = [(i, self.x[0] - place + n * length) for i, place in enumerate(places) for n in range(-40, 41)]
         return sum(profile(speeds[i], i, s) for i, s in far)
 
     def kdv_solitons(self):
@@ -159,8 +155,6 @@ class Start:
             phase = np.where(np.abs(theta) > 0, theta / np.where(theta == 0, 1, np.abs(theta)), 1)
             psi = psi * size * (phase if sign > 0 else np.conj(phase))
         return psi
-
-    # ---- flows ----------------------------------------------------------------------------------------------------
 
     def taylor_green(self):
         x, y, *z = self.angles

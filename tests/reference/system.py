@@ -69,8 +69,6 @@ class System:
             return f"{name}**2"
         return f"({name}@{name})" if rank == "vector" else f"square({name})"
 
-    # ---- evaluation -------------------------------------------------------------------------------------------------
-
     def place(self, fields, t):
         return Place(self.box, dict(zip(self.names, fields, strict=True)), t)
 
@@ -219,8 +217,6 @@ class System:
                 fields[i] = np.where(self.box.mean_mode, 0, fields[i])
         return fields
 
-    # ---- what is reported -------------------------------------------------------------------------------------------
-
     def energy(self, text, fields, t=0.0):
         """The mean of a density over the box."""
         [value] = np.ravel(self.expressions(self.place(fields, t)).value(text))
@@ -290,13 +286,8 @@ class Columns:
             return self.known[node.id]
         if isinstance(node, ast.BinOp):
             left, right = self._number(node.left), self._number(node.right)
-            known = {
-                ast.Add: np.add,
-                ast.Sub: np.subtract,
-                ast.Mult: np.multiply,
-                ast.Div: np.divide,
-                ast.Pow: np.power,
-            }
+            known = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
+                     ast.Pow: np.power}  # fmt: skip
             return known[type(node.op)](left, right)
         if isinstance(node, ast.UnaryOp):
             return -self._number(node.operand)

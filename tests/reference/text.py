@@ -64,8 +64,6 @@ class Expressions:
     def node(self, node):
         return getattr(self, type(node).__name__)(node)
 
-    # ---- leaves -----------------------------------------------------------------------------------------------------
-
     def Constant(self, node):
         return array(self.place.constant(node.value))
 
@@ -97,8 +95,6 @@ class Expressions:
     def Attribute(self, node):
         vector = self.node(node.value)
         return array(vector[-1 if node.attr == "up" else AXES[node.attr], ...])
-
-    # ---- algebra ----------------------------------------------------------------------------------------------------
 
     def UnaryOp(self, node):
         of = self.node(node.operand)
@@ -133,8 +129,6 @@ class Expressions:
         for term in terms[1:]:
             total = each(lambda a, b: a + b, total, term)
         return total
-
-    # ---- calls ------------------------------------------------------------------------------------------------------
 
     def Call(self, node):
         name, arguments = node.func.id, node.args

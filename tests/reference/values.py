@@ -33,8 +33,6 @@ class Value:
         self.timed = timed
         self.real = real and not np.iscomplex(number)
 
-    # ---- what it is -------------------------------------------------------------------------------------------------
-
     @property
     def is_number(self):
         return not self.linear and self.modes is None and self.points is None
@@ -68,8 +66,6 @@ class Value:
                 raise Unsolved(name)
             total = total + symbol * self.of.fields[name]
         return total
-
-    # ---- algebra ----------------------------------------------------------------------------------------------------
 
     def __add__(self, other):
         linear = dict(self.linear)
@@ -131,8 +127,6 @@ class Value:
             return self.of.constant(function(self.number, *(value.number for value in others)), timed)
         found = function(self.at_points(), *(value.at_points() for value in others))
         return self.of.seen(found, not np.iscomplexobj(found))
-
-    # ---- operators --------------------------------------------------------------------------------------------------
 
     def operated(self, symbol, real=True):
         """An operator that multiplies each mode by `symbol`."""

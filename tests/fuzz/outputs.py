@@ -1,0 +1,206 @@
+"""Outputs drawn at random with their schedules, and what they wrote beside the second program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from hypothesis import strategies as st
+from reference import library
+from reference.control import due
+from reference.runs import SPLIT
+
+from fuzz.running import Fault, Table
+from fuzz.starts import place, sides
+
+OF_ANY = ["line-spectra", "modes", "points", "domain-length"]
+OF_REAL = ["zonal-means", "extremes", "structure-functions", "correlations", "pdfs"]
+# whose velocity follows from a field, of which the second program makes no vector
+STREAMS = {"hasegawa-mima", "hasegawa-wakatani", "vorticity", "two-layer-quasi-geostrophic", "reduced-mhd",
+           "surface-quasi-geostrophic"}  # fmt: skip
+
+
+@st.composite
+def outputs(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: dict[str, Any], time: Any) -> Any:
+    """`[output]`: series at every step, snapshots and spectra at the end or more often, and one or two more."""
+    end, dimensions = time["end"], len(grid["shape"])
+    whole = {"series": {"every_steps": 1}, "snapshots": {"every_time": end}, "spectra": {"every_time": end}}
+    if section["name"] in SPLIT or draw(st.booleans()):
+        return whole
+    steps = [{"every_steps": 1}, {"every_steps": 2}, {}]
+    schedule = st.sampled_from([*steps, *([] if time["stepper"] == "sbdf3" else [{"every_time": round(end / 3, 6)}])])
+    ranks = set(fields.values())
+    known = [*OF_ANY, *(["cospectra"] if len(fields) > 1 or "vector" in ranks else [])]
+    known += ["transfer"] if section["name"] in library.TABLE or section["name"] in library.BUILT else []
+    if "wavefunction" not in ranks and section["name"] not in STREAMS:
+        known += OF_REAL if dimensions > 1 else OF_REAL[1:]
+    if dimensions > 1 and next(iter(ranks)) == "vector" and len(fields) == 1:
+        known.append("scales")
+    for name in draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True)):
+        whole[name] = dict(draw(schedule))
+        whole[name] |= draw(keys_of(name, dimensions, sides(grid)))
+    if draw(st.booleans()):
+        whole |= draw(parts_and_means(fields, dimensions, sides(grid), schedule))
+    if draw(st.booleans()):
+        whole["snapshots"] = draw(schedule) | {"every_time": end}
+        whole["spectra"] = dict(draw(schedule))
+    return whole
+
+
+def keys_of(name: str, dimensions: int, lengths: list[float]) -> Any:
+    """Further keys of an output."""
+    modes = [[0] * dimensions, [1] + [0] * (dimensions - 1), [-1] * dimensions]
+    between = [0.123 * side for side in lengths]
+    return {
+        "modes": st.just({"modes": modes}),
+        "points": place(lengths).map(lambda at: {"at": [at, between]}),
+        "pdfs": st.sampled_from([7, 20]).map(lambda bins: {"bins": bins, "deviations": 3.0}),
+        "structure-functions": st.sampled_from([[1, 2], [3]]).map(lambda orders: {"orders": orders}),
+    }.get(name, st.just({}))
+
+
+@st.composite
+def parts_and_means(draw: Any, fields: dict[str, str], dimensions: int, lengths: list[float], schedule: Any) -> Any:
+    """Slices, and statistics of spectra and fields."""
+    real = [name for name, rank in fields.items() if rank in ("scalar", "vector")]
+    of = {"of": draw(st.sampled_from([["line-spectra"], ["line-spectra", "domain-length"]]))}
+    means = {**draw(schedule), "sample_steps": draw(st.sampled_from([1, 2])), "fields": real, **of}
+    axis = draw(st.integers(0, dimensions - 1))
+    planes = [f"{'xyz'[axis]} = {draw(st.sampled_from([0.0, 0.31, 0.77])) * lengths[axis]!r}"]
+    return draw(st.sampled_from([
+        {"statistics": means}, {"slices": {**draw(schedule), "at": planes, "precision": "grid"}},
+    ]))  # fmt: skip
+
+
+def compare_outputs(into: Path, table: Table, course: Any, bound: float) -> None:
+    """Every record that the second program makes is in the file, after the steps that its schedule says."""
+    for name, section in table["output"].items():
+        if name in ("statistics", "slices", "snapshots"):
+            {"statistics": _statistics, "slices": _slices, "snapshots": _snapshots}[name](into, section, course, bound)
+        if name in ("series", "snapshots", "statistics", "slices"):
+            continue
+        numbers = due(section, course)
+        wanted = [course.record(name, section, number) for number in numbers]
+        with h5py.File(into / f"{name}.h5") as file:
+            if file["step"][()].tolist() != numbers:
+                raise Fault(f"{name}.h5 has rows of the steps {file['step'][()].tolist()}, not {numbers}")
+            found = {column: file[column][()] for column in file}
+        _compare(name, wanted, found, bound)
+
+
+def _compare(name: str, wanted: list[dict[str, Any]], found: dict[str, Any], bound: float) -> None:
+    largest = max([0.0, *(np.abs(value).max() for row in wanted for value in row.values())])
+    for column in wanted[0]:
+        if column not in found:
+            if name == "transfer":
+                continue
+            raise Fault(f"{name}.h5 has no column {column}; it has {sorted(found)}")
+        values, other = np.array([row[column] for row in wanted]), found[column]
+        size = np.abs(values).max() if name in ("scales", "pdfs", "domain-length") else largest
+        if name == "pdfs" and values.ndim > 1:  # values at the edge of a bin
+            values, other, size = np.cumsum(values, axis=1), np.cumsum(other, axis=1), 1e9
+        error = np.abs(_as(other, values.shape, name, column) - values).max()
+        if not error <= 100 * bound * (size + 1e-6 * largest):
+            raise Fault(f"{name}.h5: column {column} differs by {error:.2e} of {size:.2e}")
+
+
+def _as(found: Any, shape: tuple[int, ...], name: str, column: str) -> Any:
+    """What was found, without shells beyond the modes that are kept, where nothing is."""
+    if (
+        found.ndim == 2
+        and len(shape) == 2
+        and found.shape[1] > shape[1]
+        and name in ("spectra", "transfer", "cospectra")
+    ):
+        if column.endswith("_flux"):
+            return found[:, : shape[1]]
+        if found[:, shape[1] :].any():
+            raise Fault(f"{name}.h5: {column} beyond the modes that are kept")
+        return found[:, : shape[1]]
+    if found.shape != shape:
+        raise Fault(f"{name}.h5: column {column} has the shape {found.shape}, not {shape}")
+    return found
+
+
+def _near(what: str, found: Any, wanted: Any, bound: float, size: float | None = None) -> None:
+    size = np.abs(wanted).max() if size is None else size
+    error = np.abs(found - wanted).max()
+    if found.shape != wanted.shape or not error <= 100 * bound * size:
+        raise Fault(f"{what} differs by {error:.2e} of {size:.2e}")
+
+
+def _files(folder: Path, wanted: list[int]) -> list[Path]:
+    files = sorted(folder.glob("step-*.h5"))
+    steps = [int(path.stem.partition("-")[2]) for path in files]
+    if steps != wanted:
+        raise Fault(f"{folder.name} has files of the steps {steps}, not {wanted}")
+    return files
+
+
+def _components(course: Any, number: int) -> dict[str, dict[str, Any]]:
+    """By field name, values at the points of each component; of real fields."""
+    values = course.values(number)
+    return {name: u for name, u in values.items() if name not in course.system.complex}
+
+
+def _snapshots(into: Path, section: Table, course: Any, bound: float) -> None:
+    numbers = due(section, course)
+    for number, path in zip(numbers, _files(into / "snapshots", numbers), strict=True):
+        with h5py.File(path) as file:
+            for name, u in _components(course, number).items():
+                found = file[name][()]
+                found = found[None] if found.ndim == course.system.box.dimensions else np.moveaxis(found, -1, 0)
+                size = max(np.abs(u).max() for u in (u, course.values(0)[name]))
+                _near(f"{path.name}: {name}", found, u, bound, size)
+
+
+def _slices(into: Path, section: Table, course: Any, bound: float) -> None:
+    box, [at] = course.system.box, section["at"]
+    axis, place = "xyz".index(at[0]), float(at.partition("=")[2])
+    index = int(np.rint(place / (box.lengths[axis] / box.points[axis]))) % box.points[axis]
+    numbers = due(section, course)
+    for number, path in zip(numbers, _files(into / "slices", numbers), strict=True):
+        with h5py.File(path) as file:
+            for name, u in _components(course, number).items():
+                found = np.asarray(file[f"{name}_{'xyz'[axis]}{index}"][()])
+                found = found.reshape(*found.shape[: box.dimensions - 1], -1)
+                wanted = np.moveaxis(np.take(u, index, axis + 1), 0, -1)
+                size = max(np.abs(u).max() for u in (u, course.values(0)[name]))
+                _near(f"slices/{path.name}: {name}", found, wanted, bound, size)
+
+
+def _statistics(into: Path, section: Table, course: Any, bound: float) -> None:
+    """Windows end where the output is due; a state has the weight of the time since the one before it that entered."""
+    last = len(course.times) - 1
+    ends = [n for n in due(section, course) if n]
+    windows, since = [], 0
+    for end in ends:
+        sampled = [n for n in range(since + 1, end + 1) if n == end or n % section["sample_steps"] == 0]
+        windows.append((since, sampled))
+        since = end
+    files = _files(into / "statistics", ends) if section["fields"] else [None] * len(ends)
+    for row, ((begin, sampled), path) in enumerate(zip(windows, files, strict=True)):
+        weights = np.diff([course.times[n] for n in (begin, *sampled)])
+        mean = lambda values, weights=weights: np.tensordot(weights, values, 1) / weights.sum()  # noqa: E731
+        for name in section["of"]:
+            records = [course.record(name, {}, n) for n in sampled]
+            with h5py.File(into / "statistics" / f"{name}.h5") as file:
+                for column in records[0]:
+                    values = np.array([record[column] for record in records])
+                    size = np.abs(values).max() + 1e-12
+                    _near(f"statistics of {column}", file[column][row], mean(values), bound, size)
+                    spread = mean((values - mean(values)) ** 2)
+                    _near(f"variance of {column}", file[f"{column}_variance_in_time"][row], spread, bound, size**2)
+        if path is None:
+            continue
+        with h5py.File(path) as file:
+            for name in section["fields"]:
+                values = np.array([course.values(n)[name] for n in sampled])
+                size = np.abs(values).max() + 1e-12
+                for suffix, wanted in (("mean", mean(values)), ("variance", mean((values - mean(values)) ** 2))):
+                    found = file[f"{name}_{suffix}"][()]
+                    found = found[None] if found.ndim == wanted.ndim - 1 else np.moveaxis(found, -1, 0)
+                    _near(f"{name}_{suffix}", found, wanted, bound, size ** (1 + (suffix == "variance")))
+    assert last in ends
