@@ -75,9 +75,7 @@ def devices(draw: Any, dimensions: int) -> dict[str, Any]:
 @st.composite
 def library_equations(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
     """Section, dimensions, and rank of each field."""
-    name = draw(st.sampled_from(sorted([*library.TABLE, *library.BUILT, *SPLIT])))
-    if name in SPLIT:
-        return draw(split_equations(name))
+    name = draw(st.sampled_from(sorted([*library.TABLE, *library.BUILT])))
     dimensions = draw(dimensions_of(name))
     section: dict[str, Any] = {"name": name}
     needed = {
@@ -102,6 +100,11 @@ def library_equations(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
             section["mean_gradients"] = [[draw(SIGNED) for _ in range(dimensions)]]
     entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
     return section, dimensions, dict(entry["fields"])
+
+
+def of_splitting() -> Any:
+    """The same of equations that are split."""
+    return st.sampled_from(sorted(SPLIT)).flatmap(split_equations)
 
 
 @st.composite
@@ -262,7 +265,7 @@ def times(draw: Any, section: dict[str, Any]) -> dict[str, Any]:
 
 @st.composite
 def run_files(draw: Any) -> dict[str, Any]:
-    section, dimensions, fields = draw(st.one_of(library_equations(), texts()))
+    section, dimensions, fields = draw(st.one_of(library_equations(), library_equations(), texts(), texts(), of_splitting()))
     time = draw(times(section))
     grid = draw(grids(dimensions, section["name"]))
     table = {
