@@ -26,11 +26,13 @@ def forcings(draw: Any, fields: dict[str, str], dimensions: int) -> dict[str, An
     count = dimensions if fields[name] == "vector" else 1
     pull = {"name": "uniform", "acceleration": [draw(SIGNED) for _ in range(count)]}
     rate = {"name": "flow-rate", "velocity": [draw(SIGNED) for _ in range(count)], "relaxation": 0.5}
+    random = {"name": "ornstein-uhlenbeck", "rms": 0.3, "correlation_time": 0.5, "largest": 1}
+    noise = {"name": "white-noise", "power": 0.2, "low": 0.0, "high": 3.0}
     frozen = {"name": "frozen-shells", "low": 1.0, "high": draw(st.sampled_from([1.0, 2.6])), "return_time": 0.3}
     waves = [wave] if dimensions > 1 else []
     if dimensions == 3 and fields[name] == "vector":  # refused in a box that is no cube
         waves.append({"name": "abc", "coefficients": [1.0, -0.5, 0.3], "wavenumber": 1})
-    return {name: draw(st.sampled_from([power, *waves, pull, rate, frozen]))}
+    return {name: draw(st.sampled_from([power, *waves, pull, rate, frozen, random, noise]))}
 
 
 @st.composite
@@ -70,7 +72,8 @@ def bodies(draw: Any, lengths: list[float], scalars: list[str], part: float) -> 
     """One body, in its own part of the box along y."""
     d, side = len(lengths), min(lengths)
     small = 0.2 * side
-    centre = [draw(st.sampled_from([0.1, 0.5])) * lengths[0], (part + 0.25) * lengths[1], 0.5 * lengths[-1]][:d]
+    # no point is half a box away, where the nearest image of a body that moves jumps
+    centre = [draw(st.sampled_from([0.137, 0.463])) * lengths[0], (part + 0.237) * lengths[1], 0.463 * lengths[-1]][:d]
     found = draw(st.sampled_from([
         {"shape": "cylinder", "centre": centre, "radius": small},
         {"shape": "sphere", "centre": centre, "radius": small},

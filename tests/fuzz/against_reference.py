@@ -12,7 +12,7 @@ from reference import runs
 from reference.control import NotKnown
 
 from fuzz.outputs import compare_outputs
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, disturbance, precision_of, series, snapshot
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, disturbance, is_random, precision_of, series, snapshot
 
 
 def same_as_the_reference(table: Table, folder: Path) -> str:
@@ -20,6 +20,8 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     into = carried_out(table, folder)
     if into is None:
         return "refused"
+    if is_random(table):
+        return "random forces"
     rows = series(into)
     system, precision = runs.system_of(table), precision_of(table)
     start, end = (snapshot(into, int(rows[i]["step"]), system) for i in (0, -1))

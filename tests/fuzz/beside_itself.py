@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -33,35 +35,55 @@ def continued_with_the_same_bits(table: Table, folder: Path) -> str:
 
 
 def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:
-    """The two members of an ensemble, which differ in their seeds, have the series that each has by itself."""
+    """Two members of an ensemble, which differ in seeds and a parameter, have the series that each has by itself."""
     if carried_out(table, folder) is None:
         return "refused"
     seed = table["random"]["seed"]
-    both = {**table, "ensemble": {"members": 2, "draw": {"random.seed": "member"}}}
+    draw: dict[str, Any] = {"random.seed": "member"}
+    numbers = [k for k, v in table["equation"].items() if isinstance(v, float) and v > 0]
+    for key in numbers[:1]:
+        low, high = 0.8 * table["equation"][key], 1.1 * table["equation"][key]
+        kind = ["uniform", "log_uniform", "choice"][seed % 3]
+        draw[f"equation.{key}"] = {kind: [low, high]}
+    both = {**table, "ensemble": {"members": 2, "draw": draw}}
     code, said = command("run", write(both, folder, "both.toml"), f"output.directory={folder / 'both'}")
     if code == 2 and one_line(said):
         return "refused together"
     if code:
         raise Fault(f"members end with {code}: {said[-300:]}")
-    alone = {0: folder / "run", 1: folder / "second"}
-    code, said = command("run", str(folder / "run.toml"), f"random.seed={seed + 1}", f"output.directory={alone[1]}")
-    if code:
-        raise Fault(f"another seed ends with {code}: {said[-300:]}")
-    bound = 10 * TOLERANCE[precision_of(table)]
-    for number, one in alone.items():
-        rows, wanted = series(folder / "both" / f"member-{number:04d}"), series(one)
-        if [row["step"] for row in rows] != [row["step"] for row in wanted] or set(rows[0]) != set(wanted[0]):
-            raise Fault(f"member {number} has other rows or columns than alone")
-        counted = [value for row in wanted for name, value in row.items() if name not in ("step", "t", "cfl")]
-        largest = max(abs(value) for value in counted if np.isfinite(value))
-        for name in wanted[0]:
-            size = max(1e-4 * largest, max(abs(row[name]) for row in wanted))  # a mean of 0 is one of rounding
-            size = max([size, *(abs(row.get(name.partition("_from_")[0], 0)) for row in wanted)])
-            pairs = [(row[name], other[name]) for row, other in zip(rows, wanted, strict=True)]
-            error = max((abs(a - b) for a, b in pairs if a != b), default=0.0)  # k_max η may be infinite in both
-            if not error <= bound * size and not name.endswith(OF_ROUNDING):
-                raise Fault(f"column {name} of member {number} differs by {error:.2e} of {size:.2e}")
+    for number in (0, 1):
+        _same_alone(table, folder, number, numbers[:1], draw)
     return "same together"
+
+
+def _same_alone(table: Table, folder: Path, number: int, keys: list[str], draw: dict[str, Any]) -> None:
+    """Fault unless a member has the series of a run with its seed and its drawn values."""
+    place, into = folder / "both" / f"member-{number:04d}", folder / f"alone-{number}"
+    words = [f"random.seed={table['random']['seed'] + number}"]
+    own = tomllib.loads((place / "config.toml").read_text())
+    for key in keys:
+        value = own["equation"][key]
+        if not 0.799 * table["equation"][key] <= value <= 1.101 * table["equation"][key]:
+            raise Fault(f"member {number} has {key} = {value!r}, drawn as {draw[f'equation.{key}']}")
+        words.append(f"equation.{key}={value!r}")
+    code, said = command("run", str(folder / "run.toml"), *words, f"output.directory={into}")
+    if code:
+        raise Fault(f"member {number} alone ends with {code}: {said[-300:]}")
+    _same_series(series(place), series(into), number, 10 * TOLERANCE[precision_of(table)])
+
+
+def _same_series(rows: list[dict[str, float]], wanted: list[dict[str, float]], number: int, bound: float) -> None:
+    if [row["step"] for row in rows] != [row["step"] for row in wanted] or set(rows[0]) != set(wanted[0]):
+        raise Fault(f"member {number} has other rows or columns than alone")
+    counted = [value for row in wanted for name, value in row.items() if name not in ("step", "t", "cfl")]
+    largest = max((abs(value) for value in counted if np.isfinite(value)), default=0.0)
+    for name in wanted[0]:
+        size = max(1e-4 * largest, max(abs(row[name]) for row in wanted))  # a mean of 0 is one of rounding
+        size = max([size, *(abs(row.get(name.partition("_from_")[0], 0)) for row in wanted)])
+        pairs = [(row[name], other[name]) for row, other in zip(rows, wanted, strict=True)]
+        error = max((abs(a - b) for a, b in pairs if a != b), default=0.0)  # k_max η may be infinite in both
+        if not error <= bound * size and not name.endswith(OF_ROUNDING):
+            raise Fault(f"column {name} of member {number} differs by {error:.2e} of {size:.2e}")
 
 
 def same(one: Path, other: Path) -> bool:

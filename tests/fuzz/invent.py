@@ -265,7 +265,9 @@ def times(draw: Any, section: dict[str, Any]) -> dict[str, Any]:
 
 @st.composite
 def run_files(draw: Any) -> dict[str, Any]:
-    section, dimensions, fields = draw(st.one_of(library_equations(), library_equations(), texts(), texts(), of_splitting()))
+    section, dimensions, fields = draw(
+        st.one_of(library_equations(), library_equations(), texts(), texts(), of_splitting())
+    )
     time = draw(times(section))
     grid = draw(grids(dimensions, section["name"]))
     table = {

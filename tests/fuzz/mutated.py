@@ -40,6 +40,10 @@ def _mutated(table: Table, random: Random) -> tuple[Table, str]:
     return table, f"{'.'.join(map(str, path))} = {holder[key]!r}"
 
 
+# a run of other steps may be long, and the devices of this process are those that it has
+SKIPPED = ("time", "output", "grid", "devices")
+
+
 def mutations_are_refused_in_one_line(table: Table, folder: Path) -> str:
     """`check` and `run` refuse a mutated run file in one line, or neither does; never a traceback."""
     random = Random(json.dumps(table))
@@ -57,7 +61,7 @@ def mutations_are_refused_in_one_line(table: Table, folder: Path) -> str:
             raise Fault(f"{what}: check: traceback of {type(error).__name__}: {str(error)[:200]}") from error
         if checked not in (0, 2) or (checked == 2 and not one_line(said)):
             raise Fault(f"{what}: check ends with {checked}: {said[-300:]}")
-        if checked == 2 or any(other.get(name) != table[name] for name in ("time", "output", "grid")):
+        if checked == 2 or any(other.get(name) != table[name] for name in SKIPPED):
             continue  # a run of other steps may be long
         try:
             code, printed = command("run", path, f"output.directory={place / 'run'}")

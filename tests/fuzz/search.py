@@ -73,13 +73,13 @@ class Search:
         if kind not in self.faults or len(table) < len(self.faults[kind][1]):
             self.faults[kind] = (fault, table)
 
-    def go(self, number: int, *, shrink: bool) -> None:
-        """Try run files from one seed; with `shrink`, smaller ones of the first that is faulty."""
+    def go(self, number: int, *, shrink: bool, count: int = EACH) -> None:
+        """Try so many run files from one seed; with `shrink`, smaller ones of the first that is faulty."""
         phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
 
         @seed(number)
         @settings(
-            max_examples=EACH, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck)
+            max_examples=count, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck)
         )
         @given(run_files())
         def one(table: dict[str, Any]) -> None:

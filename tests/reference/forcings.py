@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .control import NotKnown
 from .starts import Start
 
 
@@ -34,7 +35,7 @@ def force(section, system, name, box):
         wave = amplitude * (np.cos(z[0]) if z else 1)
         values = [wave * np.sin(x) * np.cos(y), -wave * np.cos(x) * np.sin(y), *([0 * x] if z else [])]
     else:
-        raise KeyError(kind)
+        raise NotKnown(kind)
     steady = np.array([box.start(v) for v in values])
     return lambda fields, change: steady
 
