@@ -86,7 +86,10 @@ for name in registry.names("equation"):
 
 @pytest.mark.slow
 def test_a_run_file_is_checked_before_any_device_is_touched(tmp_path):
-    """Processes could not join a job afterwards: JAX would have chosen the devices of each alone."""
+    """That of `slabwave new` for each equation, which passes.
+
+    Processes could not join a job after JAX has chosen the devices of each alone.
+    """
     assert run_python(CHECK_ALL.format(path=str(tmp_path / "run.toml"))) == ""
 
 
