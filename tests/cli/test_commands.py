@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import xarray
 from helpers import last_of_each, read_checkpoint
+from zygote import slabwave, zygote
 
 from solver.io.manifest import FORMAT, digest
 
@@ -27,27 +28,27 @@ DEMO = str(ROOT / "runs" / "taylor_green.toml")
 SMALL = ["grid.shape=[24,16,20]", "devices.virtual=2", "time.end=0.4", "output.checkpoints.every_steps=10"]
 
 
-def clean_environment():
-    """Without what the tests set for themselves: other flags compile other programs, with other bits."""
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
-    return {**clean, "PYTHONPATH": str(ROOT)}
-
-
-def slabwave(*arguments, environment=None, cwd=None, timeout=240):
-    return subprocess.run(
-        [sys.executable, "-m", "solver", *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-        env={**clean_environment(), **(environment or {})}, cwd=cwd,
-    )  # fmt: skip
+def words_of(folder, *overrides):
+    return ["run", DEMO, *last_of_each([*SMALL, f"output.directory={folder}", *overrides])]
 
 
 def run_small(folder, *overrides, **options):
-    return slabwave("run", DEMO, *last_of_each([*SMALL, f"output.directory={folder}", *overrides]), **options)
+    return slabwave(*words_of(folder, *overrides), **options)
+
+
+def run_as_a_user_does(folder, *overrides, **variables):
+    """In a process that imports everything itself; others are forked from one that has."""
+    clean = {k: v for k, v in os.environ.items() if k != "JAX_NUM_CPU_DEVICES"}
+    return subprocess.run(
+        [sys.executable, "-m", "solver", *words_of(folder, *overrides)], capture_output=True, text=True, timeout=240,
+        env={**clean, "PYTHONPATH": str(ROOT), **variables},
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    done = run_small(folder, "output.snapshots.every_time=0.2", "output.spectra.every_time=0.1")
+    done = run_as_a_user_does(folder, "output.snapshots.every_time=0.2", "output.spectra.every_time=0.1")
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -112,19 +113,16 @@ def test_interrupted_and_continued_gives_the_same_bits(finished, tmp_path):
 def test_killed_at_a_random_moment_and_continued_gives_the_same_bits(finished, tmp_path):
     folder, _ = finished
     schedules = ["output.snapshots.every_time=0.2", "output.spectra.every_time=0.1"]
-    command = [sys.executable, "-m", "solver", "run", DEMO, *SMALL, f"output.directory={tmp_path}/run", *schedules]
     rng = np.random.default_rng()
     for _ in range(3):
-        victim = subprocess.Popen(
-            [*command, "--resume"], cwd=ROOT, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        victim = zygote().start([*words_of(tmp_path / "run", *schedules), "--resume"])
         deadline = time.monotonic() + 60
         while not (tmp_path / "run" / "series.csv").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(rng.uniform(0, 4))
+        time.sleep(rng.uniform(0, 1.5))
         victim.kill()
-        victim.communicate()
-    done = slabwave("run", DEMO, *SMALL, f"output.directory={tmp_path}/run", *schedules, "--resume")
+        victim.wait(60)
+    done = run_small(tmp_path / "run", *schedules, "--resume")
     assert done.returncode == 0, done.stderr
     assert_same_run(tmp_path / "run", folder, 40)
     assert not list((tmp_path / "run").rglob("*.partial"))
@@ -226,18 +224,7 @@ def test_a_blow_up_exits_3_and_keeps_the_last_good_checkpoint(tmp_path, here):
 
 
 def test_a_signal_stops_early_with_a_checkpoint(tmp_path, finished):
-    command = [
-        sys.executable,
-        "-m",
-        "solver",
-        "run",
-        DEMO,
-        *last_of_each([*SMALL, "time.end=50"]),
-        f"output.directory={tmp_path}/run",
-    ]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = zygote().start(words_of(tmp_path / "run", "time.end=50"))
     deadline = time.monotonic() + 60
     while not (tmp_path / "run" / "checkpoints" / "step-00000010").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -348,7 +335,7 @@ def test_devices_fixed_by_the_environment_win(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "devices: 4 in use of 4" in done.stdout
     assert "XLA_FLAGS fixes 4" in done.stdout
-    done = run_small(tmp_path / "run2", "time.end=0.01", environment={"JAX_NUM_CPU_DEVICES": "1"})
+    done = run_as_a_user_does(tmp_path / "run2", "time.end=0.01", JAX_NUM_CPU_DEVICES="1")
     assert "devices: 1 in use of 1" in done.stdout
 
 
