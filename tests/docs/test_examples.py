@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers import PAGES_MADE
-from zygote import zygote
+from zygote import slabwave, zygote
 
 from solver.cli.main import main
 
@@ -29,9 +29,8 @@ def run_script(text, folder):
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
-def test_examples_run(page, tmp_path, monkeypatch):
+def test_examples_run(page, tmp_path):
     """Blocks that begin with the name of a file are written to it; the others run, in their order."""
-    monkeypatch.chdir(tmp_path)
     for kind, name, text in BLOCK.findall(page.read_text()):
         if name:
             (tmp_path / name).write_text(text)
@@ -41,7 +40,8 @@ def test_examples_run(page, tmp_path, monkeypatch):
             for line in text.splitlines():
                 command, *words = line.split()
                 assert command == "slabwave"
-                assert main(words) == 0, line
+                done = slabwave(*words, folder=tmp_path)
+                assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
 def test_there_are_examples():

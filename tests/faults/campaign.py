@@ -20,6 +20,7 @@ from solver.io import RecordsFile
 STEPS = 40
 CASE = [
     str(ROOT / "runs" / "taylor_green.toml"), "grid.shape=[16,12,8]", f"time.end={STEPS / 100}", "devices.virtual=2",
+    "time.stepper=ifrk2",
     "output.series.every_steps=5", "output.spectra.every_time=0.1", "output.snapshots.every_time=0.1",
     "output.checkpoints={every_steps=5,keep=2}",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from solver.cluster.addresses import free_port
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "runs"
-TAYLOR_GREEN = [str(RUNS / "taylor_green.toml"), "grid.shape=[48,32,40]", "time.end=0.2"]
+TAYLOR_GREEN = [str(RUNS / "taylor_green.toml"), "grid.shape=[48,32,40]", "time.stepper=ifrk2", "time.end=0.2"]
 FUZZY = [str(RUNS / "fuzzy_dark_matter.toml"), "grid.shape=[16,16,12]", "grid.lengths=[12,12,12]", "time.end=0.4"]
 FLAME = [str(RUNS / "kuramoto_sivashinsky.toml"), "grid.shape=[48,40]", "grid.lengths=[12,10]", "time.end=1"]
 
