@@ -9,7 +9,10 @@ from pathlib import Path
 import jaxlib
 from jax._src.compilation_cache import decompress_executable
 
-FAST = {"xla_backend_optimization_level": "0"}
+FAST = {
+    "xla_backend_optimization_level": "0",
+    "xla_cpu_parallel_codegen_split_count": "1",  # parts of a program compiled at a time: workers have the other cores
+}
 if jaxlib.__version__.startswith("0.10."):  # later ones end the process at this flag
     # without the fusion emitters, LLVM has 0.6 times as much to do
     FAST["xla_cpu_use_fusion_emitters"] = "false"
