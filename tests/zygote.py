@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -182,10 +183,13 @@ def _child(order: dict[str, Any]) -> int:
     sys.argv = ["-c" if order["script"] else "slabwave", *order["words"]]
     if order["inject"]:
         inject_fault(Path(order["error"] + ".calls"), **order["inject"])
+    import solver.cluster.roll_call
     import solver.cluster.time_limit
     from solver.cli.main import entry
 
+    # what a process draws or reads when it imports a file
     solver.cluster.time_limit.STARTED = time.time()
+    solver.cluster.roll_call._TOKEN = secrets.token_hex(8)
     code: Any = 0
     try:
         if order["script"]:
