@@ -88,9 +88,10 @@ def test_every_forcing_in_pencils(make_grid, forcing):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize(
-    "forcing", [sw.forcing.ConstantPower(power=0.1), sw.forcing.FrozenShells()], ids=lambda f: f.name
+    ("forcing", "precision"),
+    [(sw.forcing.ConstantPower(power=0.1), "float64"), (sw.forcing.FrozenShells(), "float32")],
+    ids=["constant power", "frozen shells in single precision"],
 )
 def test_sums_over_modes_are_means_over_points_in_a_long_run(make_grid, forcing, precision):
     """Some 60 turnover times; without the constraint half of the sum is seen by no transform long before."""
