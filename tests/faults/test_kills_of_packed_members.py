@@ -33,7 +33,7 @@ viscosity = 1e-2
 [initial]
 name = "random-phase"
 [time]
-stepper = "ifrk4"
+stepper = "ifrk2"
 step = 0.01
 end = 0.2
 [devices]

@@ -74,7 +74,7 @@ name = "vorticity"
 [initial]
 name = "random-phase"
 [time]
-stepper = "ifrk4"
+stepper = "ifrk2"
 step = 0.01
 end = 0.1
 [output.well]
