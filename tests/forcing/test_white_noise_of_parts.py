@@ -12,7 +12,6 @@ from solver.steppers import IFRK2
 
 pytestmark = pytest.mark.slow
 
-PARTS = ("vortical", "waves")
 EACH = [("vortical", 1.5), ("waves", 0.0), ("waves", 1.5)]  # a part, and the rotation
 
 
