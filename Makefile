@@ -46,9 +46,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# two tests at a time, but for those that start processes of their own and watch the clock
+# as many tests at a time as the machine has cores, but for those that start processes of their own and watch the clock
 test: lint mpi
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slurm and not multiprocess"
+	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slurm and not multiprocess"
 	$(BIN)/python -m pytest -m "slurm or multiprocess"
 
 # run files drawn at random, beside the second program of tests/reference
@@ -91,7 +91,7 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 fast: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slow"
 
 clean:
-	rm -rf site .venv .peers .mpi .gpu .well .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf site .venv .peers .mpi .gpu .well .programs .pytest_cache .mypy_cache .ruff_cache *.egg-info

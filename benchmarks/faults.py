@@ -72,8 +72,8 @@ def random_kills(campaign: Campaign, count: int, rng: np.random.Generator) -> li
                 time.sleep(0.02)
         time.sleep(rng.uniform(0.2, 2.5) if campaign.processes == 1 else rng.uniform(0, 2))
         with contextlib.suppress(ProcessLookupError):
-            os.kill(started[rng.integers(campaign.processes)], signal.SIGKILL)
-        codes = [campaign.zygote.wait(pid) for pid in started]
+            started[rng.integers(campaign.processes)].send_signal(signal.SIGKILL)
+        codes = [campaign.wait(process) for process in started]
         if -signal.SIGKILL not in codes:  # it had finished
             campaign.clear(directory)
             continue
@@ -154,12 +154,12 @@ def stuck(campaign: Campaign, count: int, rng: np.random.Generator) -> list[Row]
         while stands_at(directory) < 10:
             time.sleep(0.02)
         time.sleep(rng.uniform(0, 0.1))  # its checkpoints must not lie beyond the end of the undisturbed run
-        os.kill(started[process], signal.SIGSTOP)
+        started[process].send_signal(signal.SIGSTOP)
         began = time.monotonic()
-        code = campaign.zygote.wait(started[1 - process])
+        code = campaign.wait(started[1 - process])
         longest = max(longest, time.monotonic() - began)
-        os.kill(started[process], signal.SIGKILL)
-        campaign.zygote.wait(started[process])
+        started[process].send_signal(signal.SIGKILL)
+        campaign.wait(started[process])
         assert code == 70, campaign.said(directory)
         assert "Python stacks" in (directory / "log.txt").read_text()
         campaign.assert_sound(directory)
@@ -175,8 +175,8 @@ def requeues(campaign: Campaign, count: int, rng: np.random.Generator) -> list[R
         started = campaign.start(directory)
         time.sleep(rng.uniform(0, 2.5))
         with contextlib.suppress(ProcessLookupError):
-            os.kill(started[rng.integers(campaign.processes)], rng.choice([signal.SIGUSR1, signal.SIGTERM]))
-        codes = [campaign.zygote.wait(pid) for pid in started]
+            started[rng.integers(campaign.processes)].send_signal(rng.choice([signal.SIGUSR1, signal.SIGTERM]))
+        codes = [campaign.wait(process) for process in started]
         assert codes in ([75] * campaign.processes, [0] * campaign.processes), (codes, campaign.said(directory))
         stops += codes[0] == 75
         campaign.assert_sound(directory)

@@ -14,15 +14,22 @@ from pathlib import Path
 import jax
 import jaxtyping
 import pytest
-from compilation import compile_fast
+from compilation import compile_fast, keep_programs, lend_programs
 
 # one folder of compiled programs for all tests and the runs that they start, not in the home of whoever tests
 if "PYTEST_XDIST_WORKER" not in os.environ:
-    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="slabwave-programs-")
-    atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    PROGRAMS = Path(tempfile.mkdtemp(prefix="slabwave-programs-"))
+    os.environ["XDG_CACHE_HOME"] = str(PROGRAMS)
+    lend_programs(PROGRAMS)
+    atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+    atexit.register(keep_programs, PROGRAMS)  # before it is removed
 
 # half of the time of the tests is compilation: machine code need not be as fast as it can be
 compile_fast(os.environ)
+
+# a cache for GPUs, whose folder counts among what tells programs apart: none of an earlier session would be found
+os.environ["JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES"] = "none"  # of the runs that tests start
+jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
 
 if "JAX_NUM_CPU_DEVICES" not in os.environ:
     jax.config.update("jax_num_cpu_devices", 8)
@@ -49,6 +56,7 @@ from solver.grid import Grid  # noqa: E402
 from solver.mesh import device_mesh  # noqa: E402
 
 keep_compiled_programs(os.environ)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)  # tests compile many small programs
 
 
 @pytest.fixture

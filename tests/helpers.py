@@ -13,6 +13,16 @@ import pytest
 from solver.equations.field import Field
 
 PAGES_MADE = {"equations/index.md", "commands.md"}  # by docs/made_pages.py, when the site is built
+# equations of each kind that a text can have, and one that is split: for what tries the machinery behind all equations,
+# since tests/reference/test_library.py compares every equation with the second program
+EACH_KIND = {
+    "burgers": "one real scalar",
+    "navier-stokes": "an unknown and a constraint",
+    "boussinesq": "matrices as linear part",
+    "complex-ginzburg-landau": "a complex field",
+    "zakharov": "real and complex fields",
+}
+SPLIT = "schroedinger-poisson"
 VELOCITY = Field("vector", "length/time", solenoidal=True)
 
 

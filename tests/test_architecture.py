@@ -38,14 +38,15 @@ def imported_rooms(path: Path) -> set[str]:
 FILES = [p for p in sorted(SOLVER.rglob("*.py")) if room_of(p) in ROOMS]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOLVER)))
-def test_imports_point_upwards(path):
-    room = room_of(path)
-    below = {other for other in imported_rooms(path) if ROOMS.index(other) > ROOMS.index(room)}
-    assert not below, f"{room} imports rooms below it: {below}"
-    if room in NUMERICAL:
-        assert not imported_rooms(path) & KEPT_OUT
+def test_imports_point_upwards():
+    """No file imports from a room below its own, and no numerical one from what reads run files or writes results."""
+    wrong = []
+    for path in FILES:
+        room, rooms = room_of(path), imported_rooms(path)
+        below = {other for other in rooms if ROOMS.index(other) > ROOMS.index(room)}
+        kept_out = rooms & KEPT_OUT if room in NUMERICAL else set()
+        wrong += [f"{path.relative_to(SOLVER)} imports {other}" for other in sorted(below | kept_out)]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_file_stands_in_a_known_room():
@@ -85,7 +86,10 @@ for name in registry.names("equation"):
 
 @pytest.mark.slow
 def test_a_run_file_is_checked_before_any_device_is_touched(tmp_path):
-    """Processes could not join a job afterwards: JAX would have chosen the devices of each alone."""
+    """That of `slabwave new` for each equation, which passes.
+
+    Processes could not join a job after JAX has chosen the devices of each alone.
+    """
     assert run_python(CHECK_ALL.format(path=str(tmp_path / "run.toml"))) == ""
 
 
@@ -118,11 +122,13 @@ def test_no_file_holds_the_marks_of_an_unfinished_merge():
         assert not [line for line in lines if line.startswith(("<<<<<<< ", ">>>>>>> "))], path
 
 
-@pytest.mark.parametrize("path", sorted(SOLVER.parent.glob("benchmarks/*.py")), ids=lambda p: p.name)
-def test_benchmarks_import_what_is_there(path):
+def test_benchmarks_import_what_is_there():
     """No test runs them, so that a name which moved would be noticed by the next to measure."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("solver"):
-            module = importlib.import_module(str(node.module))
-            missing = [alias.name for alias in node.names if not hasattr(module, alias.name)]
-            assert not missing, f"{node.module} has no {missing}"
+    missing = []
+    for path in sorted(SOLVER.parent.glob("benchmarks/*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("solver"):
+                module = importlib.import_module(str(node.module))
+                names = [alias.name for alias in node.names if not hasattr(module, alias.name)]
+                missing += [f"{path.name}: {node.module} has no {name}" for name in names]
+    assert not missing, "\n".join(missing)

@@ -272,15 +272,6 @@ def test_cases_come_with_the_package(name, capsys):
     assert tomllib.loads(capsys.readouterr().out)["title"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", assemble.Registry().names("equation"))
-def test_a_new_run_file_passes_check(name, capsys, tmp_path):
-    assert main(["new", name]) == 0
-    path = tmp_path / "new.toml"
-    path.write_text(capsys.readouterr().out)
-    assemble.read_run_file(path)
-
-
 @pytest.mark.parametrize(
     ("name", "case"),
     [("boussinesq", "internal-waves"), ("two-layer-quasi-geostrophic", "baroclinic-turbulence")],

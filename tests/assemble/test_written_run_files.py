@@ -29,7 +29,7 @@ TABLE = {
         "parameters": {"nu": 0.05, "kappa": 0.02, "g": [0.0, 1.0]},
     },
     "initial": {"u": {"name": "taylor-green"}, "b": {"name": "bump", "width": 0.7}},
-    "time": {"stepper": "ifrk4", "cfl": 0.5, "end": 0.4},
+    "time": {"stepper": "ifrk2", "cfl": 0.5, "end": 0.4},
     "devices": {"virtual": 2},
     "output": {"series": {"every_steps": 1}, "checkpoints": {"every_steps": 2}},
 }  # fmt: skip

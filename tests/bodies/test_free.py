@@ -57,7 +57,7 @@ def test_fluid_and_body_exchange_momentum_and_lose_none():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("share", [0.2, 3.0])
 def test_a_body_that_moves_with_the_stream_stays_with_it(share):
     disc = sw.bodies.Cylinder((2.0, 2.2), 0.5, mass=share * DISC, velocity=(0.7, 0.0))
     flow, state = falling(sw.steppers.ETDRK3(), bodies=disc, speed=0.7)
@@ -137,7 +137,7 @@ def test_moments_of_inertia_and_axes_in_space():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stepper", "order"),
-    [("ETDRK4", 4), ("IFRK4", 4), ("LSRK3", 3), ("IMEXRK3", 3), ("SBDF3", 3), ("CNAB2", 2)],
+    [("ETDRK4", 4), ("LSRK3", 3), ("IMEXRK3", 3), ("SBDF3", 3), ("CNAB2", 2)],
 )
 def test_the_motion_has_the_order_of_the_stepper(stepper, order):
     method, found = getattr(sw.steppers, stepper)(), []

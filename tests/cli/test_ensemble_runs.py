@@ -27,7 +27,7 @@ name = "vorticity"
 name = "random-phase"
 peak = 2.0
 [time]
-stepper = "ifrk4"
+stepper = "ifrk2"
 step = 0.01
 end = 0.2
 [devices]

@@ -1,13 +1,12 @@
 """Members of a packed ensemble share files; what is read of them is what members with files of their own have."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import read_checkpoint
+from zygote import zygote
 
 from solver import open_run
 from solver.cli.main import main
@@ -15,8 +14,6 @@ from solver.io import RunDirectory
 from solver.reading import read_members, run_status
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[2]
 
 RUN = """
 title = "many"
@@ -33,7 +30,7 @@ name = "vorticity"
 name = "random-phase"
 peak = 2.0
 [time]
-stepper = "ifrk4"
+stepper = "ifrk2"
 step = 0.01
 end = 0.2
 [devices]
@@ -189,8 +186,17 @@ def test_a_member_that_blows_up_leaves_the_others_alone(run_file, packed, here, 
 def test_jobs_share_the_members_at_the_same_time(run_file, packed, tmp_path):
     """Each job has files of its own members; one that continues the whole ensemble takes them over."""
     folder = tmp_path / "shared"
-    words = ["run", run_file, "--resume", f"output.directory={folder}", "ensemble.together=2", "--jobs", "2", "--job"]
-    jobs = [subprocess.Popen([sys.executable, "-m", "solver", *words, str(job)], cwd=ROOT) for job in range(2)]
+    words = [
+        "run",
+        str(run_file),
+        "--resume",
+        f"output.directory={folder}",
+        "ensemble.together=2",
+        "--jobs",
+        "2",
+        "--job",
+    ]
+    jobs = [zygote().start([*words, str(job)]) for job in range(2)]
     assert [job.wait(timeout=100) for job in jobs] == [0, 0]
     assert sorted(path.name for path in (folder / "packed").iterdir()) == ["members-0000-0001", "members-0002-0003"]
     assert main(["resume", str(folder)]) == 0

@@ -2,18 +2,16 @@
 
 import gzip
 import json
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 from helpers import last_of_each, read_checkpoint
+from zygote import zygote
 
 from solver.cli.main import main
+from solver.cluster.addresses import free_port
 
 ROOT = Path(__file__).parents[2]
 DEMO = str(ROOT / "runs" / "taylor_green.toml")
@@ -123,23 +121,10 @@ def test_a_trace_that_cannot_be_written_does_not_stop_the_run(run, monkeypatch):
 @pytest.mark.multiprocess
 @pytest.mark.slow
 def test_every_process_writes_a_trace_of_its_own(tmp_path):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{s.getsockname()[1]}"
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
     words = ["run", DEMO, *SMALL, "devices.virtual=1", f"output.directory={tmp_path}/run", "--profile", "2"]
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", "solver", *words, "--coordinator", address, "--processes", "2", "--process", str(i)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "PYTHONPATH": str(ROOT)},
-        )
-        for i in range(2)
-    ]  # fmt: skip
-    try:
-        printed = [process.communicate(timeout=100) for process in started]
-    finally:
-        for process in started:
-            process.kill()
+    words += ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2", "--process"]
+    started = [zygote().start([*words, str(i)]) for i in range(2)]
+    printed = [process.communicate(timeout=100) for process in started]
     assert [process.returncode for process in started] == [0, 0], printed
     traces = sorted((tmp_path / "run" / "profile").glob("*.json.gz"))
     assert [path.name for path in traces] == [f"step-00000001-process-0000{i}.json.gz" for i in range(2)]

@@ -22,7 +22,7 @@ drag = 0.1
 name = "random-phase"
 peak = 2.0
 [time]
-stepper = "ifrk4"
+stepper = "ifrk2"
 step = 0.01
 end = 0.1
 [devices]

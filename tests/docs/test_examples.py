@@ -1,13 +1,11 @@
 """Python in the documentation runs as it stands."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from helpers import PAGES_MADE
+from zygote import slabwave, zygote
 
 from solver.cli.main import main
 
@@ -19,20 +17,20 @@ BLOCK = re.compile(r"```(python|toml|sh)\n(?:# (\S+\.(?:py|toml))\n)?(.*?)```", 
 WITH_EXAMPLES = [page for page in PAGES if BLOCK.search(page.read_text())]
 
 
+FOUR_DEVICES = 'import jax; jax.config.update("jax_num_cpu_devices", 4)\n'
+
+
 def run_script(text, folder):
     """Python in a process of its own in the folder, with this checkout's package and four virtual devices."""
-    path = os.pathsep.join([str(ROOT), str(folder)])
-    environment = {**os.environ, "PYTHONPATH": path, "JAX_NUM_CPU_DEVICES": "4", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, "-c", text], env=environment, cwd=folder, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, f"{text}: {done.stderr}"
+    before = f"{FOUR_DEVICES}import sys; sys.path.insert(0, {str(folder)!r})\n"
+    process = zygote().start([], script=before + text, folder=folder)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 0, f"{text}: {error}"
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
-def test_examples_run(page, tmp_path, monkeypatch):
+def test_examples_run(page, tmp_path):
     """Blocks that begin with the name of a file are written to it; the others run, in their order."""
-    monkeypatch.chdir(tmp_path)
     for kind, name, text in BLOCK.findall(page.read_text()):
         if name:
             (tmp_path / name).write_text(text)
@@ -42,7 +40,8 @@ def test_examples_run(page, tmp_path, monkeypatch):
             for line in text.splitlines():
                 command, *words = line.split()
                 assert command == "slabwave"
-                assert main(words) == 0, line
+                done = slabwave(*words, folder=tmp_path)
+                assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
 def test_there_are_examples():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from solver.assemble import Registry
-from solver.assemble.run_files import read_run_file
+from solver.config import load
 from solver.config.cases import cases
 
 ROOT = Path(__file__).parents[2]
@@ -52,8 +52,9 @@ def test_the_page_is_what_the_script_writes(gallery):
 
 
 @pytest.mark.slow
-def test_the_commands_pass_every_check(gallery):
+def test_the_commands_are_run_files_with_keys_and_values_that_there_are(gallery):
+    registry = Registry()
     for entry in gallery.entries().values():
         command, file, *overrides = entry.words
         assert command == "run"
-        read_run_file(ROOT / file, overrides)
+        load(ROOT / file, registry, overrides)

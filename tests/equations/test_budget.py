@@ -11,7 +11,7 @@ from solver import initial
 from solver.equations import MHD, Boussinesq, NavierStokes
 from solver.equations.budget import imbalance
 from solver.forcing import ConstantPower, OrnsteinUhlenbeck
-from solver.steppers import CNAB2, ETDRK2, ETDRK4, IFRK2, IFRK4, LSRK3, SBDF2
+from solver.steppers import ETDRK4, IFRK2, IFRK4, LSRK3, SBDF2
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def missing(equation, stepper, start, step, end=0.4, **control):
     return {e: imbalance(e, float(state.energies[e]), float(now[e]), integrals) for e in now}, state
 
 
-@pytest.mark.parametrize("stepper", [IFRK2(), LSRK3(), ETDRK2(), ETDRK4(), SBDF2(), CNAB2()], ids=lambda s: s.name)
+@pytest.mark.parametrize("stepper", [IFRK2(), LSRK3(), ETDRK4(), SBDF2()], ids=lambda s: s.name)
 def test_a_forced_flow_closes_to_the_order_of_its_stepper(make_grid, stepper):
     grid = make_grid((16, 12), devices=2)
     flow = NavierStokes(grid, viscosity=0.05, forcing=ConstantPower(0.7))
@@ -43,8 +43,8 @@ def test_a_forced_flow_closes_to_the_order_of_its_stepper(make_grid, stepper):
 
 @pytest.mark.parametrize(("rms", "correlation_time"), [(2.0, 0.5), (20.0, 0.02)], ids=["long memory", "short memory"])
 def test_random_forcing_is_counted_as_it_acts(make_grid, rms, correlation_time):
-    """At 32³ on four devices: also where much of the acceleration is new at each step."""
-    grid = make_grid((32, 32, 32), devices=4)
+    """On four devices: also where much of the acceleration is new at each step."""
+    grid = make_grid((24, 24, 24), devices=4)
     flow = NavierStokes(grid, viscosity=0.02, forcing=OrnsteinUhlenbeck(rms, correlation_time))
     errors, state = missing(flow, IFRK4(), random_flow(grid), 0.01, end=0.2)
     assert abs(errors["energy"]) < 1e-8

@@ -15,35 +15,21 @@ from solver.config.cases import cases
 pytestmark = pytest.mark.slow
 
 SMALL = {1: [64], 2: [24, 26], 3: [12, 14, 16]}
-COLUMNS = {
+COLUMNS = {  # other cases differ from these in their equations, which the second program has, and in their numbers
     "advection-diffusion": ["variance", "dissipation", "mean_drift"],
-    "allen-cahn": ["free_energy"],
-    "brusselator": ["max_u"],
     "burgers": ["energy", "kmax_delta"],
     "cahn-hilliard": ["free_energy", "domain_size", "mass_drift"],
-    "fisher-kpp": ["mean_u"],
     "ginzburg-landau": ["mean_square", "min_modulus"],
     "hall-mhd": ["energy_from_resistivity", "ion_helicity"],
-    "hasegawa-mima": ["energy_from_hyperviscosity", "zonal_energy"],
     "hasegawa-wakatani": ["particle_flux", "energy_from_coupling", "zonal_energy"],
-    "isothermal-flow": ["mass_drift", "max_mach"],
-    "keller-segel": ["max_cells"],
-    "klein-gordon": ["energy", "energy_drift"],
-    "korteweg-de-vries": ["momentum_drift", "energy_drift"],
-    "modified-korteweg-de-vries": ["momentum_drift", "energy_drift"],
     "oldroyd-b": ["elastic_energy"],
-    "phase-field-crystal": ["free_energy", "mean_psi_drift"],
-    "reduced-mhd": ["cross_helicity", "magnetic_energy_from_waves"],
-    "shallow-water": ["energy", "volume_drift"],
-    "sine-gordon": ["energy_drift"],
     "stratified-turbulence": ["kinetic_energy_from_forcing", "potential_energy_from_forcing"],
-    "swift-hohenberg": ["free_energy"],
     "zakharov": ["mass_drift", "energy_drift"],
 }
 
 
 @pytest.mark.parametrize("case", COLUMNS)
-def test_every_case_runs_small(tmp_path, case):
+def test_cases_run_small(tmp_path, case):
     path, folder = cases()[case], tmp_path / "run"
     config = load(path, schema())
     d, stepper = len(config.grid.shape), config.time.stepper

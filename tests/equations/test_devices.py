@@ -1,8 +1,8 @@
-"""Every equation that can be split: the same fields on one device and on eight, from the run file of `slabwave new`."""
+"""An equation of each kind: the same fields on one device and on eight, from the run file of `slabwave new`."""
 
 import numpy as np
 import pytest
-from helpers import OF_SMALL_GRIDS
+from helpers import EACH_KIND, OF_SMALL_GRIDS, SPLIT
 
 import solver as sw
 from solver.assemble.build import Assembly
@@ -14,14 +14,13 @@ from solver.equations import SplitEquation
 pytestmark = pytest.mark.slow
 
 REGISTRY = Registry()
-ENTRIES = {name: REGISTRY.find("equation", name) for name in REGISTRY.names("equation")}
-SPLIT = [name for name, entry in ENTRIES.items() if max(entry.cls.dimensions) > 1]
 CELLS = {"advection-diffusion": ["equation.cell_speed=1.0"]}  # without them nothing but the linear part is left
+NAMES = (*EACH_KIND, SPLIT, "advection-diffusion", "hall-mhd")  # places in the text; three dimensions alone
 
 
 def ends(folder, name, devices):
     """Fields at the points at the start and after four steps, in two dimensions where the equation has them."""
-    entry = ENTRIES[name]
+    entry = REGISTRY.find("equation", name)
     path = folder / "run.toml"
     path.write_text(new_run_file(entry, name))
     d = 2 if 2 in entry.cls.dimensions else 3
@@ -36,7 +35,7 @@ def ends(folder, name, devices):
     return [{n: np.asarray(u) for n, u in run.equation.to_physical(s.field).items()} for s in (start, state)]
 
 
-@pytest.mark.parametrize("name", SPLIT)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_fields_on_one_device_and_on_eight(tmp_path, name):
     (first, on_one), (_, on_eight) = (ends(tmp_path, name, devices) for devices in (1, 8))
     for field, values in on_one.items():

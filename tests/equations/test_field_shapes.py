@@ -5,13 +5,13 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import pytest
+from helpers import EACH_KIND, SPLIT
 
 import solver as sw
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED
 
-REGISTRY = Registry()
-ENTRIES = [REGISTRY.find("equation", name) for name in REGISTRY.names("equation")]
+ENTRIES = [Registry().find("equation", name) for name in (*EACH_KIND, SPLIT)]
 
 
 class TwoKinds(sw.Equation):

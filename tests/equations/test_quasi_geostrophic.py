@@ -132,8 +132,9 @@ def phase_speeds(wavenumber, kd, u, beta):
     return [(middle + sign * root) / (k2 + kd**2) for sign in (1, -1)]
 
 
-@pytest.mark.parametrize("stepper", [IFRK4(), ETDRK4()], ids=lambda s: s.name)
-@pytest.mark.parametrize(("beta", "grows"), [(0.0, True), (4.0, True), (14.0, False)])
+@pytest.mark.parametrize(
+    ("stepper", "beta", "grows"), [(IFRK4(), 0.0, True), (ETDRK4(), 4.0, True), (IFRK4(), 14.0, False)]
+)
 def test_baroclinic_waves_grow_and_travel_as_theory_says(make_grid, stepper, beta, grows):
     """A plane wave in both layers, whose stream functions depend on k·x alone, does so at any height."""
     kd, u, t = 3.0, 1.0, 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 from helpers import last_of_each, read_checkpoint
-from zygote import ROOT, Zygote, together
+from zygote import ROOT, Process, Zygote
 
 from solver.cli.main import main
 from solver.cluster.addresses import free_port
@@ -19,6 +20,7 @@ from solver.io import RecordsFile
 STEPS = 40
 CASE = [
     str(ROOT / "runs" / "taylor_green.toml"), "grid.shape=[16,12,8]", f"time.end={STEPS / 100}", "devices.virtual=2",
+    "time.stepper=ifrk2",
     "output.series.every_steps=5", "output.spectra.every_time=0.1", "output.snapshots.every_time=0.1",
     "output.checkpoints={every_steps=5,keep=2}",
 ]  # fmt: skip
@@ -40,26 +42,39 @@ class Campaign:
     processes: int = 1
     words: tuple[str, ...] = tuple(CASE)
 
-    def start(self, directory: Path, *more: str, **inject: Any) -> list[int]:
-        """Start, or continue, a run in a directory; returns its processes' numbers."""
+    def start(self, directory: Path, *more: str, process: int = 0, **inject: Any) -> list[Process]:
+        """Start, or continue, a run in a directory; `process` is the number of the one to inject something into."""
         words = last_of_each(["run", *self.words, f"output.directory={directory}", "--resume", *more])
-        error = self.folder / f"{directory.name}.error"
-        if self.processes == 1:
-            return [self.zygote.start(words, error, **inject)]
-        return together(self.zygote, words, error, free_port(), self.processes, **inject)
+        if self.processes > 1:
+            words += ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", str(self.processes)]
+        started = []
+        for i in range(self.processes):
+            mine = [*words, "--process", str(i)] if self.processes > 1 else words
+            said = self.folder / f"{directory.name}.error.{i}"
+            started.append(self.zygote.start(mine, said, **(inject if i == process and inject else {"at": 0})))
+        return started
 
     def run(self, directory: Path, *more: str, timeout: float = 120, **inject: Any) -> list[int]:
         """The exit codes of a run."""
-        return [self.zygote.wait(pid, timeout) for pid in self.start(directory, *more, **inject)]
+        return [self.wait(process, timeout) for process in self.start(directory, *more, **inject)]
+
+    def wait(self, process: Process, timeout: float = 120) -> int:
+        """The exit code of a process; none that a process has, if it had to be ended."""
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(timeout)
+            return 1000
 
     def said(self, directory: Path) -> str:
         """What the processes of the last run in a directory printed."""
-        files = sorted(self.folder.glob(f"{directory.name}.error*"))
+        files = sorted(self.folder.glob(f"{directory.name}.error.*"))
         return "".join(path.read_text(errors="replace") for path in files if path.suffix != ".calls")
 
     def calls(self, directory: Path) -> list[int]:
         """How many writing calls each process of the last run made."""
-        return [int(path.read_text()) for path in sorted(self.folder.glob(f"{directory.name}.error*.calls"))]
+        return [int(path.read_text()) for path in sorted(self.folder.glob(f"{directory.name}.error.*.calls"))]
 
     def reference(self) -> Path:
         """The undisturbed run's directory; carried out at the first call."""

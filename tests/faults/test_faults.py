@@ -14,25 +14,19 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from campaign import STEPS, Campaign
-from zygote import Zygote
+from zygote import zygote
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def zygote():
-    with Zygote() as zygote:
-        yield zygote
+def alone(tmp_path_factory):
+    return Campaign(zygote(), tmp_path_factory.mktemp("alone"))
 
 
 @pytest.fixture(scope="module")
-def alone(zygote, tmp_path_factory):
-    return Campaign(zygote, tmp_path_factory.mktemp("alone"))
-
-
-@pytest.fixture(scope="module")
-def pair(zygote, tmp_path_factory):
-    return Campaign(zygote, tmp_path_factory.mktemp("pair"), processes=2)
+def pair(tmp_path_factory):
+    return Campaign(zygote(), tmp_path_factory.mktemp("pair"), processes=2)
 
 
 def until(condition, seconds=60):
@@ -134,15 +128,15 @@ def test_a_process_that_stands_still_ends_all(pair, stuck, process):
     started = pair.start(directory, "time.stall_limit=4", "time.end=20", **inject)
     until(at_step(directory, 10))
     if stuck == "stopped":
-        os.kill(started[process], signal.SIGSTOP)
+        started[process].send_signal(signal.SIGSTOP)
     else:
         until(lambda: "stalled" in pair.said(directory), 30)
     began = time.monotonic()
-    other = pair.zygote.wait(started[1 - process])
+    other = pair.wait(started[1 - process])
     took = time.monotonic() - began
     if stuck == "stopped":
-        os.kill(started[process], signal.SIGKILL)
-    code = pair.zygote.wait(started[process])
+        started[process].kill()
+    code = pair.wait(started[process])
     assert other == 70, pair.said(directory)
     assert took < 60, "a busy machine stretches the limit of 4 s to some times its slowest chunk, and no further"
     log = (directory / "log.txt").read_text()
@@ -171,8 +165,8 @@ def test_a_request_to_stop_at_any_moment_leads_to_a_checkpoint_and_the_series_ha
         else:
             time.sleep(0.1 + 0.25 * round_)  # before the processes meet, while they compile, or later
             name = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)[round_ % 3]
-            os.kill(started[round_ % 2], name)
-        codes = [pair.zygote.wait(pid) for pid in started]
+            started[round_ % 2].send_signal(name)
+        codes = [pair.wait(process) for process in started]
         assert codes in ([75, 75], [0, 0]), pair.said(directory)
         if "nothing was done yet" in pair.said(directory):  # they had not met
             continue

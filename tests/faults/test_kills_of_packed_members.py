@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from campaign import Campaign
-from zygote import Zygote
+from zygote import zygote
 
 from solver.cli.main import main
 from solver.io import RunDirectory
@@ -33,7 +33,7 @@ viscosity = 1e-2
 [initial]
 name = "random-phase"
 [time]
-stepper = "ifrk4"
+stepper = "ifrk2"
 step = 0.01
 end = 0.2
 [devices]
@@ -51,8 +51,7 @@ FEW = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (44, 44))"
 def campaign(tmp_path_factory):
     folder = tmp_path_factory.mktemp("packed")
     (folder / "run.toml").write_text(RUN)
-    with Zygote() as zygote:
-        yield Campaign(zygote, folder, words=(str(folder / "run.toml"),))
+    return Campaign(zygote(), folder, words=(str(folder / "run.toml"),))
 
 
 @pytest.fixture(scope="module")

@@ -158,8 +158,7 @@ def test_input_on_other_devices_is_brought_here(make_grid):
 ORDER = {1: (0,), 2: (1, 0), 3: (1, 2, 0)}
 
 
-@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-@pytest.mark.parametrize("shape", [(15, 9, 7), (13, 6)], ids=str)
+@pytest.mark.parametrize(("shape", "norm"), [((15, 9, 7), "ortho"), ((13, 6), "backward")], ids=str)
 def test_free_functions_take_any_size(shape, norm):
     mesh, d = sw.device_mesh(range(3)), len(shape)
     u = np.random.default_rng(0).normal(size=(2, *shape))

@@ -12,8 +12,7 @@ from solver.steppers import IFRK2
 
 pytestmark = pytest.mark.slow
 
-PARTS = ("vortical", "waves")
-ROTATION = {"no rotation": 0.0, "rotation": 1.5}
+EACH = [("vortical", 1.5), ("waves", 0.0), ("waves", 1.5)]  # a part, and the rotation
 
 
 def flow_with(grid, part, f=0.0, power=1.0, n=2.0, **options):
@@ -32,8 +31,7 @@ def energies(equation, fields):
     return {part: float(np.sum(values)) for part, values in spectra.items()}
 
 
-@pytest.mark.parametrize("f", ROTATION.values(), ids=ROTATION)
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(("part", "f"), EACH)
 def test_the_other_part_stays_empty_in_a_linear_run(make_grid, part, f):
     """So weak that N, which is quadratic, is below round-off; the long steps turn waves many times."""
     flow = flow_with(make_grid((8, 9, 8), devices=1), part, f, power=1e-26, energy_budget=False)
@@ -46,8 +44,7 @@ def test_the_other_part_stays_empty_in_a_linear_run(make_grid, part, f):
     assert (potential > 1e-3 * found[part]) == (part == "waves" or f != 0)
 
 
-@pytest.mark.parametrize("f", ROTATION.values(), ids=ROTATION)
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(("part", "f"), EACH)
 def test_power_is_that_of_the_whole_energy_and_alike_in_all_modes(make_grid, part, f):
     """½⟨|u|²⟩ + ½⟨b²⟩/N² after one short step over members: P dt, within its sampling; nothing with k_h = 0."""
     flow = flow_with(make_grid((8, 9, 8), devices=1), part, f, power=0.7)

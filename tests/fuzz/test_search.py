@@ -20,4 +20,4 @@ def test_run_files_of_a_fixed_seed_are_without_fault(seed, trials, count):
     search = Search(time.time() + 600, trials)
     search.go(seed, shrink=False, count=count)
     assert not search.faults
-    assert sum(search.results.values()) >= count * len(trials)
+    assert sum(search.results.values()) >= count

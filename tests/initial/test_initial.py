@@ -87,13 +87,13 @@ REGISTERED = dict(built_in("initial"))
 del REGISTERED["file"], REGISTERED["run"]  # which need a file, and a run
 
 
-def suitable(cls, make_grid):
+def suitable(cls, make_grid, devices=4):
     """A small grid in which a class exists, with a field of each rank that it makes."""
     for rank in cls.ranks:
         field = sw.Field(rank, solenoidal=rank == "vector")
         real = rank != "wavefunction"
         shape = (16,) * max(2, min(cls.dimensions))
-        yield make_grid(shape, devices=4, real=real, dealias="two-thirds" if real else "none"), field
+        yield make_grid(shape, devices=devices, real=real, dealias="two-thirds" if real else "none"), field
 
 
 @pytest.mark.parametrize("name", REGISTERED)
@@ -117,7 +117,7 @@ def test_every_number_can_be_differentiated_and_batched(make_grid, name):
     """Derivatives in all leaves at once are those of finite differences along them."""
     cls = REGISTERED[name]
     start = cls(**REQUIRED.get(name, {}))
-    grid, field = next(suitable(cls, make_grid))
+    grid, field = next(suitable(cls, make_grid, devices=1))
     weight = np.random.default_rng(0).normal(size=start(grid, field, KEY).shape)
 
     @jax.jit

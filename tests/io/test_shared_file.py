@@ -49,7 +49,7 @@ needs_mpi = pytest.mark.skipif(
 
 def run_by_mpi(processes, *words):
     more = ["--allow-run-as-root", "--oversubscribe"] if os.geteuid() == 0 else []
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+    clean = {k: v for k, v in os.environ.items() if k != "JAX_NUM_CPU_DEVICES"}
     command = ["mpiexec", *more, "-n", str(processes), sys.executable, "-m", "solver", *last_of_each(words)]
     environment = {**clean, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)

@@ -44,12 +44,11 @@ class Mpi:
 
     def environment(self) -> dict[str, str]:
         """For processes that use its library."""
-        left_out = ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")
-        clean = {k: v for k, v in os.environ.items() if k not in left_out and not k.startswith(("PMI", "OMPI_"))}
+        left_out = ("JAX_NUM_CPU_DEVICES", "PMI", "OMPI_")
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
         library = self.folder / "lib"
         return {
             **clean,
-            "XLA_FLAGS": "--xla_backend_optimization_level=0",
             "PYTHONPATH": str(ROOT),
             "PATH": f"{self.mpiexec.parent}:{os.environ['PATH']}",
             "LD_LIBRARY_PATH": str(library),

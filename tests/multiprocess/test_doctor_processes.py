@@ -1,47 +1,25 @@
 """The doctor in two real processes that meet by explicit address."""
 
 import os
-import socket
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+from test_processes import finish
+from zygote import zygote
 
+from solver.cluster.addresses import free_port
 from solver.doctor import read_report
-
-ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
 
-def start(directory, python=("-m", "solver"), devices=2):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{s.getsockname()[1]}"
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
-    words = ["doctor", str(directory), "--devices", str(devices), "--coordinator", address, "--processes", "2"]
-    return [
-        subprocess.Popen(
-            [sys.executable, *python, *words, "--process", str(i)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, env={**clean, "PYTHONPATH": str(ROOT)},
-        )
-        for i in range(2)
-    ]  # fmt: skip
-
-
-def finish(started, timeout=100):
-    try:
-        outputs = [process.communicate(timeout=timeout) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-    return [p.returncode for p in started], [o for o, _ in outputs], [e for _, e in outputs]
+def start(directory, script="", devices=2):
+    words = ["doctor", str(directory), "--devices", str(devices), "--coordinator", f"127.0.0.1:{free_port()}"]
+    return [zygote().start([*words, "--processes", "2", "--process", str(i)], script=script) for i in range(2)]
 
 
 def test_two_processes(tmp_path):
-    codes, outputs, errors = finish(start(tmp_path))
+    codes, outputs, errors = finish(start(tmp_path), timeout=100)
     assert codes == [0, 0], outputs + errors
     assert "FAIL" not in outputs[0]
     assert "ok    launch      2 processes by explicit address on 1 host" in outputs[0]
@@ -70,7 +48,7 @@ entry()
 
 
 def test_words_damaged_in_another_process(tmp_path):
-    codes, outputs, errors = finish(start(tmp_path, ("-c", DAMAGE), devices=1))
+    codes, outputs, errors = finish(start(tmp_path, DAMAGE, devices=1), timeout=100)
     assert codes == [1, 1], errors
     assert "FAIL  all-to-all  64 KiB within a host: " in outputs[0]
     assert "on device" in outputs[0]
@@ -107,15 +85,15 @@ entry()
 
 
 @pytest.mark.parametrize(
-    ("python", "message"),
+    ("script", "message"),
     [(ERROR, "RuntimeError: the disk of process 1 is on fire"), (SLEEP, "process 1 has not answered for 4 s")],
     ids=["error", "sleep"],
 )
-def test_a_process_that_does_not_go_on_ends_all(tmp_path, python, message):
+def test_a_process_that_does_not_go_on_ends_all(tmp_path, script, message):
     began = time.monotonic()
-    codes, outputs, errors = finish(start(tmp_path, ("-c", python), devices=1), timeout=60)
+    codes, outputs, errors = finish(start(tmp_path, script, devices=1), timeout=60)
     assert codes == [1, 1], errors
     assert time.monotonic() - began < 40
     assert message in "".join(errors)
     assert not os.listdir(tmp_path), "no file of the one or the other is left"
-    assert "sleep" not in python or "FAIL  memory      process 1 has not answered" in outputs[0]
+    assert "sleep" not in script or "FAIL  memory      process 1 has not answered" in outputs[0]

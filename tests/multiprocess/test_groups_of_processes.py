@@ -1,17 +1,12 @@
 """`devices.groups` in a job of several processes: some step, others carry out the outputs."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 from helpers import read_checkpoint, values_of_file
-from test_processes import ROOT, alone, finish, start
-
-from solver.cluster.addresses import free_port
+from test_processes import alone, finish, start, start_script
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
@@ -264,16 +259,7 @@ print("OK")
 
 
 def test_states_go_from_processes_to_others(tmp_path):
-    script, port = tmp_path / "pipeline.py", str(free_port())
-    script.write_text(PIPELINE)
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(script), port, str(tmp_path / "run"), str(process)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "PYTHONPATH": str(ROOT)},
-        )
-        for process in range(3)
-    ]  # fmt: skip
+    processes = start_script(PIPELINE, 3, str(tmp_path / "run"))
     codes, outputs, errors = finish(processes, timeout=120)
     assert codes == [0, 0, 0], errors
     assert all(text.endswith("OK\n") for text in outputs)

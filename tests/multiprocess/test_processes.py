@@ -1,10 +1,7 @@
 """Several real processes that meet by explicit address, two virtual devices each."""
 
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,52 +9,49 @@ import h5py
 import numpy as np
 import pytest
 from helpers import last_of_each, read_checkpoint
+from zygote import slabwave, zygote
 
 from solver.cli.main import main
 from solver.cluster.addresses import free_port
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "runs"
-TAYLOR_GREEN = [str(RUNS / "taylor_green.toml"), "grid.shape=[48,32,40]", "time.end=0.2"]
+TAYLOR_GREEN = [str(RUNS / "taylor_green.toml"), "grid.shape=[48,32,40]", "time.stepper=ifrk2", "time.end=0.2"]
 FUZZY = [str(RUNS / "fuzzy_dark_matter.toml"), "grid.shape=[16,16,12]", "grid.lengths=[12,12,12]", "time.end=0.4"]
 FLAME = [str(RUNS / "kuramoto_sivashinsky.toml"), "grid.shape=[48,40]", "grid.lengths=[12,10]", "time.end=1"]
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
 
-def start(words, processes=2, devices=2, python=("-m", "solver"), each=lambda i: [], number=lambda i: i):
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+def start(words, processes=2, devices=2, script="", each=lambda i: [], number=lambda i: i):
+    """Processes of one run that meet at an address; of a script in place of the command, if there is one."""
     address = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", str(processes)]
     return [
-        subprocess.Popen(
-            [
-                sys.executable, *python, *last_of_each([*words, f"devices.virtual={devices}", *each(i)]), *address,
-                "--process", str(number(i)),
-            ],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "PYTHONPATH": str(ROOT)},
+        zygote().start(
+            [*last_of_each([*words, f"devices.virtual={devices}", *each(i)]), *address, "--process", str(number(i))],
+            script=script,
         )
         for i in range(processes)
-    ]  # fmt: skip
+    ]
+
+
+def start_script(script, processes, *words):
+    """Processes that execute a script, each with a port where they meet and with its number as last words."""
+    port = str(free_port())
+    return [zygote().start([port, *words, str(i)], script=script) for i in range(processes)]
 
 
 def finish(started, timeout=200):
-    outputs = []
-    for process in started:
-        try:
-            outputs.append(process.communicate(timeout=timeout))
-        except subprocess.TimeoutExpired:
-            for p in started:
-                p.kill()
-            raise
+    try:
+        outputs = [process.communicate(timeout=timeout) for process in started]
+    finally:
+        for process in started:
+            process.kill()
     return [p.returncode for p in started], [o for o, _ in outputs], [e for _, e in outputs]
 
 
 def alone(words, devices, directory):
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
-    done = subprocess.run(
-        [sys.executable, "-m", "solver", "run", *words, f"devices.virtual={devices}", f"output.directory={directory}"],
-        capture_output=True, text=True, env={**clean, "PYTHONPATH": str(ROOT)}, timeout=200,
-    )  # fmt: skip
+    done = slabwave("run", *words, f"devices.virtual={devices}", f"output.directory={directory}", timeout=200)
     assert done.returncode == 0, done.stderr
 
 
@@ -80,7 +74,7 @@ name = "vorticity"
 [initial]
 name = "random-phase"
 [time]
-stepper = "ifrk4"
+stepper = "ifrk2"
 step = 0.01
 end = 0.1
 [output.well]
@@ -183,10 +177,9 @@ entry()
 
 @pytest.mark.parametrize("process", [0, 1])
 def test_an_error_in_one_process_ends_all_with_its_message(tmp_path, process):
-    python = ("-c", FAULT.format(process=process))
     words = ["run", *TAYLOR_GREEN, "output.checkpoints.every_steps=5", f"output.directory={tmp_path}/run"]
     began = time.monotonic()
-    codes, _, errors = finish(start(words, python=python), timeout=90)
+    codes, _, errors = finish(start(words, script=FAULT.format(process=process)), timeout=90)
     assert codes == [1, 1]
     assert "RuntimeError: the disk of process" in errors[process]
     assert f"process {process} failed: RuntimeError: the disk of process {process} is on fire" in errors[1 - process]
@@ -269,15 +262,7 @@ print("OK")
 
 @pytest.mark.parametrize("script", [OUTSIDE, TRANSFORMS], ids=["fields from outside data", "transforms"])
 def test_arrays_span_processes(script):
-    port = str(free_port())
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, port, str(i)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**clean, "PYTHONPATH": str(ROOT)},
-        )
-        for i in range(2)
-    ]  # fmt: skip
+    started = start_script(script, 2)
     codes, outputs, errors = finish(started, timeout=150)
     assert codes == [0, 0], errors
     assert all("OK" in o for o in outputs)

@@ -1,14 +1,10 @@
 """Tuning in two real processes that meet by explicit address."""
 
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from test_processes import ROOT, finish
+from zygote import zygote
 
-ROOT = Path(__file__).parents[2]
+from solver.cluster.addresses import free_port
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
@@ -34,25 +30,11 @@ entry()
 
 
 def test_two_processes():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{s.getsockname()[1]}"
-    clean = {k: v for k, v in os.environ.items() if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
     words = ["tune", str(ROOT / "runs" / "taylor_green.toml"), "grid.shape=[16,16,16]", "devices.virtual=1"]
-    words += ["--steps", "1", "--coordinator", address, "--processes", "2", "--process"]
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *words, str(i)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, env={**clean, "PYTHONPATH": str(ROOT)},
-        )
-        for i in range(2)
-    ]  # fmt: skip
-    try:
-        (out, first), (silent, second) = (process.communicate(timeout=100) for process in started)
-    finally:
-        for process in started:
-            process.kill()
-    assert [process.returncode for process in started] == [0, 0], first + second
+    words += ["--steps", "1", "--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2", "--process"]
+    started = [zygote().start([*words, str(i)], script=PROGRAM) for i in range(2)]
+    codes, (out, silent), errors = finish(started, timeout=100)
+    assert codes == [0, 0], errors
     rows = [line for line in out.splitlines() if line.startswith(("slab ", "pencil "))]
     assert any("failed: process 1: RuntimeError: no room here" in row for row in rows)
     times = [float(row.replace("pencil 1×2", "pencil").split()[5]) for row in rows if "failed" not in row]

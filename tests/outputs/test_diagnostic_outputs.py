@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import COLLECTIVES
+from helpers import COLLECTIVES, EACH_KIND, SPLIT
 
 import solver as sw
 from solver import diagnostics
@@ -23,7 +23,9 @@ from solver.outputs.records import Records, _at_time, _values
 
 REGISTRY = Registry()
 OUTPUTS = {name: cls for name, cls in built_in("output").items() if issubclass(cls, Records)}
-EQUATIONS = {name: REGISTRY.find("equation", name).cls for name in REGISTRY.names("equation")}
+# of each kind, and those for outputs that few equations have
+NAMES = (*EACH_KIND, SPLIT, "mhd", "nonlinear-schroedinger", "reduced-mhd")
+EQUATIONS = {name: REGISTRY.find("equation", name).cls for name in NAMES}
 NEEDS = {  # of an equation; other outputs are told by what they refuse alone
     "elsasser": lambda equation: {"velocity", "magnetic_field"} <= equation.fields.keys(),
     "helicity": lambda equation: (
@@ -45,7 +47,7 @@ def made(name, dimensions):
 
 
 def equations(folder, devices=8):
-    """Every equation in the most dimensions that it has, on shapes alone."""
+    """Equations in the most dimensions that they have, on shapes alone."""
     path = folder / "run.toml"
     for name, cls in EQUATIONS.items():
         path.write_text(new_run_file(REGISTRY.find("equation", name), name))

@@ -192,8 +192,10 @@ def wave(nx, ny, length=2 * np.pi):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shape", "length"), [((16, 16), 2 * np.pi), ((48, 8), 30.0), ((8, 40), 1e-3), ((9, 7), 1e5)])
-@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize(
+    ("shape", "length", "count"),
+    [((16, 16), 2 * np.pi, 1), ((48, 8), 30.0, 3), ((8, 40), 1e-3, 5), ((9, 7), 1e5, 1)],
+)
 def test_slices_have_the_aspect_of_the_box(shape, length, count):
     sides, values = wave(*shape, length)
     panels = [Panel("velocity", str(i), 10.0 ** (4 * i - 6) * values, "length/time") for i in range(count)]
@@ -300,9 +302,9 @@ def drawn(tmp_path, name, view, count=5):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("view", LOOKS, ids=["light", "dark"])
 @pytest.mark.parametrize("name", RECORDS)
-def test_every_file_of_records_is_drawn(tmp_path, name, view):
+def test_every_file_of_records_is_drawn(tmp_path, name):
+    view = LOOKS[sorted(RECORDS).index(name) % 2]  # light or dark
     assert titles(readable(drawn(tmp_path, name, view))) == RECORDS[name][3]
 
 

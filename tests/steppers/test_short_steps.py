@@ -31,9 +31,8 @@ def exact():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(("step", "precision"), [(0.0333, "float64"), (0.0333333, "float32"), (0.033333333, "float64")])
 @pytest.mark.parametrize("stepper", MULTISTEP, ids=lambda stepper: stepper.name)
-@pytest.mark.parametrize("step", [0.0333, 0.0333333, 0.033333333])
 def test_a_sliver_before_each_output_changes_nothing(make_grid, exact, stepper, precision, step):
     """Rounding grew by the ratio of the steps, and its square: errors of 0.1 to 1, and no word."""
     equation = burgers(make_grid, precision)
@@ -42,7 +41,7 @@ def test_a_sliver_before_each_output_changes_nothing(make_grid, exact, stepper, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interval", [0.1, 0.0637, 0.0301])
+@pytest.mark.parametrize("interval", [0.1, 0.0301])
 @pytest.mark.parametrize("stepper", MULTISTEP, ids=lambda stepper: stepper.name)
 def test_the_order_is_kept_with_steps_of_any_sizes(make_grid, exact, stepper, interval):
     equation = burgers(make_grid, "float64")
