@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,17 @@ def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float, *
                 raise Fault(f"series.csv has no column {name}; it has {sorted(row)}")
             if name not in row and name.endswith("_from_nonlinear") and is_aliased:
                 continue  # it changes nothing but for aliasing, which the imbalance shows
-            size = max(sizes[name], sizes[energy])
+            size = max(of for other, of in sizes.items() if other in (name, energy) or _one_body(other, name))
             if not abs(row.get(name, 0) - value) <= 30 * bound * size:
                 raise Fault(
                     f"column {name} at step {row['step']:g} is {row.get(name, 0):.8g}, not {value:.8g} of {size:.2g}"
                 )
+
+
+def _one_body(name: str, other: str) -> bool:
+    """Whether two columns are of one body, whose forces and torques may cancel."""
+    bodies = [re.fullmatch(r"(\w+)_(?:force|torque)(?:_[xyz])?", each) for each in (name, other)]
+    return all(bodies) and len({found[1] for found in bodies if found}) == 1
 
 
 def _with_causes_of(columns: Any, row: dict[str, float]) -> dict[str, float]:
