@@ -121,7 +121,7 @@ def all_candidates(*overrides, devices=4):
 def test_lines_for_the_run_file_make_the_candidate(tmp_path):
     candidates = all_candidates("devices.virtual=4")
     assert len(candidates) > 20
-    candidates = candidates[::2]  # a dry run each
+    candidates = candidates[::5]  # a dry run each
     for candidate in candidates:
         table = tomllib.loads(run_file_lines(candidate))
         defaults = DevicesSection().to_table()

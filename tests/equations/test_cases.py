@@ -23,7 +23,6 @@ COLUMNS = {  # other cases differ from these in their equations, which the secon
     "hall-mhd": ["energy_from_resistivity", "ion_helicity"],
     "hasegawa-wakatani": ["particle_flux", "energy_from_coupling", "zonal_energy"],
     "oldroyd-b": ["elastic_energy"],
-    "stratified-turbulence": ["kinetic_energy_from_forcing", "potential_energy_from_forcing"],
     "zakharov": ["mass_drift", "energy_drift"],
 }
 

@@ -117,7 +117,7 @@ def test_the_directory_is_that_of_the_command(tmp_path):
     run_file = tmp_path / "run.toml"
     run_file.write_text(
         "title = 'vortex'\ngrid = { shape = [16, 16, 16] }\nequation = { name = 'navier-stokes', viscosity = 0.05 }\n"
-        "initial = { name = 'taylor-green' }\ntime = { stepper = 'ifrk4', step = 0.05, end = 0.5 }\n"
+        "initial = { name = 'taylor-green' }\ntime = { stepper = 'ifrk2', step = 0.05, end = 0.5 }\n"
         "devices = { use = [0, 1] }\noutput = { series = { every_steps = 2 }, spectra = { every_time = 0.2 }, "
         f"snapshots = {{ every_steps = 4 }}, checkpoints = {{ every_steps = 3, keep = 10 }}, "
         f"directory = '{tmp_path}/command' }}\n"
