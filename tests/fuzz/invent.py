@@ -32,7 +32,9 @@ OF_ANY_SIGN = {
     "nonlinear_dispersion", "quadratic", "undercooling", "mean_field", "sensitivity",
 }  # fmt: skip
 RULES = ["two-thirds", "three-halves", "one-half", "smooth", "none", "phase-shift-alternating"]
-POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0])
+POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0, 20.0])  # the last makes steps long against decay and waves
+FAST = st.sampled_from([-40.0, -0.3, 0.0, 1.0, 40.0])
+OF_WAVES = {"rotation", "beta", "buoyancy_frequency"}
 
 
 @st.composite
@@ -139,6 +141,8 @@ def _like(key: str, default: Any, dimensions: int) -> Any:
         return st.sampled_from([0.0, 1e-4, 1e-3])
     if isinstance(default, list):
         return st.lists(SIGNED, min_size=dimensions, max_size=dimensions)
+    if key in OF_WAVES:
+        return FAST.map(abs) if key == "buoyancy_frequency" else FAST
     return SIGNED if key in OF_ANY_SIGN else POSITIVE
 
 
@@ -151,7 +155,7 @@ def _add_wind(draw: Any, section: dict[str, Any], dimensions: int) -> None:
 
 # ---- texts ----------------------------------------------------------------------------------------------------------
 
-PARAMETERS = {"a": 0.3, "nu": 0.05, "k": -1.2}
+PARAMETERS = {"a": [0.3], "nu": [0.05, 0.05, 5.0], "k": [-1.2]}
 
 
 @st.composite
@@ -190,7 +194,7 @@ def texts(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
     if draw(st.integers(0, 3)) == 3:
         section["plan"] = "as written"
     text = " ".join(lines)
-    used = {n: v for n, v in PARAMETERS.items() if _stands_in(n, text)}
+    used = {n: draw(st.sampled_from(v)) for n, v in PARAMETERS.items() if _stands_in(n, text)}
     section["parameters"] = used
     return section, dimensions, fields
 
