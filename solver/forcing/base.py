@@ -141,6 +141,8 @@ def has_modes(grid: Grid, low: float, high: float, *, across: bool = False) -> b
     """
     tolerance = 1e-9 * min(grid.fundamental)
     low, high = max(low - tolerance, tolerance), high + tolerance
+    if low > 2 * grid.k_corner:  # whose square may be no number
+        return False
     squares = [(f * np.arange(grid.layout.highest_mode(a) + 1)) ** 2 for a, f in enumerate(grid.fundamental)]
     others = functools.reduce(np.add.outer, squares[:-1], np.zeros(()))
     others = others[others > 0] if across else others

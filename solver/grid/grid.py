@@ -86,6 +86,17 @@ class Grid:
         if self.mesh is None:
             store("mesh", device_mesh([0]) if len(self.shape) == 1 else device_mesh())
         _ = self.layout
+        self._check_squares()
+
+    def _check_squares(self) -> None:
+        """Refuse a box whose |k|² no number of the precision holds: every field would be none after one step."""
+        limits, smallest = jnp.finfo(self.dtype), min(self.fundamental)
+        largest = max(f * max(self.layout.highest_mode(axis), 1) for axis, f in enumerate(self.fundamental))
+        if not float(limits.tiny) ** 0.5 < smallest <= largest < (float(limits.max) / 3) ** 0.5:
+            raise ValueError(
+                f"lengths {list(self.lengths)}: wavenumbers from {smallest:.3g} to {largest:.3g}, whose squares "  # type: ignore[arg-type]
+                f"{self.precision} cannot hold; other units of length are needed"
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the layout of the mesh; `solver.mesh.mesh_from` chooses devices when the grid is loaded."""

@@ -19,6 +19,7 @@ import numpy as np
 from fuzz.beside_itself import same
 from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, precision_of, series, write
 
+FOLDERS = ("snapshots", "slices")  # outputs that write a file for each state
 STOPPED = 75  # exit code after a signal
 ONE_STEP = ("ifrk", "etdrk", "imexrk", "lsrk", "strang", "yoshida")  # steppers without a history
 
@@ -46,7 +47,7 @@ def outputs_may_change(table: Table, folder: Path) -> str:
     if "step" not in table["time"]:
         return "steps vary"
     random = Random(json.dumps(table))
-    every = {name: dict(section) for name, section in table["output"].items()}
+    every = {name: dict(section) for name, section in table["output"].items() if name != "statistics"}  # of windows
     for section in every.values():
         section.pop("every_time", None)
         section["every_steps"] = 1
@@ -72,7 +73,7 @@ def outputs_may_change(table: Table, folder: Path) -> str:
 
 
 def _rows(folder: Path, name: str) -> dict[int, Any]:
-    if name == "snapshots":
+    if name in FOLDERS:
         return {int(p.stem.partition("-")[2]): p for p in (folder / name).glob("step-*.h5")}
     if name == "series":
         if not (folder / "series.csv").exists():
@@ -99,7 +100,7 @@ def _same_rows(name: str, into: Path, parts: Path, wanted: list[int], middle: in
     if set(found) - extra != set(wanted) - extra:
         raise Fault(f"{name} has rows of the steps {sorted(found)}, not {wanted}, continued at {middle}")
     for step, row in found.items():
-        alike = same(whole[step], row) if name == "snapshots" else all(row[c] == whole[step].get(c) for c in row)
+        alike = same(whole[step], row) if name in FOLDERS else all(row[c] == whole[step].get(c) for c in row)
         if not alike:
             raise Fault(f"{name}: the row of step {step} differs, continued at {middle}")
 

@@ -34,6 +34,12 @@ CASES = {
         "initial": {"name": "noise", "amplitude": 0.3}, "time": SHORT, "devices": {"use": [0]},
         "output": {**OUTPUT, "points": {"at": [[0.7, 0.4]]}, "structure-functions": {}},
     }, "same"),
+    # the square of a forced wavenumber was no number, which ended `check` with the error of Python
+    "a forced band beyond all modes": ("reference", {
+        "grid": {"shape": [8, 8]}, "equation": {"name": "fisher-kpp"}, "initial": {"name": "noise"},
+        "forcing": {"name": "constant-power", "power": 0.5, "low": 1e200, "high": 1e201},
+        "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "refused"),
 }  # fmt: skip
 
 

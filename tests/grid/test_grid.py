@@ -200,3 +200,9 @@ def test_modes_on_the_bounds_of_a_band_lie_in_it(make_grid, precision, length):
         bounds = [number * 2 * np.pi / length for number in (low, high)]
         found = jnp.sum(grid.in_band(*bounds) * grid.mode_weights())
         assert int(found) == ((squares >= low) & (squares <= high)).sum()
+
+
+@pytest.mark.parametrize(("length", "precision"), [(1e-300, "float64"), (1e200, "float64"), (1e-25, "float32")])
+def test_a_box_whose_squared_wavenumbers_are_no_numbers_is_refused(make_grid, length, precision):
+    with pytest.raises(ValueError, match="other units of length are needed"):
+        make_grid((8, 8), devices=1, lengths=length, precision=precision)
