@@ -101,7 +101,7 @@ def of_text(grid):
 @pytest.mark.parametrize("doubled", ["global", "in a container", "in an array", "class", "plain object", "text"])
 def test_values_that_code_reads_by_name_are_those_of_now(make_grid, monkeypatch, doubled):
     """e^−1 with all numbers 1, e^−2 after one of them was set to 2, without a new class, instance or function."""
-    grid, stepper, box = make_grid((8,), 1), sw.steppers.IFRK2(), Box(1.0)
+    grid, stepper, box = make_grid((8,), 1), sw.steppers.IFRK4(), Box(1.0)
     equation = of_text(grid) if doubled == "text" else Decaying(grid, box)
     state = sw.initial_state(equation, stepper, jnp.ones((1, 8)))
     mean = lambda: float(sw.integrate(equation, stepper, state, step=0.1, steps=10).field["u"].real[0, 0])  # noqa: E731
@@ -120,7 +120,7 @@ def test_values_that_code_reads_by_name_are_those_of_now(make_grid, monkeypatch,
 
 def test_a_global_number_of_the_name_of_an_attribute_compiles_nothing(make_grid, programs_compiled, monkeypatch):
     """`box` and `rate` are attributes in the code of the class, no globals."""
-    equation, stepper = Decaying(make_grid((8,), 1), Box(1.0)), sw.steppers.IFRK2()
+    equation, stepper = Decaying(make_grid((8,), 1), Box(1.0)), sw.steppers.IFRK4()
     state = sw.initial_state(equation, stepper, jnp.ones((1, 8)))
     sw.integrate(equation, stepper, state, step=0.1, steps=10)
     before = programs_compiled()
