@@ -64,7 +64,7 @@ def outputs_may_change(table: Table, folder: Path) -> str:
         _continued(["run", path, "--resume", f"output.directory={parts}", f"time.end={end!r}"], f"outputs {chosen}")
     _continued(["verify", str(parts)], "verify")
     last = int(rows[-1]["step"])
-    for name in every.keys() - {"statistics", "slices"}:  # whose rows lie in several files
+    for name in every:
         before, after = (schedule[name] for schedule in schedules)
         wanted = [s for s in range(middle + 1) if before and (s % before == 0 or s in (0, middle))]
         wanted += [s for s in range(middle, last + 1) if after and (s % after == 0 or s in (middle, last))]
