@@ -131,10 +131,10 @@ def _train(profile: Callable[[int, Array], Array], count: int, positions: Sequen
     places = [length * (i + 0.5) / count for i in range(count)] if positions is None else positions
 
     def fill(x: Array, *others: Array) -> tuple[Array]:
-        total = jnp.zeros_like(x)
+        total, images = jnp.zeros_like(x), length * jnp.asarray(IMAGES, x.dtype).reshape(-1, *[1] * x.ndim)
         for i, place in enumerate(places):
             nearest = x - place - length * jnp.round((x - place) / length)
-            total += sum(profile(i, nearest + image * length) for image in IMAGES)
+            total += profile(i, nearest + images).sum(axis=0)
         return (total,)
 
     return sample(fill, grid)
