@@ -25,7 +25,7 @@ class ConstantPower(Forcing):
     Args:
         power: P, by which half the mean square of the field grows per time [units of the field, squared, per time]: the
             power of a force on a velocity [length²/time³], the enstrophy injected into a vorticity [1/time³].
-        low, high: wavenumbers of the shells [1/length].
+        low, high: wavenumbers of the shells [1/length]; the mean is not forced.
 
     Raises:
         ValueError: a power that is negative or not finite; when the equation is made: no mode of the grid in the

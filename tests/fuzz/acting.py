@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,22 +16,25 @@ ANGLE = st.sampled_from([-1.0, 0.4, 2.0])
 
 
 @st.composite
-def forcings(draw: Any, fields: dict[str, str], dimensions: int) -> dict[str, Any]:
+def forcings(draw: Any, fields: dict[str, str], grid: dict[str, Any]) -> dict[str, Any]:
+    dimensions, lowest = len(grid["shape"]), [2 * math.pi / side for side in sides(grid)]
     real = sorted(name for name, rank in fields.items() if rank in ("scalar", "vector"))
     if not real or draw(st.booleans()):
         return {}
     name = draw(st.sampled_from(real))
-    power = {"name": "constant-power", "power": draw(st.sampled_from([0.1, 0.5]))}
+    power = {"name": "constant-power", "power": draw(st.sampled_from([0.1, 0.5])), "high": 1.5 * max(lowest)}
+    power["low"] = draw(st.sampled_from([0.0, max(lowest)]))
     wave = {"name": "kolmogorov", "amplitude": draw(SIGNED), "wavenumber": draw(st.sampled_from([1, 2]))}
     wave |= {"variation": "x", "direction": "y"} if fields[name] == "vector" and draw(st.booleans()) else {}
     count = dimensions if fields[name] == "vector" else 1
     pull = {"name": "uniform", "acceleration": [draw(SIGNED) for _ in range(count)]}
     rate = {"name": "flow-rate", "velocity": [draw(SIGNED) for _ in range(count)], "relaxation": 0.5}
     random = {"name": "ornstein-uhlenbeck", "rms": 0.3, "correlation_time": 0.5, "largest": 1}
-    noise = {"name": "white-noise", "power": 0.2, "low": 0.0, "high": 3.0}
-    frozen = {"name": "frozen-shells", "low": 1.0, "high": draw(st.sampled_from([1.0, 2.6])), "return_time": 0.3}
+    noise = {"name": "white-noise", "power": 0.2, "low": 0.0, "high": 2.0 * max(lowest)}
+    frozen = {"name": "frozen-shells", "low": max(lowest), "return_time": 0.3}
+    frozen["high"] = draw(st.sampled_from([1.0, 2.6])) * max(lowest)
     waves = [wave] if dimensions > 1 else []
-    if dimensions == 3 and fields[name] == "vector":  # refused in a box that is no cube
+    if dimensions == 3 and fields[name] == "vector" and len(set(lowest)) == 1:
         waves.append({"name": "abc", "coefficients": [1.0, -0.5, 0.3], "wavenumber": 1})
     return {name: draw(st.sampled_from([power, *waves, pull, rate, frozen, random, noise]))}
 

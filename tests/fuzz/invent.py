@@ -283,7 +283,7 @@ def run_files(draw: Any) -> dict[str, Any]:
         "random": {"seed": draw(st.integers(0, 3))},
         "output": draw(outputs(section, fields, grid, time)),
     }
-    forced = draw(forcings(fields, dimensions))
+    forced = draw(forcings(fields, grid))
     if forced:
         table["forcing"] = forced if len(fields) > 1 else next(iter(forced.values()))
     table |= draw(obstacles(section, fields, grid))
