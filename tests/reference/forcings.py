@@ -42,10 +42,8 @@ def force(section, system, name, box):
 
 def constant_power(section, fields, box):
     """P û/Σ|û|² on low ≤ |k| ≤ high, but for the mean."""
-    k = np.sqrt(box.k2)
-    band = (
-        (k >= section.get("low", 1.0) * (1 - 1e-6)) & (k <= section.get("high", 2.0) * (1 + 1e-6)) & box.kept & (k > 0)
-    )
+    k, low, high = np.sqrt(box.k2), section.get("low", 1.0) * (1 - 1e-6), section.get("high", 2.0) * (1 + 1e-6)
+    band = (k >= low) & (k <= high) & (k > 0) & box.kept
     size = np.sum(np.abs(fields) ** 2 * band)
     return section["power"] * fields * band / size if size > 0 else 0 * fields
 
