@@ -17,20 +17,11 @@ import h5py
 import numpy as np
 
 from fuzz.beside_itself import same
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, precision_of, series, write
+from fuzz.running import TOLERANCE, Fault, Table, carried_out, precision_of, series, succeed, write
 
 FOLDERS = ("snapshots", "slices")  # outputs that write a file for each state
 STOPPED = 75  # exit code after a signal
 ONE_STEP = ("ifrk", "etdrk", "imexrk", "lsrk", "strang", "yoshida")  # steppers without a history
-
-
-def _continued(words: list[str], what: str) -> None:
-    try:
-        code, said = command(*words)
-    except Exception as error:
-        raise Fault(f"{what}: traceback of {type(error).__name__}: {str(error)[:300]}") from error
-    if code:
-        raise Fault(f"{what}: ends with {code}: {said[-300:]}")
 
 
 def _halved(table: Table, folder: Path, random: Random) -> tuple[Path, Path, list[dict[str, float]], int] | None:
@@ -61,8 +52,8 @@ def outputs_may_change(table: Table, folder: Path) -> str:
         chosen = {name: {**section, "every_steps": schedule[name]} for name, section in every.items() if schedule[name]}
         other = {**table, "output": {**chosen, **({} if schedule["series"] else {"series": False})}}
         path = write(other, folder, "other.toml")
-        _continued(["run", path, "--resume", f"output.directory={parts}", f"time.end={end!r}"], f"outputs {chosen}")
-    _continued(["verify", str(parts)], "verify")
+        succeed(["run", path, "--resume", f"output.directory={parts}", f"time.end={end!r}"], f"outputs {chosen}")
+    succeed(["verify", str(parts)], "verify")
     last = int(rows[-1]["step"])
     for name in every:
         before, after = (schedule[name] for schedule in schedules)
@@ -114,9 +105,9 @@ def a_branch_goes_on_alike(table: Table, folder: Path) -> str:
         return "refused"
     into, parts, rows, middle = begun
     path = str(folder / "run.toml")
-    _continued(["run", path, f"output.directory={parts}", f"time.end={rows[middle]['t']!r}"], "the first part")
+    succeed(["run", path, f"output.directory={parts}", f"time.end={rows[middle]['t']!r}"], "the first part")
     end = f"time.end={table['time']['end']!r}"
-    _continued(["resume", str(parts), "--branch", str(folder / "branch"), end], "branch")
+    succeed(["resume", str(parts), "--branch", str(folder / "branch"), end], "branch")
     last = f"snapshots/step-{int(rows[-1]['step']):08d}.h5"
     if not (folder / "branch" / last).exists():
         raise Fault(f"a branch has not written {last}")
@@ -134,8 +125,8 @@ def other_devices_round_otherwise(table: Table, folder: Path) -> str:
         return "refused"
     into, parts, rows, middle = begun
     path, alone = str(folder / "run.toml"), write({**table, "devices": {"use": [0]}}, folder, "alone.toml")
-    _continued(["run", path, f"output.directory={parts}", f"time.end={rows[middle]['t']!r}"], "the first part")
-    _continued(["run", alone, "--resume", f"output.directory={parts}"], "one device")
+    succeed(["run", path, f"output.directory={parts}", f"time.end={rows[middle]['t']!r}"], "the first part")
+    succeed(["run", alone, "--resume", f"output.directory={parts}"], "one device")
     last = f"snapshots/step-{int(rows[-1]['step']):08d}.h5"
     _round_off(table, into / last, parts / last, f"on one device from step {middle}")
     return "round-off"
@@ -187,7 +178,7 @@ def stopped_and_killed(table: Table, folder: Path) -> str:
     if process.returncode not in (0, STOPPED, -how):
         raise Fault(f"{how.name}: ends with {process.returncode}: {said[-300:]}")
     stopped_at = _written(parts / "series.csv") - 1
-    _continued(["run", str(folder / "run.toml"), "--resume", f"output.directory={parts}"], f"after {how.name}")
+    succeed(["run", str(folder / "run.toml"), "--resume", f"output.directory={parts}"], f"after {how.name}")
     files = [p for p in into.rglob("*") if p.suffix in (".h5", ".csv") and "checkpoints" not in p.parts]
     for path in sorted(files):
         if not same(path, parts / path.relative_to(into)):

@@ -43,6 +43,16 @@ def command(*words: str) -> tuple[int, str]:
     return code, out.getvalue() + err.getvalue()
 
 
+def succeed(words: list[str], what: str) -> None:
+    """Raises Fault unless a command ends with 0."""
+    try:
+        code, said = command(*words)
+    except Exception as error:
+        raise Fault(f"{what}: traceback of {type(error).__name__}: {str(error)[:300]}") from error
+    if code:
+        raise Fault(f"{what}: ends with {code}: {said[-300:]}")
+
+
 def write(table: Table, folder: Path, name: str = "run.toml") -> str:
     path = folder / name
     path.write_bytes(tomli_w.dumps(table).encode())
