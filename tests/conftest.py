@@ -1,7 +1,4 @@
-"""Eight virtual devices, double precision, and shapes and types checked at run time wherever arrays are annotated.
-
-Types without arrays are mypy's; checking them again at every call would take half of the time of planning a text.
-"""
+"""Eight virtual devices, double precision, and shapes and types checked at run time wherever arrays are annotated."""
 
 import atexit
 import gc
@@ -12,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 import jax
-import jaxtyping
 import pytest
-from compilation import compile_fast, keep_programs, lend_programs
+from compilation import compile_fast, keep_programs, lend_programs, trace_fast
+from typecheck import check
 
 # one folder of compiled programs for all tests and the runs that they start, not in the home of whoever tests
 if "PYTEST_XDIST_WORKER" not in os.environ:
@@ -37,17 +34,8 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
 jax.devices()  # eight from now on, whatever a command asks for that a test runs in this process
 
-ROOT = Path(__file__).parents[1]
-SOURCES = sorted((ROOT / "solver").rglob("*.py"))
-ANNOTATED = [path for path in SOURCES if "from jaxtyping import" in path.read_text(encoding="utf-8")]
-
-with jaxtyping.install_import_hook(
-    [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ANNOTATED], "typecheck.check"
-):
-    from solver.assemble.classes import BASES, built_in
-
-    for kind in BASES:
-        built_in(kind)  # imports every file of its room
+check("solver")
+trace_fast()
 
 from jax.sharding import AxisType  # noqa: E402
 

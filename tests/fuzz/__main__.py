@@ -12,9 +12,10 @@ import time
 import warnings
 
 import jax
-from compilation import compile_fast
+from compilation import compile_fast, trace_fast
 
 compile_fast(os.environ)
+trace_fast()
 jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")

@@ -16,12 +16,13 @@ ANGLE = st.sampled_from([-1.0, 0.4, 2.0])
 
 
 @st.composite
-def forcings(draw: Any, fields: dict[str, str], grid: dict[str, Any]) -> dict[str, Any]:
+def forcings(draw: Any, fields: dict[str, str], grid: dict[str, Any], wanted: str | None) -> dict[str, Any]:
+    """Nothing, or the force on one field; of the name that is wanted, where one is."""
     dimensions, lowest = len(grid["shape"]), [2 * math.pi / side for side in sides(grid)]
     real = sorted(name for name, rank in fields.items() if rank in ("scalar", "vector"))
-    if not real or draw(st.booleans()):
+    if not real or (wanted is None and draw(st.booleans())):
         return {}
-    name = draw(st.sampled_from(real))
+    name = draw(st.sampled_from(real)) if wanted is None else "velocity"
     power = {"name": "constant-power", "power": draw(st.sampled_from([0.1, 0.5])), "high": 1.5 * max(lowest)}
     power["low"] = draw(st.sampled_from([0.0, max(lowest)]))
     wave = {"name": "kolmogorov", "amplitude": draw(SIGNED), "wavenumber": draw(st.sampled_from([1, 2]))}
@@ -36,7 +37,8 @@ def forcings(draw: Any, fields: dict[str, str], grid: dict[str, Any]) -> dict[st
     waves = [wave] if dimensions > 1 else []
     if dimensions == 3 and fields[name] == "vector" and len(set(lowest)) == 1:
         waves.append({"name": "abc", "coefficients": [1.0, -0.5, 0.3], "wavenumber": 1})
-    return {name: draw(st.sampled_from([power, *waves, pull, rate, frozen, random, noise]))}
+    known = [power, *waves, pull, rate, frozen, random, noise]
+    return {name: draw(st.sampled_from([one for one in known if wanted in (None, one["name"])]))}
 
 
 @st.composite

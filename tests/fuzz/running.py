@@ -19,6 +19,7 @@ from solver.cli.main import main
 
 Table = dict[str, Any]
 BLOWN_UP = 3  # exit code
+CHECKED = 4  # one of so many run files that run is checked, too
 TOLERANCE = {"float64": 1e-10, "float32": 3e-4}  # of the largest value, where the start's rounding does not grow
 
 
@@ -65,7 +66,7 @@ def one_line(text: str) -> bool:
 
 
 def carried_out(table: Table, folder: Path) -> Path | None:
-    """The directory of the run, finished; None if it is refused, by `check` as by `run`, in one line.
+    """The directory of the run, finished; None if it blows up, or is refused, by `check` as by `run`, in one line.
 
     What a trial before carried out of the same run file lies in `runs`, beside the folder, if there is such a place.
     """
@@ -86,8 +87,9 @@ def carried_out(table: Table, folder: Path) -> Path | None:
 def _carried_out(path: str, into: Path) -> bool:
     """Whether a run file leads to a finished run."""
     try:
-        checked, said = command("check", path)
         code, printed = command("run", path, f"output.directory={into}")
+        asked = code == 2 or sha256(Path(path).read_bytes()).digest()[0] % CHECKED == 0
+        checked, said = command("check", path) if asked else (0, "")
     except Exception as error:
         raise Fault(f"traceback of {type(error).__name__}: {str(error)[:300]}") from error
     if checked == 2 or code == 2:

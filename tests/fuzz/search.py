@@ -8,6 +8,7 @@ import re
 import tempfile
 import time
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,9 +18,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from fuzz.invent import run_files
 from fuzz.running import Fault
 from fuzz.trials import TRIALS
+from fuzz.turns import Turn, turns
 
-EACH = 20  # run files from one seed
-OTHERS = 3  # trials of a run file beside the first
+EACH = 200  # run files from one seed
+OTHERS = 1  # trials of a run file beside the first
 
 
 def kind_of(fault: str) -> str:
@@ -32,11 +34,12 @@ class Search:
 
     Args:
         until: when to end, as `time.time()`.
-        trials: names of those that every run file goes through.
+        trials: names of those that run files go through: all the first, and some of the others.
+        others: how many of the others.
     """
 
-    def __init__(self, until: float, trials: list[str]) -> None:
-        self.until, self.trials = until, trials
+    def __init__(self, until: float, trials: list[str], others: int = OTHERS) -> None:
+        self.until, self.trials, self.others = until, trials, others
         self.faults: dict[str, tuple[str, str]] = {}  # by kind: the line, and the smallest run file
         self.results: Counter[str] = Counter()
 
@@ -64,7 +67,7 @@ class Search:
 
     def _drawn(self, table: dict[str, Any]) -> list[str]:
         first, *others = self.trials
-        return [first, *Random(json.dumps(table)).sample(others, min(len(others), OTHERS))]
+        return [first, *Random(json.dumps(table)).sample(others, min(len(others), self.others))]
 
     def _keep(self, trial: str, fault: str, table: str) -> None:
         kind = f"{trial}: {kind_of(fault)}"
@@ -75,15 +78,23 @@ class Search:
 
     def go(self, number: int, *, shrink: bool, count: int = EACH) -> None:
         """Try so many run files from one seed; with `shrink`, smaller ones of the first that is faulty."""
-        phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
+        for i, turn in enumerate(islice(turns(number), count)):
+            if not self.is_over():
+                self._one(turn, 1000 * number + i, shrink=shrink)
+
+    def _one(self, turn: Turn, number: int, *, shrink: bool) -> None:
+        drawn = 0
 
         @seed(number)
         @settings(
-            max_examples=count, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck)
-        )
-        @given(run_files())
+            max_examples=2, deadline=None, database=None, suppress_health_check=list(HealthCheck),
+            phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
+        )  # fmt: skip
+        @given(run_files(turn))
         def one(table: dict[str, Any]) -> None:
-            if not self.is_over():
+            nonlocal drawn
+            drawn += 1
+            if drawn > 1 and not self.is_over():  # hypothesis begins with the simplest one of all
                 self.try_all(table)
 
         with contextlib.suppress(Fault, ExceptionGroup):  # kept already

@@ -17,7 +17,7 @@ SEARCHES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "trials", "count"), SEARCHES)
 def test_run_files_of_a_fixed_seed_are_without_fault(seed, trials, count):
-    search = Search(time.time() + 600, trials)
+    search = Search(time.time() + 600, trials, others=len(trials))
     search.go(seed, shrink=False, count=count)
     assert not search.faults
     assert sum(search.results.values()) >= count

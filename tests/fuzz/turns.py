@@ -1,0 +1,47 @@
+"""What has its turn: every equation, forcing and stepper comes up before one of them comes up again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from reference import library
+from reference.runs import SPLIT
+from reference.steppers import STEPPERS
+
+TEXTS = 10  # turns of written equations, beside one of each equation
+FORCINGS = (
+    "abc", "constant-power", "flow-rate", "frozen-shells", "kolmogorov", "ornstein-uhlenbeck", "uniform", "white-noise",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a run file has.
+
+    Args:
+        equation: its name; "written" for a text that is drawn.
+        stepper: its name, for equations that are not split.
+        forcing: its name; drawn, or none, where none is given.
+    """
+
+    equation: str
+    stepper: str
+    forcing: str | None = None
+
+
+def turns(seed: int) -> Iterator[Turn]:
+    """Turns without end, in an order that a seed gives."""
+    names = [*library.TABLE, *library.BUILT, *["written"] * TEXTS, *sorted(SPLIT) * 2]
+    equations: list[tuple[str, str | None]] = [*((name, None) for name in names)]
+    equations += [("navier-stokes", forcing) for forcing in FORCINGS]
+    random = Random(seed)
+    steppers = _shuffled_again_and_again(sorted(STEPPERS), random)
+    for equation, forcing in _shuffled_again_and_again(equations, random):
+        yield Turn(equation, next(steppers), forcing)
+
+
+def _shuffled_again_and_again(those: list, random: Random) -> Iterator:  # type: ignore[type-arg]
+    while True:
+        yield from random.sample(those, len(those))
