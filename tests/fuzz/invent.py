@@ -262,7 +262,7 @@ def times(draw: Any, section: dict[str, Any], stepper: str) -> dict[str, Any]:
     controls = ["step", "step", *(["cfl"] if section["name"] != "written" or draw(st.integers(0, 7)) == 7 else [])]
     controls += ["tolerance"] if stepper in EMBEDDED else []
     control = draw(st.sampled_from(controls))
-    if control == "step" or stepper == "sbdf3":  # the second program knows its weights for steps of one size
+    if control == "step":
         return {**time, "step": step}
     number = draw(st.sampled_from({"cfl": [0.02, 0.1, 0.3], "tolerance": [1e-5, 1e-3]}[control]))
     limit = {"max_step": draw(st.sampled_from([0.7, 2.0])) * step} if control == "cfl" or draw(st.booleans()) else {}

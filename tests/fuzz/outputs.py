@@ -30,7 +30,7 @@ def outputs(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: di
     if section["name"] in SPLIT or draw(st.integers(0, 2)):
         return whole
     steps = [{"every_steps": 1}, {"every_steps": 2}, {}]
-    schedule = st.sampled_from([*steps, *([] if time["stepper"] == "sbdf3" else [{"every_time": round(end / 3, 6)}])])
+    schedule = st.sampled_from([*steps, {"every_time": round(end / 3, 6)}])
     ranks = set(fields.values())
     known = [*OF_ANY, *(["cospectra"] if len(fields) > 1 or "vector" in ranks else [])]
     known += ["transfer"] if section["name"] in library.TABLE or section["name"] in library.BUILT else []

@@ -10,6 +10,11 @@ from reference import library
 from reference.runs import SPLIT
 from reference.steppers import STEPPERS
 
+# whose linear part couples fields or components: their steppers have turns of their own
+COUPLED = {
+    "boussinesq", "brusselator", "hall-mhd", "hasegawa-wakatani", "isothermal-flow", "keller-segel", "klein-gordon",
+    "mhd", "oldroyd-b", "reduced-mhd", "shallow-water", "sine-gordon", "zakharov",
+}  # fmt: skip
 TEXTS = 10  # turns of written equations, beside one of each equation
 FORCINGS = (
     "abc", "constant-power", "flow-rate", "frozen-shells", "kolmogorov", "ornstein-uhlenbeck", "uniform", "white-noise",
@@ -37,9 +42,9 @@ def turns(seed: int) -> Iterator[Turn]:
     equations: list[tuple[str, str | None]] = [*((name, None) for name in names)]
     equations += [("navier-stokes", forcing) for forcing in FORCINGS]
     random = Random(seed)
-    steppers = _shuffled_again_and_again(sorted(STEPPERS), random)
+    steppers = {coupled: _shuffled_again_and_again(sorted(STEPPERS), random) for coupled in (True, False)}
     for equation, forcing in _shuffled_again_and_again(equations, random):
-        yield Turn(equation, next(steppers), forcing)
+        yield Turn(equation, next(steppers[equation in COUPLED]), forcing)
 
 
 def _shuffled_again_and_again(those: list, random: Random) -> Iterator:  # type: ignore[type-arg]

@@ -53,9 +53,8 @@ class Record:
             if self.real[a] == self.real[b]:
                 product = np.conj(self.hats[a]) * self.hats[b]
                 half = np.where(self.box.n[-1] > 0, 2, 0) if self.real[a] else 1
-                found[f"{a}_{b}_real"], found[f"{a}_{b}_imaginary"] = map(
-                    self.by_shell, (product.real, half * product.imag)
-                )
+                found[f"{a}_{b}_real"] = self.by_shell(product.real)
+                found[f"{a}_{b}_imaginary"] = self.by_shell(half * product.imag)
         return found
 
     def modes(self):

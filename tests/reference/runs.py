@@ -18,8 +18,6 @@ from .steppers import EMBEDDED, STEPPERS, Linear, Pair, Phi
 from .system import System
 
 NOT_NUMBERS = {"name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget"}
-
-
 SOLENOIDAL = ("magnetic_field",)  # beside what lines of the text say
 SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
 
@@ -53,18 +51,15 @@ def system_of(table):
     if name not in library.TABLE and name not in library.BUILT:
         raise NotKnown(name)
     entry = library.BUILT[name](section, d) if name in library.BUILT else library.TABLE[name]
-    numbers = {**entry["defaults"], **{k: v for k, v in section.items() if k not in NOT_NUMBERS}}
+    given = {k: int(v) if isinstance(v, bool) else v for k, v in section.items() if k not in NOT_NUMBERS}
+    numbers = {**entry["defaults"], **given}
     if name == "advection-diffusion" and section.get("cell_speed"):
         periods = section.get("cell_periods", 1)
         numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
     return System(
-        box, entry["lines"], entry["fields"], {k: complex_or(v) for k, v in numbers.items()}, entry["unknowns"],
+        box, entry["lines"], entry["fields"], numbers, entry["unknowns"],
         entry["define"], None, entry["energies"], entry["series"], entry["no_mean"], bodies,
     )  # fmt: skip
-
-
-def complex_or(value):
-    return int(value) if isinstance(value, bool) else value
 
 
 class Problem:

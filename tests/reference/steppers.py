@@ -189,10 +189,7 @@ def additive(nodes, explicit, implicit, diagonal, weights, last=None):
 
 
 def two_step(weights):
-    """(a_new u⁺ + a_now u + a_old u⁻)/dt = b_now N + b_old N⁻ + L (g_new u⁺ + g_now u); ω = 0 at the start.
-
-    A step that is short against the one at which u⁻ stands leaves u⁻ where it is, which is longer ago then.
-    """
+    """(a_new u⁺ + a_now u + a_old u⁻)/dt = b_now N + b_old N⁻ + L (g_new u⁺ + g_now u); ω = 0 at the start."""
 
     def advance(problem, u, t, dt, past):
         ratio = 0.0 if past is None or dt / past[2] > 16 else dt / past[2]
@@ -202,24 +199,32 @@ def two_step(weights):
         if past is not None:
             right = right + (dt * b[1]) * past[1] + (-a[2]) * past[0]
         after = right.by(problem.linear.solve(a[0], dt * g[0]), 1 / a[0])
-        if past is not None and dt < 0.75 * past[3] and past[2] + dt < 3 * past[3]:
-            return after, (past[0], past[1], past[2] + dt, past[3])
+        if past is not None and is_short(dt, past):
+            return after, (*past[:2], past[2] + dt, past[3])
         return after, (u, now, dt, dt)
 
     return advance
 
 
 def sbdf3(problem, u, t, dt, past):
-    """Three backward steps of one size; the first two steps are those of `imexrk2`."""
-    past = past or ()
-    now = problem.nonlinear(u, t, 0)
-    if len(past) < 2:
+    """Three backward steps of any sizes; of `imexrk2` without two before, or where steps grow too fast."""
+    now, (last, before) = problem.nonlinear(u, t, 0), past or (None, None)
+    if before is None or dt > 2 * last[2] or dt > 4 * before[2]:
         after, _ = STEPPERS["imexrk2"](problem, u, t, dt, None)
     else:
-        (u1, n1), (u2, n2) = past[:2]
-        right = 3.0 * u + -1.5 * u1 + (1 / 3) * u2 + dt * (3.0 * now + -3.0 * n1 + n2)
-        after = right.by(problem.linear.solve(11 / 6, dt), 6 / 11)
-    return after, ((u, now), *past[:1])
+        times = np.array([0, -dt, -dt - last[2], -dt - last[2] - before[2]]) / dt
+        a = np.linalg.solve(np.vander(times, increasing=True).T, [0, 1, 0, 0])  # the slope at 0
+        b = np.linalg.solve(np.vander(times[1:], increasing=True).T, [1, 0, 0])  # the value there
+        right = (dt * b[0]) * now + (dt * b[1]) * last[1] + (dt * b[2]) * before[1]
+        right = right + -a[1] * u + -a[2] * last[0] + -a[3] * before[0]
+        after = right.by(problem.linear.solve(a[0], dt), 1 / a[0])
+    stays = last is not None and is_short(dt, last)
+    return after, ((*last[:2], last[2] + dt, last[3]), before) if stays else ((u, now, dt, dt), last)
+
+
+def is_short(dt, entry):
+    """Whether a step leaves an entry of the history (u, N, how long ago, step there) where it is."""
+    return dt < 0.75 * entry[3] and entry[2] + dt < 3 * entry[3]
 
 
 G = 1 - 0.5**0.5
