@@ -8,6 +8,7 @@ it does. What depends on imports, or on variables that JAX reads at its import, 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import secrets
@@ -22,6 +23,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from compilation import trace_fast
 
 ROOT = Path(__file__).parents[1]
 WRITING = ("pwrite", "fsync", "replace", "ftruncate")  # of the module os
@@ -226,6 +229,8 @@ def _serve() -> None:
     remember_signals()  # each run inherits it: one that is signalled before it has executed a line remembers it, too
     for kind in BASES:
         built_in(kind)
+    trace_fast()
+    gc.freeze()  # what is imported stays
     ended: dict[int, int] = {}
     for line in sys.stdin:
         order = json.loads(line)

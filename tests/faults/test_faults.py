@@ -115,8 +115,7 @@ def test_a_full_disk(small_disk, campaign, request):
     campaign.assert_as_undisturbed(directory)
 
 
-@pytest.mark.parametrize("stuck", ["stopped", "looping"])
-@pytest.mark.parametrize("process", [0, 1])
+@pytest.mark.parametrize(("stuck", "process"), [("stopped", 0), ("looping", 1)])
 def test_a_process_that_stands_still_ends_all(pair, stuck, process):
     directory = pair.folder / f"{stuck}-{process}"
     loop = (

@@ -17,9 +17,6 @@ from fuzz.starts import place, sides
 
 OF_ANY = ["line-spectra", "modes", "points", "domain-length"]
 OF_REAL = ["zonal-means", "extremes", "structure-functions", "correlations", "pdfs"]
-# whose velocity follows from a field, of which the second program makes no vector
-STREAMS = {"hasegawa-mima", "hasegawa-wakatani", "vorticity", "two-layer-quasi-geostrophic", "reduced-mhd",
-           "surface-quasi-geostrophic"}  # fmt: skip
 
 
 @st.composite
@@ -34,7 +31,7 @@ def outputs(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: di
     ranks = set(fields.values())
     known = [*OF_ANY, *(["cospectra"] if len(fields) > 1 or "vector" in ranks else [])]
     known += ["transfer"] if section["name"] in library.TABLE or section["name"] in library.BUILT else []
-    if "wavefunction" not in ranks and section["name"] not in STREAMS:
+    if "wavefunction" not in ranks and section["name"] != "reduced-mhd":  # of which the second program makes no vectors
         known += OF_REAL if dimensions > 1 else OF_REAL[1:]
     if dimensions > 1 and next(iter(ranks)) == "vector" and len(fields) == 1:
         known.append("scales")

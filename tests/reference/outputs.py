@@ -8,9 +8,9 @@ import numpy as np
 
 
 class Record:
-    """One row of an `[output.NAME]`, of coefficients; `nonlinear` gives N of them."""
+    """One row of an `[output.NAME]`, of coefficients; `nonlinear` gives N of them, `streams` texts of velocities."""
 
-    def __init__(self, system, fields, section, nonlinear):
+    def __init__(self, system, fields, section, nonlinear, streams):
         self.system, self.box, self.section, self.nonlinear = system, system.box, section, nonlinear
         self.fields, self.d = fields, self.box.dimensions
         self.hats, self.of = {}, {}  # coefficients, and the field, by name of the component
@@ -19,7 +19,11 @@ class Record:
             column = f"{name}_{''.join('xyz'[int(i)] for i in index)}" if index else name
             self.hats[column], self.of[column] = hat, name
         self.real = {c: name not in system.complex for c, name in self.of.items()}
-        self.vectors = [name for name, rank in system.fields.items() if rank == "vector"]
+        found = system.expressions(system.place(fields, 0.0))
+        parts = {name: [v.coefficients() for v in found.value(text)] for name, text in streams.items()}
+        self.made = {f"{n}_{x}": hat for n, hats in parts.items() for x, hat in zip("xyz", hats, strict=False)}
+        self.of |= {column: column[:-2] for column in self.made}
+        self.vectors = [*(name for name, rank in system.fields.items() if rank == "vector"), *streams]
         self.scalars = [name for name, rank in system.fields.items() if rank == "scalar"]
         self.spacing = np.max(self.box.lengths / np.array(self.box.points))
 
@@ -27,7 +31,7 @@ class Record:
         return getattr(self, name.replace("-", "_"))()
 
     def parts(self, name):
-        return np.array([hat for c, hat in self.hats.items() if self.of[c] == name])
+        return np.array([hat for c, hat in (self.hats | self.made).items() if self.of[c] == name])
 
     def at_points(self, hat):
         return self.box.at_points(hat).real
@@ -76,12 +80,8 @@ class Record:
         return {f"{n}_length": 2 * np.pi * np.sum(s) / (np.sum(k * s) or 1) for n, s in squares.items()}
 
     def transfer(self):
-        change, linear, found = (
-            self.nonlinear(self.fields),
-            np.einsum("ij...,j...->i...", self.system.L, self.fields),
-            {},
-        )
-        centres, number = self.box.shells()
+        change, linear = self.nonlinear(self.fields), np.einsum("ij...,j...->i...", self.system.L, self.fields)
+        (centres, number), found = self.box.shells(), {}
         for name, text in self.system.energies.items():
             rate = lambda c, text=text: np.array([  # noqa: E731
                 self.system.rate_of_energy(text, self.fields, np.where(number == i, c, 0)) for i in range(len(centres))
@@ -91,7 +91,7 @@ class Record:
         return found
 
     def zonal_means(self):
-        return {c: self.at_points(hat).mean(axis=0) for c, hat in self.hats.items() if self.real[c]}
+        return {c: self.at_points(u).mean(axis=0) for c, u in (self.hats | self.made).items() if self.real.get(c, True)}
 
     def extremes(self):
         values = {c: self.at_points(hat) for c, hat in self.hats.items() if self.real[c]}
@@ -140,10 +140,8 @@ class Record:
         u, d, k = self.parts(name), self.d, np.sqrt(self.box.k2)
         square = np.sum(np.abs(u) ** 2, axis=0) * (k > 0)
         u2, g = np.sum(square), np.array([self.gradients(name)[i, i] for i in range(d)])
-        rms, size = (
-            np.sqrt(u2 / d),
-            (np.pi / 2 if d == 3 else 2) * np.sum(square / np.where(k > 0, k, 1)) / 2 / (u2 / d),
-        )
+        rms = np.sqrt(u2 / d)
+        size = (np.pi / 2 if d == 3 else 2) * np.sum(square / np.where(k > 0, k, 1)) / 2 / (u2 / d)
         isotropic, g2 = 2 * (d - 1) / (d + 1), np.mean(g**2)
         return {
             "energy": u2 / 2, "rms_velocity": rms, "integral_scale": size, "turnover_time": size / rms,
@@ -157,10 +155,8 @@ class Record:
         if self.vectors:
             [name, *_] = self.vectors
             g, i = self.gradients(name), np.arange(self.d)
-            values |= {
-                "velocity": np.array([self.at_points(u) for u in self.parts(name)]),
-                "longitudinal_gradient": g[i, i],
-            }
+            values |= {"velocity": np.array([self.at_points(u) for u in self.parts(name)])}
+            values |= {"longitudinal_gradient": g[i, i]}
             values |= {"transverse_gradient": g[i[:, None] != i]} if self.d > 1 else {}
         found, bins, reach = {}, self.section.get("bins", 201), self.section.get("deviations", 10.0)
         for name, v in values.items():

@@ -19,6 +19,11 @@ from .system import System
 
 NOT_NUMBERS = {"name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget"}
 SOLENOIDAL = ("magnetic_field",)  # beside what lines of the text say
+STREAMS = {  # texts of velocities that follow from a field
+    **{name: {"velocity": "v"} for name in ("hasegawa-mima", "hasegawa-wakatani", "vorticity")},
+    "surface-quasi-geostrophic": {"velocity": "perp(psi)"},
+    "two-layer-quasi-geostrophic": {"upper_velocity": "perp(a)", "lower_velocity": "perp(b)"},
+}
 SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
 
 
@@ -189,7 +194,8 @@ class Course:
     def record(self, name, section, number):
         """Columns of `[output.NAME]` after a step."""
         nonlinear = lambda fields: self.system.nonlinear(fields, self.times[number])  # noqa: E731
-        return Record(self.system, self.states[number].fields, section, nonlinear).columns(name)
+        streams = STREAMS.get(self.section["name"], {})
+        return Record(self.system, self.states[number].fields, section, nonlinear, streams).columns(name)
 
 
 def run(table, start, times=None):
