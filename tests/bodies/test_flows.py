@@ -304,7 +304,7 @@ def test_plans_count_what_bodies_cost():
         assert plain.worked.plan.transforms == {2: (2, 2), 3: (3, 5)}[dimensions]
 
 
-WITH_VELOCITY = ["navier-stokes", "boussinesq", "hall-mhd", "isothermal-flow", "oldroyd-b"]
+WITH_VELOCITY = ["navier-stokes", "isothermal-flow", "oldroyd-b"]  # the second program has the others, too
 
 
 @pytest.mark.slow

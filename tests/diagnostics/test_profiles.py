@@ -143,7 +143,7 @@ def test_points_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, length):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("boxes", [-1, 1, 2, -3])
+@pytest.mark.parametrize("boxes", [1, -3])
 def test_a_centre_outside_of_the_box_is_that_of_its_image(make_grid, boxes):
     grid = make_grid((8, 16), devices=2, lengths=(2.0, 3.0))
     values = jnp.asarray(np.random.default_rng(0).normal(size=(8, 16)))

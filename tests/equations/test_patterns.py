@@ -89,7 +89,7 @@ def test_allen_cahn_of_a_uniform_field_and_of_a_wall(make_grid):
     np.testing.assert_allclose(only(equation, after(equation, wall, 5.0, 0.1)), wall[0], atol=2e-5)
 
 
-@pytest.mark.parametrize("shape", [(80, 80), (48, 48, 48)], ids=["circle", "sphere"])
+@pytest.mark.parametrize("shape", [(48, 48, 48)], ids=["sphere"])
 def test_a_ball_shrinks_by_its_curvature(make_grid, shape):
     """R² = R₀² − 2(d − 1)ε²t, up to corrections of order ε²/R²."""
     d, eps, start, end = len(shape), 0.2, 2.0, 10.0
@@ -186,8 +186,9 @@ def test_plane_waves_turn_at_their_frequency(make_grid):
 # ---- all of them ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(32,), (24, 16), (16, 16, 12)], ids=["1-D", "2-D", "3-D"])
-@pytest.mark.parametrize("name", ["allen-cahn", "cahn-hilliard", "swift-hohenberg"])
+@pytest.mark.parametrize(
+    ("name", "shape"), [("allen-cahn", (32,)), ("cahn-hilliard", (16, 16, 12)), ("swift-hohenberg", (24, 16))], ids=str
+)
 def test_coefficients_stay_those_of_a_real_field(make_grid, name, shape):
     """Round-off in the part that transforms to points do not see would grow as fast as the pattern at first."""
     grid = make_grid(shape, devices=min(2, len(shape)), lengths=6.0)

@@ -89,7 +89,7 @@ def test_pencils_make_two_exchanges_of_the_bytes_in_the_formula(make_grid):
     assert grid.layout.exchange_bytes() == within // 2 + across * 3 // 4
 
 
-@pytest.mark.parametrize(("shape", "mesh"), [((16, 16, 10), (8,)), ((15, 9, 7), (3,)), ((16, 12, 10), (4, 2))], ids=str)
+@pytest.mark.parametrize(("shape", "mesh"), [((15, 9, 7), (3,)), ((16, 12, 10), (4, 2))], ids=str)
 def test_explicit_axes_give_the_same_with_the_same_exchanges(make_grid, shape, mesh):
     results = []
     for axis_type in (AxisType.Auto, AxisType.Explicit):

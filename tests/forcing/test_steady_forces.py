@@ -179,7 +179,7 @@ def test_random_forcing_in_one_dimension(make_grid):
 # ---- frozen shells ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("stepper", "order"), [(IFRK2(), 2), (IFRK4(), 4), (SBDF2(), 2)], ids=lambda s: str(s))
+@pytest.mark.parametrize(("stepper", "order"), [(IFRK4(), 4), (SBDF2(), 2)], ids=lambda s: str(s))
 def test_frozen_shells_keep_their_energy_to_the_order_of_the_stepper(make_grid, stepper, order):
     grid = make_grid((24, 20), devices=1)
     flow = NavierStokes(grid, 0.02, forcing=FrozenShells(1.0, 2.0, return_time=1e6))

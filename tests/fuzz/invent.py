@@ -16,7 +16,7 @@ from fuzz.acting import SIGNED, forcings, obstacles
 from fuzz.outputs import outputs
 from fuzz.running import disturbance
 from fuzz.starts import starts
-from fuzz.turns import Turn
+from fuzz.turns import COUPLED, Turn
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
 TWO_D = {
@@ -38,6 +38,7 @@ RULES = ["two-thirds", "three-halves", "one-half", "smooth", "none", "phase-shif
 POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0, 20.0])  # the last makes steps long against decay and waves
 FAST = st.sampled_from([-40.0, -0.3, 0.0, 1.0, 40.0])
 OF_WAVES = {"rotation", "beta", "buoyancy_frequency"}
+COUPLING = {*OF_WAVES, "mean_field"}  # without which fields are not coupled by L
 
 
 @st.composite
@@ -98,9 +99,8 @@ def library_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[
         section[key] = draw(POSITIVE)
     entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
     for key, default in entry["defaults"].items():
-        if not draw(st.booleans()):
-            continue
-        section[key] = draw(_like(key, default, dimensions))
+        if draw(st.booleans()) or (name in COUPLED and key in COUPLING):
+            section[key] = draw(_like(key, default, dimensions))
     if name == "advection-diffusion":
         _add_wind(draw, section, dimensions)
     if name == "boussinesq" and dimensions == 2:
@@ -159,6 +159,7 @@ def _add_wind(draw: Any, section: dict[str, Any], dimensions: int) -> None:
 
 # ---- texts ----------------------------------------------------------------------------------------------------------
 
+IN_TIME = st.sampled_from(["sin(5*t)*{}", "(1 - 2*t**2)*{}", "exp(-3*t)*{}/2"])
 PARAMETERS = {"a": [0.3], "nu": [0.05, 0.05, 5.0], "k": [-1.2]}
 
 
@@ -179,6 +180,7 @@ def texts(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
     solenoidal = [n for n, rank in fields.items() if rank == "vector"][:1]
     for name, rank in fields.items():
         terms = [draw(terms_of(rank, name, names, dimensions)) for _ in range(draw(st.integers(1, 3)))]
+        terms += [draw(IN_TIME).format(name)] if draw(st.booleans()) else []
         pressure = " - grad(p)" if name in solenoidal else ""
         damping = f"cause(viscosity, nu*lap({name}))"
         lines.append(f"dt({name}) = {damping}{pressure} + " + " + ".join(terms))

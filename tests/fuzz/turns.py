@@ -15,7 +15,7 @@ COUPLED = {
     "boussinesq", "brusselator", "hall-mhd", "hasegawa-wakatani", "isothermal-flow", "keller-segel", "klein-gordon",
     "mhd", "oldroyd-b", "reduced-mhd", "shallow-water", "sine-gordon", "zakharov",
 }  # fmt: skip
-TEXTS = 10  # turns of written equations, beside one of each equation
+TEXTS = 20  # turns of written equations, beside one of each equation
 FORCINGS = (
     "abc", "constant-power", "flow-rate", "frozen-shells", "kolmogorov", "ornstein-uhlenbeck", "uniform", "white-noise",
 )  # fmt: skip

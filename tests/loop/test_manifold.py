@@ -50,8 +50,8 @@ def has_a_real_field(equation):
     return any(field.real for field in REGISTRY.find("equation", equation).cls.fields.values())
 
 
-# steppers, each with an equation that has a real field
-REAL = [stepper for stepper, equation in PAIRS.items() if has_a_real_field(equation)]
+# one of each kind, with an equation that has a real field: what all end on is the same code
+REAL = [stepper for stepper in ("ifrk4", "etdrk2", "cnab2", "sbdf3") if has_a_real_field(PAIRS[stepper])]
 
 
 @pytest.mark.slow

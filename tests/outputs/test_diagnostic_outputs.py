@@ -218,7 +218,7 @@ def values_and_fields(equation, seed=0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dimensions", [1, 2])
+@pytest.mark.parametrize("dimensions", [2])
 def test_a_density_beside_a_wavefunction_keeps_its_name(make_grid, dimensions):
     equation = sw.equations.Zakharov(make_grid((16, 12)[:dimensions], devices=1))
     values, fields = values_and_fields(equation)

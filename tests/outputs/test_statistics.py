@@ -52,7 +52,7 @@ def fields(directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [1, 8])
+@pytest.mark.parametrize("devices", [8])
 def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path, devices):
     run(tmp_path, 30 * STEP, devices=devices, momentary=True)
     momentary = RecordsFile(tmp_path / "spectra.h5").rows()
@@ -80,8 +80,8 @@ def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path, devi
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "sample"),
-    [(15, 2), (15, 5), (20, 2)],
-    ids=["within a window", "where a state entered", "between two windows"],
+    [(15, 2), (15, 5)],
+    ids=["within a window", "where a state entered"],
 )
 def test_a_run_that_continues_has_the_bits_of_the_undisturbed_one(tmp_path, stop, sample):
     run(tmp_path / "whole", 40 * STEP, sample_steps=sample)

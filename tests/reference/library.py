@@ -162,7 +162,7 @@ TABLE = {
         {"vorticity": "scalar", "flux": "scalar"}, energies={},
         define={"phi": "inverse_lap(vorticity, x, y)", "j": "lap(flux, x, y)", "u": "dx(phi)*ey - dy(phi)*ex",
                 "b": "dx(flux)*ey - dy(flux)*ex"},
-        defaults={"mean_field": 1.0, "viscosity": 0.0, "resistivity": 0.0, **HYPER},
+        defaults={"mean_field": 1.0, "viscosity": 0.0, "resistivity": 0.0, **HYPER}, no_mean=("vorticity", "flux"),
     ),
     "isothermal-flow": entry(
         ["dt(velocity) = -velocity@grad(velocity) - sound_speed**2*grad(log_density) + penalise(velocity)"
