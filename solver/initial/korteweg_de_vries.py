@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -17,7 +19,8 @@ from solver.equations.system import PeriodicSystem, need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded
 
-IMAGES = range(-20, 21)  # periodic images that are added up; what lies further away is below exp(−20.5 √c L)
+IMAGES = range(-20, 21)  # periodic images that are added up; what lies further away is below exp(−20.5 κL)
+LEAST_DECAY = 1.8  # of κL, at which that is below the rounding of double precision; exp(−κx) is how a soliton falls off
 
 
 class KdVSolitons(Initial):
@@ -36,7 +39,7 @@ class KdVSolitons(Initial):
 
     Raises:
         ValueError: no soliton, lists of different lengths, speeds or a dispersion that are not positive, or a
-            nonlinearity of 0.
+            nonlinearity of 0; in a run: solitons as wide as the box.
 
     Source: Korteweg & de Vries, Phil. Mag. 39 (1895) 422.
     """
@@ -65,6 +68,7 @@ class KdVSolitons(Initial):
     def check(self, equation: PeriodicSystem, field: str) -> None:
         if isinstance(equation, ModifiedKortewegDeVries):
             raise ValueError(f"name = 'kdv-solitons': {equation.name} has others, mkdv-solitons")
+        _check_widths(self.name, self.speeds, 1.0 if self.dispersion is None else self.dispersion, equation.grid)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         a = 6.0 if self.nonlinearity is None else self.nonlinearity
@@ -92,7 +96,7 @@ class MKdVSolitons(Initial):
 
     Raises:
         ValueError: no soliton, lists of different lengths, speeds that are not positive, or polarities other than ±1;
-            in a run: an equation with sign −1, which has none.
+            in a run: an equation with sign −1, which has none, or solitons as wide as the box.
 
     Source: Wadati, J. Phys. Soc. Jpn. 34 (1973) 1289.
     """
@@ -114,6 +118,7 @@ class MKdVSolitons(Initial):
             raise ValueError(f"name = 'mkdv-solitons': {equation.name} has others, kdv-solitons")
         if isinstance(equation, ModifiedKortewegDeVries) and equation.sign == -1:
             raise ValueError(f"name = 'mkdv-solitons': {equation.name} with sign -1 has none; sign 1 is needed")
+        _check_widths(self.name, self.speeds, 1.0, equation.grid)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         signs = (1,) * len(self.speeds) if self.polarities is None else self.polarities
@@ -138,6 +143,20 @@ def _train(profile: Callable[[int, Array], Array], count: int, positions: Sequen
         return (total,)
 
     return sample(fill, grid)
+
+
+def _check_widths(name: str, speeds: Sequence[Any], dispersion: Any, grid: Grid) -> None:
+    """Refuse solitons that fall off, as exp(−√(c/b) x), over more than half of the box; traced numbers pass."""
+    length = grid.lengths[0]  # type: ignore[index]
+    for speed in speeds:
+        if isinstance(speed, jax.core.Tracer) or isinstance(dispersion, jax.core.Tracer):
+            continue
+        least = float(np.max(dispersion)) * (LEAST_DECAY / length) ** 2
+        if float(np.min(speed)) < least:
+            raise ValueError(
+                f"{name} with speed {float(np.min(speed)):g}: as wide as the box, of length {length:.4g}; "
+                f"at least {least:.4g} is needed"
+            )
 
 
 def _check_lists(name: str, speeds: Sequence[Any], **others: Sequence[Any] | None) -> None:

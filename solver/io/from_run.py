@@ -100,7 +100,8 @@ class FromRun(Initial):
         whole = mean_square(theirs, its_grid)
         lost = jnp.where(whole > 0, 1 - mean_square(ours, grid) / jnp.where(whole > 0, whole, 1), 0)
         warn_of_changes({self.field: {"beyond": lost}}, grid)
-        return Transform(grid).inverse(ours)
+        is_filtered = (its_grid.shape, its_grid.dealias) == (grid.shape, grid.dealias)
+        return Transform(grid).inverse(_before_filter(ours, grid) if is_filtered else ours)
 
     def _source(self, *, whole: bool = False) -> _Source:
         path = Path(self.path)
@@ -121,6 +122,18 @@ class FromRun(Initial):
         if not chosen:
             raise ValueError(f"path: {path} holds no checkpoint")
         return _Checkpoint.open(chosen[-1])
+
+
+def _before_filter(u_hat: Array, grid: Grid) -> Array:
+    """What the filter of `smooth` makes these coefficients of: a start's values go through it, as all values do.
+
+    Without the modes of which it leaves less than the root of the precision's rounding.
+    """
+    factor = grid.mode_filter()
+    if factor is None:
+        return u_hat
+    least = float(np.sqrt(jnp.finfo(grid.dtype).eps))
+    return jnp.where(factor > least, u_hat / jnp.maximum(factor, least), u_hat)
 
 
 @dataclass(frozen=True)

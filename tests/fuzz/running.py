@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import tomli_w
 from reference import runs
+from reference.control import NotKnown
 
 from solver.cli.main import main
 
@@ -162,7 +163,12 @@ def disturbance(table: Table, start: Any, times: Any = None) -> float | None:
     """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
     if is_random(table):
         table = {name: section for name, section in table.items() if name != "forcing"}
-    found = runs.run(table, start, times).values(-1)
+    try:
+        found = runs.run(table, start, times).values(-1)
+    except NotKnown:  # how long steps are
+        time = table["time"]
+        table = {**table, "time": {"stepper": time["stepper"], "step": time["end"] / 4, "end": time["end"]}}
+        found = runs.run(table, start, times).values(-1)
     if not all(np.isfinite(values).all() for values in found.values()):
         return None
     noise = np.random.default_rng(0)

@@ -28,6 +28,19 @@ CASES = {
         "equation": {"name": "modified-korteweg-de-vries"}, "initial": {"name": "mkdv-solitons"},
         "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
     }, "same"),
+    # the fields of a checkpoint, which are filtered, went through the filter once more
+    "a branch under the smooth rule": ("branch", {
+        "grid": {"shape": [14], "dealias": "smooth"}, "equation": {"name": "fisher-kpp"},
+        "initial": {"name": "random-phase", "energy": 0.2, "peak": 3.0}, "time": {**SHORT, "stepper": "etdrk4"},
+        "devices": {"use": [0]}, "random": {"seed": 1},
+        "forcing": {"name": "white-noise", "power": 0.2, "low": 0.0, "high": 2.0}, "output": OUTPUT,
+    }, "a branch"),
+    # of wider ones too few images are added up, and they are no solitons
+    "solitons as wide as the box": ("reference", {
+        "grid": {"shape": [13], "lengths": 1.0}, "equation": {"name": "korteweg-de-vries"},
+        "initial": {"name": "kdv-solitons", "speeds": [2.0, 0.5]},
+        "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "refused"),
     # what a mode at the Nyquist wavenumber is between the points depended on the axis that is halved
     "places and distances between the points, with Nyquist modes": ("reference", {
         "grid": {"shape": [6, 7], "dealias": "none", "lengths": [3.0, 5.0]}, "equation": {"name": "fisher-kpp"},
