@@ -94,6 +94,7 @@ def _doubled(phi: list[Array]) -> list[Array]:
     return [0.5**k * (multiply(phi[0], phi[k]) + lower(k)) for k in range(len(phi))]
 
 
+@jax.jit  # traced once for all products of a shape
 def multiply(a: Array, b: Array) -> Array:
     """Products of matrices `(n, n, *modes)`, mode by mode: sums that XLA fuses, where a batch of dots would be slow."""
     return jnp.stack([sum(a[:, k] * b[k, j] for k in range(a.shape[1])) for j in range(b.shape[1])], axis=1)
