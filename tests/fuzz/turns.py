@@ -1,4 +1,4 @@
-"""What has its turn: every equation, forcing and stepper comes up before one of them comes up again."""
+"""What has its turn: every equation, forcing, stepper and dealiasing rule comes up before one comes up again."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ COUPLED = {
     "mhd", "oldroyd-b", "reduced-mhd", "shallow-water", "sine-gordon", "zakharov",
 }  # fmt: skip
 TEXTS = 20  # turns of written equations, beside one of each equation
+RULES = ("two-thirds", "three-halves", "one-half", "smooth", "none", "phase-shift-alternating")
 FORCINGS = (
     "abc", "constant-power", "flow-rate", "frozen-shells", "kolmogorov", "ornstein-uhlenbeck", "uniform", "white-noise",
 )  # fmt: skip
@@ -28,11 +29,13 @@ class Turn:
     Args:
         equation: its name; "written" for a text that is drawn.
         stepper: its name, for equations that are not split.
+        rule: of dealiasing, for equations whose products the second program forms alike.
         forcing: its name; drawn, or none, where none is given.
     """
 
     equation: str
     stepper: str
+    rule: str
     forcing: str | None = None
 
 
@@ -42,9 +45,14 @@ def turns(seed: int) -> Iterator[Turn]:
     equations: list[tuple[str, str | None]] = [*((name, None) for name in names)]
     equations += [("navier-stokes", forcing) for forcing in FORCINGS]
     random = Random(seed)
-    steppers = {coupled: _shuffled_again_and_again(sorted(STEPPERS), random) for coupled in (True, False)}
+    exponential = [name for name in STEPPERS if name.startswith("etd")]  # of which matrices have their own functions
+    steppers = {
+        True: _shuffled_again_and_again([*sorted(STEPPERS), *exponential], random),
+        False: _shuffled_again_and_again(sorted(STEPPERS), random),
+    }
+    rules = _shuffled_again_and_again(list(RULES), random)
     for equation, forcing in _shuffled_again_and_again(equations, random):
-        yield Turn(equation, next(steppers[equation in COUPLED]), forcing)
+        yield Turn(equation, next(steppers[equation in COUPLED]), next(rules), forcing)
 
 
 def _shuffled_again_and_again(those: list, random: Random) -> Iterator:  # type: ignore[type-arg]
