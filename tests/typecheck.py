@@ -24,10 +24,10 @@ class _Checks(ast.NodeTransformer):
     """Puts the check on functions; and on data classes, whose fields are the arguments of `__init__`."""
 
     def __init__(self) -> None:
-        self.arrays: set[str] = set()  # names of jaxtyping in this module
+        self.arrays: set[str] = set()  # names of jaxtyping and jax.typing in this module
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        if node.module == "jaxtyping":
+        if node.module in ("jaxtyping", "jax.typing"):
             self.arrays |= {name.asname or name.name for name in node.names}
         return node
 
