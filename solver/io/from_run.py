@@ -125,9 +125,9 @@ class FromRun(Initial):
 
 
 def _before_filter(u_hat: Array, grid: Grid) -> Array:
-    """What the filter of `smooth` makes these coefficients of: a start's values go through it, as all values do.
+    """Divide coefficients by the filter of `smooth`, through which a start's values go, as all values do.
 
-    Without the modes of which it leaves less than the root of the precision's rounding.
+    Modes of which the filter leaves less than the root of the precision's rounding stay as they are.
     """
     factor = grid.mode_filter()
     if factor is None:

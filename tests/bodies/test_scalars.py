@@ -39,7 +39,7 @@ SEVERAL = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dimensions", [3])
+@pytest.mark.parametrize("dimensions", [2, 3])
 def test_the_terms_are_those_of_the_formula(dimensions):
     """Of single waves, whose gradients are known, on all modes of the grid."""
     lengths, shape = (4.0, 3.0, 2.0)[:dimensions], (48, 36, 24)[:dimensions]

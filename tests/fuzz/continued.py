@@ -81,7 +81,8 @@ def _rows(folder: Path, name: str) -> dict[int, Any]:
         steps = file["step"][()].tolist()
         if steps != sorted(set(steps)):
             raise Fault(f"{name}.h5 has rows of the steps {steps}")
-        columns = {column: file[column][()] for column in file if len(file[column]) == len(steps)}
+        axes = {column for column in file if file[column].is_scale} - {"t"}  # perhaps as long as there are rows
+        columns = {column: file[column][()] for column in file.keys() - axes}
         return {step: {c: v[i].tobytes() for c, v in columns.items()} for i, step in enumerate(steps)}
 
 
@@ -91,9 +92,7 @@ def _same_rows(name: str, into: Path, parts: Path, wanted: list[int], middle: in
     if set(found) - extra != set(wanted) - extra:
         raise Fault(f"{name} has rows of the steps {sorted(found)}, not {wanted}, continued at {middle}")
     for step, row in found.items():
-        # an axis may have as many entries as one of the files has rows
-        columns = () if name in FOLDERS else row.keys() & whole[step].keys()
-        alike = same(whole[step], row) if name in FOLDERS else all(row[c] == whole[step][c] for c in columns)
+        alike = same(whole[step], row) if name in FOLDERS else all(row[c] == whole[step].get(c) for c in row)
         if not alike:
             raise Fault(f"{name}: the row of step {step} differs, continued at {middle}")
 

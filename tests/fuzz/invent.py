@@ -16,7 +16,7 @@ from fuzz.acting import SIGNED, forcings, obstacles
 from fuzz.outputs import outputs
 from fuzz.running import disturbance
 from fuzz.starts import starts
-from fuzz.turns import COUPLED, Turn
+from fuzz.turns import COUPLED, EXACT, Turn
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
 TWO_D = {
@@ -34,7 +34,6 @@ OF_ANY_SIGN = {
     "beta", "shear", "density_gradient", "rotation", "nonlinearity", "dispersion", "linear_dispersion", "coupling",
     "nonlinear_dispersion", "quadratic", "undercooling", "mean_field", "sensitivity",
 }  # fmt: skip
-EXACT = ("two-thirds", "three-halves", "one-half")  # under which no product is aliased
 POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0, 20.0])  # the last makes steps long against decay and waves
 FAST = st.sampled_from([-40.0, -0.3, 0.0, 1.0, 40.0])
 OF_WAVES = {"rotation", "beta", "buoyancy_frequency"}

@@ -16,7 +16,8 @@ COUPLED = {
     "mhd", "oldroyd-b", "reduced-mhd", "shallow-water", "sine-gordon", "zakharov",
 }  # fmt: skip
 TEXTS = 20  # turns of written equations, beside one of each equation
-RULES = ("two-thirds", "three-halves", "one-half", "smooth", "none", "phase-shift-alternating")
+EXACT = ("two-thirds", "three-halves", "one-half")  # under which no product is aliased
+RULES = (*EXACT, "smooth", "none", "phase-shift-alternating")
 FORCINGS = (
     "abc", "constant-power", "flow-rate", "frozen-shells", "kolmogorov", "ornstein-uhlenbeck", "uniform", "white-noise",
 )  # fmt: skip

@@ -52,9 +52,8 @@ def fields(directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [8])
-def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path, devices):
-    run(tmp_path, 30 * STEP, devices=devices, momentary=True)
+def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path):
+    run(tmp_path, 30 * STEP, devices=8, momentary=True)
     momentary = RecordsFile(tmp_path / "spectra.h5").rows()
     for row in recorded(tmp_path):
         window = [m.values["energy"] for m in momentary if row.step - WINDOW < m.step <= row.step]
