@@ -20,6 +20,7 @@ from solver.equations.manifold import constrained
 from solver.equations.system import forcing_key
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator, uniform
+from solver.static import Program
 
 SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 
@@ -89,8 +90,8 @@ class Driven(eqx.Module):
             fields, t: where it is evaluated.
             evaluation: how many evaluations this step has had before: the points move from one to the next.
         """
-        nonlinear = self.on_moved_points(evaluation).nonlinear(without_budget(fields), t)
-        return self._with_forces(fields, self._constrained(nonlinear))
+        at_rest = dataclasses.replace(self, start=(), first=())  # the same for all evaluations
+        return evaluated(at_rest, self.on_moved_points(evaluation), fields, jnp.asarray(t, self.grid.dtype))
 
     def _with_forces(self, fields: Fields, nonlinear: Fields) -> Fields:
         """N and the forcings together, and the budget's rates."""
@@ -168,6 +169,13 @@ class Driven(eqx.Module):
             key = jax.random.fold_in(jax.random.fold_in(self.key, SHIFT_KEY), self.step)
             shift = shift + uniform(key, shift.shape, shift.dtype)
         return eqx.tree_at(lambda equation: equation.shift, self.equation, shift, is_leaf=lambda leaf: leaf is None)
+
+
+@Program
+def evaluated(driven: Driven, moved: Any, fields: Fields, t: ArrayLike) -> Fields:
+    """N of the equation on moved points, with forcings and budget. Traced once for all stages of a step."""
+    nonlinear = moved.nonlinear(without_budget(fields), t)
+    return driven._with_forces(fields, driven._constrained(nonlinear))
 
 
 class WithNumbers(LinearOperator):
