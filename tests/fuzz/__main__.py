@@ -1,12 +1,15 @@
 """Invents run files for so many seconds, and prints the smallest one that each kind of fault was seen with.
 
 make fuzz SECONDS=600 SEED=1
+
+One process for each core, each with its part of the turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 import warnings
@@ -31,16 +34,28 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trials", default=",".join(TRIALS), help="of " + ", ".join(TRIALS))
     parser.add_argument("--shrink", action="store_true", help="look for smaller run files of each fault")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--part", type=int, help="be one of the processes: a number from 0 on")
     options = parser.parse_args()
+    if options.part is None:
+        return all_parts(options.processes)
     warnings.simplefilter("ignore")
+    part = (options.part, options.processes)
     search, number = Search(time.time() + options.seconds, options.trials.split(",")), options.seed
     while not search.is_over():
-        search.go(number, shrink=options.shrink)
+        search.go(number, shrink=options.shrink, part=part)
         number += 1
     for kind, (fault, table) in search.faults.items():
         print(f"\n{kind}\n  {fault}\n  {table}")
     print(f"\n{dict(search.results)}; {len(search.faults)} kinds of faults")
     return 1 if search.faults else 0
+
+
+def all_parts(processes: int) -> int:
+    """The same command in processes of its own, one for each part; 1 if one of them found a fault."""
+    words = [sys.executable, "-u", "-m", "fuzz", *sys.argv[1:], "--processes", str(processes)]
+    parts = [subprocess.Popen([*words, "--part", str(part)]) for part in range(processes)]
+    return max([part.wait() for part in parts])
 
 
 if __name__ == "__main__":

@@ -65,11 +65,13 @@ def devices(draw: Any, dimensions: int) -> dict[str, Any]:
         found |= {"decomposition": "pencil", "mesh": [count // 2, 2]}
     if count == 1:
         return found
-    kind = draw(st.sampled_from(["plain"] * 5 + ["shard_map", "jaxdecomp", "groups", "float32", "chunks"]))
+    kinds = ["shard_map", "groups", "float32", "chunks", *(["jaxdecomp"] if dimensions == 3 else [])]
+    kind = draw(st.sampled_from(["plain"] * 5 + kinds))
     if kind in ("shard_map", "jaxdecomp"):
         found["engine"] = kind
     elif kind == "groups" and count < 8:
-        found = {**found, "use": list(range(count + 1)), "groups": {"step": count, "analyse": 1}}
+        found = {**found, "groups": {"step": count, "analyse": 1}}
+        del found["use"]
     elif kind == "float32":
         found["exchange_precision"] = kind
     elif kind == "chunks":

@@ -159,12 +159,19 @@ def is_random(table: Table) -> bool:
     return any(one["name"] in RANDOM for one in ([section] if "name" in section else section.values()))
 
 
-def disturbance(table: Table, start: Any, times: Any = None) -> float | None:
-    """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic."""
+def disturbance(table: Table, start: Any, times: Any = None, found: Any = None) -> float | None:
+    """By how much a disturbance of the start grows, one or more; None if the run leaves the numbers or is chaotic.
+
+    Args:
+        table: the run file.
+        start: values at the points.
+        times: times and sizes of steps; chosen by default.
+        found: values at the end, undisturbed, where they are known already.
+    """
     if is_random(table):
         table = {name: section for name, section in table.items() if name != "forcing"}
     try:
-        found = runs.run(table, start, times).values(-1)
+        found = runs.run(table, start, times).values(-1) if found is None else found
     except NotKnown:  # how long steps are
         time = table["time"]
         table = {**table, "time": {"stepper": time["stepper"], "step": time["end"] / 4, "end": time["end"]}}

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.strategies import DataObject, data, integers
 
 from fuzz.invent import run_files
 from fuzz.running import Fault
@@ -21,6 +22,7 @@ from fuzz.trials import TRIALS
 from fuzz.turns import Turn, turns
 
 EACH = 200  # run files from one seed
+TRIES = 4  # to draw one that is not refused
 OTHERS = 1  # trials of a run file beside the first
 
 
@@ -46,13 +48,13 @@ class Search:
     def is_over(self) -> bool:
         return time.time() > self.until
 
-    def try_all(self, table: dict[str, Any]) -> None:
-        """The first trial, and some of the others; of a run file that is refused nothing more than mutations."""
+    def try_all(self, table: dict[str, Any]) -> bool:
+        """The first trial, and some of the others; of a run file that is refused, which is False, only mutations."""
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "runs").mkdir()
             for name in self._drawn(table):
                 if self.is_over():
-                    return
+                    return True
                 place = Path(folder) / name
                 place.mkdir()
                 try:
@@ -63,7 +65,8 @@ class Search:
                     raise Fault(line) from fault
                 self.results[f"{name}: {result}"] += 1
                 if result == "refused" and name != "mutations":
-                    return
+                    return False
+        return True
 
     def _drawn(self, table: dict[str, Any]) -> list[str]:
         first, *others = self.trials
@@ -76,26 +79,35 @@ class Search:
         if kind not in self.faults or len(table) < len(self.faults[kind][1]):
             self.faults[kind] = (fault, table)
 
-    def go(self, number: int, *, shrink: bool, count: int = EACH) -> None:
-        """Try so many run files from one seed; with `shrink`, smaller ones of the first that is faulty."""
-        for i, turn in enumerate(islice(turns(number), count)):
+    def go(self, number: int, *, shrink: bool, count: int = EACH, part: tuple[int, int] = (0, 1)) -> None:
+        """Try so many run files from one seed; with `shrink`, smaller ones of the first that is faulty.
+
+        Args:
+            number: the seed.
+            shrink: whether to look for smaller ones.
+            count: how many turns there are.
+            part: of (i, n), turns i, i + n, i + 2 n and so on.
+        """
+        for i, turn in islice(enumerate(islice(turns(number), count)), part[0], None, part[1]):
             if not self.is_over():
                 self._one(turn, 1000 * number + i, shrink=shrink)
 
     def _one(self, turn: Turn, number: int, *, shrink: bool) -> None:
-        drawn = 0
+        drawn, is_done = 0, False
 
         @seed(number)
         @settings(
-            max_examples=2, deadline=None, database=None, suppress_health_check=list(HealthCheck),
+            max_examples=1 + TRIES, deadline=None, database=None, report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
             phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
         )  # fmt: skip
-        @given(run_files(turn))
-        def one(table: dict[str, Any]) -> None:
-            nonlocal drawn
+        @given(data())
+        def one(drawing: DataObject) -> None:
+            nonlocal drawn, is_done
             drawn += 1
-            if drawn > 1 and not self.is_over():  # hypothesis begins with the simplest one of all
-                self.try_all(table)
+            drawing.draw(integers())  # tells the first from others: hypothesis begins with the simplest one of all
+            if drawn > 1 and not is_done and not self.is_over():
+                is_done = self.try_all(drawing.draw(run_files(turn)))
 
         with contextlib.suppress(Fault, ExceptionGroup):  # kept already
             one()

@@ -7,8 +7,10 @@ is a pair: coefficients `(component, *modes)`, and integrals that belong to no m
 from __future__ import annotations
 
 from fractions import Fraction as F
+from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import expm
 
 
 class Linear:
@@ -37,7 +39,7 @@ class Linear:
         if self.diagonal is not None:
             operator = phi_of_numbers(order, dt * self.diagonal)
         else:
-            operator = phi_of_matrices(order, dt * self.matrix)
+            operator = phi_of_matrices(order, (dt * self.matrix + 0j).tobytes(), self.matrix.shape)
         return lambda u: self._on(operator, u)
 
     def solve(self, a, b):
@@ -62,18 +64,16 @@ def phi_of_numbers(order, z):
     return np.where(np.abs(z) < 1, series, found)
 
 
-def phi_of_matrices(order, z):
-    """The same of matrices: the corner of exp of [[z, 1, 0…], [0, 0, 1…], …]."""
-    from scipy.linalg import expm
-
-    size = z.shape[-1]
-    if not order:
-        return expm(z)
-    big = np.zeros((*z.shape[:-2], (order + 1) * size, (order + 1) * size), complex)
-    big[..., :size, :size] = z
+@lru_cache(maxsize=64)
+def phi_of_matrices(order, matrices, shape):
+    """The same of matrices, as bytes: the corner of exp of [[z, 1, 0…], [0, 0, 1…], …]."""
+    size = shape[-1]
+    each, which = np.unique(np.frombuffer(matrices, complex).reshape(-1, size**2), axis=0, return_inverse=True)
+    big = np.zeros((len(each), (order + 1) * size, (order + 1) * size), complex)
+    big[:, :size, :size] = each.reshape(-1, size, size)
     for k in range(order):
-        big[..., k * size : (k + 1) * size, (k + 1) * size : (k + 2) * size] = np.eye(size)
-    return expm(big)[..., :size, order * size :]
+        big[:, k * size : (k + 1) * size, (k + 1) * size : (k + 2) * size] = np.eye(size)
+    return expm(big)[:, :size, order * size :][which].reshape(shape)
 
 
 class Pair:
