@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import re
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import DataObject, data, integers
 
@@ -22,6 +24,7 @@ from fuzz.trials import TRIALS
 from fuzz.turns import Turn, turns
 
 EACH = 200  # run files from one seed
+FORGET = 20  # programs are let go of after so many run files
 TRIES = 4  # to draw one that is not refused
 OTHERS = 1  # trials of a run file beside the first
 
@@ -91,6 +94,9 @@ class Search:
         for i, turn in islice(enumerate(islice(turns(number), count)), part[0], None, part[1]):
             if not self.is_over():
                 self._one(turn, 1000 * number + i, shrink=shrink)
+            if i // part[1] % FORGET == FORGET - 1:
+                jax.clear_caches()  # no other run file has the same programs
+                gc.collect()
 
     def _one(self, turn: Turn, number: int, *, shrink: bool) -> None:
         drawn, is_done = 0, False

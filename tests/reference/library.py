@@ -186,7 +186,8 @@ TABLE = {
     "zakharov": entry(
         ["dt(envelope) = 1j*lap(envelope) - 1j*density*envelope", "dt(density) = rate_of_density",
          "dt(rate_of_density) = lap(density) + lap(abs(envelope)**2)"],
-        {"envelope": "wavefunction", "density": "scalar", "rate_of_density": "scalar"}, energies={},
+        {"envelope": "wavefunction", "density": "scalar", "rate_of_density": "scalar"}, no_mean=("rate_of_density",),
+        energies={},
     ),
 }  # fmt: skip
 TABLE["hasegawa-mima"]["lines"].append("lap(phi) - phi = q")

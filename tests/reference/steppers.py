@@ -69,10 +69,8 @@ def phi_of_matrices(order, matrices, shape):
     """The same of matrices, as bytes: the corner of exp of [[z, 1, 0…], [0, 0, 1…], …]."""
     size = shape[-1]
     each, which = np.unique(np.frombuffer(matrices, complex).reshape(-1, size**2), axis=0, return_inverse=True)
-    big = np.zeros((len(each), (order + 1) * size, (order + 1) * size), complex)
+    big = np.tile(np.eye((order + 1) * size, k=size, dtype=complex), (len(each), 1, 1))
     big[:, :size, :size] = each.reshape(-1, size, size)
-    for k in range(order):
-        big[:, k * size : (k + 1) * size, (k + 1) * size : (k + 2) * size] = np.eye(size)
     return expm(big)[:, :size, order * size :][which].reshape(shape)
 
 
