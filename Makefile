@@ -46,10 +46,11 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# as many tests at a time as the machine has cores, but for those that start processes of their own and watch the clock
+# as many tests at a time as the machine has cores; first those of one process each, then those of several, then Slurm's
 test: lint mpi
 	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slurm and not multiprocess"
-	$(BIN)/python -m pytest -m "slurm or multiprocess"
+	$(BIN)/python -m pytest -n logical --dist worksteal -m "multiprocess and not slurm"
+	$(BIN)/python -m pytest -m slurm
 
 # run files drawn at random, beside the second program of tests/reference
 SECONDS ?= 600

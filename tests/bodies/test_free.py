@@ -137,7 +137,7 @@ def test_moments_of_inertia_and_axes_in_space():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stepper", "order"),
-    [("ETDRK4", 4), ("IMEXRK3", 3), ("SBDF3", 3)],
+    [("ETDRK4", 4), ("SBDF3", 3)],
 )
 def test_the_motion_has_the_order_of_the_stepper(stepper, order):
     method, found = getattr(sw.steppers, stepper)(), []

@@ -34,10 +34,9 @@ def shell(line, folder, **variables):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
-def test_a_run_with_closed_streams_finishes(tmp_path, closed):
+def test_a_run_with_closed_streams_finishes(tmp_path):
     (tmp_path / "flow.toml").write_text(RUN)
-    done = shell(f"slabwave run flow.toml {closed}", tmp_path)
+    done = shell("slabwave run flow.toml <&- >&- 2>&-", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "finished: step 2" in (tmp_path / "out/log.txt").read_text()
     assert not done.stderr

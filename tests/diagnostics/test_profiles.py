@@ -134,7 +134,7 @@ def test_explicit_meshes(make_grid):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("length", [0.3, 1.0, 2 * np.pi])
+@pytest.mark.parametrize("length", [0.3, 2 * np.pi])
 def test_points_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, length):
     grid = make_grid((8, 16), devices=2, lengths=length)
     centre = tuple(jnp.asarray(n * length / side) for n, side in ((3, 8), (5, 16)))
@@ -143,11 +143,10 @@ def test_points_on_the_edge_of_a_shell_are_in_the_outer_one(make_grid, length):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("boxes", [1, -3])
-def test_a_centre_outside_of_the_box_is_that_of_its_image(make_grid, boxes):
+def test_a_centre_outside_of_the_box_is_that_of_its_image(make_grid):
     grid = make_grid((8, 16), devices=2, lengths=(2.0, 3.0))
     values = jnp.asarray(np.random.default_rng(0).normal(size=(8, 16)))
-    centres = [(jnp.asarray(0.7 + 2.0 * n), jnp.asarray(1.1 - 3.0 * n)) for n in (0, boxes)]
+    centres = [(jnp.asarray(0.7 + 2.0 * n), jnp.asarray(1.1 - 3.0 * n)) for n in (0, -3)]
     inside, outside = (diagnostics.radial_profile(values, centre, grid) for centre in centres)
     np.testing.assert_array_equal(outside[1], inside[1])
     np.testing.assert_allclose(outside[0], inside[0], atol=1e-14)

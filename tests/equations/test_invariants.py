@@ -85,8 +85,14 @@ def added(a, b):
     return {name: a[name] + b[name] for name in a}
 
 
-# one with places in its text, and MHD, whose budget is its own
-@pytest.mark.parametrize(("name", "d"), [*OF_EACH_KIND, ("boussinesq", 3), ("advection-diffusion", 2), ("mhd", 3)])
+# a scalar, an unknown, matrices, a complex field, and MHD, whose budget is its own
+@pytest.mark.parametrize(
+    ("name", "d"),
+    [
+        ("burgers", 1), ("navier-stokes", 2), ("boussinesq", 2), ("boussinesq", 3), ("nonlinear-schroedinger", 1),
+        ("mhd", 3),
+    ],
+)  # fmt: skip
 def test_energies_change_by_their_budget(tmp_path, name, d):
     """dE/dt along the right-hand side that a stepper takes, forcing included, is the sum of the causes."""
     equation, fields = assembled(tmp_path, name, d)
@@ -96,9 +102,7 @@ def test_energies_change_by_their_budget(tmp_path, name, d):
         forcing = {first: sw.forcing.ConstantPower(0.3)}
         equation = type(equation)(**{**_parameters(equation), "forcing": forcing})
     columns = equation.budget_columns()
-    assert bool(columns) == bool(equation.energies(fields))
-    if not columns:  # its series has other columns; the transfers below are its dE/dt
-        return
+    assert columns
 
     @jax.jit
     def both(fields):
@@ -148,7 +152,7 @@ def _parameters(equation):
     return {field.name: getattr(equation, field.name) for field in dataclasses.fields(equation) if field.init}
 
 
-@pytest.mark.parametrize(("name", "d"), sorted({*OF_EACH_KIND, *CONSERVED}))
+@pytest.mark.parametrize(("name", "d"), sorted({*OF_EACH_KIND, ("hall-mhd", 3), ("boussinesq", 3)}))
 def test_transfers_are_the_time_derivative_of_the_spectrum(tmp_path, name, d):
     equation, fields = assembled(tmp_path, name, d)
 
@@ -174,7 +178,7 @@ def test_transfers_are_the_time_derivative_of_the_spectrum(tmp_path, name, d):
         assert np.abs(transfer).sum() > 0
 
 
-@pytest.mark.parametrize("name", ["navier-stokes", "mhd", "boussinesq", "vorticity"])
+@pytest.mark.parametrize("name", ["mhd", "boussinesq"])
 def test_transfers_on_eight_devices(tmp_path, name):
     d = max(ENTRIES[name].cls.dimensions)
     one, start = assembled(tmp_path, name, d)

@@ -94,9 +94,7 @@ def helical(grid, n, sign):
     ("stepper", "sign", "branch", "n"),
     [
         pytest.param(IFRK4(), 1, 1, (1, -1, 2), id="right-handed, along the field, oblique k"),
-        pytest.param(ETDRK4(), -1, 1, (1, -1, 2), id="left-handed, along the field, oblique k"),
-        pytest.param(ETDRK4(), 1, -1, (0, 0, 1), id="right-handed, against the field, k along z"),
-        pytest.param(IFRK4(), -1, -1, (0, 0, 1), id="left-handed, against the field, k along z"),
+        pytest.param(ETDRK4(), -1, -1, (0, 0, 1), id="left-handed, against the field, k along z"),
     ],
 )
 def test_circularly_polarised_waves_turn_at_their_frequency(make_grid, stepper, sign, branch, n):
@@ -137,10 +135,9 @@ def test_hall_mhd_against_an_independent_right_hand_side(make_grid, mean_field):
         np.testing.assert_allclose(values, wanted, atol=1e-13 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("mean_field", [None, MEAN_FIELD])
-def test_hall_mhd_without_an_inertial_length_is_mhd(make_grid, mean_field):
+def test_hall_mhd_without_an_inertial_length_is_mhd(make_grid):
     grid = make_grid((12, 14, 10), devices=2, lengths=[2.0, 3.0, 1.5])
-    given = {"mean_field": mean_field, "hyperviscosity": 1e-4, "hyperresistivity": 2e-4}
+    given = {"mean_field": MEAN_FIELD, "hyperviscosity": 1e-4, "hyperresistivity": 2e-4}
     hall, plain = HallMHD(grid, 0.03, 0.02, 0.0, **given), MHD(grid, 0.03, 0.02, **given)
     fields = random_fields(plain)
     changes, expected = whole_change(hall, fields), whole_change(plain, fields)
@@ -194,9 +191,7 @@ HYPER = {"hyperviscosity": 1e-3, "hyperdiffusivity": 2e-3}
     ("stepper", "n", "modified"),
     [
         pytest.param(IFRK4(), (1, 2), False, id="oblique, original"),
-        pytest.param(ETDRK4(), (0, 1), True, id="streamer, modified"),
         pytest.param(ETDRK4(), (2, 0), True, id="zonal, modified"),
-        pytest.param(IFRK4(), (2, 0), False, id="zonal, original"),
     ],
 )
 def test_drift_waves_grow_and_travel_as_theory_says(make_grid, stepper, n, modified):

@@ -55,8 +55,8 @@ def symmetric(held, dimensions):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(16, 18), (8, 10, 12)])
-def test_a_symmetric_tensor_is_stretched_as_all_its_components_are(shape):
+def test_a_symmetric_tensor_is_stretched_as_all_its_components_are():
+    shape = (8, 10, 12)
     lengths = tuple(2.0 + i for i in range(len(shape)))
     equation = OLDROYD_B(sw.Grid(shape, lengths, mesh=sw.device_mesh(range(2))), nu=0.1, s=0.3, lam=2.0)
     d = len(shape)

@@ -74,7 +74,6 @@ PLACES = {
     "slabs": ((16, 12, 10), {"devices": 4}, {}),
     "eight uneven slabs": ((13, 14, 9), {"devices": 8}, {}),
     "uneven pencils": ((9, 11, 13), {"mesh_shape": (2, 3)}, {}),
-    "2-D": ((13, 10), {"devices": 3}, {}),
     "1-D": ((12,), {"devices": 1}, {}),
     "complex": ((12, 8, 10), {"devices": 4, "real": False}, {}),
     "Explicit": ((13, 12, 10), {"devices": 4, "axis_type": AxisType.Explicit}, {}),
@@ -82,8 +81,7 @@ PLACES = {
     "jaxdecomp": ((16, 12, 8), {"mesh_shape": (4, 1)}, {"engine": "jaxdecomp"}),
     "chunks": ((13, 11, 9), {"devices": 2}, {"chunks": 3}),
     "uneven slabs in waves": ((13, 14, 9), {"devices": 3}, {"waves": 2}),
-    "two fields of a wave": ((16, 12, 10), {"devices": 4}, {"waves": 3, "fields": 2}),
-    "uneven pencils in waves": ((13, 11, 9), {"mesh_shape": (2, 3)}, {"waves": 3}),
+    "two fields of a wave": ((13, 11, 9), {"mesh_shape": (2, 3)}, {"waves": 3, "fields": 2}),
     "2-D in waves": ((13, 10), {"devices": 3}, {"waves": 2}),
     "complex in waves": ((13, 8, 10), {"devices": 2, "real": False, "dealias": "none"}, {"waves": 4}),
     "shard_map in waves": ((13, 11, 9), {"devices": 2}, {"engine": "shard_map", "waves": 7}),
@@ -374,8 +372,7 @@ def distance(u, parameters, at_points):
 
 # other rules, chunks and waves of uneven pencils share with these what the largest value goes through
 WITH_A_LARGEST = (
-    "one device", "slabs", "eight uneven slabs", "uneven pencils", "2-D in waves", "complex", "Explicit",
-    "uneven slabs in waves", "jaxdecomp", "chunks",
+    "one device", "uneven pencils", "2-D in waves", "complex", "Explicit", "jaxdecomp", "chunks",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from solver.steppers import IFRK2
 
 pytestmark = pytest.mark.slow
 
-EACH = [("vortical", 1.5), ("waves", 0.0), ("waves", 1.5)]  # a part, and the rotation
+EACH = [("vortical", 1.5), ("waves", 1.5)]  # a part, and the rotation
 
 
 def flow_with(grid, part, f=0.0, power=1.0, n=2.0, **options):

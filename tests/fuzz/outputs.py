@@ -164,7 +164,7 @@ def _snapshots(into: Path, section: Table, course: Any, bound: float) -> None:
     for number, path in zip(numbers, _files(into / "snapshots", numbers), strict=True):
         with h5py.File(path) as file:
             fields = _components(course, number)
-            largest = max(np.abs(u).max() for u in fields.values())  # by which what is transformed together is rounded
+            largest = max((np.abs(u).max() for u in fields.values()), default=0.0)  # they round one another
             for name, u in fields.items():
                 found = file[name][()]
                 found = found[None] if found.ndim == course.system.box.dimensions else np.moveaxis(found, -1, 0)

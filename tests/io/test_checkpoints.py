@@ -31,7 +31,6 @@ pytestmark = pytest.mark.slow
 
 RUNS = Path(__file__).parents[2] / "runs"
 SMALL = {
-    "taylor_green": ["grid.shape=[24,16,20]", "grid.lengths=[6,6,4]", "time.step=0.01"],
     "fuzzy_dark_matter": ["grid.shape=[16,16,12]", "grid.lengths=[12,12,12]", "time.step=0.01"],
     "kuramoto_sivashinsky": ["grid.shape=[48,20]", "grid.lengths=[12,10]", "time.step=0.01"],
     "taylor_green_512": ["grid.shape=[24,16,20]", "grid.lengths=[6,6,4]"],

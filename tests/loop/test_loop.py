@@ -93,7 +93,7 @@ def problems(make_grid):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", range(4), ids=["ifrk2 step", "etdrk4 cfl", "etdrk4 step", "strang step"])
+@pytest.mark.parametrize("which", [1, 3], ids=["etdrk4 cfl", "strang step"])
 def test_where_chunks_end_changes_no_bit(make_grid, which):
     equation, stepper, u, control = list(problems(make_grid))[which]
     start = sw.initial_state(equation, stepper, u)

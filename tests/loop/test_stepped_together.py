@@ -53,7 +53,6 @@ def field(state):
         ("equal steps", sw.steppers.SBDF2(), RANDOM, "float32", 2, 2),
         ("steps of their own", sw.steppers.ETDRK4(), NOISE, "float64", 4, 2),
         ("cfl", sw.steppers.IFRK3(), None, "float32", 4, 4),
-        ("tolerance", sw.steppers.IFRK3(), None, "float64", 2, 1),
     ],
 )
 def test_members_are_as_alone_and_their_bits_do_not_depend_on_companions(

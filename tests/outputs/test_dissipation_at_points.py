@@ -59,9 +59,7 @@ def named_otherwise(grid):
 
 HYPER = {"hyperviscosity": 1e-3, "hyper_order": 3}
 VELOCITIES = {  # of one |k|² = 2 or 3: rates of decay of u, without drag
-    "navier-stokes": (lambda g: sw.equations.NavierStokes(g, NU, drag=0.7, **HYPER), 3, 3 * NU + 27e-3),
     "a text": (named_otherwise, 3, 3 * NU + 27e-3),
-    "vorticity": (lambda g: sw.equations.Vorticity(g, NU, drag=0.7, **HYPER), 2, 2 * NU + 8e-3),
     "reduced-mhd": (lambda g: sw.equations.ReducedMHD(g, viscosity=NU, **HYPER), 3, 2 * NU + 27e-3),
     "surface-quasi-geostrophic": (lambda g: sw.equations.SurfaceQuasiGeostrophic(g, NU, exponent=0.5), 2, NU * 2**0.5),
 }

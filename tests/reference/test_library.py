@@ -8,6 +8,7 @@ import solver as sw
 from reference import library, runs
 from solver.assemble.classes import built_in
 
+DEVICES = {1: 1, 2: 2, 3: 4}
 ONE_D, THREE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}, {"hall-mhd", "reduced-mhd"}
 GIVEN = {
     "navier-stokes": {"viscosity": 0.02, "drag": 0.1, "scalars": ["c"], "diffusivities": [0.03],
@@ -42,7 +43,7 @@ def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
         "time": {"stepper": "yoshida4" if name in runs.SPLIT else "ifrk4", "step": 0.01, "end": 0.05},
     }  # fmt: skip
     kind, rule = built_in("equation")[name], {"dealias": "none"} if name in runs.SPLIT else {}
-    grid = make_grid(tuple(shape), devices=1, lengths=tuple(lengths), real=kind.is_real(), **rule)
+    grid = make_grid(tuple(shape), devices=DEVICES[dimensions], lengths=tuple(lengths), real=kind.is_real(), **rule)
     equation = kind(grid, **{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
     random = np.random.default_rng(0)
     start = {

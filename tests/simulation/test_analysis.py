@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -210,7 +211,10 @@ def test_the_clock_is_told_how_long_tasks_take_once_they_are_compiled(analysis, 
     analysis.wait()
     assert analysis._run.writer.slowest == 0.0
     Waiting.told.clear()
+    Waiting.begun.clear()
     analysis.take(first, [Waiting()], checkpoint=False)
-    threading.Timer(0.1, Waiting.told.set).start()
+    assert Waiting.begun.wait(SECONDS)
+    time.sleep(0.1)
+    Waiting.told.set()
     analysis.wait()
     assert analysis._run.writer.slowest >= 0.3

@@ -50,7 +50,6 @@ def test_a_case_that_blows_up_is_a_number_that_is_off(capsys, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.multiprocess
 def test_the_small_version_of_every_case_holds():
     """In a process of its own, with programs that are compiled to be fast."""
     environment = {**os.environ, "XLA_FLAGS": ""}
