@@ -59,8 +59,9 @@ class Cospectra(Records):
         if not self.pairs:
             pairs = [(a, b) for a, b in combinations(known, 2) if real[a] == real[b]]
             if not pairs:
+                kinds = ", ".join(f"{component} ({'real' if real[component] else 'complex'})" for component in known)
                 raise ValueError(
-                    f"output cospectra: {equation.name} has the component {', '.join(known)}; two are needed"
+                    f"output cospectra: {equation.name} has {kinds}: two real or two complex components are needed"
                 )
             return pairs
         for pair in self.pairs:

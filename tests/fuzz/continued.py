@@ -119,7 +119,7 @@ def a_branch_goes_on_alike(table: Table, folder: Path) -> str:
 
 def other_devices_round_otherwise(table: Table, folder: Path) -> str:
     """A run that is continued on one device has the fields of one that is not, to round-off."""
-    if "step" not in table["time"] or len(table["devices"]["use"]) == 1:
+    if "step" not in table["time"] or len(table["devices"].get("use", "several")) == 1:
         return "one device"
     begun = _halved(table, folder, Random(json.dumps(table)))
     if begun is None:

@@ -12,13 +12,16 @@ from fuzz.running import RANDOM, Fault, Table, succeed, write
 from fuzz.starts import sides
 
 STEPS = 300
-SHORT = 5e-5  # steps in units of the run file's: what else acts on the field is the same in neighbouring ones
+SHORT = 5e-5  # steps in units of the run file's: what the force has done does not act back yet
 PLACES = ((0.1, 0.2, 0.3), (0.4, 0.9, 0.6), (0.8, 0.5, 0.7))
 OF_SEVERAL_STEPS = ("cnab2", "sbdf2", "sbdf3")  # mix the forces of neighbouring steps
 
 
 def forces_are_of_their_size(table: Table, folder: Path) -> str:
-    """The mean square by which the changes of neighbouring steps differ is that of the random force."""
+    """The mean square by which the changes of neighbouring steps differ is that of the random force.
+
+    Of what differs from the same run without the force.
+    """
     names = list(runs.system_of(table).fields)
     alone = "name" in table["forcing"]
     forced = {names[0]: table["forcing"]} if alone else table["forcing"]
@@ -32,11 +35,14 @@ def forces_are_of_their_size(table: Table, folder: Path) -> str:
         force = {**force, "correlation_time": 2 * dt}
         variance = 2 * (1 - np.exp(-1 / 2)) * force["rms"] ** 2 * dt**2
     time = {"stepper": table["time"]["stepper"], "step": dt, "end": STEPS * dt}
-    forced = force if alone else {**forced, name: force}
-    into = folder / "noise"
-    short = _at_places({**table, "forcing": forced, "time": time})
-    succeed(["run", write(short, folder, "noise.toml"), f"output.directory={into}"], "random forces in short steps")
-    found = float(np.mean(np.sum(np.diff(_values(into, name), n=2, axis=1) ** 2, axis=0)))
+    moved = []
+    for run, strength in (("noise", {}), ("calm", {"power": 0.0} if force["name"] == "white-noise" else {"rms": 0.0})):
+        one = {**force, **strength}
+        short = _at_places({**table, "forcing": one if alone else {**forced, name: one}, "time": time})
+        path, into = write(short, folder, f"{run}.toml"), folder / run
+        succeed(["run", path, f"output.directory={into}"], "random forces in short steps")
+        moved.append(_values(into, name))
+    found = float(np.mean(np.sum(np.diff(moved[0] - moved[1], n=2, axis=1) ** 2, axis=0)))
     if not 0.7 < found / variance < 1.4:
         raise Fault(f"{force['name']}: neighbouring steps differ by {found:.3g} in the mean square, not {variance:.3g}")
     return "random forces of their size"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -44,9 +45,12 @@ def places(lengths: list[float], count: int = 2) -> Any:
 
 
 def section(name: str, **keys: Any) -> Any:
-    """A section of these keys, each left out now and then."""
-    drawn = {key: value if isinstance(value, st.SearchStrategy) else st.just(value) for key, value in keys.items()}
-    return st.fixed_dictionaries({"name": st.just(name)}, optional=drawn)
+    """A section of these keys, each left out now and then; lists, which are of one length, together."""
+    lists = {key: value for key, value in keys.items() if isinstance(value, list)}
+    drawn = {key: value for key, value in keys.items() if key not in lists}
+    drawn = {key: value if isinstance(value, st.SearchStrategy) else st.just(value) for key, value in drawn.items()}
+    alone = st.fixed_dictionaries({"name": st.just(name)}, optional=drawn)
+    return st.builds(operator.or_, alone, st.sampled_from([{}, lists]))
 
 
 def waves(dimensions: int) -> Any:
