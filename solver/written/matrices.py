@@ -13,7 +13,16 @@ from solver.written.arranged import Row
 from solver.written.components import ZERO, plus, times
 from solver.written.elimination import Reduced, Symbols, named
 from solver.written.linear import linear_part
-from solver.written.symbols import Modes, RandomModes, applied, key_of, modes_of_all_kinds, random_modes, vanishes
+from solver.written.symbols import (
+    Modes,
+    RandomModes,
+    applied,
+    key_of,
+    modes_of_all_kinds,
+    random_modes,
+    vanishes,
+    with_nyquist_modes,
+)
 from solver.written.tree import Node, Number, WrittenError
 
 PINV = 1e-9  # singular values below this share of the largest count as zero
@@ -100,7 +109,8 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
     Raises:
         WrittenError: a constraint that the linear part breaks, and that no unknown keeps.
     """
-    modes, scalars = modes_of_all_kinds(less.dimensions, count=4 * len(less.scalars)), less.scalars
+    scalars = less.scalars
+    modes = with_nyquist_modes(modes_of_all_kinds(less.dimensions, count=4 * len(scalars)))
     at, fields = matrices(less, modes), set(less.system.fields)
     before = linear_part(less.without_mass(less.linear_rows() if rows is None else rows), fields).symbols
     own = {(s, s): before[s, s] for s in scalars if (s, s) in before}

@@ -223,12 +223,15 @@ class RandomModes(Modes):
         random: draws parameters.
         numbers: parameters that were drawn already `(mode,)`, by name and index; new ones are put in.
         amplitudes: of scalars of the fields `(mode,)`, by name and index: what linear expressions are worked out with.
+        unseen: what ∇² has beside the squares of the slopes `(mode,)`: of Nyquist modes, which have no derivative.
     """
 
     def __init__(
-        self, slopes: np.ndarray, random: np.random.Generator, numbers: Numbers, amplitudes: Numbers | None = None
-    ) -> None:
+        self, slopes: np.ndarray, random: np.random.Generator, numbers: Numbers, amplitudes: Numbers | None = None,
+        unseen: np.ndarray | float = 0.0,
+    ) -> None:  # fmt: skip
         self.slopes, self.random, self.numbers, self.amplitudes = slopes, random, numbers, amplitudes or {}
+        self.unseen = unseen
 
     @property
     def count(self) -> int:
@@ -236,28 +239,28 @@ class RandomModes(Modes):
 
     def opposite(self) -> RandomModes:
         """The modes of opposite wavenumbers, with the same parameters."""
-        return RandomModes(-self.slopes, self.random, self.numbers)
+        return RandomModes(-self.slopes, self.random, self.numbers, unseen=self.unseen)
 
     def sizes(self) -> Sizes:
         """The same modes and parameters, for the size of the terms of symbols."""
-        return Sizes(self.slopes, self.random, self.numbers, self.amplitudes)
+        return Sizes(self.slopes, self.random, self.numbers, self.amplitudes, self.unseen)
 
     def scaled(self, factor: float, lengths: Mapping[Any, float]) -> RandomModes:
         """The same with all wavenumbers multiplied, and with parameters that count as so many derivatives."""
         numbers = {key: value * factor ** lengths.get(key, 0.0) for key, value in self.numbers.items()}
-        return RandomModes(factor * self.slopes, self.random, numbers, self.amplitudes)
+        return RandomModes(factor * self.slopes, self.random, numbers, self.amplitudes, factor**2 * self.unseen)
 
     def holding(self, scalars: Sequence[Node], values: np.ndarray) -> RandomModes:
         """The same with amplitudes `(mode, scalar)` of scalars of the fields."""
         return RandomModes(
-            self.slopes, self.random, self.numbers, dict(zip(map(key_of, scalars), values.T, strict=True))
+            self.slopes, self.random, self.numbers, dict(zip(map(key_of, scalars), values.T, strict=True)), self.unseen
         )
 
     def derivative(self, axis: int) -> Any:
         return self.slopes[axis]
 
     def laplacian(self) -> Any:
-        return (self.slopes**2).sum(0)
+        return (self.slopes**2).sum(0) + self.unseen
 
     def inverse_laplacian(self) -> Any:
         return self.divided(1.0, self.laplacian(), 1.0)
@@ -336,6 +339,13 @@ def modes_of_all_kinds(dimensions: int, count: int = 5, seed: int = 0) -> Random
     for axes, slopes in zip(choices, kinds, strict=True):
         slopes[list(axes)] = 0
     return RandomModes(np.concatenate(kinds, axis=1), random, {})
+
+
+def with_nyquist_modes(modes: RandomModes) -> RandomModes:
+    """The same modes, and Nyquist modes along all axes: no derivative sees them, and they are no mean."""
+    slopes = np.concatenate([modes.slopes, np.zeros((len(modes.slopes), FEW))], axis=1)
+    unseen = np.concatenate([np.zeros(modes.count), modes.random.uniform(0.5, 1.5, FEW)])
+    return RandomModes(slopes, modes.random, {}, unseen=unseen)
 
 
 def vanishes(symbol: Node, modes: Modes) -> bool:

@@ -146,12 +146,9 @@ def _round_off(table: Table, one: Path, other: Path, what: str) -> None:
 
 def stopped_and_killed(table: Table, folder: Path) -> str:
     """A process that is told to stop, or killed, at a drawn row, and resumed: the bits of a run that is left alone."""
-    if "step" not in table["time"]:
-        return "steps vary"
-    random, step = Random(json.dumps(table)), table["time"]["step"]
-    count = 40
+    random, step = Random(json.dumps(table)), table["time"].get("step", table["time"]["end"] / 20)
     output = {**table["output"], "checkpoints": {"every_steps": random.choice([3, 7, 20])}}
-    table = {**table, "time": {**table["time"], "end": round(count * step, 9)}, "output": output}
+    table = {**table, "time": {**table["time"], "end": round(40 * step, 9)}, "output": output}
     for name, section in output.items():
         output[name] = {k: v for k, v in section.items() if k != "every_time"}
     output["snapshots"] = {"every_steps": 10}
@@ -159,7 +156,8 @@ def stopped_and_killed(table: Table, folder: Path) -> str:
     into = carried_out(table, folder)
     if into is None:
         return "refused"
-    how, row, parts = random.choice([signal.SIGTERM, signal.SIGKILL]), random.randint(0, count - 2), folder / "parts"
+    how, parts = random.choice([signal.SIGTERM, signal.SIGKILL]), folder / "parts"
+    row = random.randint(0, max(len(series(into)) - 3, 0))
     words = [
         sys.executable,
         "-W",

@@ -17,6 +17,7 @@ from fuzz.starts import place, sides
 
 OF_ANY = ["line-spectra", "modes", "points", "domain-length"]
 RATIOS = ("scales", "pdfs", "domain-length", "correlations", "structure-functions")  # of what is not the mean
+LINEAR = ("modes", "points", "zonal-means")  # in the fields, by which they are rounded
 LONGEST = 1e6  # scale; where longitudinal gradients are no more than rounding, these are, too
 LONGITUDINAL = ("taylor_scale", "gradient_skewness", "gradient_flatness")
 OF_REAL = ["zonal-means", "extremes", "structure-functions", "correlations", "pdfs"]
@@ -89,7 +90,9 @@ def compare_outputs(into: Path, table: Table, course: Any, bound: float) -> None
             found = {column: file[column][()] for column in file}
         if name == "scales" and any(row["taylor_scale"] > LONGEST for row in wanted):
             wanted = [{column: v for column, v in row.items() if column not in LONGITUDINAL} for row in wanted]
-        _compare(name, wanted, found, bound / _unevenness(course, numbers) if name in RATIOS else bound)
+        near = bound / _unevenness(course, numbers) if name in RATIOS else bound
+        fields = [np.abs(u).max() for number in numbers for u in course.values(number).values()]
+        _compare(name, wanted, found, near, max(fields, default=0.0) if name in LINEAR else 0.0)
 
 
 def _unevenness(course: Any, numbers: list[int]) -> float:
@@ -102,8 +105,8 @@ def _unevenness(course: Any, numbers: list[int]) -> float:
     return max(least, 1e-300)
 
 
-def _compare(name: str, wanted: list[dict[str, Any]], found: dict[str, Any], bound: float) -> None:
-    largest = max([0.0, *(np.abs(value).max() for row in wanted for value in row.values())])
+def _compare(name: str, wanted: list[dict[str, Any]], found: dict[str, Any], bound: float, least: float = 0.0) -> None:
+    largest = max([least, *(np.abs(value).max() for row in wanted for value in row.values())])
     for column in wanted[0]:
         if column not in found:
             if name == "transfer":

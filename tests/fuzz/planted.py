@@ -173,6 +173,8 @@ def planted(number: int, seconds: float, seed: int) -> tuple[str, float] | None:
         )
         assert search.stdout is not None
         found = next((line.strip() for line in search.stdout if line.startswith("FAULT")), "")
+        if found:  # the run file, from which it can be told whether this is the fault
+            print(number, next(search.stdout).strip(), file=sys.stderr)
         took = time.monotonic() - began
         if search.poll() is None:
             os.killpg(search.pid, signal.SIGKILL)

@@ -219,6 +219,7 @@ def run(table, start, times=None):
     control = Control(time, course.rate, problem, first, scales_of(table["equation"]))
     since, count = 0.0, 0  # of steps of one size
     while course.times[-1] < time["end"] * (1 - 1e-9):
+        assert len(course.times) < 400, "steps become too short"
         t, state = course.times[-1], course.states[-1]
         target = next_time(table, t, course.sizes[-1])
         proposed = control.propose(state)
