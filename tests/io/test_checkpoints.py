@@ -31,6 +31,7 @@ pytestmark = pytest.mark.slow
 
 RUNS = Path(__file__).parents[2] / "runs"
 SMALL = {
+    "taylor_green": ["grid.shape=[24,16,20]", "grid.lengths=[6,6,4]", "time.step=0.01"],
     "fuzzy_dark_matter": ["grid.shape=[16,16,12]", "grid.lengths=[12,12,12]", "time.step=0.01"],
     "kuramoto_sivashinsky": ["grid.shape=[48,20]", "grid.lengths=[12,10]", "time.step=0.01"],
     "taylor_green_512": ["grid.shape=[24,16,20]", "grid.lengths=[6,6,4]"],
@@ -70,7 +71,7 @@ def assert_same_bits(run, a, b):
     jax.tree.map(np.testing.assert_array_equal, logical(run, a), logical(run, b))
 
 
-@pytest.mark.parametrize("case", sorted(SMALL))
+@pytest.mark.parametrize("case", ["fuzzy_dark_matter", "kuramoto_sivashinsky", "taylor_green_512"])
 def test_forty_steps_equal_twenty_a_restart_and_twenty(tmp_path, case):
     run = build(case, 4)
     start = run.start()

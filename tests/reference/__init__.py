@@ -1,7 +1,7 @@
 """A second program: slow, simple, in NumPy and SciPy alone. It reads a run file's table, and says what follows.
 
-Nothing here imports `solver` or JAX (`test_alone.py`). Fields are complex Fourier coefficients of whole boxes; nothing is
-planned, split or shared; definitions are those of the documentation. Where the programs differ, one is wrong.
+Nothing here imports `solver` or JAX (`test_alone.py`). Fields are complex Fourier coefficients of whole boxes; nothing
+is planned, split or shared; definitions are those of the documentation. Where the programs differ, one is wrong.
 
 | file | what |
 |---|---|
