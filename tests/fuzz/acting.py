@@ -82,7 +82,11 @@ def bodies(draw: Any, lengths: list[float], scalars: list[str], part: float) -> 
     d, side = len(lengths), min(lengths)
     small = 0.2 * side
     # no point is half a box away, where the nearest image of a body that moves jumps
-    centre = [draw(st.sampled_from([0.137, 0.463])) * lengths[0], (part + 0.237) * lengths[1], 0.463 * lengths[-1]][:d]
+    centre = [
+        draw(st.sampled_from([0.13717, 0.46329])) * lengths[0],
+        (part + 0.23741) * lengths[1],
+        0.46317 * lengths[-1],
+    ][:d]
     found = draw(st.sampled_from([
         {"shape": "cylinder", "centre": centre, "radius": small},
         {"shape": "sphere", "centre": centre, "radius": small},
