@@ -115,8 +115,10 @@ def _unevenness(course: Any, numbers: list[int]) -> float:
     return max(least, 1e-300)
 
 
-def _compare(name: str, wanted: list[dict[str, Any]], found: dict[str, Any], bound: float, least: float = 0.0) -> None:
-    largest = max([least, *(np.abs(value).max() for row in wanted for value in row.values())])
+def _compare(
+    name: str, wanted: list[dict[str, Any]], found: dict[str, Any], bound: float, rounded_by: float = 0.0
+) -> None:
+    largest = max([0.0, *(np.abs(value).max() for row in wanted for value in row.values())])
     for column in wanted[0]:
         if column not in found:
             if name == "transfer":
@@ -129,7 +131,7 @@ def _compare(name: str, wanted: list[dict[str, Any]], found: dict[str, Any], bou
             values, other = np.cumsum(values, axis=1), np.cumsum(other, axis=1)
             size = 0.5 * np.abs(values).max() / (100 * bound)  # many points may lie there
         error = np.abs(_as(other, values.shape, name, column) - values).max()
-        if not error <= 100 * bound * (size + 1e-6 * largest):
+        if not error <= 100 * bound * (size + 1e-6 * max(largest, rounded_by)):
             raise Fault(f"{name}.h5: column {column} differs by {error:.2e} of {size:.2e}")
 
 
