@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzz.starts import sides
+from fuzz.starts import reach, sides
 from fuzz.turns import EXACT
 
 SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
@@ -34,11 +34,12 @@ def forcings(draw: Any, fields: dict[str, str], grid: dict[str, Any], wanted: st
     random = {"name": "ornstein-uhlenbeck", "rms": 0.3, "correlation_time": 0.5, "largest": 1}
     noise = {"name": "white-noise", "power": 0.2, "low": 0.0, "high": 2.0 * max(lowest)}
     frozen = {"name": "frozen-shells", "low": max(lowest), "return_time": 0.3}
-    frozen["high"] = draw(st.sampled_from([1.0, 2.6])) * max(lowest)
+    whole = reach(grid) * min(lowest) / max(lowest) - 0.5  # shells, of which all modes are kept
+    frozen["high"] = draw(st.sampled_from([1.0, 2.6] if whole > 2 else [1.0])) * max(lowest)
     waves = [wave] if dimensions > 1 else []
     if dimensions == 3 and fields[name] == "vector" and len(set(lowest)) == 1:
         waves.append({"name": "abc", "coefficients": [1.0, -0.5, 0.3], "wavenumber": 1})
-    known = [power, *waves, pull, rate, frozen, random, noise]
+    known = [power, *waves, pull, rate, random, noise, *([frozen] if wanted or whole >= 1 else [])]
     return {name: draw(st.sampled_from([one for one in known if wanted in (None, one["name"])]))}
 
 

@@ -14,8 +14,8 @@ from reference.steppers import EMBEDDED
 
 from fuzz.acting import SIGNED, forcings, obstacles
 from fuzz.outputs import outputs
-from fuzz.running import disturbance
-from fuzz.starts import starts
+from fuzz.running import RANDOM, disturbance
+from fuzz.starts import reach, starts
 from fuzz.turns import COUPLED, EXACT, Turn
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
@@ -37,6 +37,7 @@ OF_ANY_SIGN = {
 POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0, 20.0])  # the last makes steps long against decay and waves
 FAST = st.sampled_from([-40.0, -0.3, 0.0, 1.0, 40.0])
 OF_WAVES = {"rotation", "beta", "buoyancy_frequency"}
+EXACT_IN_L = ("etdrk2", "etdrk3", "etdrk4", "ifrk2", "ifrk3", "ifrk4", "lsrk3")  # under white noise
 COUPLING = {*OF_WAVES, "mean_field"}  # without which fields are not coupled by L
 
 
@@ -56,22 +57,23 @@ def grids(draw: Any, dimensions: int, name: str, rule: str) -> dict[str, Any]:
 
 
 @st.composite
-def devices(draw: Any, dimensions: int) -> dict[str, Any]:
-    many = [1, 1, 2, 3] if dimensions > 1 or draw(st.integers(0, 7)) == 7 else [1]
-    many += [4, 8] if dimensions == 3 or draw(st.integers(0, 7)) == 7 else []
-    count = draw(st.sampled_from(many))
-    found: dict[str, Any] = {"use": list(range(count))}
-    if dimensions == 3 and count in (4, 8) and draw(st.booleans()):
-        found |= {"decomposition": "pencil", "mesh": [count // 2, 2]}
-    if count == 1:
-        return found
-    kinds = ["shard_map", "groups", "float32", "chunks", *(["jaxdecomp"] if dimensions == 3 else [])]
+def devices(draw: Any, mesh: str, grid: dict[str, Any]) -> dict[str, Any]:
+    """`[devices]` of a kind, of no more devices than the grid can use."""
+    shape, kept = grid["shape"], reach(grid)
+    many = [n for n in (2, 3, 4, 8) if n <= min(shape[0], kept + 1 if len(shape) == 2 else 2 * kept)]
+    if mesh == "one" or len(shape) == 1 or not many:
+        return {"use": [0]}
+    if mesh == "groups":
+        return {"groups": {"step": draw(st.sampled_from([n for n in many if n < 8])), "analyse": 1}}
+    if mesh == "pencils" and len(shape) == 3:
+        count = 2 * draw(st.sampled_from([n for n in many if n in (2, 4)]))
+        found: dict[str, Any] = {"use": list(range(count)), "decomposition": "pencil", "mesh": [count // 2, 2]}
+    else:
+        found = {"use": list(range(draw(st.sampled_from(many))))}
+    kinds = ["shard_map", "float32", "chunks", *(["jaxdecomp"] if len(shape) == 3 else [])]
     kind = draw(st.sampled_from(["plain"] * 5 + kinds))
     if kind in ("shard_map", "jaxdecomp"):
         found["engine"] = kind
-    elif kind == "groups" and count < 8:
-        found = {**found, "groups": {"step": count, "analyse": 1}}
-        del found["use"]
     elif kind == "float32":
         found["exchange_precision"] = kind
     elif kind == "chunks":
@@ -82,14 +84,14 @@ def devices(draw: Any, dimensions: int) -> dict[str, Any]:
 def equations(turn: Turn) -> Any:
     """Section, dimensions, and rank of each field."""
     if turn.equation == "written":
-        return texts()
-    return split_equations(turn.equation) if turn.equation in SPLIT else library_equations(turn)
+        return texts(turn)
+    return split_equations(turn) if turn.equation in SPLIT else library_equations(turn)
 
 
 @st.composite
 def library_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
     name = turn.equation
-    dimensions = 3 if turn.forcing == "abc" else draw(dimensions_of(name))
+    dimensions = draw(dimensions_of(name, turn))
     section: dict[str, Any] = {"name": name}
     needed = {
         "navier-stokes": ["viscosity"], "boussinesq": ["viscosity", "diffusivity"], "mhd": ["viscosity", "resistivity"],
@@ -115,8 +117,8 @@ def library_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[
 
 
 @st.composite
-def split_equations(draw: Any, name: str) -> tuple[dict[str, Any], int, dict[str, str]]:
-    dimensions = draw(st.sampled_from([1, 2, 3]))
+def split_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
+    name, dimensions = turn.equation, draw(dimensions_of(turn.equation, turn))
     section: dict[str, Any] = {"name": name, "coupling": draw(POSITIVE)}
     if name == "gross-pitaevskii":
         section["chemical_potential"] = draw(SIGNED)
@@ -125,12 +127,12 @@ def split_equations(draw: Any, name: str) -> tuple[dict[str, Any], int, dict[str
     return section, dimensions, {"wavefunction": "wavefunction"}
 
 
-def dimensions_of(name: str) -> Any:
+def dimensions_of(name: str, turn: Turn) -> Any:
     if name in ONE_D:
         return st.just(1)
     if name in TWO_D:
         return st.just(2)
-    if name in ("hall-mhd", "reduced-mhd"):
+    if name in ("hall-mhd", "reduced-mhd") or turn.forcing == "abc" or turn.mesh == "pencils":
         return st.just(3)
     return st.sampled_from([2, 3] if name in FLOWS else [1, 2, 2, 3])
 
@@ -161,13 +163,17 @@ def _add_wind(draw: Any, section: dict[str, Any], dimensions: int) -> None:
 # ---- texts ----------------------------------------------------------------------------------------------------------
 
 IN_TIME = st.sampled_from(["sin(5*t)*{}", "(1 - 2*t**2)*{}", "exp(-3*t)*{}/2"])
+UNKNOWNS = [
+    ["lap(w) - w = {0}"], ["lap(w) = {0}"], ["w - a*lap(w) = {0}*{0}"], ["w = dx({0})"], ["lap(w) - w = {0}*cos(t)"],
+    ["3*w - lap(w) + dx(v) = {0}*{0}", "4*v - lap(v) + dx(w) = {0}"], ["w + v = {0}", "w - lap(v) = dx({0})"],
+]  # fmt: skip
 PARAMETERS = {"a": [0.3], "nu": [0.05, 0.05, 5.0], "k": [-1.2]}
 
 
 @st.composite
-def texts(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
-    """A written equation: one to three fields, perhaps an unknown, a definition, a constraint."""
-    dimensions = draw(st.sampled_from([1, 2, 2, 3]))
+def texts(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
+    """A written equation: one to three fields, perhaps unknowns, a definition, a constraint."""
+    dimensions = draw(dimensions_of("written", turn))
     ranks = ["scalar", "scalar", "wavefunction"] + (["vector"] if dimensions > 1 else [])
     fields = {name: draw(st.sampled_from(ranks)) for name in draw(st.sampled_from(["q", "qm", "qms"]))}
     section: dict[str, Any] = {"name": "written", "fields": fields}
@@ -175,9 +181,10 @@ def texts(draw: Any) -> tuple[dict[str, Any], int, dict[str, str]]:
     real = [n for n, rank in fields.items() if rank == "scalar"]
     lines, section["unknowns"] = [], {}
     if real and draw(st.booleans()):
-        names["w"], section["unknowns"]["w"] = "scalar", "scalar"
-        lines.append(draw(st.sampled_from(["lap(w) - w = {0}", "lap(w) = {0}", "w - a*lap(w) = {0}*{0}", "w = dx({0})",
-                                           "lap(w) - w = {0}*cos(t)"])).format(real[0]))  # fmt: skip
+        unknown = [line.format(real[0]) for line in draw(st.sampled_from(UNKNOWNS))]
+        section["unknowns"] = dict.fromkeys("wv"[: len(unknown)], "scalar")
+        names |= section["unknowns"]
+        lines += unknown
     solenoidal = [n for n, rank in fields.items() if rank == "vector"][:1]
     for name, rank in fields.items():
         terms = [draw(terms_of(rank, name, names, dimensions)) for _ in range(draw(st.integers(1, 3)))]
@@ -256,14 +263,14 @@ def terms_of(rank: str, name: str, names: dict[str, str], dimensions: int) -> An
 
 
 @st.composite
-def times(draw: Any, section: dict[str, Any], stepper: str) -> dict[str, Any]:
-    """`[time]`: steps of one size, or as long as a CFL number or a tolerance lets them be."""
+def times(draw: Any, section: dict[str, Any], stepper: str, *, is_random: bool) -> dict[str, Any]:
+    """`[time]`: steps of one size, or chosen by a CFL number or a tolerance, a CFL number alone under random forces."""
     stepper = draw(st.sampled_from(sorted(STEPS))) if section["name"] in SPLIT else stepper
     count = draw(st.integers(2, 6))
     step = draw(st.sampled_from([0.01, 0.003, 0.02]))
     time = {"stepper": stepper, "end": round(count * step, 9)}
     controls = ["step", "step", *(["cfl"] if section["name"] != "written" or draw(st.integers(0, 7)) == 7 else [])]
-    controls += ["tolerance"] if stepper in EMBEDDED else []
+    controls += ["tolerance"] if stepper in EMBEDDED and not is_random else []
     control = draw(st.sampled_from(controls))
     if control == "step":
         return {**time, "step": step}
@@ -284,15 +291,17 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
     grid = draw(grids(dimensions, section["name"], rule))
     if turn.forcing == "abc":
         grid["lengths"] = "2 pi"
+    forced = draw(forcings(fields, grid, turn.forcing))
+    names = {force["name"] for force in forced.values()}
+    stepper = draw(st.sampled_from(EXACT_IN_L)) if "white-noise" in names else turn.stepper
     table = {
         "grid": grid,
         "equation": section,
         "initial": {name: draw(starts(section, rank, grid)) for name, rank in fields.items()},
-        "time": draw(times(section, turn.stepper)),
-        "devices": draw(devices(dimensions)),
+        "time": draw(times(section, stepper, is_random=not names.isdisjoint(RANDOM))),
+        "devices": draw(devices(turn.mesh, grid)),
         "random": {"seed": draw(st.integers(0, 3))},
     }
-    forced = draw(forcings(fields, grid, turn.forcing))
     if forced:
         table["forcing"] = forced if len(fields) > 1 else next(iter(forced.values()))
     table |= draw(obstacles(section, fields, grid))

@@ -28,7 +28,7 @@ def outputs(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: di
     """`[output]`: series at every step, snapshots and spectra at the end or more often, and one or two more."""
     end, dimensions = time["end"], len(grid["shape"])
     whole = {"series": {"every_steps": 1}, "snapshots": {"every_time": end}, "spectra": {"every_time": end}}
-    if section["name"] in SPLIT or draw(st.integers(0, 2)):
+    if section["name"] in SPLIT or draw(st.booleans()):
         return whole
     steps = [{"every_steps": 1}, {"every_steps": 2}, {}]
     schedule = st.sampled_from([*steps, {"every_time": round(end / 3, 6)}])
@@ -38,7 +38,7 @@ def outputs(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: di
     if "wavefunction" not in ranks and section["name"] != "reduced-mhd":  # of which the second program makes no vectors
         known += OF_REAL if dimensions > 1 else OF_REAL[1:]
     if dimensions > 1 and next(iter(ranks)) == "vector" and len(fields) == 1:
-        known.append("scales")
+        known += ["scales"] * 5
     for name in draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True)):
         whole[name] = dict(draw(schedule))
         whole[name] |= draw(keys_of(name, dimensions, sides(grid)))

@@ -20,13 +20,14 @@ from hypothesis.strategies import DataObject, data, integers
 
 from fuzz.invent import run_files
 from fuzz.running import Fault
-from fuzz.trials import TRIALS
-from fuzz.turns import Turn, turns
+from fuzz.trials import NOTHING_TO_ASK, TRIALS
+from fuzz.turns import Turn, shuffled_again_and_again, turns
 
 EACH = 200  # run files from one seed
 FORGET = 20  # programs are let go of after so many run files
 TRIES = 4  # to draw one that is not refused
 OTHERS = 1  # trials of a run file beside the first
+MORE = 2  # that are at hand where one has nothing to ask
 
 
 def kind_of(fault: str) -> str:
@@ -39,12 +40,12 @@ class Search:
 
     Args:
         until: when to end, as `time.time()`.
-        trials: names of those that run files go through: all the first, and some of the others.
+        trials: names of those that run files go through: all the first, and those of the others whose turn it is.
         others: how many of the others.
     """
 
     def __init__(self, until: float, trials: list[str], others: int = OTHERS) -> None:
-        self.until, self.trials, self.others = until, trials, others
+        self.until, self.trials, self.others, self.of_turn = until, trials, min(others, len(trials) - 1), trials[:1]
         self.faults: dict[str, tuple[str, str]] = {}  # by kind: the line, and the smallest run file
         self.results: Counter[str] = Counter()
 
@@ -52,11 +53,12 @@ class Search:
         return time.time() > self.until
 
     def try_all(self, table: dict[str, Any]) -> bool:
-        """The first trial, and some of the others; of a run file that is refused, which is False, only mutations."""
+        """The trials of this turn; of a run file that is refused, which is False, only mutations."""
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "runs").mkdir()
-            for name in self._drawn(table):
-                if self.is_over():
+            asked = 0
+            for name in self.of_turn:
+                if asked > self.others or self.is_over():
                     return True
                 place = Path(folder) / name
                 place.mkdir()
@@ -69,11 +71,8 @@ class Search:
                 self.results[f"{name}: {result}"] += 1
                 if result == "refused" and name != "mutations":
                     return False
+                asked += result not in NOTHING_TO_ASK
         return True
-
-    def _drawn(self, table: dict[str, Any]) -> list[str]:
-        first, *others = self.trials
-        return [first, *Random(json.dumps(table)).sample(others, min(len(others), self.others))]
 
     def _keep(self, trial: str, fault: str, table: str) -> None:
         kind = f"{trial}: {kind_of(fault)}"
@@ -91,7 +90,10 @@ class Search:
             count: how many turns there are.
             part: of (i, n), turns i, i + n, i + 2 n and so on.
         """
+        first, *others = self.trials
+        in_turn = shuffled_again_and_again(others, Random(f"{number} {part}")) if others else iter(())
         for i, turn in islice(enumerate(islice(turns(number), count)), part[0], None, part[1]):
+            self.of_turn = list(dict.fromkeys([first, *islice(in_turn, self.others + MORE)]))
             if not self.is_over():
                 self._one(turn, 1000 * number + i, shrink=shrink)
             if i // part[1] % FORGET == FORGET - 1:

@@ -19,6 +19,12 @@ def sides(grid: dict[str, Any]) -> list[float]:
     return [float(v.split()[0]) * math.pi if isinstance(v, str) else v for v in given]
 
 
+def reach(grid: dict[str, Any]) -> int:
+    """Modes that are kept to each side of zero along the shortest axis."""
+    shortest = min(grid["shape"])
+    return {"two-thirds": (shortest - 1) // 3, "one-half": (shortest - 1) // 4}.get(grid["dealias"], shortest // 2)
+
+
 @st.composite
 def starts(draw: Any, equation: dict[str, Any], rank: str, grid: dict[str, Any]) -> dict[str, Any]:
     """`[initial]` of one field."""
@@ -26,7 +32,7 @@ def starts(draw: Any, equation: dict[str, Any], rank: str, grid: dict[str, Any])
     if kind in AROUND_ONE:
         return {"name": "noise", "amplitude": 0.3, "background": 1.0}
     if draw(st.integers(0, 2)):
-        random = {"name": "random-phase", "energy": 0.2, "peak": 3.0}
+        random = {"name": "random-phase", "energy": 0.2, "peak": 6 * math.pi / min(sides(grid))}
         return draw(st.sampled_from([{"name": "noise", "amplitude": 0.3, "background": 0.0}, random]))
     lengths = sides(grid)
     made = {"scalar": scalars, "vector": vectors, "wavefunction": wavefunctions}.get(rank)

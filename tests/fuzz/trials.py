@@ -36,3 +36,5 @@ TRIALS = {
     "units": units_do_not_matter,
     "python": same_in_python,
 }
+# what a trial says of a run file that it has no question about
+NOTHING_TO_ASK = ("no parameters", "no text", "one device", "steps vary", "units unknown")

@@ -1,4 +1,4 @@
-"""What has its turn: every equation, forcing, stepper and dealiasing rule comes up before one comes up again."""
+"""What has its turn: every equation, forcing, stepper, rule, kind of mesh and trial comes up before one comes again."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ COUPLED = {
 TEXTS = 20  # turns of written equations, beside one of each equation
 EXACT = ("two-thirds", "three-halves", "one-half")  # under which no product is aliased
 RULES = (*EXACT, "smooth", "none", "phase-shift-alternating")
+MESHES = ("one", "one", "one", "slabs", "slabs", "pencils", "pencils", "groups")
 FORCINGS = (
     "abc", "constant-power", "flow-rate", "frozen-shells", "kolmogorov", "ornstein-uhlenbeck", "uniform", "white-noise",
 )  # fmt: skip
@@ -31,31 +32,34 @@ class Turn:
         equation: its name; "written" for a text that is drawn.
         stepper: its name, for equations that are not split.
         rule: of dealiasing, for equations whose products the second program forms alike.
+        mesh: of which kind, of `MESHES`; slabs where there are no pencils, one device in one dimension.
         forcing: its name; drawn, or none, where none is given.
     """
 
     equation: str
     stepper: str
     rule: str
+    mesh: str
     forcing: str | None = None
 
 
 def turns(seed: int) -> Iterator[Turn]:
     """Turns without end, in an order that a seed gives."""
-    names = [*library.TABLE, *library.BUILT, *["written"] * TEXTS, *sorted(SPLIT) * 2]
+    names = [*library.TABLE, *library.BUILT, *["written"] * TEXTS, *sorted(SPLIT) * 2, "boussinesq"]
     equations: list[tuple[str, str | None]] = [*((name, None) for name in names)]
     equations += [("navier-stokes", forcing) for forcing in FORCINGS]
     random = Random(seed)
     exponential = [name for name in STEPPERS if name.startswith("etd")]  # of which matrices have their own functions
     steppers = {
-        True: _shuffled_again_and_again([*sorted(STEPPERS), *exponential], random),
-        False: _shuffled_again_and_again(sorted(STEPPERS), random),
+        True: shuffled_again_and_again([*sorted(STEPPERS), *exponential], random),
+        False: shuffled_again_and_again(sorted(STEPPERS), random),
     }
-    rules = _shuffled_again_and_again(list(RULES), random)
-    for equation, forcing in _shuffled_again_and_again(equations, random):
-        yield Turn(equation, next(steppers[equation in COUPLED]), next(rules), forcing)
+    rules, meshes = (shuffled_again_and_again(list(those), random) for those in (RULES, MESHES))
+    for equation, forcing in shuffled_again_and_again(equations, random):
+        yield Turn(equation, next(steppers[equation in COUPLED]), next(rules), next(meshes), forcing)
 
 
-def _shuffled_again_and_again(those: list, random: Random) -> Iterator:  # type: ignore[type-arg]
+def shuffled_again_and_again(those: list, random: Random) -> Iterator:  # type: ignore[type-arg]
+    """All of those in a drawn order, then in another one, without end."""
     while True:
         yield from random.sample(those, len(those))
