@@ -118,13 +118,13 @@ def _unevenness(course: Any, numbers: list[int]) -> float:
 def _compare(
     name: str, wanted: list[dict[str, Any]], found: dict[str, Any], bound: float, rounded_by: float = 0.0
 ) -> None:
-    largest = max([0.0, *(np.abs(value).max() for row in wanted for value in row.values())])
+    largest = max([0.0, *(np.abs(np.nan_to_num(value)).max() for row in wanted for value in row.values())])
     for column in wanted[0]:
         if column not in found:
             if name == "transfer":
                 continue
             raise Fault(f"{name}.h5 has no column {column}; it has {sorted(found)}")
-        values, other = np.array([row[column] for row in wanted]), found[column]
+        values, other = np.nan_to_num([row[column] for row in wanted]), found[column]  # 0 for ratios of what is at rest
         size = np.abs(values).max() if name in ("scales", "pdfs", "domain-length") else largest
         size = max(size, 1.0) if column.endswith(("_skewness", "_flatness")) else size
         if name == "pdfs" and values.ndim > 1:  # values at the edge of a bin
