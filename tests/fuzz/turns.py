@@ -47,7 +47,7 @@ def turns(seed: int) -> Iterator[Turn]:
     """Turns without end, in an order that a seed gives."""
     names = [*library.TABLE, *library.BUILT, *["written"] * TEXTS, *sorted(SPLIT) * 2, "boussinesq"]
     equations: list[tuple[str, str | None]] = [*((name, None) for name in names)]
-    equations += [("navier-stokes", forcing) for forcing in FORCINGS]
+    equations += [("navier-stokes", forcing) for forcing in (*FORCINGS, "abc")]  # which is drawn in cubes alone
     random = Random(seed)
     exponential = [name for name in STEPPERS if name.startswith("etd")]  # of which matrices have their own functions
     steppers = {
