@@ -163,7 +163,7 @@ def _add_wind(draw: Any, section: dict[str, Any], dimensions: int) -> None:
 # ---- texts ----------------------------------------------------------------------------------------------------------
 
 IN_TIME = st.sampled_from(["sin(5*t)*{}", "(1 - 2*t**2)*{}", "exp(-3*t)*{}/2"])
-UNKNOWNS = [
+UNKNOWNS = [  # the last two are solved together
     ["lap(w) - w = {0}"], ["lap(w) = {0}"], ["w - a*lap(w) = {0}*{0}"], ["w = dx({0})"], ["lap(w) - w = {0}*cos(t)"],
     ["3*w - lap(w) + dx(v) = {0}*{0}", "4*v - lap(v) + dx(w) = {0}"], ["w + v = {0}", "w - lap(v) = dx({0})"],
 ]  # fmt: skip
@@ -181,7 +181,7 @@ def texts(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
     real = [n for n, rank in fields.items() if rank == "scalar"]
     lines, section["unknowns"] = [], {}
     if real and draw(st.booleans()):
-        unknown = [line.format(real[0]) for line in draw(st.sampled_from(UNKNOWNS))]
+        unknown = [line.format(real[0]) for line in draw(st.sampled_from(UNKNOWNS + UNKNOWNS[-2:]))]
         section["unknowns"] = dict.fromkeys("wv"[: len(unknown)], "scalar")
         names |= section["unknowns"]
         lines += unknown
@@ -189,6 +189,7 @@ def texts(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
     for name, rank in fields.items():
         terms = [draw(terms_of(rank, name, names, dimensions)) for _ in range(draw(st.integers(1, 3)))]
         terms += [draw(IN_TIME).format(name)] if draw(st.booleans()) else []
+        terms += [f"0.5*{unknown}" for unknown in section["unknowns"] if [name] == real[:1]]
         pressure = " - grad(p)" if name in solenoidal else ""
         damping = f"cause(viscosity, nu*lap({name}))"
         lines.append(f"dt({name}) = {damping}{pressure} + " + " + ".join(terms))
