@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
+import signal
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import h5py
 import numpy as np
 
 import solver as sw
-from fuzz.running import TOLERANCE, Fault, Table, carried_out, command, one_line, precision_of, series, succeed, write
+from fuzz.running import (
+    STOPPED,
+    TOLERANCE,
+    Fault,
+    Table,
+    carried_out,
+    command,
+    one_line,
+    precision_of,
+    series,
+    succeed,
+    write,
+)  # fmt: skip
+from solver.io.series import SeriesFile
 
 OF_ROUNDING = ("imbalance", "drift", "max_divergence")  # columns that hold nothing else
 
 
 def continued_with_the_same_bits(table: Table, folder: Path) -> str:
-    """A run of fixed steps that is ended half-way and resumed has the bits of one that is not."""
-    if "step" not in table["time"]:
-        return "steps vary"  # the last one before an end is made to meet it: another run
+    """A run that is ended or stopped half-way and resumed has the bits of one that is not."""
     into = carried_out(table, folder)
     if into is None:
         return "refused"
     rows = series(into)
     path, parts, steps = str(folder / "run.toml"), folder / "parts", int(rows[-1]["step"])
-    for end in (rows[steps // 2]["t"], table["time"]["end"]):
-        code, said = command("run", path, "--resume", f"output.directory={parts}", f"time.end={end!r}")
-        if code:
-            raise Fault(f"ends with {code} on the way: {said[-300:]}")
+    words = ["run", path, "--resume", f"output.directory={parts}"]
+    if "step" in table["time"]:
+        succeed([*words, f"time.end={rows[steps // 2]['t']!r}"], "the first half")
+    else:  # the last step before an end is made to meet it: another run
+        _stop_after(steps // 2, words)
+    succeed(words, "the second half")
     for file in ("series.csv", f"snapshots/step-{steps:08d}.h5"):
         if not same(into / file, parts / file):
             raise Fault(f"{file} differs after a resumption at step {steps // 2}")
     return "same bits"
+
+
+def _stop_after(rows: int, words: list[str]) -> None:
+    """Carry out a command that is told to stop when so many rows of its series are written."""
+    append, written = SeriesFile.append, 0
+
+    def counting(self: Any, row: Any) -> None:
+        nonlocal written
+        append(self, row)
+        written += 1
+        if written == rows + 1:
+            signal.raise_signal(signal.SIGTERM)
+
+    with mock.patch.object(SeriesFile, "append", counting):
+        code, said = command(*words)
+    if code not in (0, STOPPED):
+        raise Fault(f"told to stop after {rows} steps: ends with {code}: {said[-300:]}")
 
 
 def members_together_are_what_they_are_alone(table: Table, folder: Path) -> str:

@@ -275,7 +275,7 @@ def times(draw: Any, section: dict[str, Any], stepper: str, *, is_random: bool) 
     control = draw(st.sampled_from(controls))
     if control == "step":
         return {**time, "step": step}
-    number = draw(st.sampled_from({"cfl": [0.02, 0.1, 0.3], "tolerance": [1e-5, 1e-3]}[control]))
+    number = draw(st.sampled_from({"cfl": [0.02, 0.1, 0.3], "tolerance": [1e-7, 1e-6, 1e-4]}[control]))
     limit = {"max_step": draw(st.sampled_from([0.7, 2.0])) * step} if control == "cfl" or draw(st.booleans()) else {}
     return {**time, control: number, **limit}
 

@@ -28,6 +28,8 @@ def outputs(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: di
     """`[output]`: series at every step, snapshots and spectra at the end or more often, and one or two more."""
     end, dimensions = time["end"], len(grid["shape"])
     whole = {"series": {"every_steps": 1}, "snapshots": {"every_time": end}, "spectra": {"every_time": end}}
+    if dimensions > 1 and list(fields.values()) == ["vector"] and draw(st.booleans()):
+        whole["scales"] = {}
     if section["name"] in SPLIT or draw(st.booleans()):
         return whole
     steps = [{"every_steps": 1}, {"every_steps": 2}, {}]
@@ -37,8 +39,6 @@ def outputs(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: di
     known += ["transfer"] if section["name"] in library.TABLE or section["name"] in library.BUILT else []
     if "wavefunction" not in ranks and section["name"] != "reduced-mhd":  # of which the second program makes no vectors
         known += OF_REAL if dimensions > 1 else OF_REAL[1:]
-    if dimensions > 1 and next(iter(ranks)) == "vector" and len(fields) == 1:
-        known += ["scales"] * 5
     for name in draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True)):
         whole[name] = dict(draw(schedule))
         whole[name] |= draw(keys_of(name, dimensions, sides(grid)))

@@ -19,7 +19,7 @@ from reference.control import NotKnown
 from solver.cli.main import main
 
 Table = dict[str, Any]
-BLOWN_UP = 3  # exit code
+BLOWN_UP, STOPPED = 3, 75  # exit codes: of a run that blows up, and after a signal
 CHECKED = 4  # one of so many run files that run is checked, too
 TOLERANCE = {"float64": 1e-10, "float32": 3e-4}  # of the largest value, where the start's rounding does not grow
 
