@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         Field as Field,
         IdleForcing as IdleForcing,
         SplitEquation as SplitEquation,
+        UnsolvedModes as UnsolvedModes,
         write as write,
     )
     from solver.grid import (

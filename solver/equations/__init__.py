@@ -10,6 +10,7 @@ from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic
 from solver.equations.reporting import Reporting as Reporting
 from solver.equations.start_changes import ChangedStart as ChangedStart
 from solver.equations.system import PeriodicSystem as PeriodicSystem, require as require
+from solver.equations.unsolved_modes import UnsolvedModes as UnsolvedModes
 from solver.equations.write import write as write
 from solver.equations.written import Written as Written
 

@@ -79,6 +79,13 @@ class GridModes(Modes):
             return Turned(jnp.where(vanishes, 0, above.value / divisor), above.by_i) / Turned(1, below.by_i)
         return above * Turned(jnp.where(vanishes, 0, 1 / divisor)) / Turned(1, below.by_i)
 
+    def vanishing(self, symbol: Sum) -> Array:
+        """Where a sum is no larger than rounding leaves of its terms, of modes that derivatives see."""
+        values = [Turned.of(self.value(term)) for term in symbol.terms]
+        below, size = sum(values), Turned.of(sum(map(abs, values)))
+        is_seen = sum(jnp.abs(jnp.asarray(slope)) for slope in self.slopes) > 0
+        return is_seen & self.grid.is_kept() & (jnp.abs(Turned.of(below).value) <= VANISHES * size.value)
+
     def mean_mode(self, number: Any) -> Turned:
         """A number that is the same at all points, as coefficients."""
         return Turned.of(number) * self.mean(())

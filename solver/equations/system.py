@@ -279,6 +279,10 @@ class PeriodicSystem(eqx.Module):
         """The entry `motion` that stands beside the fields where the flow moves bodies; empty where it moves none."""
         return {}
 
+    def unsolved_modes(self) -> dict[str, Array]:
+        """By unknown, how many stored modes other than the mean its equation does not give; see `UnsolvedModes`."""
+        return {}
+
     def constrain(self, fields: Fields) -> Fields:
         """A condition of the equation's own on what a state holds, met after every step; none by default.
 

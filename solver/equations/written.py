@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar
 
 import jax
@@ -36,7 +37,7 @@ from solver.written.plan import Plan
 from solver.written.rates import Rate, Unseen
 from solver.written.report import report
 from solver.written.text import Text
-from solver.written.tree import Entry, Name, Node, Quotient, Slot
+from solver.written.tree import Entry, Name, Node, Quotient, Slot, Solved, Sum
 from solver.written.values import forms
 from solver.written.viscosity import viscosity_of
 from solver.written.worked import Worked, keep_plan, linear_of, without_unknowns
@@ -449,6 +450,15 @@ class Written(WithBodies):
 
     def _modes(self, t: ArrayLike, grid: Grid | None = None) -> GridModes:
         return GridModes(grid or self.grid, {**self.numbers(), "t": t})
+
+    def unsolved_modes(self) -> dict[str, Array]:
+        modes, counted = self._modes(0.0), {}
+        for scalar, node in self.worked.less.diagnosed.items():
+            divisors = {part.by for part in node.walk() if isinstance(part, Solved) and isinstance(part.by, Sum)}
+            if divisors:
+                vanishing = [modes.vanishing(divisor) for divisor in sorted(divisors, key=repr)]
+                counted[named(scalar)] = jnp.sum(reduce(operator.or_, vanishing))
+        return counted
 
     def numbers(self) -> dict[str, Any]:
         """The parameters of the text by name: attributes of the equation by default."""

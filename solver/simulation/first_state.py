@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
-from solver.equations import ChangedStart, IdleForcing
+from solver.equations import ChangedStart, IdleForcing, UnsolvedModes
 from solver.equations.reporting import Reporting
 from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
@@ -24,7 +24,7 @@ from solver.steppers.state import State
 
 _finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
 
-OF_STARTS = (ChangedStart, IdleForcing)  # warnings that the log has
+OF_STARTS = (ChangedStart, IdleForcing, UnsolvedModes)  # warnings that the log has
 
 
 def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:

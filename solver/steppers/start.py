@@ -18,6 +18,7 @@ from solver.equations.budget import with_budget
 from solver.equations.idle_forcing import idle_forcings, warn_of_idle_forcings
 from solver.equations.start_changes import Shares, warn_of_changes
 from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.unsolved_modes import warn_of_unsolved_modes
 from solver.grid import Storage
 from solver.operators import Fields, random_key
 from solver.steppers.base import Stepper
@@ -54,6 +55,8 @@ def initial_state(
 
         IdleForcing: a forcing that multiplies modes of its field finds no energy in them. Not while tracing.
 
+        UnsolvedModes: what the equation of an unknown divides by vanishes for some modes. Not while tracing.
+
     Raises:
         TypeError: an equation that the stepper cannot step.
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
@@ -66,8 +69,9 @@ def initial_state(
     key = () if seed is None else random_key(seed)
     made, removed = _start(equation, stepper, values)
     warn_of_changes(removed, equation.grid)
-    forced, idle = _start_forcing(equation, key, made["field"])
+    forced, idle, unsolved = _start_forcing(equation, key, made["field"])
     warn_of_idle_forcings(equation, idle)
+    warn_of_unsolved_modes(equation, unsolved)
     storage = split_arrays(
         _field_storage(equation),
         _history_storage(equation, stepper, made["history"]),
@@ -101,11 +105,12 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> tuple[dict[str, 
     return place_as_declared(made, declared, equation.grid), removed
 
 
-def _make_forcing(equation: Any, key: Any, fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The states of the forcings at the start, and the key of the run; which forcings have nothing to multiply."""
+def _make_forcing(equation: Any, key: Any, fields: Fields) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
+    """The states of the forcings at the start, and the key of the run; which forcings have nothing to multiply, and
+    how many modes of unknowns no equation gives."""
     forcing = equation.start_forcing(key, fields)
-    made = {"forcing": forcing, "key": key}
-    return place_as_declared(made, _forcing_storage(equation, forcing), equation.grid), idle_forcings(equation, fields)
+    made = place_as_declared({"forcing": forcing, "key": key}, _forcing_storage(equation, forcing), equation.grid)
+    return made, idle_forcings(equation, fields), equation.unsolved_modes()
 
 
 _start = compiled(_make_start)

@@ -104,6 +104,42 @@ def test_the_log_of_a_run_says_that_its_step_is_long(tmp_path):
     assert log.count("time.step = 0.8: the CFL number is 2.04 at the start; step = 0.39 makes it 1") == 1
 
 
+# ---- unknowns whose equation divides by zero -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "shape", "lengths", "count"),
+    [
+        ("lap(w) + w = q", (12, 14), 2 * np.pi, 3),  # (±1, 0) and (0, 1) of a half spectrum
+        ("lap(w) + w = q", (12, 14), 6.0, 0),
+        ("lap(w) - w = q", (12, 14), 2 * np.pi, 0),
+        ("lap(w) = q", (12, 14), 2 * np.pi, 0),  # its mean alone, which is known
+        ("dx(dx(w)) + dy(dy(w)) - 4*dz(dz(w)) = q", (8, 8, 8), 2 * np.pi, 4),  # kz = 1
+    ],
+)
+def test_modes_that_no_equation_gives_are_said(line, shape, lengths, count):
+    cls = sw.write([line, "dt(q) = nu*lap(q) + w"], {"q": "scalar"}, unknowns={"w": "scalar"})
+    equation = cls(sw.Grid(shape, lengths=lengths, mesh=sw.device_mesh([0])), nu=0.1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", sw.UnsolvedModes)
+        sw.initial_state(equation, sw.steppers.ETDRK4(), jnp.zeros(shape))
+    said = [str(warning.message) for warning in caught if issubclass(warning.category, sw.UnsolvedModes)]
+    assert len(said) == (count > 0)
+    assert all(
+        f"unknown w of written: what its equation divides by vanishes for {count} of the modes" in s for s in said
+    )
+
+
+def test_the_log_of_a_run_says_how_many(tmp_path):
+    log = log_of(
+        tmp_path,
+        'title = "resonance"\n[grid]\nshape = [16, 16]\nlengths = "2 pi"\n[equation]\nname = "written"\n'
+        'fields = { q = "scalar" }\nunknowns = { w = "scalar" }\nwrite = ["lap(w) + w = q", "dt(q) = w"]\n'
+        '[initial]\nname = "cosine"\n[time]\nstepper = "ifrk4"\nstep = 0.1\nend = 0.1\n[devices]\nuse = [0, 1]\n',
+    )
+    assert log.count("unknown w of written: what its equation divides by vanishes for 3 of the modes") == 1
+
+
 # ---- forcings that multiply their field --------------------------------------------------------------------------
 
 
