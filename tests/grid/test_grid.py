@@ -27,6 +27,30 @@ def test_none_keeps_every_mode_in_numpys_order(n):
     np.testing.assert_array_equal(Layout((n, n), "none").mode_numbers(1), np.abs(np.fft.rfftfreq(n) * n))
 
 
+def test_nyquist_modes_have_wavenumbers_but_no_derivatives():
+    """Of even sides; the middle mode of an odd one stands for itself alone."""
+    grid = sw.Grid((6, 7), lengths=(2 * np.pi, 2 * np.pi), dealias="none", mesh=sw.device_mesh([0]))
+    kx, ky = (np.ravel(k) for k in grid.wavenumbers())
+    dx, dy = (np.ravel(k) for k in grid.derivative_wavenumbers())
+    assert np.abs(kx).max() == 3
+    np.testing.assert_array_equal(dx, np.where(np.abs(kx) == 3, 0, kx))
+    np.testing.assert_array_equal(dy, ky)
+    assert ky.max() == 3
+
+
+def test_the_smooth_filter_is_that_of_hou_and_li():
+    """exp(−36 (2|n|/N)^36) of each number."""
+    grid = sw.Grid((30, 16), dealias="smooth", mesh=sw.device_mesh([0]))
+    found = np.asarray(grid.mode_filter()).reshape(grid.spectral_shape)
+    nx, ny = (np.ravel(n) for n in grid.mode_numbers())
+    wanted = np.prod(
+        np.meshgrid(np.exp(-36 * np.abs(ny / 8) ** 36), np.exp(-36 * np.abs(nx / 15) ** 36), indexing="ij"), axis=0
+    )
+    wanted = wanted if found.shape == wanted.shape else wanted.T
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert 1e-3 < found[found < 0.99].max() < 0.99
+
+
 def test_three_halves_counts_modes_and_forms_products_on_more_points():
     layout = Layout((8, 12), "three-halves")
     assert layout.points == (12, 18)
