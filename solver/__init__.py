@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver.assemble import Ensemble as Ensemble, StoppedEarly as StoppedEarly, register as register, run as run
     from solver.equations import (
         ChangedStart as ChangedStart,
+        Companion as Companion,
         Equation as Equation,
         Field as Field,
         IdleForcing as IdleForcing,

@@ -13,6 +13,7 @@ from solver.assemble.registry import Registry
 from solver.bodies.free import Round, spins
 from solver.cluster import LOGGER
 from solver.config import Config, ConfigError, Named, parse
+from solver.equations.free_bodies import MOTION
 from solver.equations.system import PeriodicSystem
 from solver.io import read_manifest
 from solver.io.from_run import FromRun
@@ -46,13 +47,15 @@ def kept_start(config: Config) -> FromRun | None:
 def with_time(state: State, equation: PeriodicSystem, config: Config, start: FromRun) -> State:
     """A state at the start of a run, with the time, the number of steps and the forcing of the run it goes on from.
 
-    A forcing begins anew if it has another name or other static parameters than in that run.
+    A forcing begins anew if it has another name or other static parameters than in that run, a companion if its numbers
+    there have another shape, or are of other bodies.
     """
     path = start.checkpoint().path  # whose files were compared when its fields were read
     manifest = read_manifest(path)
     warn_of_other_exchanges(path.name, manifest, equation.exchange_rounding)
     before = _config_of(manifest, path.parent.parent) if equation.forcings() or _free(config) else None
-    return with_time_of(manifest, state, _same_forcings(config, before), _moved_centres(config, before))
+    beside = {name: _added(name, state.field[name].shape, manifest, config, before) for name in equation.beside()}
+    return with_time_of(manifest, state, _same_forcings(config, before), beside)
 
 
 def _config_of(manifest: dict[str, Any], folder: Path) -> Config | None:
@@ -68,6 +71,22 @@ def _same_forcings(config: Config, before: Config | None) -> list[str]:
     """Fields whose forcing has the same name and static parameters as in the run that this one goes on from."""
     kinds = {} if before is None else {name: _kind(named) for name, named in before.forcing.items()}
     return [name for name, named in config.forcing.items() if kinds.get(name) == _kind(named)]
+
+
+def _added(
+    name: str, shape: tuple[int, ...], manifest: dict[str, Any], config: Config, before: Config | None
+) -> np.ndarray | None:
+    """What is added to a companion's numbers in a checkpoint; None, which is logged, if it begins anew."""
+    if name == MOTION:
+        found = _moved_centres(config, before)
+        if found is None:
+            LOGGER.warning("body: free bodies begin at their centres, since the other run has not the same ones")
+        return found
+    entry = manifest["values"].get(f"field/{name}")
+    if entry is None or np.shape(entry["value"]) != shape:
+        LOGGER.warning("%s begins anew, since the other run has not the same", name)
+        return None
+    return np.zeros(shape)
 
 
 def _moved_centres(config: Config, before: Config | None) -> np.ndarray | None:

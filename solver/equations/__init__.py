@@ -4,6 +4,7 @@ from typing import Any
 
 from solver.discovery import public_class, public_names
 from solver.equations.base import Equation as Equation, SplitEquation as SplitEquation, advection_rate as advection_rate
+from solver.equations.companion import Companion as Companion
 from solver.equations.field import Field as Field
 from solver.equations.idle_forcing import IdleForcing as IdleForcing
 from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity

@@ -20,8 +20,9 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.diagnostics.mode_sums import product
-from solver.equations.beside import BESIDE, fields_alone
-from solver.equations.budget import Budget, Changes, columns, rates_of_sums
+from solver.equations.budget import BUDGET, Budget, columns, rates_of_sums
+from solver.equations.changes import Changes
+from solver.equations.companion import Companion, check_companions, named_companions
 from solver.equations.driven import Driven
 from solver.equations.field import Field
 from solver.equations.kicks import with_work_of_kicks
@@ -51,6 +52,7 @@ class Equation(Reporting):
         energy_budget: whether a run integrates what changes the equation's energies. Costs a sum over the modes per
             evaluation of N, an all-reduce per step, and the memory of one more field.
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
+        companions: a dict of `Companion`s by name, which a run moves beside the fields.
     """
 
     keeps_constraints: ClassVar[bool] = False
@@ -59,6 +61,7 @@ class Equation(Reporting):
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     bodies: Any = eqx.field(default=None, kw_only=True)
+    companions: Any = eqx.field(default=None, kw_only=True)
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -72,10 +75,10 @@ class Equation(Reporting):
 
     def __check_init__(self) -> None:
         object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
-        for name in BESIDE:
+        self._check_bodies()
+        for name in (BUDGET, *named_companions(self.companions), *self.beside()):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
-        self._check_bodies()
         for name, forcing in self.forcings().items():
             if name not in self.fields:
                 raise ValueError(f"forcing of {name!r}: {self.name} has the fields {', '.join(self.fields)}")
@@ -101,6 +104,13 @@ class Equation(Reporting):
                 f"one forcing for {self.name}: a dict by field name is needed, of {', '.join(self.fields)}"
             )
         return {next(iter(self.fields)): self.forcing}
+
+    def beside(self) -> dict[str, Companion]:
+        return {**self.own_companions(), **named_companions(self.companions)}
+
+    def own_companions(self) -> Mapping[str, Companion]:
+        """Companions by name that the equation has whatever it is given, of its parameters; none by default."""
+        return {}
 
     @abstractmethod
     def linear(self) -> LinearOperator:
@@ -146,7 +156,7 @@ class Equation(Reporting):
     def budget_columns(self) -> tuple[str, ...]:
         if not self.energy_budget:
             return ()
-        shapes = self.field_shapes()
+        shapes = self.fields_alone(self.field_shapes())
         causes = {"linear": shapes, "nonlinear": shapes, "forcing": {name: shapes[name] for name in self.forcings()}}
         return tuple(_budget_rates.shapes(self, shapes, causes))
 
@@ -175,31 +185,34 @@ class Equation(Reporting):
         return Transform(self.grid_of(name), self.method.without_rounding, self.shift)
 
     def coefficients(self, fields: Fields) -> Fields:
-        return fields_alone(fields)
+        return self.fields_alone(fields)
 
     def check(self) -> None:
         """Trace the dynamics on shapes alone; touches no device.
 
         Raises:
-            ValueError: a linear part of the wrong size, or a right-hand side of other names, shapes or dtypes.
+            ValueError: a linear part of the wrong size, or a right-hand side of other names, shapes or dtypes; a
+                companion that does not fit itself.
         """
         given = self.field_shapes()
+        fields = self.fields_alone(given)
         linear = jax.eval_shape(lambda: self.linear())
         if not isinstance(linear, LinearOperator):
             raise ValueError(f"{_who(self)}: linear() gives {type(linear).__name__}; a Diagonal or Matrix is needed")
         try:
-            linear.check({name: field.shape for name, field in fields_alone(given).items()})
+            linear.check({name: field.shape for name, field in fields.items()})
         except ValueError as error:
             raise ValueError(f"{_who(self)}: {error}") from None
         t = jax.ShapeDtypeStruct((), self.grid.dtype)
         at_start = lambda: self.at_step({}, jax.random.key(0), 0).on_moved_points(0)  # noqa: E731
         change = jax.eval_shape(lambda fields, t: at_start().nonlinear(fields, t), given, t)
-        wanted = {n: (s.shape, s.dtype) for n, s in given.items()}
+        wanted = {n: (s.shape, s.dtype) for n, s in fields.items()}
         if not isinstance(change, Mapping) or {n: (v.shape, v.dtype) for n, v in change.items()} != wanted:
-            raise ValueError(f"{_who(self)}: nonlinear() gives {_outline(change)}; {_outline(given)} is needed")
+            raise ValueError(f"{_who(self)}: nonlinear() gives {_outline(change)}; {_outline(fields)} is needed")
         rate = jax.eval_shape(lambda fields: self.rate(fields), given)
         if rate.shape != ():
             raise ValueError(f"{_who(self)}: rate() gives shape {list(rate.shape)}; one number [1/time] is needed")
+        check_companions(self)
 
 
 class SplitEquation(Reporting):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -11,28 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import ModeSum, summed, summed_by_device
-from solver.equations.beside import BUDGET
+from solver.equations.changes import Changes
 from solver.operators import Fields
 
 Budget = Mapping[str, Mapping[str, Array]]  # energy → cause → rate
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What changes the fields at one moment: coefficients [u/time] by field name.
-
-    Args:
-        linear: L u.
-        nonlinear: N(u, t), without forcing.
-        forcing: of the fields that are forced.
-        by_device: whether rates may be arrays `(devices,)` that add up to them (`diagnostics.mode_sums`): devices then
-            add up once in a step, and not for each of its evaluations.
-    """
-
-    linear: Fields
-    nonlinear: Fields
-    forcing: Fields
-    by_device: bool = False
+BUDGET = "budget"  # the entry beside the fields that holds its integrals over time
 
 
 def rates_of_sums(budget: Mapping[str, Mapping[str, ModeSum]], changes: Changes, dtype: Any) -> Budget:
@@ -92,7 +74,7 @@ def with_budget(fields: Fields, budget: Mapping[str, Any]) -> Fields:
 
 
 def without_budget(fields: Fields) -> Fields:
-    """The fields alone."""
+    """Fields and their companions, without the integrals of a budget."""
     return {name: field for name, field in fields.items() if name != BUDGET}
 
 

@@ -13,9 +13,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.beside import BUDGET, beside, fields_alone
-from solver.equations.budget import Changes, columns, stacked, without_budget
-from solver.equations.kicks import kicks, prepared_kicks, with_work_of_kicks, work_of_kicks
+from solver.equations.budget import BUDGET, without_budget
+from solver.equations.changes import Changes
+from solver.equations.companion import Companion
+from solver.equations.energy_budget import EnergyBudget
+from solver.equations.kicks import kicks, prepared_kicks
 from solver.equations.manifold import constrained
 from solver.equations.system import forcing_key
 from solver.grid import Grid
@@ -28,9 +30,9 @@ SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 class Driven(eqx.Module):
     """An `Equation` during one step, with all that a stepper needs of it.
 
-    Fields may have entries beside those of the equation, which have no linear part (`equations.beside`): `budget`, the
-    integrals over time of what changes the energies, and `motion`, of the bodies that the flow moves. So whatever the
-    method is, these are integrated as the fields are.
+    Fields may have entries beside those of the equation: its companions (`equations.companion`), and `budget`, the
+    integrals over time of what changes the energies, which is one, too. They have no linear part: whatever the method
+    is, they are integrated as the fields are.
 
     Args:
         equation: what is solved.
@@ -55,7 +57,7 @@ class Driven(eqx.Module):
 
     def linear(self) -> LinearOperator:
         """The equation's L, and 0 for what stands beside the fields."""
-        return WithNumbers(self.equation.linear(), 0.0)
+        return WithNumbers(self.equation.linear(), 0.0, tuple(self.equation.fields))
 
     def starting(self, fields: Fields, t: ArrayLike) -> Driven:
         """The same equation, for the step that starts from these fields at time t."""
@@ -81,7 +83,7 @@ class Driven(eqx.Module):
     def first_nonlinear(self) -> Fields:
         """N(u, t) and the forcings at the start of the step: its evaluation number 0, which may be known already."""
         fields, t = self.start
-        return self._with_forces(fields, self.first) if self.first else self.nonlinear(fields, t, 0)
+        return self._with_forces(fields, self.first, t) if self.first else self.nonlinear(fields, t, 0)
 
     def nonlinear(self, fields: Fields, t: ArrayLike, evaluation: int = 0) -> Fields:
         """N(u, t) and the forcings, and the budget's rates if `fields` has a budget.
@@ -93,23 +95,31 @@ class Driven(eqx.Module):
         at_rest = dataclasses.replace(self, start=(), first=())  # the same for all evaluations
         return evaluated(at_rest, self.on_moved_points(evaluation), fields, jnp.asarray(t, self.grid.dtype))
 
-    def _with_forces(self, fields: Fields, nonlinear: Fields) -> Fields:
-        """N and the forcings together, and the budget's rates."""
+    def _with_forces(self, fields: Fields, nonlinear: Fields, t: ArrayLike) -> Fields:
+        """N and the forcings together, and the rates of what stands beside the fields."""
         own = without_budget(fields)
         forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
-        if BUDGET not in fields:
+        companions = self._beside(fields)
+        if not companions:
             return total
-        by_device = fields[BUDGET].shape[1:]
-        changes = Changes(self.equation.linear().apply(fields_alone(own)), nonlinear, forces, bool(by_device))
-        rates = columns(with_work_of_kicks(self.equation, self.equation.budget(own, changes)))
-        return {**total, BUDGET: stacked(rates, by_device).astype(fields[BUDGET].dtype)}
+        linear = self.equation.linear().apply(self.equation.fields_alone(own))
+        changes = Changes(linear, nonlinear, forces, BUDGET in fields and fields[BUDGET].ndim > 1)
+        for name, companion in companions.items():
+            y = fields[name]
+            total[name] = companion.rates(self.equation, y, own, changes, t).astype(y.dtype)
+        return total
+
+    def _beside(self, fields: Fields) -> dict[str, Companion]:
+        """The companions that have an entry beside these fields."""
+        known = {**self.equation.beside(), BUDGET: EnergyBudget()}
+        return {name: companion for name, companion in known.items() if name in fields}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
         """What each forcing adds to u_t; a forcing with `needs_change` is given what else changes its field."""
         forces, forcings = {}, self.equation.forcings()
         needed = any(f.needs_change for f in forcings.values())
-        linear = self.equation.linear().apply(fields_alone(own)) if needed else {}
+        linear = self.equation.linear().apply(self.equation.fields_alone(own)) if needed else {}
         for name, forcing in forcings.items():
             change = (linear[name] + nonlinear[name],) if forcing.needs_change else ()
             forces[name] = forcing.force(self.forcing[name], own[name], self.equation.grid_of(name), *change)
@@ -122,14 +132,14 @@ class Driven(eqx.Module):
         """
         if self.equation.keeps_constraints:
             return nonlinear
-        return {**nonlinear, **constrained(fields_alone(nonlinear), self.equation.fields, self.grid)}
+        return constrained(nonlinear, self.equation.fields, self.grid)
 
     def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
         """What the forcings that kick make of the size of a step alone, by field name; empty where none does."""
         return prepared_kicks(self.equation, dt)
 
     def kicked(self, fields: Fields, prepared: Any) -> Fields:
-        """Fields at the end of a step, after the kicks of their forcings; the budget has what these change.
+        """Fields at the end of a step, after the kicks of their forcings, and so their companions.
 
         Args:
             fields: after the step, with or without a budget.
@@ -143,14 +153,14 @@ class Driven(eqx.Module):
         }
         added = kicks(self.equation, own, self.forcing, prepared, keys)
         after = {**fields, **{name: own[name] + kick for name, kick in added.items()}}
-        if BUDGET in fields:
-            work = work_of_kicks(self.equation, own, added)
-            after[BUDGET] = fields[BUDGET] + work.astype(fields[BUDGET].dtype)
+        for name, companion in self._beside(fields).items():
+            after[name] = companion.after_kicks(self.equation, fields[name], own, added)
         return after
 
     def to_manifold(self, fields: Fields) -> Fields:
-        """As `equation.to_manifold`; what stands beside the fields stays as it is."""
-        return {**fields, **self.equation.to_manifold(fields_alone(fields))}
+        """As `equation.to_manifold`; what stands beside the fields is told that a step is over."""
+        done = {name: one.after_step(self.equation, fields[name]) for name, one in self._beside(fields).items()}
+        return {**fields, **done, **self.equation.to_manifold(self.equation.fields_alone(fields))}
 
     def rate(self, fields: Fields) -> Array:
         """As `equation.rate`, which is not given the budget."""
@@ -175,7 +185,7 @@ class Driven(eqx.Module):
 def evaluated(driven: Driven, moved: Any, fields: Fields, t: ArrayLike) -> Fields:
     """N of the equation on moved points, with forcings and budget. Traced once for all stages of a step."""
     nonlinear = moved.nonlinear(without_budget(fields), t)
-    return driven._with_forces(fields, driven._constrained(nonlinear))
+    return driven._with_forces(fields, driven._constrained(nonlinear), t)
 
 
 class WithNumbers(LinearOperator):
@@ -184,23 +194,27 @@ class WithNumbers(LinearOperator):
     Args:
         operator: L, or a function of it.
         at_zero: that function at L = 0.
+        names: of the fields.
     """
 
     operator: LinearOperator
     at_zero: ArrayLike
+    names: tuple[str, ...] = eqx.field(static=True)
 
     def apply(self, fields: Fields) -> Fields:
-        numbers = {name: self.at_zero * values for name, values in beside(fields).items()}
-        return {**self.operator.apply(fields_alone(fields)), **numbers}
+        own = {name: field for name, field in fields.items() if name in self.names}
+        numbers = {name: self.at_zero * y for name, y in fields.items() if name not in self.names}
+        return {**self.operator.apply(own), **numbers}
 
     def exp(self, t: ArrayLike) -> WithNumbers:
-        return WithNumbers(self.operator.exp(t), 1.0)
+        return WithNumbers(self.operator.exp(t), 1.0, self.names)
 
     def phi(self, weights: Mapping[int, float], t: ArrayLike) -> WithNumbers:
-        return WithNumbers(self.operator.phi(weights, t), sum(a / math.factorial(k) for k, a in weights.items()))
+        at_zero = sum(a / math.factorial(k) for k, a in weights.items())
+        return WithNumbers(self.operator.phi(weights, t), at_zero, self.names)
 
     def solve(self, a: ArrayLike, b: ArrayLike) -> WithNumbers:
-        return WithNumbers(self.operator.solve(a, b), 1 / a)
+        return WithNumbers(self.operator.solve(a, b), 1 / a, self.names)
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.operator.check(shapes)

@@ -12,7 +12,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, weighted_mean_square
-from solver.equations.budget import Budget, Changes
+from solver.equations.budget import Budget
+from solver.equations.changes import Changes
 from solver.equations.system import require
 from solver.equations.written import Written
 from solver.grid import Grid

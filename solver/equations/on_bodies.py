@@ -45,6 +45,12 @@ def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLi
         if body.stream_speed is not None:
             size = 0.5 * jnp.asarray(body.stream_speed) ** 2 * body.area(obstacles.scene.lengths)
             found |= {f"{name}_drag": force[0] / size, f"{name}_lift": force[1] / size}
+    return {column: jnp.asarray(value, grid.dtype) for column, value in found.items()}
+
+
+def places_and_speeds(obstacles: Obstacles, grid: Grid) -> dict[str, Array]:
+    """Place, velocity and spin of the bodies that the flow moves, by column of the series."""
+    found: dict[str, Array] = {}
     for name, body in obstacles.free.items():
         found |= dict(zip(_motion_columns(name, grid.dimensions), _place_and_speed(body, grid), strict=True))
     return {column: jnp.asarray(value, grid.dtype) for column, value in found.items()}
@@ -75,13 +81,19 @@ def _load(
 
 
 def units(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
-    """Units of these columns, for a fluid of density 1."""
+    """Units of the columns of `forces`, for a fluid of density 1."""
     found = {}
     for name, body in obstacles.bodies.items():
         for i, column in enumerate(_columns(name, body, dimensions)):
             found[column] = f"length^{dimensions + 1 + (i >= dimensions)}/time^2"
         coefficients = ["slip"] if body.stream_speed is None else ["slip", "drag", "lift"]
         found |= {f"{name}_{coefficient}": "1" for coefficient in coefficients}
+    return found
+
+
+def units_of_motion(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
+    """Units of the columns of `places_and_speeds`."""
+    found: dict[str, str] = {}
     for name in obstacles.free:
         columns = _motion_columns(name, dimensions)
         kinds = ["length"] * dimensions + ["length/time"] * dimensions

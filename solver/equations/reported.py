@@ -14,7 +14,8 @@ from solver.diagnostics import co_spectrum
 from solver.diagnostics.mode_sums import ModeSum, plus, product, summed
 from solver.equations.at_points import AtPoints
 from solver.equations.base import Equation
-from solver.equations.budget import Budget, Changes, rates_of_sums
+from solver.equations.budget import Budget, rates_of_sums
+from solver.equations.changes import Changes
 from solver.equations.in_modes import GridModes, Rows
 from solver.equations.reporting import squares_of_fields, vector_fields
 from solver.operators import Fields

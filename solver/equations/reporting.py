@@ -18,7 +18,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import dissipation_rate, gradient_tensor, mean_square, shell_spectrum, weighted_mean_square
-from solver.equations.budget import Budget, Changes
+from solver.equations.budget import Budget
+from solver.equations.changes import Changes
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
 from solver.written.energies import names_of_squares

@@ -23,6 +23,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.discovery import ClassName
+from solver.equations.companion import Companion
 from solver.equations.field import Field
 from solver.equations.manifold import on_manifold
 from solver.equations.start_changes import Shares
@@ -247,13 +248,14 @@ class PeriodicSystem(eqx.Module):
         """Whether a state holds the modes of a field or its values at the points, by name."""
 
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
-        """Shape and dtype of each field as a state holds it: what `from_physical` returns. Traces nothing."""
-        return {
+        """Shape and dtype of each field as a state holds it, and of its companions, whose start is traced."""
+        fields = {
             name: jax.ShapeDtypeStruct(
                 (len(self.component_names(name)), *storage.axes(self.grid)), self.grid.complex_dtype
             )
             for name, storage in self.field_storage().items()
         }
+        return {**fields, **jax.eval_shape(self.beside_at_start, fields)} if self.beside() else fields
 
     @abstractmethod
     def start_from(self, u: Fields) -> tuple[Fields, Shares]:
@@ -275,9 +277,21 @@ class PeriodicSystem(eqx.Module):
     def coefficients(self, fields: Fields) -> Fields:
         """Fourier coefficients, from what a state holds."""
 
-    def motion_at_start(self) -> dict[str, Array]:
-        """The entry `motion` that stands beside the fields where the flow moves bodies; empty where it moves none."""
+    # ---- what is moved beside the fields --------------------------------------------------------------------
+
+    def beside(self) -> dict[str, Companion]:
+        """What a run moves beside the fields, by name; the energy budget, which nothing reads, is not among them."""
         return {}
+
+    def beside_at_start(self, fields: Fields) -> dict[str, Array]:
+        """The numbers of its companions at the start of a run from these fields, by name."""
+        return {name: companion.start(self, fields) for name, companion in self.beside().items()}
+
+    def fields_alone(self, entries: Mapping[str, Any]) -> dict[str, Any]:
+        """Of the entries of a state, or of what changes them, those that are fields."""
+        return {name: entry for name, entry in entries.items() if name in self.fields}
+
+    # ---- the fields' manifold -------------------------------------------------------------------------------
 
     def unsolved_modes(self) -> dict[str, Array]:
         """By unknown, how many stored modes other than the mean its equation does not give; see `UnsolvedModes`."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -15,9 +14,11 @@ from solver.bodies import Obstacles
 from solver.bodies.base import Obstacle, Scene, known
 from solver.bodies.obstacles import ONLY, by_name
 from solver.equations.at_points import KEPT, AtPoints, of_scalar
-from solver.equations.beside import MOTION, fields_alone
-from solver.equations.budget import Budget, Changes
-from solver.equations.on_bodies import forces, motion_rates, units, warnings
+from solver.equations.budget import Budget
+from solver.equations.changes import Changes
+from solver.equations.companion import Companion
+from solver.equations.free_bodies import MOTION, FreeBodies
+from solver.equations.on_bodies import forces, units, warnings
 from solver.equations.reported import Reported, whole
 from solver.equations.reporting import Mask, kinematic_viscosity
 from solver.mesh import on_gpu, placed
@@ -84,17 +85,18 @@ class WithBodies(Reported):
         if obstacles is None or not obstacles.bodies or not name:
             return {}
         if name in self.fields:
-            u, change = placed._velocity_and_change(fields, self.nonlinear(fields, t))
+            linear = self.linear().apply(self.fields_alone(fields))
+            u, change = placed.velocity_and_change(fields, linear, self.nonlinear(fields, t))
         else:
             hats = jnp.stack([self._rows(fields).whole(part) for part in vector_of(name, self.worked.less)])
             u = self.transform.inverse(hats)
             change = jnp.zeros_like(u)
         return forces(obstacles, self.grid, u, change, t)
 
-    def _velocity_and_change(self, fields: Fields, nonlinear: Fields) -> list[Array]:
-        """u and its u_t without forcings, at the points; in 3-D six transforms."""
+    def velocity_and_change(self, fields: Fields, linear: Fields, nonlinear: Fields) -> list[Array]:
+        """u and its u_t without forcings, L u + N, at the points; in 3-D six transforms."""
         name = self.text.penalised
-        change = self.linear().apply(fields_alone(fields))[name] + nonlinear[name]
+        change = linear[name] + nonlinear[name]
         return jnp.split(self.transform_of(name).inverse(jnp.concatenate([fields[name], change])), 2)
 
     def at_motion(self, fields: Fields, t: ArrayLike | None = None) -> WithBodies:
@@ -105,12 +107,9 @@ class WithBodies(Reported):
         moved: WithBodies = eqx.tree_at(lambda e: e.bodies, self, obstacles.at_motion(fields[MOTION], t))
         return moved
 
-    def motion_at_start(self) -> dict[str, Array]:
-        obstacles = self.obstacles
-        return {} if obstacles is None or not obstacles.free else {MOTION: obstacles.motion_at_start()}
-
-    def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
-        return {**super().field_shapes(), **jax.eval_shape(self.motion_at_start)}
+    def beside(self) -> dict[str, Companion]:
+        obstacles, others = self.obstacles, super().beside()
+        return others if obstacles is None or not obstacles.free else {MOTION: FreeBodies(), **others}
 
     def fastest_decay(self) -> float:
         obstacles = self.obstacles
@@ -161,15 +160,6 @@ class WithBodies(Reported):
         for scalar in sorted(scalars):
             made |= of_scalar(obstacles, scalar, at, 0.0)
         return made
-
-    def _motion_rates(self, fields: Fields, changes: Fields, t: ArrayLike) -> Fields:
-        """What changes the entry `motion`, where `fields` has one."""
-        if MOTION not in fields:
-            return {}
-        obstacles = self.obstacles
-        assert obstacles is not None
-        u, change = self._velocity_and_change(fields, changes)
-        return {MOTION: motion_rates(obstacles, self.grid, u, change, t).astype(fields[MOTION].dtype)}
 
     def _rate_of_sealed(self, obstacles: Obstacles) -> ArrayLike:
         """κk²/4 of the scalars that do not pass a surface, k the largest wavenumber.

@@ -285,7 +285,7 @@ class Written(WithBodies):
         changes = self._by_field(rows, self.worked.changes)
         mean_free = [name for name, field in self.fields.items() if field.zero_mean]
         changes |= {name: without_mean(changes[name], self.grid_of(name)) for name in mean_free}
-        return changes | placed._motion_rates(fields, changes, t), found
+        return changes, found
 
     def _carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None

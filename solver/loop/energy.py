@@ -9,7 +9,6 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.base import SplitEquation
-from solver.equations.beside import fields_alone
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
 
@@ -19,6 +18,6 @@ def energy_of_all(equation: PeriodicSystem, fields: Fields) -> Array:
     if isinstance(equation, SplitEquation):  # which keeps values at the points
         points = math.prod(equation.grid.physical_shape)
         return sum((0.5 * jnp.sum(jnp.abs(f) ** 2) / points for f in fields.values()), jnp.zeros(()))
-    counted = {name: equation.counted(name, f, 0.5) for name, f in fields_alone(fields).items()}
+    counted = {name: equation.counted(name, f, 0.5) for name, f in equation.fields_alone(fields).items()}
     squares = (0.5 * mean_square(f, equation.grid_of(name)) for name, f in counted.items())
     return sum(squares, jnp.zeros(()))

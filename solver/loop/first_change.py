@@ -10,7 +10,6 @@ from jaxtyping import Array
 
 from solver.diagnostics import mean_square
 from solver.equations.base import Equation
-from solver.equations.beside import fields_alone
 from solver.equations.manifold import distances, on_manifold
 from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import random_key, random_modes
@@ -89,7 +88,7 @@ def _of_linear(equation: Any) -> dict[str, Array]:
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
     """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
     # a state that is not on it is put back by the first step
-    kept = on_manifold(fields_alone(fields), equation.fields, equation.grid)
+    kept = on_manifold(equation.fields_alone(fields), equation.fields, equation.grid)
     for name, noise in _random(equation).items():
         grid = equation.grid_of(name)
         size = jnp.sqrt(mean_square(kept[name], grid) / mean_square(noise, grid))
@@ -101,7 +100,7 @@ def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: A
     change = {name: n + (kicked[name] - fields[name]) for name, n in change.items()}
     rate = equation.rate(fields)
     shares = {}
-    for name, parts in distances(fields_alone(change), equation.fields, equation.grid).items():
+    for name, parts in distances(equation.fields_alone(change), equation.fields, equation.grid).items():
         grid = equation.grid_of(name)
         parts = {**parts, "of modes that the grid does not keep": _outside(change[name], grid)}
         norm = jnp.sqrt(mean_square(change[name], grid))

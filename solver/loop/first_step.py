@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.beside import fields_alone
 from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import Fields
@@ -31,7 +30,7 @@ def first_step(equation: PeriodicSystem, state: State, cfl: Any) -> Array:
 def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any, t: Any, cfl: Any) -> Array:
     driven = equation.at_step(forcing, key, step)
     nonlinear = driven.nonlinear(fields, jnp.asarray(t, equation.grid.dtype))
-    fields = fields_alone(fields)
+    fields = equation.fields_alone(fields)
     moved = equation.linear().apply(fields)
     change = {name: moved[name] + nonlinear[name] for name in fields}
     square = lambda f: sum(mean_square(v, equation.grid_of(name)) for name, v in f.items())  # noqa: E731

@@ -16,8 +16,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations import reporting
-from solver.equations.beside import BUDGET
-from solver.equations.budget import rates_in, shorn, without_budget
+from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
 from solver.equations.system import PeriodicSystem, compiled, nothing_unless
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
 from solver.loop.controls import StepControl, need_positive

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import product, summed
-from solver.equations.beside import fields_alone
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.controls import Attempt, StepControl
 from solver.loop.kept import coefficients_for, nothing_kept
@@ -221,7 +220,7 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4; the floor is the Atol of
     their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
     """
-    names = list(fields_alone(error))
+    names = list(equation.fields_alone(error))
     squared = lambda u, name: product(u[name], u[name], equation.grid_of(name))  # noqa: E731
     squares = summed([squared(u, name) for u in (error, before, after) for name in names], equation.grid.dtype)
     # the derivative of a root at 0 is none

@@ -16,7 +16,6 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.equations.base import SplitEquation
-from solver.equations.beside import beside
 from solver.equations.derived import Derived, derived_quantities
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
@@ -121,7 +120,7 @@ class Selection:
         }
         if isinstance(coarse, SplitEquation):  # its fields are values at the points
             hats = {name: coarse.transform_of(name).inverse(u_hat) for name, u_hat in hats.items()}
-        return coarse, hats | beside(fields)
+        return coarse, hats | {name: y for name, y in fields.items() if name not in equation.fields}
 
 
 def known_quantities(equation: Reporting) -> list[str]:

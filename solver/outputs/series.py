@@ -13,7 +13,6 @@ from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
 from solver.equations import reporting
-from solver.equations.beside import fields_alone
 from solver.equations.budget import imbalance
 from solver.equations.manifold import distances
 from solver.equations.reporting import Reporting
@@ -143,9 +142,24 @@ def _reported(equation: Reporting, fields: Fields, dt: ArrayLike, t: ArrayLike) 
     """A row of the series; conserved quantities and their scales; energies; distances of fields from their declared
     properties; tails of their spectra."""
     energies = reporting.energies(equation, fields)
-    row, conserved = {**equation.series(fields, dt), **equation.on_bodies(fields, t)}, equation.conserved(fields)
-    astray = distances(fields_alone(fields), equation.fields, equation.grid)
+    row = {**equation.series(fields, dt), **equation.on_bodies(fields, t), **_of_companions(equation, fields, t)}
+    conserved = equation.conserved(fields)
+    astray = distances(equation.fields_alone(fields), equation.fields, equation.grid)
     return row, conserved, reporting.conserved_scales(equation, fields), energies, astray, tails(equation, fields)
+
+
+def _of_companions(equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, Any]:
+    """Columns of what is moved beside the fields."""
+    named = equation.beside().items()
+    return {k: v for name, one in named for k, v in one.series(equation, fields[name], fields, t).items()}
+
+
+def _units_beside(equation: Reporting) -> dict[str, str]:
+    """Units of the columns of bodies and companions."""
+    units = equation.units_on_bodies()
+    for companion in equation.beside().values():
+        units |= companion.units(equation)
+    return units
 
 
 def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
@@ -161,7 +175,7 @@ def _check_names(equation: Reporting) -> None:
     )
     others = [*LEADING, "rejected", *(f"{name}_drift" for name in conserved), *budget]
     others += [f"{name}_imbalance" for name in energies]
-    for own, more in ((_units(equation), others), (equation.units_on_bodies(), equation.series_units())):
+    for own, more in ((_units(equation), others), (_units_beside(equation), equation.series_units())):
         for name in own:
             if name in more:
                 raise ValueError(
@@ -186,8 +200,8 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
 
 
 def _units(equation: Reporting) -> dict[str, str]:
-    """Units of the columns that an equation has, forces on bodies after its own."""
-    return {**equation.series_units(), **equation.units_on_bodies()}
+    """Units of the columns that an equation has, those of bodies and companions after its own."""
+    return {**equation.series_units(), **_units_beside(equation)}
 
 
 def _unresolved(run: Run, now: dict[str, float]) -> list[str]:

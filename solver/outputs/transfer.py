@@ -15,7 +15,6 @@ from jaxtyping import Array
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
 from solver.equations import reporting
 from solver.equations.base import Equation
-from solver.equations.beside import fields_alone
 from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
@@ -60,7 +59,7 @@ class Transfer(Records):
         known = _equation(equation)
         columns: dict[str, Array] = {}
         nonlinear = known.nonlinear(fields, jnp.asarray(t, known.grid.dtype))
-        linear = known.linear().apply(fields_alone(fields))
+        linear = known.linear().apply(known.fields_alone(fields))
         for name, conjugate in reporting.invariants(known, fields).items():
             transfer = invariant_transfer(known, conjugate, nonlinear)
             columns |= {

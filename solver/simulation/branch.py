@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,14 @@ import jax
 import numpy as np
 
 from solver.cluster import LOGGER, is_first, log_to
-from solver.equations.beside import MOTION
 from solver.mesh import whole_on_each
 from solver.steppers.state import State
 
 
-def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str], centres: np.ndarray | None) -> State:
-    """A state at the start of a run, with the time, the number of steps and the forcings of a checkpoint.
+def with_time_of(
+    manifest: dict[str, Any], state: State, forced: Collection[str], beside: Mapping[str, np.ndarray | None]
+) -> State:
+    """A state at the start of a run, with the time, the number of steps, forcings and companions of a checkpoint.
 
     What the stepper carries, conserved quantities, energy budgets and sums of outputs begin anew.
 
@@ -24,17 +25,16 @@ def with_time_of(manifest: dict[str, Any], state: State, forced: Collection[str]
         manifest: of the checkpoint.
         state: at the start of the run that goes on.
         forced: fields whose forcing goes on, where the checkpoint's state of it has the same shapes.
-        centres: of the bodies that the flow moves, those of the checkpoint less these, as `motion` has places; None if
-            these are not the bodies of the checkpoint, and begin where they stand.
+        beside: by name of each companion, what is added to its numbers in the checkpoint; None for one that begins
+            anew.
     """
     value = lambda name: np.asarray(manifest["values"][name]["value"], manifest["values"][name]["dtype"])[()]  # noqa: E731
     t, step = value("t"), value("step")
     forcing = _forcing_of(state, manifest, forced)
-    field = state.field
-    if MOTION in field and centres is not None:
-        field = {**field, MOTION: whole_on_each(value(f"field/{MOTION}") + centres, field[MOTION].sharding)}
-    elif MOTION in field:
-        LOGGER.warning("body: free bodies begin at their centres, since the other run has not the same ones")
+    field = dict(state.field)
+    for name, more in beside.items():
+        if more is not None:
+            field[name] = whole_on_each(value(f"field/{name}") + more, field[name].sharding)
     return state.replace(field=field, t=t, t_reference=t, step=step, step_reference=step, forcing=forcing)
 
 

@@ -13,8 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations import reporting
-from solver.equations.beside import BUDGET, MOTION
-from solver.equations.budget import with_budget
+from solver.equations.budget import BUDGET, with_budget
 from solver.equations.idle_forcing import idle_forcings, warn_of_idle_forcings
 from solver.equations.start_changes import Shares, warn_of_changes
 from solver.equations.system import PeriodicSystem, compiled
@@ -91,7 +90,7 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> tuple[dict[str, 
     equation.check()
     columns, shapes = reporting.budget_columns(equation), equation.physical_shapes()
     fields, removed = equation.start_from({name: v.reshape(shapes[name]) for name, v in values.items()})
-    fields |= equation.motion_at_start()
+    fields |= equation.beside_at_start(fields)
     budget = {name: jnp.asarray(np.float64(0)) for name in columns}
     history = stepper.start(equation, with_budget(fields, budget))
     made = {
@@ -126,8 +125,7 @@ def _field_storage(equation: PeriodicSystem) -> dict[str, Storage]:
 def _history_storage(equation: PeriodicSystem, stepper: Stepper, history: Any) -> dict[str, Storage]:
     """How the arrays of a stepper's history are stored, as the stepper declares it, by path in the state."""
     fields = equation.field_storage()
-    numbers = [BUDGET] if reporting.budget_columns(equation) else []
-    numbers += [MOTION] if MOTION in equation.field_shapes() else []
+    numbers = [*equation.beside(), *([BUDGET] if reporting.budget_columns(equation) else [])]
     entries = {**fields, **dict.fromkeys(numbers, HOST)}
     declared = stepper.history_storage(entries)
     return declare(f"stepper {stepper.name}", "history_storage", "history", history, declared, equation.grid)

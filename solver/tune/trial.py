@@ -14,7 +14,6 @@ import numpy as np
 from jax.sharding import Mesh
 
 from solver import assemble
-from solver.equations.beside import fields_alone
 from solver.equations.system import PeriodicSystem
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 from solver.operators import Fields
@@ -95,7 +94,7 @@ class Ready:
         seconds = time.perf_counter() - began
         if not is_finite:
             raise TrialError(f"the solution is not finite after {steps + 1} steps of {self.dt:.3g}")
-        return seconds, fields_alone(state.field)
+        return seconds, self.equation.fields_alone(state.field)
 
     def _advance(self, state: State, steps: int) -> Any:
         return self.program(*advance_donating.sealed(*self.arguments(state, steps)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.equations.budget import Changes
+from solver.equations.changes import Changes
 from solver.equations.write import write
 
 STRATIFIED = write(

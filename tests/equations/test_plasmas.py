@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 import solver as sw
 from solver.equations import MHD, HallMHD, HasegawaWakatani, ReducedMHD
-from solver.equations.budget import Changes
+from solver.equations.changes import Changes
 from solver.equations.manifold import without_mean
 from solver.steppers import ETDRK4, IFRK4
 

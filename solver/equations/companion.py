@@ -1,0 +1,110 @@
+"""What a run moves beside the fields of its equation, such as bodies that the flow moves: one protocol for all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.changes import Changes
+from solver.operators import Fields
+
+
+class Companion(eqx.Module):
+    """Numbers y beside the fields u of an equation, with dy/dt = rates(y, u, u_t, t). Subclass this.
+
+    A stepper moves y by its own method, as a field whose linear part is zero, and so to its order. y stands in the
+    state beside the fields, under the companion's name, whole on each device, and so in checkpoints, branches and
+    ensembles. N may read it there. An error that a tolerance bounds does not count it.
+
+    A subclass gives `start` and `rates`; its parameters are annotated attributes, as in a dataclass, and leaves of the
+    equation. What it is asked is asked while steps are traced: pure functions of arrays are needed.
+    """
+
+    @abstractmethod
+    def start(self, equation: Any, fields: Fields) -> Array:
+        """y at the start of a run: real numbers of any shape.
+
+        Args:
+            equation: whose companion this is.
+            fields: what a state holds of each field, by name.
+        """
+
+    @abstractmethod
+    def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
+        """dy/dt, of the shape of y.
+
+        Args:
+            equation, y: as in `start`.
+            fields: coefficients by name, with all companions beside them.
+            changes: of the fields at this stage.
+            t: time.
+        """
+
+    def after_kicks(self, equation: Any, y: Array, fields: Fields, kicks: Fields) -> Array:
+        """y after forcings that are white in time have changed the fields, at the end of a step; by default as it was.
+
+        Args:
+            equation, y: as in `start`.
+            fields: before the kicks.
+            kicks: what they add, of the fields that are kicked.
+        """
+        return y
+
+    def after_step(self, equation: Any, y: Array) -> Array:
+        """y after each step, of the same shape, such as places put back into the box; by default as it was."""
+        return y
+
+    def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+        """Its columns of series.csv, a number each, in the order of `units`; none by default."""
+        return {}
+
+    def units(self, equation: Any) -> Mapping[str, str]:
+        """Units of these columns, by name."""
+        return {}
+
+
+def named_companions(given: Any) -> Mapping[str, Companion]:
+    """Companions by name, as an equation is given them.
+
+    Raises:
+        TypeError: something else than a dict of them.
+    """
+    named = {} if given is None else given
+    if not isinstance(named, Mapping) or not all(isinstance(one, Companion) for one in named.values()):
+        raise TypeError(f"companions = {given!r}: a dict by name is needed, of companions such as a class of your own")
+    return named
+
+
+def check_companions(equation: Any) -> None:
+    """Trace companions on shapes alone; touches no device.
+
+    Raises:
+        ValueError: one whose numbers are not real, or whose rates or numbers after a step have another shape.
+    """
+    for name, companion in equation.beside().items():
+        _check(name, companion, equation)
+
+
+def _check(name: str, companion: Companion, equation: Any) -> None:
+    given, t = equation.field_shapes(), jax.ShapeDtypeStruct((), equation.grid.dtype)
+    own, y = equation.fields_alone(given), given[name]
+    if not jnp.issubdtype(y.dtype, jnp.floating):
+        raise ValueError(f"companion {name}: start() gives {y.dtype}{list(y.shape)}; real numbers are needed")
+    rates = lambda y, u, du, t: companion.rates(equation, y, u, Changes(du, du, {}), t)  # noqa: E731
+    made = {
+        "rates": jax.eval_shape(rates, y, given, own, t),
+        "after_step": jax.eval_shape(lambda y: companion.after_step(equation, y), y),
+    }  # fmt: skip
+    for method, found in made.items():
+        if getattr(found, "shape", None) != y.shape:
+            raise ValueError(
+                f"companion {name}: {method}() gives the shape {list(getattr(found, 'shape', ()))}; {list(y.shape)}, "
+                "that of start(), is needed"
+            )

@@ -1,0 +1,35 @@
+"""Bodies that the flow moves, as companions of the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.changes import Changes
+from solver.equations.companion import Companion
+from solver.equations.on_bodies import motion_rates, places_and_speeds, units_of_motion
+from solver.operators import Fields
+
+MOTION = "motion"  # the name of this companion
+
+
+class FreeBodies(Companion):
+    """How far each body has moved, its velocity and its spin, body after body by name: see `bodies.free`."""
+
+    def start(self, equation: Any, fields: Fields) -> Array:
+        motion: Array = equation.obstacles.motion_at_start()
+        return motion
+
+    def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
+        placed = equation.at_motion(fields, t)
+        u, change = placed.velocity_and_change(fields, changes.linear, changes.nonlinear)
+        return motion_rates(placed.obstacles, equation.grid, u, change, t)
+
+    def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+        return places_and_speeds(equation.at_motion(fields, t).obstacles, equation.grid)
+
+    def units(self, equation: Any) -> Mapping[str, str]:
+        return units_of_motion(equation.obstacles, equation.grid.dimensions)
