@@ -363,7 +363,7 @@ def test_numbers_that_are_refused_are_none_where_they_are_traced(make_grid, whic
 
     def changes(x):
         equation = sw.equations.NavierStokes(grid, 0.1, bodies=make(x))
-        return equation.nonlinear({**fields, **equation.motion_at_start()}, 0.0)
+        return equation.at_step().nonlinear({**fields, **equation.beside_at_start(fields)}, 0.0)
 
     with pytest.raises(ValueError, match=r"needed|fits|wide"):
         changes(bad)
