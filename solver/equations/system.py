@@ -110,6 +110,9 @@ class PeriodicSystem(eqx.Module):
 
         copy = jax.tree_util.tree_map_with_path(move, self)
         object.__setattr__(copy, "grid", grid)
+        for name, given in vars(self).items():
+            if isinstance(given, dict):  # JAX sorts the names; columns of files have the order that is given
+                object.__setattr__(copy, name, {key: getattr(copy, name)[key] for key in given})
         return copy
 
     def grid_of(self, name: str) -> Grid:

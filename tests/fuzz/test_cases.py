@@ -61,6 +61,15 @@ CASES = {
         "forcing": {"name": "constant-power", "power": 0.5, "low": 1e200, "high": 1e201},
         "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
     }, "refused"),
+    # the devices that analyse had the bodies in the order of their names, the file's first line as they are given
+    "bodies out of alphabetical order, with groups of devices": ("reference", {
+        "grid": {"shape": [12, 12], "lengths": [9.0, 9.0]},
+        "equation": {"name": "navier-stokes", "viscosity": 0.3}, "initial": {"name": "noise", "amplitude": 0.3},
+        "time": SHORT, "devices": {"groups": {"step": 2, "analyse": 1}},
+        "body": {name: {"shape": "cylinder", "centre": [1.29, y], "radius": 1.8, "eta": 0.2, "velocity": [0.2, 1.0]}
+                 for name, y in (("disc", 2.14), ("b", 6.64))},
+        "output": OUTPUT,
+    }, "same"),
 }  # fmt: skip
 
 
