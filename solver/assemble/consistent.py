@@ -7,6 +7,7 @@ from typing import Any
 from solver.assemble.build import abstract_assembly, control_of, dry_run
 from solver.assemble.data_sets import check_data_set, draws_to_check
 from solver.assemble.devices import check_groups, smallest_count
+from solver.assemble.number_range import check_range
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation
@@ -31,6 +32,7 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
             raise ConfigError(f"ensemble, with {said}: {error}") from None
     _check_names(config)
     _check_intervals(config)
+    check_range(config)
     check_groups(config)
     dry_run(config, smallest_count(config), from_start=from_start)
     if config.ensemble is not None and config.ensemble.together not in (1, "auto"):

@@ -168,6 +168,14 @@ NOT_TOGETHER = {
         ["grid.shape=[16, 16]", "grid.lengths=[1, 1]", "devices.decomposition=pencil", "devices.mesh=[2, 2]"],
         "split in slabs only",
     ),
+    "infinite in single precision": (
+        ["grid.precision=float32", "equation.viscosity=1e300"],
+        "equation.viscosity = 1e+300: grid.precision = 'float32' holds numbers from 1.2e-38 to 3.4e+38",
+    ),
+    "nothing in single precision": (
+        ["grid.precision=float32", "forcing={name='abc', coefficients=[1e-40, 1, 1]}"],
+        "forcing.coefficients = 1e-40: grid.precision = 'float32' holds",
+    ),
     "phase shift": (["grid.dealias=phase-shift"], "'smooth' or 'none' is needed; did you mean 'phase-shift-random'?"),
 }
 
