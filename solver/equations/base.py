@@ -22,8 +22,9 @@ from solver.diagnostics import mean_square
 from solver.diagnostics.mode_sums import product
 from solver.equations.budget import BUDGET, Budget, columns, rates_of_sums
 from solver.equations.changes import Changes
-from solver.equations.companion import Companion, check_companions, named_companions
+from solver.equations.companion import Companion, check_companions, named_companions, together
 from solver.equations.driven import Driven
+from solver.equations.energy_budget import EnergyBudget
 from solver.equations.field import Field
 from solver.equations.kicks import with_work_of_kicks
 from solver.equations.reporting import Reporting
@@ -76,7 +77,7 @@ class Equation(Reporting):
     def __check_init__(self) -> None:
         object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
         self._check_bodies()
-        for name in (BUDGET, *named_companions(self.companions), *self.beside()):
+        for name in together({BUDGET: EnergyBudget()}, self.beside()):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
         for name, forcing in self.forcings().items():
@@ -106,7 +107,7 @@ class Equation(Reporting):
         return {next(iter(self.fields)): self.forcing}
 
     def beside(self) -> dict[str, Companion]:
-        return {**self.own_companions(), **named_companions(self.companions)}
+        return together(self.own_companions(), named_companions(self.companions))
 
     def own_companions(self) -> Mapping[str, Companion]:
         """Companions by name that the equation has whatever it is given, of its parameters; none by default."""

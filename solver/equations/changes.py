@@ -1,4 +1,4 @@
-"""What changes the fields of an equation at one moment."""
+"""Changes of the fields of an equation at one moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from solver.operators import Fields
 
 @dataclass(frozen=True)
 class Changes:
-    """What changes the fields at one moment: coefficients [u/time] by field name.
+    """Changes of the fields at one moment: coefficients [u/time] by field name.
 
     Args:
         linear: L u.

@@ -1,4 +1,4 @@
-"""What a run moves beside the fields of its equation, such as bodies that the flow moves: one protocol for all."""
+"""Numbers that a run moves beside the fields of its equation, such as places of bodies: one protocol for all."""
 
 from __future__ import annotations
 
@@ -80,6 +80,18 @@ def named_companions(given: Any) -> Mapping[str, Companion]:
     if not isinstance(named, Mapping) or not all(isinstance(one, Companion) for one in named.values()):
         raise TypeError(f"companions = {given!r}: a dict by name is needed, of companions such as a class of your own")
     return named
+
+
+def together(one: Mapping[str, Companion], other: Mapping[str, Companion]) -> dict[str, Companion]:
+    """All companions of both, by name.
+
+    Raises:
+        ValueError: a name that both have.
+    """
+    for name in one:
+        if name in other:
+            raise ValueError(f"a companion named {name!r}: another name is needed, that one is taken")
+    return {**one, **other}
 
 
 def check_companions(equation: Any) -> None:

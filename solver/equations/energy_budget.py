@@ -16,7 +16,7 @@ from solver.operators import Fields
 
 
 class EnergyBudget(Companion):
-    """One integral for each cause that changes an energy, in the order of the columns' names.
+    """Integrals over time of each cause that changes an energy, in the order of the columns' names.
 
     Nothing reads them. So a state counts them apart from the fields, by column; within a step each device may have a
     part of them, `(column, device)`, and in 32 bits what is rounded off is kept (`loop.sums`).

@@ -17,7 +17,7 @@ MOTION = "motion"  # the name of this companion
 
 
 class FreeBodies(Companion):
-    """How far each body has moved, its velocity and its spin, body after body by name: see `bodies.free`."""
+    """Displacement, velocity and spin of each body, body after body by name: see `bodies.free`."""
 
     def start(self, equation: Any, fields: Fields) -> Array:
         motion: Array = equation.obstacles.motion_at_start()

@@ -73,22 +73,27 @@ class GridModes(Modes):
 
     def divided(self, above: Any, below: Any, size: Any) -> Turned:
         above, below, size = map(Turned.of, (above, below, size))
-        vanishes = jnp.abs(below.value) <= VANISHES * size.value
+        vanishes = _vanishes(below, size)
         divisor = jnp.where(vanishes, 1, below.value)
         if on_gpu(self.grid.mesh):  # a reciprocal would be stored there; on CPUs complex division is slow
             return Turned(jnp.where(vanishes, 0, above.value / divisor), above.by_i) / Turned(1, below.by_i)
         return above * Turned(jnp.where(vanishes, 0, 1 / divisor)) / Turned(1, below.by_i)
 
     def vanishing(self, symbol: Sum) -> Array:
-        """Where a sum is no larger than rounding leaves of its terms, of modes that derivatives see."""
+        """Marks modes that derivatives see, where a sum is no larger than rounding leaves of its terms."""
         values = [Turned.of(self.value(term)) for term in symbol.terms]
-        below, size = sum(values), Turned.of(sum(map(abs, values)))
+        below, size = Turned.of(sum(values)), Turned.of(sum(map(abs, values)))
         is_seen = sum(jnp.abs(jnp.asarray(slope)) for slope in self.slopes) > 0
-        return is_seen & self.grid.is_kept() & (jnp.abs(Turned.of(below).value) <= VANISHES * size.value)
+        return is_seen & self.grid.is_kept() & _vanishes(below, size)
 
     def mean_mode(self, number: Any) -> Turned:
         """A number that is the same at all points, as coefficients."""
         return Turned.of(number) * self.mean(())
+
+
+def _vanishes(below: Turned, size: Turned) -> Array:
+    """Whether a divisor is no larger than rounding leaves of terms of this size, at each mode."""
+    return jnp.abs(below.value) <= VANISHES * size.value
 
 
 class OneMode(GridModes):

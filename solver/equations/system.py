@@ -280,10 +280,14 @@ class PeriodicSystem(eqx.Module):
     def coefficients(self, fields: Fields) -> Fields:
         """Fourier coefficients, from what a state holds."""
 
+    def unsolved_modes(self) -> dict[str, Array]:
+        """By unknown, how many stored modes other than the mean its equation does not give; see `UnsolvedModes`."""
+        return {}
+
     # ---- what is moved beside the fields --------------------------------------------------------------------
 
     def beside(self) -> dict[str, Companion]:
-        """What a run moves beside the fields, by name; the energy budget, which nothing reads, is not among them."""
+        """Companions of the fields, by name; the energy budget, which nothing reads, is not among them."""
         return {}
 
     def beside_at_start(self, fields: Fields) -> dict[str, Array]:
@@ -291,14 +295,10 @@ class PeriodicSystem(eqx.Module):
         return {name: companion.start(self, fields) for name, companion in self.beside().items()}
 
     def fields_alone(self, entries: Mapping[str, Any]) -> dict[str, Any]:
-        """Of the entries of a state, or of what changes them, those that are fields."""
+        """The fields among the entries of a state, or of what changes them."""
         return {name: entry for name, entry in entries.items() if name in self.fields}
 
     # ---- the fields' manifold -------------------------------------------------------------------------------
-
-    def unsolved_modes(self) -> dict[str, Array]:
-        """By unknown, how many stored modes other than the mean its equation does not give; see `UnsolvedModes`."""
-        return {}
 
     def constrain(self, fields: Fields) -> Fields:
         """A condition of the equation's own on what a state holds, met after every step; none by default.

@@ -16,7 +16,7 @@ from solver.bodies.obstacles import ONLY, by_name
 from solver.equations.at_points import KEPT, AtPoints, of_scalar
 from solver.equations.budget import Budget
 from solver.equations.changes import Changes
-from solver.equations.companion import Companion
+from solver.equations.companion import Companion, together
 from solver.equations.free_bodies import MOTION, FreeBodies
 from solver.equations.on_bodies import forces, units, warnings
 from solver.equations.reported import Reported, whole
@@ -109,7 +109,7 @@ class WithBodies(Reported):
 
     def beside(self) -> dict[str, Companion]:
         obstacles, others = self.obstacles, super().beside()
-        return others if obstacles is None or not obstacles.free else {MOTION: FreeBodies(), **others}
+        return others if obstacles is None or not obstacles.free else together({MOTION: FreeBodies()}, others)
 
     def fastest_decay(self) -> float:
         obstacles = self.obstacles

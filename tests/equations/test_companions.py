@@ -156,7 +156,7 @@ def test_they_act_on_the_fields_and_are_told_when_a_step_is_over():
 
 @pytest.mark.parametrize("control", [sw.KeepCFL(0.4, max_step=0.1), sw.MeetTolerance(1e-4)])
 def test_steps_that_vary_move_them_too(control):
-    """In single precision, where the budget beside them is a pair of numbers."""
+    """In single precision, beside an energy budget."""
     stepper = sw.steppers.IFRK3()
     flow, state = begun(stepper, precision="float32", equation=Advected, companions={"tracers": Tracers()})
     *_, state = sw.evolve(flow, stepper, state, control=control, end=0.5)
@@ -171,6 +171,8 @@ Advected = sw.write(["dt(u) = 0.5*lap(u) - u*dx(u)"], {"u": "scalar"})
     ("given", "error", "message"),
     [
         ({"u": Pump()}, ValueError, "a field named 'u': another name is needed, that one is taken"),
+        ({"budget": Pump()}, ValueError, "a companion named 'budget': another name is needed, that one is taken"),
+        ({"tracers": Pump()}, ValueError, "a companion named 'tracers': another name is needed, that one is taken"),
         ([Pump()], TypeError, r"companions = \[.*\]: a dict by name is needed"),
         ({"pump": 1.0}, TypeError, r"companions = .*: a dict by name is needed"),
         ({"pump": Pump(wrong=True)}, ValueError, r"companion pump: rates\(\) gives the shape \[2\]; \[\]"),
