@@ -120,3 +120,9 @@ def _check(name: str, companion: Companion, equation: Any) -> None:
                 f"companion {name}: {method}() gives the shape {list(getattr(found, 'shape', ()))}; {list(y.shape)}, "
                 "that of start(), is needed"
             )
+    columns = set(jax.eval_shape(lambda y, u, t: dict(companion.series(equation, y, u, t)), y, given, t))
+    if columns != set(companion.units(equation)):
+        raise ValueError(
+            f"companion {name}: series() gives {', '.join(sorted(columns)) or 'nothing'}; units() names "
+            f"{', '.join(sorted(companion.units(equation))) or 'nothing'}: the same columns are needed"
+        )

@@ -128,6 +128,13 @@ class Pump(sw.Companion):
         return jnp.mod(y, 0.35)
 
 
+class Unnamed(Pump):
+    """With a column whose units it does not give."""
+
+    def series(self, equation, y, fields, t):
+        return {"y": y}
+
+
 class Pumped(sw.Equation):
     """u_t = y u."""
 
@@ -175,6 +182,7 @@ Advected = sw.write(["dt(u) = 0.5*lap(u) - u*dx(u)"], {"u": "scalar"})
         ({"tracers": Pump()}, ValueError, "a companion named 'tracers': another name is needed, that one is taken"),
         ([Pump()], TypeError, r"companions = \[.*\]: a dict by name is needed"),
         ({"pump": 1.0}, TypeError, r"companions = .*: a dict by name is needed"),
+        ({"pump": Unnamed()}, ValueError, r"companion pump: series\(\) gives y; units\(\) names nothing"),
         ({"pump": Pump(wrong=True)}, ValueError, r"companion pump: rates\(\) gives the shape \[2\]; \[\]"),
     ],
 )
