@@ -31,6 +31,25 @@ def _at_time(output: Records, equation: Reporting, fields: Fields, t: ArrayLike)
 
 
 _values = compiled(_at_time, static_argnums=0)
+MOST_LAYOUTS = 64
+
+
+def layout_of(output: Records, equation: Reporting) -> RecordsLayout:
+    """The layout of an output's rows. That of an equation is made once: it may trace all that is recorded."""
+    try:
+        key = hash(output), id(equation)
+    except TypeError:  # an own output that holds a list
+        return output.layout(equation)
+    kept = _layouts.get(key)
+    if kept is None or kept[0] != output or kept[1] is not equation:
+        kept = output, equation, output.layout(equation)
+        if len(_layouts) >= MOST_LAYOUTS:
+            _layouts.clear()
+        _layouts[key] = kept
+    return kept[2]
+
+
+_layouts: dict[tuple[int, int], tuple[Records, Reporting, RecordsLayout]] = {}
 
 
 @dataclass(frozen=True)
@@ -89,18 +108,18 @@ class Records(Output):
         return {self.name: _values.trace(self, equation, state.field, state.t)}
 
     def bytes_of_state(self, equation: Reporting, state: State) -> int:
-        return bytes_of_row(self.layout(equation))
+        return bytes_of_row(layout_of(self, equation))
 
     def resume(self, run: Run) -> None:
         file = self.file(run.directory)
-        check_continues(file, self.layout(run.equation), self.name)
+        check_continues(file, layout_of(self, run.equation), self.name)
 
     def write(self, run: Run, state: State) -> None:
         values = records_of(self, run.equation, state.field, state.t)
         if is_first():
             row = Row(int(state.step), float(state.t), values)
             with run.writer.while_waiting():
-                self.file(run.directory).append(row, self.layout(run.equation))
+                self.file(run.directory).append(row, layout_of(self, run.equation))
 
     def flush(self, run: Run) -> None:
         self.file(run.directory).flush()

@@ -47,7 +47,7 @@ from solver.outputs.field_sums import (
     storage_of_sums,
     units_of,
 )
-from solver.outputs.records import Records, bytes_of_row, check_continues, records_of
+from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, records_of
 from solver.pictures import View
 from solver.pictures.drawn_statistics import draw_mean_fields, draw_means
 from solver.steppers.state import State
@@ -123,7 +123,7 @@ class Statistics(Output):
     def check(self, equation: Reporting) -> None:
         for name, source in self.sources.items():
             source.check(equation)
-            taken = [column for column in source.layout(equation).columns if column in OWN]
+            taken = [column for column in layout_of(source, equation).columns if column in OWN]
             if taken:
                 raise ValueError(
                     f"output.statistics.of: {name} has a column called {taken[0]!r}; another name than "
@@ -155,7 +155,7 @@ class Statistics(Output):
         return {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
 
     def bytes_of_state(self, equation: Reporting, state: State) -> int:
-        rows = sum(bytes_of_row(_layout(source.layout(equation))) for source in self.sources.values())
+        rows = sum(bytes_of_row(_layout(layout_of(source, equation))) for source in self.sources.values())
         points, word = equation.physical_shapes(), np.dtype(equation.grid.dtype).itemsize
         return rows + sum(2 * word * math.prod(points[name]) for name in self.fields)
 
@@ -164,7 +164,7 @@ class Statistics(Output):
     def accumulators(self, equation: Reporting) -> dict[str, Any]:
         sums: dict[str, Any] = {}
         for name, source in self.sources.items():
-            layout = source.layout(equation)
+            layout = layout_of(source, equation)
             sums[_key(name, layout)] = {
                 column: {part: np.zeros(layout.shape(column)) for part in ("mean", "squares")}
                 for column in layout.columns
@@ -175,7 +175,7 @@ class Statistics(Output):
 
     def accumulator_storage(self, equation: Reporting) -> dict[str, Any]:
         numbers = dict.fromkeys(("since", "last", "weight", "samples", "closed"))
-        records = {_key(name, source.layout(equation)): Storage("host") for name, source in self.sources.items()}
+        records = {_key(name, layout_of(source, equation)): Storage("host") for name, source in self.sources.items()}
         return {**numbers, "records": records, "fields": storage_of_sums(equation, self.fields)}
 
     def observe(self, equation: Reporting, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class Statistics(Output):
         if is_first():
             with run.writer.while_waiting():
                 for name, source in self.sources.items():
-                    layout = source.layout(run.equation)
+                    layout = layout_of(source, run.equation)
                     file = _file(run.directory, name)
                     make_folder(file.path.parent)
                     file.append(_row(state, carried, name, layout), _layout(layout))
@@ -233,7 +233,7 @@ class Statistics(Output):
         return hold_snapshot(path, variables, equation.grid, step, float(state.t), attributes)
 
     def resume(self, run: Run) -> None:
-        layouts = {name: _layout(source.layout(run.equation)) for name, source in self.sources.items()}
+        layouts = {name: _layout(layout_of(source, run.equation)) for name, source in self.sources.items()}
         for file in _record_files(run.directory):
             name = file.path.stem
             if name in layouts:
