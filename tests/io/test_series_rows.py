@@ -1,8 +1,9 @@
-"""Rows of series.csv beyond a checkpoint, and their checksums."""
+"""Rows of series.csv and of records beyond a checkpoint, and their checksums."""
 
+import numpy as np
 import pytest
 
-from solver.io import SeriesFile, drop_rows_after, read_series
+from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, SeriesFile, drop_rows_after, read_series
 
 STEPS = (0, 2, 4, 6, 7, 8)
 
@@ -24,6 +25,24 @@ def test_rows_beyond_a_step_go_and_no_others(file, step):
     file.append({"step": 9, "t": 0.9, "dt": 0.1, "energy": 1.0})
     assert [int(n) for n in read_series(file.path)["step"]] == [*left, 9]
     assert file.verify() == []
+
+
+@pytest.mark.parametrize("step", [-1, 0, 5, 6, 100])
+def test_records_beyond_a_step_go_and_no_others(tmp_path, step):
+    """Those in the file, and those in its journal."""
+    file, layout = (
+        RecordsFile(tmp_path / "spectra.h5"),
+        RecordsLayout({"k": Axis(np.arange(2.0))}, {"e": Column(("k",))}),
+    )
+    for n in STEPS:
+        file.append(Row(n, 0.1 * n, {"e": np.array([n, n + 0.5])}), layout)
+    assert file.journal.exists(), "the last rows are not in the file yet"
+    file.drop_after(step)
+    left = [n for n in STEPS if n <= step]
+    assert [row.step for row in file.rows()] == left
+    file.append(Row(9, 0.9, {"e": np.array([9.0, 9.5])}), layout)
+    assert [(row.step, *row.values["e"]) for row in file.rows()] == [(n, n, n + 0.5) for n in (*left, 9)]
+    assert not any(file.verify().values())
 
 
 DAMAGE = {

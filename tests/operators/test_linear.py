@@ -106,6 +106,20 @@ def test_matrices_stay_split_over_devices(make_grid):
     assert set(collectives(step, fields)) <= {"all-reduce"}
 
 
+def test_solve_where_a_pivot_vanishes(make_grid):
+    """1 − L has a diagonal of −1e-7, or of zeros, so that rows change places; in the last mode they need not."""
+    grid = make_grid((8, 6), devices=1)
+    dense = np.zeros((*grid.spectral_shape, 3, 3))
+    dense[:] = np.add([[1, 2, 1], [3, 1, -3], [4, -2, 1]], 1e-7 * np.eye(3))
+    dense[0] = [[1, 2, 1], [3, 1, -3], [4, -2, 1]]
+    dense[-1, -1] = [[5, 2, 0], [0, -1, -3], [4, 0, 7]]
+    linear = sw.Matrix(jnp.moveaxis(jnp.asarray(dense), (-2, -1), (0, 1)), tuple("uvw"))
+    x = np.random.default_rng(0).normal(size=(*grid.spectral_shape, 3))
+    solved = linear.solve(1.0, 1.0).apply({name: jnp.asarray(x[None, ..., i] + 0j) for i, name in enumerate("uvw")})
+    exact = np.linalg.solve(np.eye(3) - dense, x[..., None])[..., 0]
+    np.testing.assert_allclose(np.stack([solved[name][0] for name in "uvw"], axis=-1), exact, rtol=0, atol=1e-14)
+
+
 @pytest.mark.slow
 def test_gradients_pass_through_matrix_exponentials():
     entries = lambda a: jnp.asarray([[-0.1, 1.0], [-1.0, 0.0]])[..., None] * a  # noqa: E731
